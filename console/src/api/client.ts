@@ -30,7 +30,7 @@ export async function respond(name: OperationName, input: AnyInput, signal?: Abo
 }
 
 /** A call with an access token. Tries once more with a new token if the service refuses this one. */
-export async function authorized(request: Parameters<typeof send>[0]): Promise<Response> {
+async function authorized(request: Parameters<typeof send>[0]): Promise<Response> {
   for (let attempt = 1; ; attempt++) {
     const jwt = await accessToken(request.signal)
     try {

@@ -107,7 +107,7 @@ export async function askAgain(why: 'ended' | 'fresh', signal?: AbortSignal): Pr
 }
 
 /** The person signed in, here or in another tab: waiting calls continue. */
-export function resume(): void {
+function resume(): void {
   held = null
   const waiting = again
   again = null

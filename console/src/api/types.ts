@@ -13,7 +13,7 @@ export type OperationName = keyof Table
 export type ReadName = { [N in OperationName]: Table[N]['method'] extends 'GET' ? N : never }[OperationName]
 
 /** What JSON makes of an answer: a Map of names is an object. */
-export type Wire<T> =
+type Wire<T> =
   T extends ReadonlyMap<string, infer V>
     ? { readonly [name: string]: Wire<V> }
     : T extends readonly (infer E)[]
@@ -56,10 +56,8 @@ export type Role = Team['role']
 export type Member = Answer<'listMembers'>[number]
 export type Datasource = Answer<'listDatasources'>[number]
 export type ApiKey = Answer<'listKeys'>[number]
-export type TeamKey = Answer<'listTeamKeys'>[number]
 export type Scope = ApiKey['scopes'][number]
 export type Usage = Answer<'getUsage'>
 export type AuditItem = Answer<'getAuditItem'>
 /** An invitation, as the holder of its link sees it. */
 export type Invitation = Wire<z.output<(typeof OPEN_ROUTES)['getInvitation']['answer']>>
-export type Grant = Answer<'listGrants'>[number]

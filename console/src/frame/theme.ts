@@ -10,7 +10,7 @@ export function chooseTheme(theme: Theme): void {
   applyTheme()
 }
 
-export function applyTheme(): void {
+function applyTheme(): void {
   const theme = themeOf(remembered('theme'))
   if (theme === 'system') delete document.documentElement.dataset['theme']
   else document.documentElement.dataset['theme'] = theme

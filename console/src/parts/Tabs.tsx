@@ -3,7 +3,7 @@ import { Tabs as Base } from '@base-ui/react/tabs'
 import { Link, type LinkProps } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 
-export interface TabOf<V extends string> {
+interface TabOf<V extends string> {
   readonly value: V
   readonly label: string
   readonly end?: ReactNode

@@ -1,45 +1,38 @@
-// "Make the database agree": the statements that take from the login what the exposure hides.
-import { useMemo } from 'react'
+// "Make the database agree": the service's commands that take from the login what the exposure hides.
+import { useRead } from '../../../api/queries.ts'
+import type { Answer } from '../../../api/types.ts'
+import { useTeam } from '../../../frame/team.ts'
 import { Button } from '../../../parts/Button.tsx'
 import { CopyButton } from '../../../parts/Copy.tsx'
 import { Dialog } from '../../../parts/Dialog.tsx'
+import { Load } from '../../../parts/Load.tsx'
 import { Notice } from '../../../parts/Notice.tsx'
 import { counted } from '../../../parts/time.ts'
-import type { Choice } from './choice.ts'
-import { grantsFor } from './grants.ts'
-import type { SchemaNode } from './nodes.ts'
+import { useDatasource } from '../Datasource.tsx'
 
 interface AgreeProps {
   readonly open: boolean
   readonly onClose: () => void
-  readonly schemas: readonly SchemaNode[]
-  /** The saved choice. */
-  readonly choice: Choice
-  readonly login: string
   readonly isChanged: boolean
 }
 
-/** More lines are copied, but not shown. */
-const LINES_MAX = 400
-
-export function Agree({ open, onClose, schemas, choice, login, isChanged }: AgreeProps) {
-  const sql = useMemo(() => (open ? grantsFor(schemas, choice, login) : ''), [open, schemas, choice, login])
-  const lines = sql.split('\n')
-  const rest = lines.length - LINES_MAX
+export function Agree({ open, onClose, isChanged }: AgreeProps) {
+  const params = { teamId: useTeam().id, id: useDatasource().id }
+  const grants = useRead('getExposureGrants', { params }, { enabled: open })
   return (
     <Dialog
       open={open}
       onClose={onClose}
       wide
       title="Make the database agree"
-      description="Vitrine refuses what is hidden. With these statements the database refuses it too. Run them as the owner of the tables."
+      description="Vitrine refuses what is hidden. With these commands the database refuses it too. Run them as the owner of the tables."
       foot={
         <>
           <Button className="start" onClick={onClose}>
             Close
           </Button>
-          <CopyButton text={sql} look="primary">
-            Copy SQL
+          <CopyButton text={grants.data?.text ?? ''} look="primary">
+            {grants.data?.kind === 'SQL' ? 'Copy SQL' : 'Copy commands'}
           </CopyButton>
         </>
       }
@@ -47,12 +40,32 @@ export function Agree({ open, onClose, schemas, choice, login, isChanged }: Agre
       {isChanged && (
         <Notice role="note">This is for the saved version. Your unsaved changes are not part of it.</Notice>
       )}
+      <Load of={grants} what="commands">
+        {(data) => <Commands grants={data} />}
+      </Load>
+    </Dialog>
+  )
+}
+
+/** More lines are copied, but not shown. */
+const LINES_MAX = 400
+
+function Commands({ grants: { kind, text, notes } }: { readonly grants: Answer<'getExposureGrants'> }) {
+  const lines = text.split('\n')
+  const rest = lines.length - LINES_MAX
+  return (
+    <>
+      {notes.map((note) => (
+        <p key={note} className="small soft">
+          {note}
+        </p>
+      ))}
       <div className="code">
-        <pre tabIndex={0} role="group" aria-label="SQL">
+        <pre tabIndex={0} role="group" aria-label={kind === 'SQL' ? 'SQL' : 'Commands'}>
           <code>{lines.slice(0, LINES_MAX).join('\n')}</code>
         </pre>
       </div>
-      {rest > 0 && <p className="tiny">{counted(rest, 'more line', 'more lines')}. Copy SQL takes all of them.</p>}
-    </Dialog>
+      {rest > 0 && <p className="tiny">{counted(rest, 'more line', 'more lines')}. The copy has all of them.</p>}
+    </>
   )
 }

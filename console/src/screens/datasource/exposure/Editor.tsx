@@ -102,7 +102,7 @@ export function Editor({ catalog, saved, drift }: EditorProps) {
     say(`Saved as version ${exposure.version}`)
   }
   const review = useCallback(() => setOpen((now) => now ?? 'review'), [])
-  const canAgree = datasource.type === 'POSTGRES' && datasource.username !== null && draft.base.version > 0
+  const canAgree = draft.base.version > 0
   return (
     <div className="exposure">
       <div className="row apart">
@@ -215,16 +215,7 @@ export function Editor({ catalog, saved, drift }: EditorProps) {
         onRestore={restore}
       />
       <AgentView open={open === 'agent'} onClose={close} datasource={datasource} isChanged={draft.isChanged} />
-      {canAgree && (
-        <Agree
-          open={open === 'agree'}
-          onClose={close}
-          schemas={schemas}
-          choice={draft.base.choice}
-          login={datasource.username ?? ''}
-          isChanged={draft.isChanged}
-        />
-      )}
+      {canAgree && <Agree open={open === 'agree'} onClose={close} isChanged={draft.isChanged} />}
     </div>
   )
 }
