@@ -153,10 +153,12 @@ export async function load(full: Db, bare: Db): Promise<void> {
     vault: count(5, (n) => ({ _id: n, person: id(n), code: `SECRET code ${n}` })),
   }
   for (const [name, documents] of Object.entries(collections)) await full.collection(name).insertMany([...documents])
+  // The engine packs measurements of a day into buckets, and orders buckets of one hour at random. Each measurement gets
+  // a day of its own, so that their order is the same in every copy.
   const series = { timeseries: { timeField: 'at', metaField: 'meta', granularity: 'minutes' } }
   const measured = count(60, (n) => ({
     _id: n,
-    at: new Date(1_750_000_000_000 + n * 60_000),
+    at: new Date(1_750_000_000_000 + n * 25 * 3_600_000),
     meta: { device: `d${n % 3}`, owner: 'SECRET' },
     value: n / 2,
     parts: [[], ['SECRET'], ['SECRET', { x: n }, 'SECRET'], [{ x: 1, y: 'SECRET' }], [['SECRET', { x: 1 }], 'SECRET']][n % 5],
