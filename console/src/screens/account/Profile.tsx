@@ -6,6 +6,7 @@ import type { Account } from '../../api/types.ts'
 import { setShortcuts, useShortcuts } from '../../frame/keys.ts'
 import { Page } from '../../frame/Page.tsx'
 import { chooseTheme, useTheme, type Theme } from '../../frame/theme.ts'
+import { TypedConfirmation } from '../../parts/DialogForm.tsx'
 import { Button } from '../../parts/Button.tsx'
 import { AlertDialog } from '../../parts/Dialog.tsx'
 import { Checkbox, TextField } from '../../parts/Field.tsx'
@@ -94,25 +95,15 @@ function Danger({ email }: { readonly email: string }) {
 }
 
 function Deletion({ email, onClose }: { readonly email: string; readonly onClose: () => void }) {
-  const { form, field } = useForm({ typed: '' })
   const remove = useCall('deleteAccount', { changes: false })
   const action = useAction(async () => {
-    await remove.mutateAsync({ body: { confirm: form.typed } })
+    await remove.mutateAsync({ body: { confirm: email } })
     end()
     location.assign('/app/sign-in')
   })
   return (
     <AlertDialog open onClose={onClose} title="Delete account" description="This cannot be undone.">
-      <form className="stack" onSubmit={submitting(action.run)}>
-        <TextField label={`Type ${email} to confirm`} autoComplete="off" spellCheck={false} {...field('typed')} />
-        <Failure of={action.error} />
-        <div className="dialog-acts">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="destroy" busy={action.busy} disabled={form.typed !== email}>
-            Delete account
-          </Button>
-        </div>
-      </form>
+      <TypedConfirmation name={email} verb="Delete account" action={action} onClose={onClose} />
     </AlertDialog>
   )
 }

@@ -5,17 +5,17 @@ import { useState } from 'react'
 import { auth } from '../../api/client.ts'
 import { queryClient } from '../../api/queries.ts'
 import { forgetToken } from '../../api/session.ts'
+import { DialogForm, StoredConfirmation } from '../../parts/DialogForm.tsx'
 import { Button } from '../../parts/Button.tsx'
 import { CodeBlock } from '../../parts/CodeBlock.tsx'
 import { Dialog } from '../../parts/Dialog.tsx'
-import { Checkbox, PasswordField, TextField } from '../../parts/Field.tsx'
+import { PasswordField, TextField } from '../../parts/Field.tsx'
 import { Load } from '../../parts/Load.tsx'
-import { Failure } from '../../parts/Notice.tsx'
 import { Panel } from '../../parts/Panel.tsx'
 import { say } from '../../parts/Status.tsx'
 import { Tag } from '../../parts/Tag.tsx'
 import { useAction } from '../../parts/useAction.ts'
-import { submitting, useForm } from '../../parts/useForm.ts'
+import { useForm } from '../../parts/useForm.ts'
 
 type Step = 'on' | 'off' | 'codes'
 
@@ -83,7 +83,7 @@ function TurnOn({ onClose }: StepProps) {
   if (begun !== null)
     return (
       <Dialog open stays onClose={onClose} title="Add this account to your authenticator">
-        <form className="stack" onSubmit={submitting(finish.run)}>
+        <DialogForm action={finish} verb="Verify" onClose={onClose}>
           <CodeBlock label="secret">{secretOf(begun.totpURI)}</CodeBlock>
           <p className="small soft">
             Enter the secret in the app, or <a href={begun.totpURI}>open it on this device</a>. Then enter the code that
@@ -98,28 +98,14 @@ function TurnOn({ onClose }: StepProps) {
             className="mono"
             {...field('code')}
           />
-          <Failure of={finish.error} />
-          <div className="dialog-acts">
-            <Button onClick={onClose}>Cancel</Button>
-            <Button type="submit" look="primary" busy={finish.busy}>
-              Verify
-            </Button>
-          </div>
-        </form>
+        </DialogForm>
       </Dialog>
     )
   return (
     <Dialog open onClose={onClose} title="Turn on two-factor" description="Your other sessions end.">
-      <form className="stack" onSubmit={submitting(begin.run)}>
+      <DialogForm action={begin} verb="Continue" onClose={onClose}>
         <PasswordField label="Password" required autoComplete="current-password" {...field('password')} />
-        <Failure of={begin.error} />
-        <div className="dialog-acts">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" busy={begin.busy}>
-            Continue
-          </Button>
-        </div>
-      </form>
+      </DialogForm>
     </Dialog>
   )
 }
@@ -128,7 +114,6 @@ function TurnOn({ onClose }: StepProps) {
 const secretOf = (uri: string) => (URL.parse(uri)?.searchParams.get('secret') ?? '').replace(/(.{4})(?=.)/g, '$1 ')
 
 function BackupCodes({ codes, onClose }: StepProps & { readonly codes: readonly string[] }) {
-  const [stored, setStored] = useState(false)
   return (
     <Dialog
       open
@@ -139,16 +124,7 @@ function BackupCodes({ codes, onClose }: StepProps & { readonly codes: readonly 
     >
       <div className="stack">
         <CodeBlock label="backup codes">{codes.join('\n')}</CodeBlock>
-        <div className="dialog-acts apart">
-          <Checkbox
-            label="I have stored these codes"
-            checked={stored}
-            onChange={(event) => setStored(event.target.checked)}
-          />
-          <Button look="primary" disabled={!stored} onClick={onClose}>
-            Done
-          </Button>
-        </div>
+        <StoredConfirmation label="I have stored these codes" onDone={onClose} />
       </div>
     </Dialog>
   )
@@ -195,7 +171,7 @@ interface ConfirmProps extends StepProps {
 function Confirm({ title, verb, destroys = false, fields: { field }, action, onClose }: ConfirmProps) {
   return (
     <Dialog open onClose={onClose} title={title}>
-      <form className="stack" onSubmit={submitting(action.run)}>
+      <DialogForm action={action} verb={verb} look={destroys ? 'destroy' : 'primary'} onClose={onClose}>
         <PasswordField label="Password" required autoComplete="current-password" {...field('password')} />
         <TextField
           label="Code"
@@ -205,14 +181,7 @@ function Confirm({ title, verb, destroys = false, fields: { field }, action, onC
           note="Of the authenticator, or a backup code."
           {...field('code')}
         />
-        <Failure of={action.error} />
-        <div className="dialog-acts">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look={destroys ? 'destroy' : 'primary'} busy={action.busy}>
-            {verb}
-          </Button>
-        </div>
-      </form>
+      </DialogForm>
     </Dialog>
   )
 }

@@ -2,13 +2,12 @@
 import { useState } from 'react'
 import { useCall, useRead } from '../../api/queries.ts'
 import type { Scope } from '../../api/types.ts'
-import { Button } from '../../parts/Button.tsx'
+import { DialogForm } from '../../parts/DialogForm.tsx'
 import { Dialog } from '../../parts/Dialog.tsx'
 import { Checkbox, Group, TextField } from '../../parts/Field.tsx'
-import { Failure } from '../../parts/Notice.tsx'
 import { Select } from '../../parts/Select.tsx'
 import { useAction } from '../../parts/useAction.ts'
-import { submitting, useForm } from '../../parts/useForm.ts'
+import { useForm } from '../../parts/useForm.ts'
 import { EXPIRIES, expiryAt, type Expires } from './expiries.ts'
 import type { Fresh } from './FreshKey.tsx'
 
@@ -62,7 +61,7 @@ function Form({ onClose, onFresh }: Omit<CreateKeyProps, 'open'>) {
     })
   })
   return (
-    <form className="stack" onSubmit={submitting(action.run)}>
+    <DialogForm action={action} verb="Create key" disabled={scopes.size === 0} onClose={onClose}>
       <TextField
         label="Name"
         required
@@ -102,13 +101,6 @@ function Form({ onClose, onFresh }: Omit<CreateKeyProps, 'open'>) {
         />
       </div>
       <Select label="Expires" value={expires} options={EXPIRIES} onChange={setExpires} />
-      <Failure of={action.error} />
-      <div className="dialog-acts">
-        <Button onClick={onClose}>Cancel</Button>
-        <Button type="submit" look="primary" busy={action.busy} disabled={scopes.size === 0}>
-          Create key
-        </Button>
-      </div>
-    </form>
+    </DialogForm>
   )
 }

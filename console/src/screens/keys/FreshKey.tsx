@@ -1,11 +1,11 @@
 // A new key, shown this once. Escape and a click beside do not close it: the value would be lost.
 import { useState } from 'react'
 import { useRead } from '../../api/queries.ts'
-import { Button } from '../../parts/Button.tsx'
+import { StoredConfirmation } from '../../parts/DialogForm.tsx'
 import { CodeBlock } from '../../parts/CodeBlock.tsx'
 import { CopyButton } from '../../parts/Copy.tsx'
 import { Dialog } from '../../parts/Dialog.tsx'
-import { Checkbox, TextField } from '../../parts/Field.tsx'
+import { TextField } from '../../parts/Field.tsx'
 import { Notice } from '../../parts/Notice.tsx'
 import { Tabs } from '../../parts/Tabs.tsx'
 import { snippets, SNIPPETS, type Snippet } from './snippets.ts'
@@ -33,7 +33,6 @@ export function FreshKey({ fresh, onDone }: { readonly fresh: Fresh | null; read
 }
 
 function Shown({ fresh, onDone }: { readonly fresh: Fresh; readonly onDone: () => void }) {
-  const [stored, setStored] = useState(false)
   const [tab, setTab] = useState<Snippet>('curl')
   const place = useExample(fresh)
   const origin = useRead('getInstance', {}).data?.publicUrl ?? location.origin
@@ -56,16 +55,7 @@ function Shown({ fresh, onDone }: { readonly fresh: Fresh; readonly onDone: () =
         <CodeBlock label={`${tab} snippet`}>{texts[tab]}</CodeBlock>
       </Tabs>
       <Notice>The snippet holds the key. Keep the key in the environment, not in a repository.</Notice>
-      <div className="dialog-acts apart">
-        <Checkbox
-          label="I have stored this key"
-          checked={stored}
-          onChange={(event) => setStored(event.target.checked)}
-        />
-        <Button look="primary" disabled={!stored} onClick={onDone}>
-          Done
-        </Button>
-      </div>
+      <StoredConfirmation label="I have stored this key" onDone={onDone} />
     </div>
   )
 }

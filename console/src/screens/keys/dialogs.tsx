@@ -2,6 +2,7 @@
 import { useState } from 'react'
 import { useCall } from '../../api/queries.ts'
 import type { ApiKey } from '../../api/types.ts'
+import { DialogForm, TypedConfirmation } from '../../parts/DialogForm.tsx'
 import { Button } from '../../parts/Button.tsx'
 import { AlertDialog, Dialog } from '../../parts/Dialog.tsx'
 import { TextField } from '../../parts/Field.tsx'
@@ -9,7 +10,7 @@ import { Failure } from '../../parts/Notice.tsx'
 import { Select } from '../../parts/Select.tsx'
 import { say } from '../../parts/Status.tsx'
 import { useAction } from '../../parts/useAction.ts'
-import { submitting, useForm } from '../../parts/useForm.ts'
+import { useForm } from '../../parts/useForm.ts'
 import { EXPIRIES, expiryAt, type Expires } from './expiries.ts'
 import type { Fresh } from './FreshKey.tsx'
 
@@ -32,7 +33,7 @@ export function RenameKey({ of, onClose }: KeyDialogProps) {
   })
   return (
     <Dialog open onClose={onClose} title="Rename key">
-      <form className="stack" onSubmit={submitting(action.run)}>
+      <DialogForm action={action} verb="Save" onClose={onClose}>
         <TextField label="Name" required maxLength={100} autoComplete="off" {...field('name')} />
         <Select<NewEnd>
           label="Expires"
@@ -40,14 +41,7 @@ export function RenameKey({ of, onClose }: KeyDialogProps) {
           options={[{ value: 'keep', label: 'As it is' }, ...EXPIRIES]}
           onChange={setExpires}
         />
-        <Failure of={action.error} />
-        <div className="dialog-acts">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" busy={action.busy}>
-            Save
-          </Button>
-        </div>
-      </form>
+      </DialogForm>
     </Dialog>
   )
 }
@@ -98,7 +92,6 @@ export function RotateKey({ of, onClose, onFresh }: KeyDialogProps & { readonly 
 }
 
 export function RevokeKey({ of, onClose }: KeyDialogProps) {
-  const { form, field } = useForm({ typed: '' })
   const revoke = useCall('revokeKey')
   const action = useAction(async () => {
     await revoke.mutateAsync({ params: { keyId: of.id } })
@@ -116,16 +109,7 @@ export function RevokeKey({ of, onClose }: KeyDialogProps) {
         </>
       }
     >
-      <form className="stack" onSubmit={submitting(action.run)}>
-        <TextField label={`Type ${of.name} to confirm`} autoComplete="off" spellCheck={false} {...field('typed')} />
-        <Failure of={action.error} />
-        <div className="dialog-acts">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="destroy" busy={action.busy} disabled={form.typed !== of.name}>
-            Revoke key
-          </Button>
-        </div>
-      </form>
+      <TypedConfirmation name={of.name} verb="Revoke key" action={action} onClose={onClose} />
     </AlertDialog>
   )
 }

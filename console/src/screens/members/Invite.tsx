@@ -2,14 +2,14 @@
 import { useState } from 'react'
 import { useCall, useRead } from '../../api/queries.ts'
 import type { Role, Team } from '../../api/types.ts'
+import { DialogForm } from '../../parts/DialogForm.tsx'
 import { Button } from '../../parts/Button.tsx'
 import { CopyButton } from '../../parts/Copy.tsx'
 import { Dialog } from '../../parts/Dialog.tsx'
 import { TextField } from '../../parts/Field.tsx'
-import { Failure } from '../../parts/Notice.tsx'
 import { Select } from '../../parts/Select.tsx'
 import { useAction } from '../../parts/useAction.ts'
-import { submitting, useForm } from '../../parts/useForm.ts'
+import { useForm } from '../../parts/useForm.ts'
 import { rolesUpTo } from './roles.ts'
 
 interface Made {
@@ -97,7 +97,7 @@ function Ask({
     onMade({ email, link: `${location.origin}/app/invite/${inviteToken}` })
   })
   return (
-    <form className="stack" onSubmit={submitting(action.run)}>
+    <DialogForm action={action} verb="Send invitation" onClose={onClose}>
       <div className="columns-2">
         <TextField
           label="Email"
@@ -109,14 +109,7 @@ function Ask({
         />
         <Select label="Role" value={role} options={rolesUpTo(team.role)} onChange={setRole} note={ROLE_NOTES[role]} />
       </div>
-      <Failure of={action.error} />
-      <div className="dialog-acts">
-        <Button onClick={onClose}>Cancel</Button>
-        <Button type="submit" look="primary" busy={action.busy}>
-          Send invitation
-        </Button>
-      </div>
-    </form>
+    </DialogForm>
   )
 }
 

@@ -5,6 +5,7 @@ import { useCall, useRead } from '../../api/queries.ts'
 import type { Answer, TeamDetail } from '../../api/types.ts'
 import { Page } from '../../frame/Page.tsx'
 import { hasRole, useTeam } from '../../frame/team.ts'
+import { TypedConfirmation } from '../../parts/DialogForm.tsx'
 import { Button } from '../../parts/Button.tsx'
 import { AlertDialog } from '../../parts/Dialog.tsx'
 import { Checkbox, NumberField, TextField } from '../../parts/Field.tsx'
@@ -232,9 +233,8 @@ function Deletion({
 }) {
   const navigate = useNavigate()
   const remove = useCall('deleteTeam')
-  const { form, field } = useForm({ typed: '' })
   const action = useAction(async () => {
-    await remove.mutateAsync({ params: { teamId }, body: { confirm: form.typed } })
+    await remove.mutateAsync({ params: { teamId }, body: { confirm: slug } })
     await navigate({ to: '/' })
   })
   return (
@@ -244,16 +244,7 @@ function Deletion({
       title={`Delete ${slug}`}
       description="This cannot be undone. Keys and agents lose this team at once."
     >
-      <form className="stack" onSubmit={submitting(action.run)}>
-        <TextField label={`Type ${slug} to confirm`} autoComplete="off" spellCheck={false} {...field('typed')} />
-        <Failure of={action.error} />
-        <div className="dialog-acts">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="destroy" busy={action.busy} disabled={form.typed !== slug}>
-            Delete team
-          </Button>
-        </div>
-      </form>
+      <TypedConfirmation name={slug} verb="Delete team" action={action} onClose={onClose} />
     </AlertDialog>
   )
 }
