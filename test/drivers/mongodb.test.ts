@@ -93,7 +93,7 @@ function exposedOnly(catalog: Catalog): Catalog {
 
 const skip = await skipWithout(() => startMongod({ auth: true }))
 if (skip === false) conformance('MONGODB', open)
-else test('every kind’s duties: MONGODB', { skip })
+else test('the rules of every kind: MONGODB', { skip })
 
 test('the driver names its concepts', async () => {
   await using driver = await createMongoDriver()

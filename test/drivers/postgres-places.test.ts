@@ -78,7 +78,7 @@ const PLACED: readonly (readonly [string, RegExp])[] = [
   ['SELECT CAST(flag AS date) FROM orders', /cannot cast type boolean to date/],
 ]
 
-describe('an error of the database is placed in the text of the caller', () => {
+describe('an error of the database has a position in the caller’s text', () => {
   for (const [marked, message] of PLACED) {
     test(marked, async () => {
       const sql = marked.replace('‹', '')
@@ -92,7 +92,7 @@ describe('an error of the database is placed in the text of the caller', () => {
   }
 })
 
-test('the place is right for each text of one shape, with EXPLAIN first and without', async () => {
+test('the position is right for each text of one shape, with and without EXPLAIN', async () => {
   for (const maxCost of [1e9, 1e8]) {
     for (const n of [1, 22, 333, 4_444, 55_555]) {
       const sql = `SELECT id FROM orders WHERE id > ${n} AND total < ${n * 10} AND note = 5`
@@ -103,7 +103,7 @@ test('the place is right for each text of one shape, with EXPLAIN first and with
   }
 })
 
-test('the place is right beside parameters', async () => {
+test('the position is right for a text with parameters', async () => {
   const sql = 'SELECT id FROM orders WHERE note = $2 AND total > $1 AND note = 5'
   for (const params of [
     [1, 'a'],
@@ -113,7 +113,7 @@ test('the place is right beside parameters', async () => {
   }
 })
 
-test('an error at run time has a hint and no place', async () => {
+test('an error at run time has a hint but no position', async () => {
   const error = await failed('SELECT 1 / total FROM orders')
   assert.deepEqual([error.message, error.extra], ['Division by zero.', { hint: 'Divide by NULLIF(x, 0).' }])
 })
@@ -123,7 +123,7 @@ test('the column that the database names is a field', async () => {
   assert.equal(error.extra['column'], 'o.note')
 })
 
-test('none of our aliases is told, whatever the columns are called', async () => {
+test('no generated alias appears in an error, whatever the columns are called', async () => {
   const error = await failed(
     'WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 0.5 FROM r) SELECT r.n, t1 FROM r, orders',
   )

@@ -72,7 +72,7 @@ async function ask(sql: string): Promise<Told & { readonly rows?: Rows }> {
   }
 }
 
-describe('an attack says nothing that is not exposed', () => {
+describe('an attack returns nothing hidden', () => {
   for (const attack of ATTACKS) {
     const sql = textOf(attack, { database: 'shop', port: 5432 })
     if (sql === undefined) continue
@@ -87,7 +87,7 @@ describe('an attack says nothing that is not exposed', () => {
   })
 })
 
-describe('a legitimate query is answered as the oracle is', () => {
+describe('a legitimate query is answered like the oracle’s', () => {
   for (const { id, sql, oracle_sql, ordered } of LEGIT) {
     test(id, async () => {
       const told = await ask(sql)

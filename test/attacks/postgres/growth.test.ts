@@ -128,7 +128,7 @@ const BOUNDED: readonly (readonly [string, string, string, number, number, RegEx
   ['LIKE ANY (SELECT …)', 'SELECT a LIKE ANY (SELECT left(t.a, 257) FROM texts t) FROM texts', 'LIKE', 257, 256, /EXISTS/],
 ]
 
-describe('what multiplies', () => {
+describe('queries that multiply rows', () => {
   let shop: Shop
   let watch: Client
   let at: string

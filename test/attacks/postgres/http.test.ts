@@ -48,7 +48,7 @@ for (const { username, isSuperuser } of LOGINS) {
 
     const post = (sql: string) => app.ask('POST', `${at}/query`, { token: key, body: { sql } })
 
-    test('no attack says anything that is not exposed', async (t) => {
+    test('no attack returns anything hidden', async (t) => {
       for (const attack of ATTACKS) {
         const sql = textOf(attack, { database: 'shop', port: server.port })
         if (sql === undefined) continue
@@ -68,7 +68,7 @@ for (const { username, isSuperuser } of LOGINS) {
       assert.deepEqual(await server.query('shop', STATE), stateBefore)
     })
 
-    test('every legitimate query is answered as the oracle is', async (t) => {
+    test('every legitimate query is answered like the oracle’s', async (t) => {
       await owner.must('PATCH', `/teams/${teamId}`, { settings: { statementTimeoutMs: 60_000 } })
       for (const { id, sql, oracle_sql, ordered } of LEGIT) {
         await t.test(id, async () => {

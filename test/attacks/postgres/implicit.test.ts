@@ -115,7 +115,7 @@ const EVERYTHING =
   "SELECT id, lower(name) || 'x' AS a, m::text, d, akeys(h), h -> 'a' AS b, c = 'c' AS e, similarity(name, 'ann'), id IN (1, 2) AS f FROM people ORDER BY m"
 const ANSWER = '[[1,"annx","sad","x",["a"],"1",true,1,true]]'
 
-describe('after introspection somebody makes or changes', () => {
+describe('after introspection somebody creates or changes', () => {
   for (const [title, change, sql] of CHANGES) {
     test(`${title}: SCHEMA_STALE`, async () => {
       await using world = await openWorld()
@@ -130,7 +130,7 @@ describe('after introspection somebody makes or changes', () => {
     })
   }
 
-  test('a profile is held to it too', async () => {
+  test('a profile is refused too', async () => {
     await using world = await openWorld()
     const [, change] = CHANGES[0] ?? assert.fail()
     await server.query(world.database, change)
@@ -149,14 +149,14 @@ describe('after introspection somebody makes or changes', () => {
     })
   }
 
-  test('a caller cannot write what the check fails by', async () => {
+  test('a caller cannot write the text that makes the check fail', async () => {
     await using world = await openWorld()
     const sql = "SELECT ('vitrine-0123456789abcdef ' || name)::int FROM people"
     assert.equal(await ask(driver, world.connection, world.exposed, sql), 'QUERY_FAILED')
   })
 })
 
-test('what stands in pg_catalog at introspection is named with what takes it away', async () => {
+test('a warning names user objects in pg_catalog and the command that removes them', async () => {
   const database = await server.createDatabase(`implicit_${++worlds}`, `${SQL}; ${FUNCTION('pg_catalog.lower(int) RETURNS text')}`)
   await using connection = await connect(driver, database)
   await assert.rejects(connection.introspect(signal), /the function pg_catalog\.lower\(integer\)/)

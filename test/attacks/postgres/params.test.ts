@@ -172,7 +172,7 @@ describe('400 for parameters that do not fit', () => {
   }
 })
 
-describe('no rule of the guard is passed by a parameter', () => {
+describe('no parameter bypasses a rule of the guard', () => {
   const rows: readonly (readonly [string, readonly unknown[], RegExp])[] = [
     ['SELECT $1::regclass', ['items'], /^type: regclass/],
     ['SELECT $1::regconfig', ['public.hidden_cfg'], /^type: regconfig/],
@@ -219,7 +219,7 @@ describe('no rule of the guard is passed by a parameter', () => {
     })
   }
 
-  test('a parameter whose type cannot be told is a 422 that says how to give it one', async () => {
+  test('a parameter of unknown type is a 422 that says how to give it a type', async () => {
     const sql = 'SELECT name FROM items WHERE ($1, $1) IS NULL'
     const verdict = await driver.confine(driver.read({ sql, params: ['x'] }), exposed, LIMITS, signal)
     assert.ok(verdict.kind === 'confined')
@@ -243,7 +243,7 @@ describe('no rule of the guard is passed by a parameter', () => {
     assert.ok((await cost(3)) * 20 < (await cost(2_000)))
   })
 
-  test('an index is used for a parameter as for a number in the text', async () => {
+  test('a parameter uses an index like a number in the text', async () => {
     const verdict = await driver.confine(driver.read({ sql: 'SELECT name FROM items WHERE id = $1', params: [7] }), exposed, LIMITS, signal)
     assert.ok(verdict.kind === 'confined')
     assert.ok((await connection.estimate(verdict.query, LIMITS, signal)).cost < 10)

@@ -129,16 +129,16 @@ const judges: readonly ((facts: Facts) => TestStep)[] = [
     if (isLocal) return pass('tls', 'The connection is not encrypted; it does not leave this machine.')
     return warn(
       'tls',
-      'The connection is not encrypted: the password and every row pass the network in the open.',
+      'The connection is not encrypted: the password and every row cross the network in plain text.',
       'Choose sslMode verify-full, with the authority that signed the server’s certificate as tlsCa.',
     )
   },
   function superuser({ server, user, better }) {
     if (!server.isSuperuser) return pass('superuser', `The login ${user} is not a superuser.`)
-    return warn('superuser', `The login ${user} is a superuser: nothing in the database would hold it back.`, better)
+    return warn('superuser', `The login ${user} is a superuser: no rule of the database restricts it.`, better)
   },
   function writes({ server, writable, better }) {
-    if (server.isSuperuser) return warn('writes', 'As a superuser the login may write everything.', better)
+    if (server.isSuperuser) return warn('writes', 'As a superuser, the login may write to every table.', better)
     if (writable.length === 0) return pass('writes', 'The login may not change any table.')
     return warn('writes', `The login may change ${few(writable)}.`, better)
   },
@@ -147,41 +147,44 @@ const judges: readonly ((facts: Facts) => TestStep)[] = [
     return warn('ownership', `The login owns ${few(owned)}: it may read and grant all of them.`, better)
   },
   function rowSecurity({ server, bypassesRowSecurity, better }) {
-    if (!server.isSuperuser && !bypassesRowSecurity) return pass('row security', 'Row policies hold for the login.')
-    return warn('row security', 'Row policies do not hold for the login (superuser or BYPASSRLS).', better)
+    if (!server.isSuperuser && !bypassesRowSecurity)
+      return pass('row security', 'Row-level security applies to the login.')
+    return warn('row security', 'Row-level security does not apply to the login (superuser or BYPASSRLS).', better)
   },
   function memberships({ server, roles, better }) {
-    if (server.isSuperuser) return warn('roles', 'As a superuser the login has every role.', better)
-    if (roles.length === 0) return pass('roles', 'The login has no role that goes past grants.')
-    return warn('roles', `The login has roles that go past grants: ${few(roles)}.`, better)
+    if (server.isSuperuser) return warn('roles', 'As a superuser, the login has every role.', better)
+    if (roles.length === 0) return pass('roles', 'The login has no role that bypasses grants.')
+    return warn('roles', `The login has roles that bypass grants: ${few(roles)}.`, better)
   },
   function creates({ creatable, open, mayCreateSchemas, better }) {
     const where = [...creatable.map((name) => `in the schema ${name}`), ...(mayCreateSchemas ? ['new schemas'] : [])]
-    if (where.length === 0) return pass('creates', 'The login may create nothing where names are looked up.')
+    if (where.length === 0) return pass('creates', 'The login may not create objects in a schema of the search path.')
     const onlyAsAnybody = !mayCreateSchemas && creatable.every((name) => open.includes(name))
     const remedy = onlyAsAnybody ? open.map(closeSchema).join('\n') : better
     return warn('creates', `The login may create ${few(where)}.`, remedy)
   },
   function publicCreates({ open }) {
-    if (open.length === 0) return pass('public creates', 'PUBLIC may create nothing where names are looked up.')
-    const message = `Anybody may create in the schema ${few(open)}: what stands there could answer another’s query.`
+    if (open.length === 0)
+      return pass('public creates', 'PUBLIC may not create objects in a schema of the search path.')
+    const message = `Every login may create objects in the schema ${few(open)}, and another login’s query could call such an object.`
     return warn('public creates', message, open.map(closeSchema).join('\n'))
   },
   function casts({ made }) {
     const name = 'casts and operator classes'
     const closing = made.filter((one) => one.isBuiltIn)
     const remedy = made.map((one) => one.drop).join('\n')
-    if (made.length === 0) return pass(name, 'No cast or operator class of this database could answer a query unasked.')
+    if (made.length === 0)
+      return pass(name, 'No user-defined cast or operator class can run in a query that does not name it.')
     const what = few(made.map((one) => one.what))
     if (closing.length === 0) return warn(name, `Columns of their types cannot be exposed: ${what}.`, remedy)
-    const message = `No query could be kept from running ${few(closing.map((one) => one.what))}.`
+    const message = `Every query could run ${few(closing.map((one) => one.what))}, although it names none of them.`
     return { name, status: 'FAIL', message, remedy: closing.map((one) => one.drop).join('\n') }
   },
   function temporaryFiles({ temporaryFiles: limit, user }) {
-    if (limit !== '-1') return pass('temporary files', `A session may fill ${limit} of temporary files.`)
+    if (limit !== '-1') return pass('temporary files', `A session may use ${limit} of temporary files.`)
     return pass(
       'temporary files',
-      'A session may fill the disk with temporary files until its query times out: a limit is worth having.',
+      'A session may fill the disk with temporary files until its query times out. Set a limit.',
       limitTemporaryFiles(user),
     )
   },

@@ -1,21 +1,22 @@
-// PostgreSQL's built-in types: oid, name, oid of the array of it. The oids are the same on every version (14 to 18
-// compared). A server never sends a type that its version lacks. Row types of catalogs and polymorphic types are left out.
+// PostgreSQL's built-in types: the oid, the name, and the oid of the array type. The oids are the same in every version (14
+// to 18 were compared). A server never sends a type that its version lacks. The list omits row types of catalogs and
+// polymorphic types.
 
-/** How a value's text becomes JSON (docs/contract.md#values); `text` is the database's text as a string. */
+/** How a value's text is encoded as JSON (docs/contract.md#values). `text` keeps the database's text as a string. */
 export type Form =
   'text' | 'bool' | 'integer' | 'int8' | 'numeric' | 'float' | 'bytea' | 'json' | 'timestamp' | 'timestamptz'
 
 export interface BuiltinType {
   readonly oid: number
   readonly name: string
-  /** 0 where there is no array of it. */
+  /** 0 if the type has no array type. */
   readonly arrayOid: number
   readonly form: Form
-  /** Between the elements of an array of it: a comma, but for box. */
+  /** The delimiter between array elements: a comma, except for box. */
   readonly delimiter: ',' | ';'
 }
 
-// Forms other than `text`. oid, xid and cid fit a JSON number; reg* print names.
+// The types whose form is not `text`. oid, xid and cid fit a JSON number. The reg* types print names, so they stay text.
 const FORMS: Readonly<Record<string, Form>> = {
   bool: 'bool',
   int2: 'integer',

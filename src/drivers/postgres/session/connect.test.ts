@@ -308,7 +308,7 @@ test('login triggers of 17 and newer: one that fails on read only, one that undo
   }
 })
 
-/** Passes bytes on, but answers a start-up message with options as PgBouncer does. */
+/** A relay that answers a start-up message with options as PgBouncer does. */
 async function startPooler(to: number): Promise<AsyncDisposable & { readonly port: number; refused(): number }> {
   let refused = 0
   const pooler = createServer((socket) => {

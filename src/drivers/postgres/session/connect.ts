@@ -1,5 +1,5 @@
 // Logs in: TCP to an allowed address, then TLS, SCRAM and start-up by `pg`. Afterwards the socket is taken over from `pg`.
-// Each failure becomes one sentence, with the raw error as its cause. Neither holds a secret.
+// Each failure is reported in one sentence, with the raw error as its cause. Neither contains a secret.
 import { checkServerIdentity, connect as connectTls, type ConnectionOptions } from 'node:tls'
 import { isIP, type Socket } from 'node:net'
 import { once } from 'node:events'
@@ -19,7 +19,7 @@ const CONNECT_MS = 10_000
 const CANCEL_MS = 5_000
 const FLOOR = 140_000
 
-/** A session, and how to cancel what runs in it. */
+/** A session, and a function that cancels its current statement. */
 export interface Login {
   readonly session: Session
   /** Sends a CancelRequest over a separate connection; resolves when the server has signalled the backend. Never throws. */
@@ -45,7 +45,7 @@ export async function logIn(target: Target, allowPrivateHosts: boolean, signal: 
   }
 }
 
-/** The server answered with an error that is not about the login, the database, or its own resources. */
+/** Whether the server's error may be about the start-up options: not the login, the database or the server's resources. */
 function mayBeOptions(error: unknown): boolean {
   const code = sqlState(error)
   return code !== null && !/^(28|3D|53|57)/.test(code)
@@ -62,7 +62,7 @@ async function attempt(
   allowPrivateHosts: boolean,
   signal: AbortSignal,
 ): Promise<Login> {
-  // Without TLS the wire reads from one buffer; until it takes over, pg gets copies of its own.
+  // Without TLS the wire reads from one reused buffer. Until the take-over, pg receives copies.
   const plain = target.sslMode === 'disable'
   const first = firstAnswer(plain)
   let receive: Receive = (bytes) => {
@@ -78,7 +78,7 @@ async function attempt(
     // After the take-over the wire handles these events.
     client.on('error', () => undefined)
     if (target.channelBinding) requireChannelBinding(client, socket)
-    // Under TLS pg reads from the encrypted stream alone, without it from the first moment.
+    // With TLS, pg reads only from the encrypted stream. Without TLS, it reads from the first byte.
     let unshield = (): Buffer => Buffer.alloc(0)
     client.connection.on('sslconnect', () => (unshield = shieldLogin(client.connection.stream)))
     const loggedIn = client.connect()
@@ -115,7 +115,7 @@ async function open(wire: Wire, withOptions: boolean): Promise<Session> {
 }
 
 function clientConfig(target: Target, options: string | null, socket: Socket): ClientConfig {
-  // pg finds the socket connected already, to the address that was judged.
+  // The socket is already connected to the address that passed the address check, so pg must not connect it.
   socket.connect = () => {
     queueMicrotask(() => socket.emit('connect'))
     return socket
@@ -136,7 +136,7 @@ function clientConfig(target: Target, options: string | null, socket: Socket): C
   }
 }
 
-/** require encrypts, verify-ca checks the chain, verify-full the chain and the name. */
+/** `require` encrypts, `verify-ca` also checks the certificate chain, and `verify-full` also checks the host name. */
 function tlsOptions(target: Target): ConnectionOptions {
   const { host, sslMode, tls } = target
   return {
@@ -150,7 +150,7 @@ function tlsOptions(target: Target): ConnectionOptions {
   }
 }
 
-/** libpq's channel_binding=require: nothing but SCRAM bound to this TLS connection is answered. */
+/** Like libpq's channel_binding=require: the client accepts only SCRAM that is bound to this TLS connection. */
 function requireChannelBinding(client: Client, socket: Socket): void {
   const refuse = (): void =>
     void socket.destroy(
@@ -173,7 +173,7 @@ interface Key {
   readonly secret: number
 }
 
-/** pg keeps the backend's key where its types do not say; without one there is nothing to cancel by. */
+/** The backend's cancel key, which pg stores but does not declare in its types. Null: the query cannot be cancelled. */
 function keyOf(client: Client): Key | null {
   const processId: unknown = Reflect.get(client, 'processID')
   const secret: unknown = Reflect.get(client, 'secretKey')

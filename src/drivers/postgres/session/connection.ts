@@ -41,10 +41,10 @@ export class PostgresConnection implements Connection {
   readonly #login: Login
   readonly #known: () => Known
   readonly #session: Session
-  /** Set once a cancel was sent: the request may reach the next statement, so none is run. */
+  /** Set after a cancel request was sent. The request may hit the next statement, so the session runs no other. */
   #cancelling: Promise<void> | null = null
   #ending: Promise<void> | null = null
-  /** The deadline of the work, or the last moment of a session that is cancelled. */
+  /** The timer for the deadline of the work, or for the end of a cancelled session. */
   #timer: NodeJS.Timeout | undefined
   #deadlineMs = 0
   #isAtWork = false
@@ -112,7 +112,7 @@ export class PostgresConnection implements Connection {
     return reportOf(steps, latencyMs, this.#session.server.versionText)
   }
 
-  /** Rows of one statement of ours as text, in a READ ONLY transaction with pg_catalog alone on the path. */
+  /** Runs one statement of the service in a READ ONLY transaction with only pg_catalog on the path. Returns strings. */
   ask(sql: string, signal: AbortSignal): Promise<(string | null)[][]> {
     return this.#within(ASK_MS + GRACE_MS, signal, () => ask(this.#session, sql, ASK_MS))
   }
@@ -149,12 +149,12 @@ export class PostgresConnection implements Connection {
       this.#isAtWork = false
       if (this.#why !== null) clearTimeout(this.#timer)
       signal.removeEventListener('abort', onAbort)
-      // Cut at a cap, say: the server may still be sending.
+      // The server may still be sending, for example after a cut at a cap.
       if (!this.usable) this.#end()
     }
   }
 
-  /** Starts the time of one piece of work. The timer is kept, and fires once for nothing after the last work. */
+  /** Starts the deadline of one piece of work. The timer is reused, so it fires once without effect after the last work. */
   #begin(deadlineMs: number): void {
     this.#isAtWork = true
     if (this.#timer !== undefined && this.#deadlineMs === deadlineMs) {
@@ -187,7 +187,7 @@ function isTime(reason: unknown): boolean {
   return reason instanceof DOMException && reason.name === 'TimeoutError'
 }
 
-/** The database reports a disconnect and a deadline the same way; a disconnected caller reads no error. */
+/** The error for work that the signal ended. A caller who disconnected reads no error, so any error fits that case. */
 function gaveUp(signal: AbortSignal): AppError {
   const reason: unknown = signal.reason
   if (reason instanceof AppError) return reason

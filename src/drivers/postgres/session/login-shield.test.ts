@@ -20,7 +20,7 @@ const message = (code: string, body: Buffer): Buffer => {
 }
 const LOGGED_IN = Buffer.concat([message('R', ZERO), message('K', Buffer.alloc(8)), message('Z', Buffer.from('I'))])
 
-/** What a server can send that pg cannot read: every kind of message, cut short or overlong, before and after a login. */
+/** Answers that pg cannot read: every kind of message, too short or too long, before and after a login. */
 function hostileAnswers(): Buffer[] {
   const kinds = [...'RSKZTDCENA123tnsGHWdcIVv'].flatMap((code) =>
     [0, 1, 3, 6].flatMap((length) => [0, 255].map((byte) => message(code, Buffer.alloc(length, byte)))),
@@ -60,7 +60,7 @@ test('a server that sends without end is cut off at what a login takes', async (
   }
   await assert.rejects(login(server.port, 'disable'), unavailable)
   while (taken === 0) await new Promise(setImmediate)
-  // What lies in the buffers of both sockets was never read.
+  // The buffers of both sockets hold some bytes that were never read.
   assert.ok(taken < 64 << 20, `${taken} bytes`)
 })
 
@@ -78,7 +78,7 @@ interface Hostile extends AsyncDisposable {
   send: (socket: Socket) => void
 }
 
-/** A server that answers a start-up message as told; with a certificate it takes nothing without TLS. */
+/** A server with a given answer to the start-up message. With a certificate, it accepts only TLS. */
 async function startHostile(secureContext?: SecureContext): Promise<Hostile> {
   const server = createServer((socket) => {
     socket.on('error', () => undefined)

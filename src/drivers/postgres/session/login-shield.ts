@@ -1,17 +1,18 @@
-// Stands between the server and `pg` during login. pg trusts its input: a message that is too short makes it throw in a socket
-// event or read past the end forever, and it buffers a long message whatever its length. So pg receives only whole,
-// well-formed login messages.
+// Filters the server's messages to `pg` during login. pg trusts its input: a message that is too short makes it throw in a
+// socket event or loop past the end, and it buffers a message of any length. So pg receives only complete, well-formed
+// login messages.
 import type { Duplex } from 'node:stream'
 
-/** Far above what servers and poolers send. */
+/** Servers and poolers send much shorter messages. */
 const MESSAGE_BYTES_MAX = 16 << 10
 const LOGIN_BYTES_MAX = 256 << 10
 const HEAD = 5
 const READY = 'Z'
 
 /**
- * To be called where pg has begun to read `stream`. What is no login destroys the stream, with the reason. Answers with
- * how to end it: that takes pg off the stream, and gives what came after the login.
+ * Starts to filter what pg reads from `stream`. Call it when pg has begun to read. A message that belongs to no login
+ * destroys the stream with the reason. The returned function ends the filter, detaches pg, and returns the bytes that
+ * arrived after the login.
  */
 export function shieldLogin(stream: Duplex): () => Buffer {
   const listeners = stream.listeners('data')
@@ -36,7 +37,7 @@ export function shieldLogin(stream: Duplex): () => Buffer {
   }
   stream.removeAllListeners('data')
   stream.on('data', (bytes: Buffer) => {
-    // What is given up already is not read on.
+    // A destroyed stream may still deliver data.
     if (stream.destroyed) return
     try {
       hear(bytes)
@@ -50,7 +51,7 @@ export function shieldLogin(stream: Duplex): () => Buffer {
   }
 }
 
-/** Whether a body has all that pg reads of a message of this kind; false for kinds that belong to no login. */
+/** Whether a body has every field that pg reads from this kind of message. False for kinds that belong to no login. */
 function isWhole(code: string, body: Buffer): boolean {
   switch (code) {
     case 'R':
@@ -81,7 +82,7 @@ function isAuthentication(body: Buffer): boolean {
   }
 }
 
-/** Fields of a letter and a text each, ended by a zero. */
+/** Whether the fields, each a letter and a string, end with a zero byte. */
 function hasEndedFields(body: Buffer): boolean {
   for (let at = 0; at < body.length;) {
     if (body[at] === 0) return true

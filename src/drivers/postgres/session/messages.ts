@@ -2,7 +2,7 @@
 // left out on purpose: it would run several statements in one text.
 
 const OPEN_LENGTH = 5
-/** The length of a null. */
+/** The length that stands for NULL. */
 const NULL = -1
 
 function message(code: string, body: number, fill: (into: Buffer, at: number) => void): Buffer {
@@ -74,7 +74,7 @@ export function question(text: string, parameters: readonly (string | null)[] = 
   return Buffer.concat([parseMessage('', text), bindMessage('', parameters), DESCRIBE, EXECUTE])
 }
 
-/** Describe of a prepared statement: what it would answer, without planning or running it. */
+/** Describe of a prepared statement: returns its columns without planning or running it. */
 export function describeStatement(name: string): Buffer {
   const length = Buffer.byteLength(name)
   return message('D', length + 2, (into, at) => {
@@ -87,13 +87,13 @@ export function describeStatement(name: string): Buffer {
 /** A column of an answer, from RowDescription. */
 export interface Field {
   readonly name: string
-  /** The table and pg_attribute.attnum where the column is one of a table; 0 where it is not. */
+  /** The oid of the column's table, and the column's pg_attribute.attnum. Both are 0 for a computed column. */
   readonly tableOid: number
   readonly number: number
   readonly typeOid: number
 }
 
-/** Reads a RowDescription's body from[start…end). Throws RangeError where it does not fit its length. */
+/** Reads a RowDescription's body from[start…end). Throws RangeError if a field exceeds the body. */
 export function readFields(from: Buffer, start: number, end: number): Field[] {
   const fields: Field[] = []
   let at = start + 2

@@ -1,5 +1,5 @@
-// Prepared statements on a real server: the same answers as without them, and what happens when a table, a server or the
-// number of shapes changes under them.
+// Prepared statements on a real server give the same answers as unprepared queries, also after a table, the server or the
+// number of shapes has changed.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { LIMITS, openSession, settingsOf, type TestSession } from '../../../../test/support/postgres-session.ts'
@@ -36,9 +36,9 @@ after(() => stack.disposeAsync())
 
 interface Caller extends TestSession {
   catalog: Catalog
-  /** Through guard and server; the rows as JSON, or the code of the error. */
+  /** Runs a query through the guard and the server. Returns the rows as JSON, or the code of the error. */
   ask(sql: string, params?: readonly (number | string)[]): Promise<string>
-  /** What the server has prepared of the callers' queries. */
+  /** The callers' queries that the server has prepared. */
   prepared(): Promise<readonly (readonly [name: string, generic: string, custom: string])[]>
 }
 
@@ -71,7 +71,7 @@ async function open(): Promise<Caller> {
   return caller
 }
 
-/** The same query of a caller for whom nothing is known yet. */
+/** Runs the same query for a caller with an empty cache. */
 async function unprepared(caller: Caller, sql: string): Promise<string> {
   const { catalog } = caller
   caller.catalog = { ...catalog }

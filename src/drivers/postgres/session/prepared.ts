@@ -1,24 +1,24 @@
 // The callers' queries that one session has prepared under names, so that the server neither parses nor plans them again
-// (docs/decisions/0026-prepared-statements.md). They are the printed texts of shapes that were seen twice.
+// (docs/decisions/0026-prepared-statements.md). Their texts are the printed texts of shapes that were seen twice.
 import type { Preparable } from '../query.ts'
 import { closeStatement, type Field } from './messages.ts'
 
-/** Each takes some ten kilobytes of the server's memory. */
+/** The most prepared queries of a session. Each takes about ten kilobytes of the server's memory. */
 export const STATEMENTS_MAX = 100
 
 export interface Statement {
   readonly name: string
-  /** What the server described its rows as; it fails rather than answer with others. Null before the first answer. */
+  /** The server's description of the rows, null before the first answer. If the rows change, the statement fails. */
   fields: readonly Field[] | null
 }
 
-/** Texts that a server did not prepare although it runs them with the numbers in place. */
+/** Texts that a server refused to prepare although it runs them with the numbers in place. */
 const refused = new WeakSet<Preparable>()
 
 export class PreparedStatements {
   readonly #known = new Map<Preparable, Statement>()
   #exposure: object | null = null
-  /** Frames that close what was dropped, for the next request that prepares. */
+  /** Frames that close dropped statements, for the next request that prepares. */
   #closes: Buffer[] = []
   #named = 0
 
@@ -27,7 +27,7 @@ export class PreparedStatements {
     return !refused.has(shared)
   }
 
-  /** To be called when a server refused to prepare this text and ran it otherwise. */
+  /** Call it when a server refused to prepare this text but ran it unprepared. */
   static refuse(shared: Preparable): void {
     refused.add(shared)
   }
@@ -36,7 +36,7 @@ export class PreparedStatements {
     return this.#known.get(shared)
   }
 
-  /** A statement to prepare. What it has no room for, or what another exposure left, is dropped. */
+  /** Returns a new statement to prepare. Drops the oldest statement if the session is full, and those of another exposure. */
   next({ exposure }: Preparable): Statement {
     if (this.#exposure !== exposure) for (const old of this.#known.keys()) this.drop(old)
     this.#exposure = exposure
@@ -45,12 +45,12 @@ export class PreparedStatements {
     return { name: `q${this.#named++}`, fields: null }
   }
 
-  /** The frames that close what was dropped, for the next request. */
+  /** The frames that close dropped statements, for the next request. */
   closes(): Buffer {
     return Buffer.concat(this.#closes.splice(0))
   }
 
-  /** To be called when the server has prepared it. */
+  /** Call it when the server has prepared the statement. */
   keep(shared: Preparable, statement: Statement): void {
     this.#known.set(shared, statement)
   }
@@ -62,7 +62,7 @@ export class PreparedStatements {
     this.#closes.push(closeStatement(statement.name))
   }
 
-  /** The server has none of them any more. */
+  /** Forgets all statements, because the server no longer has them. */
   forget(): void {
     this.#known.clear()
     this.#closes = []

@@ -1,8 +1,8 @@
-// Composes one request of a session. Its buffer is reused: a session has one request on its way, and when the server has
-// answered it the bytes are sent.
+// Composes one request of a session in a reused buffer. Reuse is safe because a session has one request in flight: once the
+// server has answered, all bytes have been sent.
 
 const BYTES = 2_048
-/** A larger buffer is not kept for the next request. */
+/** A larger buffer is not reused for the next request. */
 const KEPT_BYTES_MAX = 65_536
 const NULL = -1
 
@@ -10,7 +10,7 @@ export class Request {
   #bytes = Buffer.allocUnsafeSlow(BYTES)
   #length = 0
 
-  /** Begins a new request. Call it only when the last one was answered. */
+  /** Begins a new request. Call it only after the previous request was answered. */
   begin(): this {
     if (this.#bytes.length > KEPT_BYTES_MAX) this.#bytes = Buffer.allocUnsafeSlow(BYTES)
     this.#length = 0
@@ -23,11 +23,11 @@ export class Request {
     return this
   }
 
-  /** Bind of a statement to the unnamed portal, with first these values and then those; all in text format. */
+  /** Bind of a statement to the unnamed portal: the values of `texts`, then those of `more`, all in text format. */
   bind(name: string, texts: readonly (string | null)[], more: readonly string[]): this {
     const start = this.#length
     let size = 1 + 4 + 1 + Buffer.byteLength(name) + 1 + 2 + 2 + 2 + 4 * (texts.length + more.length)
-    // No character takes more than three bytes of UTF-8.
+    // A UTF-16 unit takes at most three bytes in UTF-8.
     for (const text of texts) size += (text?.length ?? 0) * 3
     for (const text of more) size += text.length * 3
     this.#room(size)

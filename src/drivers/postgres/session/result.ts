@@ -20,17 +20,17 @@ export interface Caps {
   readonly bytesMax: number
 }
 
-/** What the columns of an answer are called, and how their values are written. */
+/** The names of an answer's columns, and the writers of their values. */
 interface Layout {
   readonly types: TypeBook
   readonly columns: readonly ResultColumn[]
   readonly writers: readonly WriteValue[]
 }
 
-/** Prepared statements give the same description each time. */
+/** The layout by description. A prepared statement returns the same description object each time. */
 const layouts = new WeakMap<readonly Field[], Layout>()
 
-/** The rows of one query. Where a type is not known yet, rows are held as they came until finish(). */
+/** The rows of one query. If a type is not known yet, the rows are buffered unencoded until finish(). */
 export class Result implements Sink {
   readonly #caps: Caps
   readonly #types: TypeBook
@@ -46,7 +46,7 @@ export class Result implements Sink {
   #rowCount = 0
   #truncated = false
 
-  /** Writes into `out`, from its beginning. `records`: what is known of columns that come as records. */
+  /** Writes into `out` from its beginning. `records`: the known shapes of columns of type record. */
   constructor(caps: Caps, types: TypeBook, out: JsonBytes, records: ReadonlyMap<number, RecordShape> = new Map()) {
     this.#caps = caps
     this.#types = types
@@ -56,12 +56,12 @@ export class Result implements Sink {
     out.byte(OPEN)
   }
 
-  /** Types to be looked up before finish(). */
+  /** The type oids that must be looked up before finish(). */
   get unknown(): readonly number[] {
     return this.#unknown
   }
 
-  /** No value's JSON is shorter than two thirds of its text (bytea's), so a longer row cannot fit. */
+  /** A value's JSON is at least two thirds as long as its text (the extreme is bytea), so a longer row cannot fit. */
   rowBytesMax(): number {
     const left = this.#caps.bytesMax - (this.#held === null ? this.#out.length : this.#heldBytes)
     return left * 1.5 + 4 * this.#fields.length + 64
@@ -131,7 +131,7 @@ export class Result implements Sink {
     return type
   }
 
-  /** A record is written as the row that the guard knows it for. */
+  /** The writer for a record whose row shape the guard knows. */
   #recordWriter(index: number, typeOid: number): WriteValue | undefined {
     const shape = this.#records.get(index)
     if (shape === undefined || typeOid !== (shape.isList ? RECORDS : RECORD)) return undefined
@@ -141,7 +141,7 @@ export class Result implements Sink {
     return shape.isList ? arrayWriter(row, COMMA) : row
   }
 
-  /** False if the row does not fit the byte cap; the row is removed again. */
+  /** Writes one row. Returns false, and removes the row, if it exceeds the byte cap. */
   #write(from: Buffer, start: number, end: number): boolean {
     const out = this.#out
     const before = out.length
@@ -172,7 +172,7 @@ export class Result implements Sink {
   }
 }
 
-/** Rows as texts, per statement: for catalog queries and plans, which are ours. */
+/** Collects rows as strings, by statement, for catalog queries and plans of the service. */
 export class Texts implements Sink {
   readonly answers: (string | null)[][][] = []
   readonly #bytesMax: number

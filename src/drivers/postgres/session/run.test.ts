@@ -59,14 +59,14 @@ async function failed(work: Promise<unknown>): Promise<AppError> {
   return assert.fail('did not fail')
 }
 
-/** Waits until no session of the driver is at work in the database. */
+/** Waits until no session of the driver runs a statement in the database. */
 async function untilIdle(): Promise<void> {
   const sql = `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'vitrine' AND state <> 'idle'`
   await until('every session is idle', async () => (await server.query('postgres', sql))[0]?.[0] === '0')
 }
 
 const never = new AbortController().signal
-/** For queries that work for seconds on a busy machine. */
+/** The limits for queries that take seconds on a busy machine. */
 const PATIENT = { ...LIMITS, timeoutMs: 60_000 }
 
 test('an error leaves the session clean: the next query runs on it', async () => {
@@ -233,7 +233,7 @@ test('where the size of one plain table bounds the cost, EXPLAIN is left out fro
   const bound = { schema: 'public', table: 'orders', operations: 1, sorts: false }
   await session.run('SELECT id FROM public.orders WHERE id = 1', { bound }, { maxCost: 1e6 })
   assert.ok((session.running.known.sizes.get('public\0orders')?.size?.pages ?? 0) > 100)
-  // The limit is under what the bound says, so EXPLAIN is asked again.
+  // The limit is lower than the bound, so the service asks EXPLAIN again.
   const error = await failed(session.run('SELECT id FROM public.orders', { bound }, { maxCost: 10 }))
   assert.equal(error.code, 'QUERY_DENIED')
 })

@@ -18,7 +18,7 @@ import { NO_ROWS, type Sink } from './wire.ts'
 export interface Known {
   readonly types: TypeBook
   readonly sizes: Map<string, { readonly size: TableSize | null; readonly at: number }>
-  /** The last known digest of implicit objects, when it was read, and when a query last set out to read it again. */
+  /** The last known digest of implicit objects, when it was read, and when a query last began to renew it. */
   implicit: { readonly digest: string; readonly at: number; renewedAt: number } | null
 }
 
@@ -60,7 +60,7 @@ export async function runQuery(at: Running, query: PostgresQuery, limits: Limits
   return result.finish()
 }
 
-/** EXPLAIN alone. Throws AppError as runQuery() does. */
+/** Runs only EXPLAIN. Throws the same errors as runQuery(). */
 export async function estimateQuery(at: Running, query: PostgresQuery, limits: Limits): Promise<Estimate> {
   sameServer(at.session, query)
   const pinned = { searchPath: query.searchPath, timeoutMs: limits.timeoutMs }
@@ -69,7 +69,7 @@ export async function estimateQuery(at: Running, query: PostgresQuery, limits: L
   return { cost }
 }
 
-/** Rows of a query of our own, as texts. Throws what the wire threw, or the DatabaseError. */
+/** Runs a query of the service and returns its rows as strings. Throws the wire's error or the DatabaseError. */
 export async function ask(session: Session, sql: string, timeoutMs: number): Promise<(string | null)[][]> {
   const texts = new Texts(512 * 1024 * 1024)
   const outcome = await session.transaction(question(sql), { searchPath: [], timeoutMs }, texts)
@@ -78,7 +78,10 @@ export async function ask(session: Session, sql: string, timeoutMs: number): Pro
   return texts.answers[0] ?? []
 }
 
-/** Reads the rows of a statement of our own over one table into `sink`, while the database is as captured. Throws AppError. */
+/**
+ * Runs a statement of the service over one table and writes its rows into `sink`. Throws AppError, also if the database has
+ * changed since the capture.
+ */
 export async function readInto(
   { session, known }: Running,
   sql: string,
@@ -97,7 +100,7 @@ export async function readInto(
   throw failure(error)
 }
 
-/** A capture of another major version says too little of this server's functions, casts and types. */
+/** Throws if the capture is of another major version: functions, casts and types differ between major versions. */
 function sameServer(session: Session, query: PostgresQuery): void {
   const major = (version: number): number => Math.floor(version / 10_000)
   if (major(session.server.version) !== major(query.serverVersion)) {
@@ -110,7 +113,7 @@ function sameServer(session: Session, query: PostgresQuery): void {
 
 interface ImplicitCheck {
   readonly frames: Buffer
-  /** To be called once the frames were answered without an error. */
+  /** Call it after the server has answered the frames without an error. */
   passed(): void
 }
 
@@ -146,7 +149,7 @@ function sizeKey(at: { readonly schema: string; readonly table: string }): strin
   return `${at.schema}\0${at.table}`
 }
 
-/** Opens the transaction with EXPLAIN, and the size of the table where that may spare the next EXPLAIN. */
+/** Opens the transaction with EXPLAIN. Also asks for the table's size if that can save the next EXPLAIN. */
 async function explain(at: Running, query: PostgresQuery, pinned: Pinned, started: number): Promise<number> {
   const plan = new Texts(PLAN_BYTES)
   const frames = [question(explainSql(query.text), query.params)]
@@ -166,7 +169,7 @@ async function explain(at: Running, query: PostgresQuery, pinned: Pinned, starte
   return planCost(plan.answers.at(-1) ?? [])
 }
 
-/** So many partitions, joined so often, that the plan alone is tens of megabytes. */
+/** The error for a plan of tens of megabytes, which only joins of very many partitions reach. */
 function planTooLarge(): AppError {
   const extra = { blocked: { kind: 'limit', name: 'plan' }, hint: 'Join fewer tables or partitions.' }
   return new AppError('QUERY_DENIED', 'The plan of this query is too large.', { extra })
@@ -182,8 +185,8 @@ async function lookUp(at: Running, oids: readonly number[], timeoutMs: number): 
 }
 
 /**
- * The caller's error for a database's: our timeout, a schema that has moved on, or what failure() says. `ahead` is how
- * many characters stood before the printed text.
+ * Returns the caller's error for a database error: the timeout, a changed schema, or the result of failure(). `ahead` is the
+ * number of characters before the printed text.
  */
 async function explained(
   query: PostgresQuery,
@@ -194,8 +197,8 @@ async function explained(
 ): Promise<AppError> {
   if (isImplicitChange(error.message)) return schemaStale(error)
   if (error.code === '57014' && performance.now() - started > pinned.timeoutMs * 0.9) return timedOut(error)
-  // The guard resolved every name of the text, so one that the server does not know has gone since. What a function
-  // of a view does not find is another matter.
+  // The guard has resolved every name in the text. So an unknown name was dropped or renamed since introspection. An
+  // error inside a view's function (`inner`) says nothing about the text.
   const unknownName = error.code === '42P01' || error.code === '42703' || error.code === '3F000'
   if (unknownName && !error.inner) return schemaStale(error)
   return failure(error, query satisfies FailedQuery, await placeOf(query, error, ahead))

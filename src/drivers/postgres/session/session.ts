@@ -1,5 +1,5 @@
-// One logged-in session and its transactions. Each transaction is READ ONLY and pins the settings that make answers safe and
-// exact, in the same write. Only these statements, EXPLAIN and the given texts run here.
+// One logged-in session and its transactions. Each transaction is READ ONLY and, in the same write, pins the settings that
+// make answers safe and exact. A session runs only these statements, EXPLAIN and the given texts.
 import { LostConnection, NO_ROWS, type Outcome, type Sink, type Wire } from './wire.ts'
 import {
   bindMessage,
@@ -17,7 +17,10 @@ import { Request } from './request.ts'
 import type { PostgresQuery, ReadTable } from '../query.ts'
 import { identifier, literal } from '../quote.ts'
 
-/** As the server shows them. What a session is started with, and, behind a pooler, each transaction (docs/drivers/postgres.md#sessions). */
+/**
+ * The pinned settings, spelled as the server shows them. They are set at the start of a session or, behind a pooler, in each
+ * transaction (docs/drivers/postgres.md#sessions).
+ */
 const PINS: Readonly<Record<string, string>> = {
   default_transaction_read_only: 'on',
   search_path: 'pg_catalog',
@@ -28,7 +31,7 @@ const PINS: Readonly<Record<string, string>> = {
   standard_conforming_strings: 'on',
   client_encoding: 'UTF8',
   client_min_messages: 'error',
-  // MDY is how a server reads 02/03/2024 unless told otherwise.
+  // By default, a server reads 02/03/2024 as MDY.
   DateStyle: 'ISO, MDY',
   IntervalStyle: 'postgres',
   TimeZone: 'UTC',
@@ -37,7 +40,7 @@ const PINS: Readonly<Record<string, string>> = {
   transform_null_equals: 'off',
   row_security: 'on',
   xmloption: 'content',
-  // A disabled node adds 1e10 to a plan's cost before 18, and a role may have one disabled.
+  // Before version 18, a disabled node adds 1e10 to a plan's cost, and a role may have disabled one.
   enable_seqscan: 'on',
   enable_indexscan: 'on',
   enable_indexonlyscan: 'on',
@@ -55,7 +58,7 @@ const PINS: Readonly<Record<string, string>> = {
   plan_cache_mode: 'auto',
 }
 
-// These two belong to the session, not to a transaction.
+// These two settings apply to the session, not to a transaction.
 const SESSION_ONLY = new Set(['default_transaction_read_only', 'idle_session_timeout'])
 
 /** The start-up option that sets every pin. */
@@ -65,7 +68,7 @@ export function startUpOptions(): string {
     .join(' ')
 }
 
-/** Asks for the server's version and every pin as it stands. Nothing in it is looked up along a search_path. */
+/** Asks for the server's version and the current value of every pin. The query resolves no name along the search_path. */
 export function readBackSql(): string {
   const names = ['server_version_num', 'server_version', ...Object.keys(PINS)]
   return `SELECT ${names.map((name) => `pg_catalog.current_setting('${name}')`).join(', ')}`
@@ -82,16 +85,16 @@ export interface Server {
   /** server_version_num. */
   readonly version: number
   readonly versionText: string
-  /** The start-up options had no effect (a pooler, a login trigger): each transaction sets all pinned settings. */
+  /** True if the start-up options had no effect (pooler, login trigger): each transaction then sets all pins. */
   readonly pinsEach: boolean
 }
 
 /** Settings that differ between transactions. */
 export interface Pinned {
-  /** Schemas behind pg_catalog on the search_path. */
+  /** The schemas after pg_catalog on the search_path. */
   readonly searchPath: readonly string[]
   readonly timeoutMs: number
-  /** A prepared statement is planned for its values each time. */
+  /** The server plans a prepared statement again for each set of values. */
   readonly plansEach?: boolean
 }
 
@@ -99,32 +102,32 @@ const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY'
 const COMMIT = 'COMMIT'
 const ROLLBACK = Buffer.concat([statement('ROLLBACK'), SYNC])
 const PREPARED_MAX = 64
-/** Prepared descriptions of tables a session; further ones are parsed for each query. */
+/** The most prepared table descriptions of a session. Further ones are parsed for each query. */
 const TABLES_MAX = 256
-// A name of the text is gone, or a prepared statement's columns are others than when it was prepared (0A000).
+// Errors after a schema change: a name no longer exists, or the columns of a prepared statement changed (0A000).
 const GONE: ReadonlySet<string> = new Set(['42P01', '42703', '3F000', '0A000'])
 const CANCELLED = '57014'
-// The server has no statement of that name, or another one: an unseen pooler gave us another server.
+// The server has no statement of that name, or has another one: an undetected pooler switched the server connection.
 const FORGOTTEN: ReadonlySet<string> = new Set(['26000', '42P05'])
 
-/** The frames around a query: what comes before it, what ends its transaction, and which texts were parsed on the way. */
+/** The frames around a query: those before it, those that end its transaction, and the statements they prepare. */
 interface Around {
   readonly before: Buffer
   readonly after: Buffer
   readonly prepared: readonly Prepared[]
-  /** Statements may be given names. */
+  /** True if statements may have names. */
   readonly isNamed: boolean
-  /** Statements before the query. */
+  /** The number of statements before the query. */
   readonly statements: number
 }
 
 /** The outcome of a transaction. */
 export interface Told extends Outcome {
-  /** A table has changed since the query was confined. The answer must not be returned. */
+  /** True if a table has changed since the query was confined. The answer must not be returned. */
   readonly isStale: boolean
 }
 
-/** A statement that is parsed on the way: where its name is kept, and under which key. */
+/** A statement that a request prepares: the map that stores its name, and the key. */
 interface Prepared {
   readonly names: Map<string, string>
   readonly key: string
@@ -134,26 +137,26 @@ interface Prepared {
 interface Described {
   readonly frames: Buffer
   readonly prepared: readonly Prepared[]
-  /** Texts that are parsed without a name. */
+  /** The number of statements that are parsed without a name. */
   readonly unnamed: number
 }
 
-/** A query as a session runs it. */
+/** The parts of a query that a session needs. */
 type Asked = Pick<PostgresQuery, 'text' | 'params' | 'prepared' | 'reads'>
 
-/** Named statements for the texts around every query and for known queries; behind a pooler each transaction may be another server's. */
+/** A session that prepares the statements around every query, and known queries, under names. */
 export class Session {
   readonly wire: Wire
   readonly server: Server
   readonly #statements = new PreparedStatements()
   readonly #request = new Request()
-  /** Each transaction may be another server's: it sets every pin, and nothing has a name. */
+  /** True if each transaction may run on another server connection: it sets every pin, and no statement has a name. */
   #isPooled: boolean
-  /** The frames around the last query, which most often fit the next. */
+  /** The frames around the last query. The next query usually needs the same. */
   #last: { readonly pinned: Pinned; readonly around: Around } | null = null
-  /** By text. */
+  /** Statement names by text. */
   readonly #names = new Map<string, string>()
-  /** By heldKey(). */
+  /** Statement names by heldKey(). */
   readonly #tables = new Map<string, string>()
   readonly #ready = new Map<string, Around>()
   readonly #described = new WeakMap<readonly ReadTable[], Buffer>()
@@ -166,8 +169,8 @@ export class Session {
   }
 
   /**
-   * Runs one query as transaction() does, behind the statement in `check`, if there is one. A query that can be prepared is
-   * prepared at its first time here. Whatever the server does not take that way is sent as a text.
+   * Runs one query like transaction(), after the statement in `check` if there is one. Prepares a preparable query when the
+   * session first runs it. If the server refuses to prepare the query, sends it as text.
    */
   async query(asked: Asked, check: Buffer, pinned: Pinned, sink: Sink): Promise<Told> {
     const { prepared } = asked
@@ -178,7 +181,7 @@ export class Session {
     const { error } = told
     if (error === null || told.isStale || told.answered || !this.wire.usable) return told
     const isRefused = this.#statements.find(shared) === undefined
-    // Its columns are others than when it was prepared, though those of its tables are not.
+    // The result columns have changed since the statement was prepared, although the tables' columns have not.
     const isOutdated = error.code === '0A000'
     if (isOutdated) this.#statements.drop(shared)
     if (error.code === CANCELLED || !(isRefused || isOutdated || this.#hasForgotten(told))) return told
@@ -218,8 +221,8 @@ export class Session {
   }
 
   /**
-   * A whole transaction in one write, held to these tables. The session is idle again afterwards, also where the query
-   * failed; it is given up where a table is another one.
+   * Runs a whole transaction in one write. The server must describe the tables in `reads` as expected; else the session is
+   * given up. The session is idle afterwards, also after a failed query.
    */
   async transaction(frames: Buffer, pinned: Pinned, sink: Sink, reads: readonly ReadTable[] = []): Promise<Told> {
     const run = (): Promise<Told> => {
@@ -232,7 +235,7 @@ export class Session {
     return this.#hasForgotten(told) ? run() : told
   }
 
-  /** Opens a transaction, held to these tables, and leaves it open: end() must follow unless the session is lost. */
+  /** Like transaction(), but leaves the transaction open: end() must follow unless the session is lost. */
   async begin(frames: Buffer, pinned: Pinned, sink: Sink, reads: readonly ReadTable[]): Promise<Told> {
     const run = (): Promise<Told> => {
       const around = this.#around(pinned)
@@ -246,7 +249,10 @@ export class Session {
     return run()
   }
 
-  /** The server no longer knows our statements: from now on nothing has a name. True if the request may be sent again. */
+  /**
+   * Handles a server that no longer knows the session's statements: from now on, no statement has a name. Returns whether the
+   * request may be sent again.
+   */
   #hasForgotten({ error, answered }: Told): boolean {
     if (this.#isPooled || error === null || answered || !FORGOTTEN.has(error.code) || !this.wire.usable) return false
     this.#isPooled = true
@@ -258,15 +264,15 @@ export class Session {
     return true
   }
 
-  /** The rest of an open transaction, and its end; without frames only its end. */
+  /** Ends an open transaction, after `frames` if they are given. */
   end(frames: Buffer | null, pinned: Pinned, sink: Sink): Promise<Told> {
     const { after } = this.#around(pinned)
     return this.#whole(frames === null ? after : Buffer.concat([frames, after]), [], sink, [])
   }
 
   /**
-   * One Sync for all of it: the server sends its answer in one piece. Where a query fails, COMMIT is skipped with it and
-   * a ROLLBACK follows, the one case that takes a second trip.
+   * Sends the request with one Sync, so the server sends its answer in one piece. If the query fails, the server skips
+   * COMMIT, and a ROLLBACK follows in a second round trip.
    */
   async #whole(
     request: Buffer,
@@ -291,14 +297,14 @@ export class Session {
   ): Promise<Told> {
     const held = new Held(reads)
     const outcome = await this.wire.exchange(request, 1, sink, held, undescribedAfter)
-    // They come first in the request, so as many as were parsed are there, whatever failed behind them.
+    // These statements come first in the request, so the first `parsed` of them exist even if a later one failed.
     if (prepared.length > 0) {
       prepared.slice(0, outcome.parsed).forEach(({ names, key }, i) => names.set(key, `v${this.#named + i}`))
       this.#named += prepared.length
     }
     const { error } = outcome
     const isStale = outcome.unexpected || (!held.isWhole && (error === null || GONE.has(error.code)))
-    // A statement that was prepared over an older table fails from now on.
+    // A statement that was prepared before the table changed fails from now on.
     if (isStale && error?.code === '0A000') this.wire.fail(new LostConnection('a table has changed'))
     return { ...outcome, isStale }
   }
@@ -381,7 +387,7 @@ function unnamed(before: readonly string[]): Around {
   }
 }
 
-/** Every pin of a transaction in one statement, for sessions that may be another server's each time. */
+/** Sets every pin of a transaction in one statement, for sessions behind a pooler. */
 function pinAll(path: string, timeoutMs: number): string {
   const settings = { ...PINS, search_path: path, statement_timeout: String(timeoutMs) }
   const calls = Object.entries(settings)
@@ -390,7 +396,7 @@ function pinAll(path: string, timeoutMs: number): string {
   return `SELECT ${calls.join(', ')}`
 }
 
-/** Most transactions prepare nothing. */
+/** Joins the statements that a request prepares, without a copy in the usual case that there are none. */
 function joined(around: Around, described: Described): readonly Prepared[] {
   if (around.prepared.length === 0) return described.prepared
   return [...around.prepared, ...described.prepared]

@@ -7,7 +7,7 @@ import { readUri, type UriParts } from './uri.ts'
 
 const SECRETS = ['password', 'uri', 'tlsCa', 'tlsCertificate', 'tlsKey'] as const
 
-/** Where and as whom to log in; made anew from the settings at each connect. `password` and `tls` are secret. */
+/** The server and the user of a login, read from the settings at each connect. `password` and `tls` are secret. */
 export interface Target {
   readonly host: string
   readonly port: number
@@ -62,7 +62,7 @@ function uriParts(input: SettingsInput, wrong: string[]): Parts | null {
     wrong.push(...parts)
     return null
   }
-  // A cut of `host`, `port` … that came along is shown from the URI; sslMode beside the URI holds where it has none.
+  // With a URI, `host`, `port` and the like are read from the URI. `sslMode` beside it applies if the URI sets none.
   const fits = z.string().min(1).max(63)
   if (!fits.safeParse(parts.database).success) wrong.push('uri: the database name is longer than 63 characters')
   if (!fits.safeParse(parts.username).success) wrong.push('uri: the user name is longer than 63 characters')
@@ -91,7 +91,7 @@ function wrongConfig(config: unknown): string[] {
   return Object.keys(read.data).map((key) => `config.${key.slice(0, 60)}: is not a setting of POSTGRES`)
 }
 
-/** The target of settings that readSettings() made. Throws AppError INVALID_REQUEST where they were not. */
+/** The target of settings that readSettings() returned. Throws AppError INVALID_REQUEST for any other settings. */
 export function targetOf(settings: ConnectionSettings): Target {
   const { host, port, database, username, sslMode, secrets } = readSettings(settings)
   const uri = secrets['uri'] === undefined ? null : readUri(secrets['uri'])

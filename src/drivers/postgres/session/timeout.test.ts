@@ -15,7 +15,7 @@ import { targetOf } from './settings.ts'
 const never = new AbortController().signal
 const SLOW = 'SELECT count(*) FROM generate_series(1, 1e12)'
 
-/** A way to the server that can fall silent, for what is under way and for what comes. */
+/** A relay to the server that can stop forwarding, on open and on new connections. */
 async function relay(port: number): Promise<AsyncDisposable & { readonly port: number; silence(): void }> {
   const sockets = new Set<Socket>()
   let isSilent = false
@@ -60,7 +60,7 @@ test('a 504 says that the query was cancelled only where the server said so', as
   const query = seal('POSTGRES', queryOf(SLOW, version))
   const limits = { ...LIMITS, timeoutMs: 300 }
 
-  // The server's own timeout, then our own deadline.
+  // First the server's timeout, then the service's deadline.
   for (const [timeoutMs, deadlineMs] of [
     [300, 60_000],
     [LIMITS.timeoutMs, 200],

@@ -1,5 +1,5 @@
-// Maps the type oids of an answer to types, and to the way their values are written. Built-in types are known. User-defined
-// types (enums, composites, their arrays, extension types) are looked up in pg_type once.
+// Maps the type oids of an answer to types and to the writers of their values. Built-in types are known. User-defined types
+// (enums, composites, their arrays, extension types) are looked up in pg_type once.
 import type { BuiltinType } from './builtin-type-forms.ts'
 import { BUILTIN_TYPES } from './builtin-type-forms.ts'
 import { writeText } from '../../json-bytes.ts'
@@ -7,7 +7,7 @@ import { arrayWriter, compositeWriter } from './values-nested.ts'
 import { WRITERS, type WriteValue } from './write-values.ts'
 
 export interface ColumnType {
-  /** The database's own name; an array is its element's name and []. */
+  /** The database's name for the type. An array's name is that of its element and []. */
   readonly name: string
   readonly write: WriteValue
 }
@@ -30,7 +30,7 @@ export class TypeBook {
     return builtin.get(oid) ?? this.#learned.get(oid)
   }
 
-  /** Reads the answer to lookUpSql(). An oid that pg_type does not have counts as text. */
+  /** Reads the answer to lookUpSql(). An oid that is missing in pg_type counts as text. */
   learn(asked: readonly number[], rows: readonly (readonly (string | null)[])[]): void {
     const entries = new Map<number, TypeRow>()
     for (const row of rows) readRow(row, entries)
@@ -89,7 +89,7 @@ function readRow(row: readonly (string | null)[], into: Map<number, TypeRow>): v
   if (typeof attribute === 'string') entry.attributes.push({ name: attribute, oid: Number(attributeOid) })
 }
 
-/** Asks for these types and all they are made of; attributes in order. */
+/** The SQL that asks for these types and their component types, with attributes in order. */
 export function lookUpSql(oids: readonly number[]): string {
   const list = oids.map((oid) => String(Math.trunc(oid))).join(',')
   return `WITH RECURSIVE need(oid) AS (

@@ -7,7 +7,7 @@ const [OPEN, CLOSE, QUOTE, BACKSLASH, BRACKET, EQUALS] = [0x7b, 0x7d, 0x22, 0x5c
 const [ROW_OPEN, ROW_CLOSE, COMMA] = [0x28, 0x29, 0x2c]
 const NULL = Buffer.from('NULL')
 
-/** `{1,"a b",NULL,{…}}`, also with bounds before it (`[2:3]={…}`, which JSON cannot say). */
+/** Writes `{1,"a b",NULL,{…}}`. Drops bounds before it (`[2:3]={…}`), which JSON cannot express. */
 export function arrayWriter(element: WriteValue, delimiter: number): WriteValue {
   return (from, start, end, out) => {
     let at = start
@@ -74,7 +74,7 @@ export interface AttributeWriter {
   readonly write: WriteValue
 }
 
-/** `(1,"a b",)` as {name: value}: an empty field is NULL, in quotes `""` and `\\` stand for one. */
+/** Writes `(1,"a b",)` as {name: value}. An empty field is NULL. In quotes, `""` and `\\` stand for one character. */
 export function compositeWriter(attributes: readonly AttributeWriter[]): WriteValue {
   const keys = attributes.map(({ name }, i) => Buffer.from(`${i === 0 ? '' : ','}${JSON.stringify(name)}:`))
   return (from, start, end, out) => {
@@ -94,7 +94,7 @@ export function compositeWriter(attributes: readonly AttributeWriter[]): WriteVa
   }
 }
 
-/** The fields of a row's text; null where it is no row. A row of one NULL and a row of nothing both print `()`. */
+/** Splits a row's text into fields; null if it is not a row. A row of one NULL and an empty row both print `()`. */
 function rowFields(from: Buffer, start: number, end: number): (Buffer | null)[] | null {
   if (from[start] !== ROW_OPEN || from[end - 1] !== ROW_CLOSE) return null
   const fields: (Buffer | null)[] = []
@@ -109,7 +109,7 @@ function rowFields(from: Buffer, start: number, end: number): (Buffer | null)[] 
       const byte = from[at] ?? 0
       if (!quoted && (byte === COMMA || at === end - 1)) break
       if (byte === QUOTE) {
-        // A doubled quote inside quotes is one; a single one opens or closes.
+        // Inside quotes, a doubled quote stands for one quote. A single quote opens or closes.
         if (quoted && from[at + 1] === QUOTE) plain[length++] = from[++at] ?? 0
         else quoted = !quoted
         seen = true

@@ -6,27 +6,27 @@ import { readError, readFields, TERMINATE, type Field } from './messages.ts'
 
 /** Takes the rows of an exchange as they arrive. */
 export interface Sink {
-  /** The longest DataRow body worth holding; asked at each row that is not whole in one chunk. */
+  /** The longest DataRow body to buffer. Called for each row that spans chunks. */
   rowBytesMax(): number
   describe(fields: readonly Field[]): void
-  /** A row's body is from[start…end). False: no more rows are wanted, and the session is given up. */
+  /** Takes a row's body from[start…end). Returning false ends the exchange and gives up the session. */
   row(from: Buffer, start: number, end: number): boolean
-  /** A row longer than rowBytesMax() was met and is not held. False, as with row(): the session is given up. */
+  /** Called for a row longer than rowBytesMax(), which is not buffered. Returns false like row(). */
   tooLong(): boolean
-  /** Background rows: they are read in slices with a pause after each, so that other requests are not delayed. */
+  /** Set for background work: rows are read in slices with a pause after each, so that other requests are not delayed. */
   readonly isUnhurried?: true
 }
 
-/** What prepared statements of an exchange are expected to answer. */
+/** The expected descriptions of the prepared statements in an exchange. */
 export interface Expectation {
   /**
-   * The next description, whose body is from[start…end). False: it is not as expected, and the session is given up. Throws
-   * RangeError for a body that ends early.
+   * Checks the next description, whose body is from[start…end). Returns false if it is not as expected; the session is then
+   * given up. Throws RangeError for a body that ends early.
    */
   next(from: Buffer, start: number, end: number): boolean
 }
 
-/** For statements whose rows nobody wants. */
+/** Discards the rows of a statement. */
 export const NO_ROWS: Sink = {
   rowBytesMax: () => 0,
   describe: () => undefined,
@@ -35,17 +35,17 @@ export const NO_ROWS: Sink = {
 }
 
 export interface Outcome {
-  /** The first error the server told; the transaction it was in has ended all the same. */
+  /** The first error from the server. Its transaction has ended. */
   readonly error: DatabaseError | null
-  /** What was described is not as expected: the session is no longer usable, and the server may still be at work. */
+  /** A description was not as expected: the session is unusable, and the server may still run the statement. */
   readonly unexpected: boolean
-  /** The sink wanted no more: the session is no longer usable, and the server is still sending. */
+  /** The sink refused a row: the session is unusable, and the server may still be sending. */
   readonly cut: boolean
-  /** Statements parsed without an error, in the order of the request. */
+  /** The number of statements that the server parsed before the first error. */
   readonly parsed: number
-  /** A row of the sink's statement came. */
+  /** At least one row arrived for the sink. */
   readonly answered: boolean
-  /** What rows were last described as. */
+  /** The last description of rows. */
   readonly fields: readonly Field[] | null
   /** The transaction status of the last ReadyForQuery: I idle, T in a transaction, E in a failed one. */
   readonly status: string
@@ -57,9 +57,9 @@ export class LostConnection extends Error {
 }
 
 const HEAD = 5
-/** Of unhurried rows, what is looked at before a rest half as long. */
+/** How long unhurried rows are read before a pause half as long. */
 const SLICE_MS = 2
-// Of messages other than rows, what is kept: an error may quote a value of any size.
+// The most bytes that are kept of a message other than a row: an error may quote a value of any size.
 const KEPT = 64 * 1024
 const DESCRIPTION_MAX = 1024 * 1024
 const CODE = {
@@ -80,16 +80,16 @@ interface Exchange {
   readonly expected: Expectation | null
   readonly resolve: (outcome: Outcome) => void
   readonly reject: (reason: unknown) => void
-  /** ReadyForQuery messages still to come. */
+  /** The number of ReadyForQuery messages that are still to come. */
   syncs: number
   error: DatabaseError | null
   described: boolean
-  /** The next description is a prepared statement's, not that of rows to come. */
+  /** True if the next description is of a prepared statement, not of rows that follow. */
   isStatement: boolean
   parsed: number
   answered: boolean
   fields: readonly Field[] | null
-  /** Statements to complete before the rows of a statement that is not described; 0 if it is described. */
+  /** How many statements complete before the rows of an undescribed statement; 0 if the statement is described. */
   undescribedAfter: number
 }
 
@@ -106,7 +106,7 @@ export class Wire {
   #usable = true
   #workedMs = 0
 
-  /** Takes the socket over: whoever read it before must have stopped, and take() is given what arrives. */
+  /** Takes over the socket. No other reader may remain; the caller passes received chunks to take(). */
   constructor(socket: Duplex) {
     this.#socket = socket
     socket.on('error', (error) => this.fail(new LostConnection('the connection was lost', { cause: error })))
@@ -118,9 +118,9 @@ export class Wire {
   }
 
   /**
-   * Writes a request that holds so many Syncs and reads until as many ReadyForQuery came. One at a time. Throws
-   * LostConnection, or what fail() was given. The columns of a statement that the request does not describe are known: its
-   * rows come after `undescribedAfter` other statements.
+   * Writes a request with `syncs` Sync messages and reads until as many ReadyForQuery messages arrived. Only one exchange may
+   * run at a time. Throws LostConnection, or the reason given to fail(). If the request leaves out the Describe of the sink's
+   * statement, `undescribedAfter` is the number of statements that complete before its rows.
    */
   exchange(
     request: Buffer,
@@ -152,7 +152,7 @@ export class Wire {
     })
   }
 
-  /** Ends use of the session: whoever waits is told why. What the server still sends is not read. */
+  /** Makes the session unusable and rejects the current exchange with `reason`. Further messages are not read. */
   fail(reason: unknown): void {
     this.#usable = false
     const exchange = this.#exchange
@@ -167,7 +167,7 @@ export class Wire {
     this.#usable = false
   }
 
-  /** What arrived, in any pieces. Nothing of `chunk` is kept. */
+  /** Takes a received chunk, which may split messages anywhere. Copies what it keeps of `chunk`. */
   take(chunk: Buffer): void {
     if (!this.#usable) return
     const began = performance.now()
@@ -201,7 +201,7 @@ export class Wire {
     }
   }
 
-  /** Applies backpressure: the server waits while nothing is read. */
+  /** Applies backpressure: the server waits while the socket is paused. */
   #rest(workedMs: number): void {
     this.#workedMs += workedMs
     if (this.#workedMs < SLICE_MS) return
@@ -223,7 +223,7 @@ export class Wire {
     return at + taken
   }
 
-  /** A message that is not whole in one chunk: room for what is kept of it. */
+  /** Allocates a buffer for a message that spans chunks. */
   #begin(code: number, length: number): void {
     const max = this.#keptMax(code)
     if (length > max && code === CODE.row && this.#exchange?.described === true) {
@@ -267,7 +267,7 @@ export class Wire {
       case CODE.description:
         if (exchange !== null) this.#described(exchange, from, start, end)
         return
-      // Sent for a prepared statement only, before its columns.
+      // ParameterDescription: sent only for a prepared statement, before its columns.
       case CODE.parameters:
         if (exchange !== null) exchange.isStatement = true
         return
@@ -288,7 +288,7 @@ export class Wire {
       case CODE.copyBoth:
         throw new Error('a COPY that nobody asked for')
     }
-    // BindComplete, NoData, ParameterStatus, NoticeResponse, NotificationResponse: nothing to do.
+    // BindComplete, NoData, ParameterStatus, NoticeResponse and NotificationResponse need no action.
   }
 
   #described(exchange: Exchange, from: Buffer, start: number, end: number): void {

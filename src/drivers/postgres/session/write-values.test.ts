@@ -23,7 +23,7 @@ before(async () => {
 })
 after(() => stack.disposeAsync())
 
-// SQL expression, the JSON text it becomes, the name of its type.
+// Each row: an SQL expression, its JSON text, the name of its type.
 const VALUES: readonly (readonly [string, string, string])[] = [
   ['32767::int2', '32767', 'int2'],
   ['(-2147483648)::int4', '-2147483648', 'int4'],
@@ -165,7 +165,7 @@ test('rows of a type not known yet are cut at the byte cap, and the session goes
   assert.equal((await session.run('SELECT 1')).rows, '[[1]]')
 })
 
-// What pg reads as text, encoded the slow way by the rule of docs/contract.md#values, must be what comes out.
+// The result must equal the text that pg reads, encoded by the rules of docs/contract.md#values.
 const COLUMNS: readonly (readonly [string, string])[] = [
   ['int8', `(CASE WHEN r < 0.5 THEN (random() * 2e16 - 1e16)::int8 ELSE (random() * 1000)::int8 END)`],
   ['int4', `(random() * 4e9 - 2e9)::int4`],
