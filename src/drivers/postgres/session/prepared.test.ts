@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { LIMITS, openSession, settingsOf, type TestSession } from '../../../../test/support/postgres-session.ts'
 import { startPostgres, type TestPostgres } from '../../../../test/support/postgres.ts'
+import { startTransactionPooler } from '../../../../test/support/transaction-pooler.ts'
 import { AppError } from '../../../errors.ts'
 import { JsonBytes } from '../../json-bytes.ts'
 import { unseal } from '../../confined.ts'
@@ -29,7 +30,7 @@ stack.use(parser)
 let server: TestPostgres
 let database: string
 before(async () => {
-  server = stack.use(await startPostgres())
+  server = stack.use(await startPostgres({ hba: 'host all all all trust' }))
   database = await server.createDatabase('prepared', SETUP)
 })
 after(() => stack.disposeAsync())
@@ -42,8 +43,8 @@ interface Caller extends TestSession {
   prepared(): Promise<readonly (readonly [name: string, generic: string, custom: string])[]>
 }
 
-async function open(): Promise<Caller> {
-  const session = await openSession(settingsOf(server, database))
+async function open(more: object = {}): Promise<Caller> {
+  const session = await openSession(settingsOf(server, database, more))
   const connection = new PostgresConnection(session.login, () => session.running.known)
   const out = new JsonBytes(64)
   const caller: Caller = {
@@ -166,6 +167,28 @@ test('a server that forgets prepared statements is answered by texts from then o
   for (const id of [4, 5, 6]) assert.match(await look(id), new RegExp(`note ${id}"`))
   assert.match(await caller.ask('SELECT a.note FROM orders a JOIN orders b USING (id) WHERE id = 7'), /note 7"/)
   assert.equal((await caller.prepared()).length, 0)
+})
+
+test('behind a pooler that nobody sees, a name never means what another session prepared', async () => {
+  await using pooler = await startTransactionPooler(server.port)
+  const callers: Caller[] = []
+  try {
+    const texts = ['SELECT note FROM orders WHERE id = #', 'SELECT note FROM orders WHERE id < # ORDER BY note LIMIT 2']
+    for (const [n, text] of texts.entries()) {
+      pooler.use(n)
+      const caller = await open({ port: pooler.port })
+      callers.push(caller)
+      assert.equal(caller.login.session.server.pinsEach, false)
+      for (const id of [2, 3, 4]) await caller.ask(text.replace('#', String(id)))
+    }
+    for (const [n, caller] of callers.entries()) {
+      pooler.use(1 - n)
+      const sql = texts[n]?.replace('#', '5') ?? ''
+      assert.equal(await caller.ask(sql), await unprepared(caller, sql))
+    }
+  } finally {
+    for (const caller of callers) await caller[Symbol.asyncDispose]()
+  }
 })
 
 test('a session keeps a bounded number of prepared queries, and those of one exposure', async () => {

@@ -16,11 +16,17 @@ export interface Statement {
 const refused = new WeakSet<Preparable>()
 
 export class PreparedStatements {
+  readonly #tag: string
   readonly #known = new Map<Preparable, Statement>()
   #exposure: object | null = null
   /** Frames that close dropped statements, for the next request that prepares. */
   #closes: Buffer[] = []
   #named = 0
+
+  /** `tag`: what no other session's names hold. */
+  constructor(tag: string) {
+    this.#tag = tag
+  }
 
   /** Whether a session may prepare this text. */
   static accepts(shared: Preparable): boolean {
@@ -42,7 +48,7 @@ export class PreparedStatements {
     this.#exposure = exposure
     const [oldest] = this.#known.keys()
     if (this.#known.size >= STATEMENTS_MAX && oldest !== undefined) this.drop(oldest)
-    return { name: `q${this.#named++}`, fields: null }
+    return { name: `q${this.#tag}${this.#named++}`, fields: null }
   }
 
   /** The frames that close dropped statements, for the next request. */

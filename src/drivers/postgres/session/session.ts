@@ -1,5 +1,6 @@
 // One logged-in session and its transactions. Each transaction is READ ONLY and, in the same write, pins the settings that
 // make answers safe and exact. A session runs only these statements, EXPLAIN and the given texts.
+import { randomBytes } from 'node:crypto'
 import { LostConnection, NO_ROWS, type Outcome, type Sink, type Wire } from './wire.ts'
 import {
   bindMessage,
@@ -148,7 +149,9 @@ type Asked = Pick<PostgresQuery, 'text' | 'params' | 'prepared' | 'reads'>
 export class Session {
   readonly wire: Wire
   readonly server: Server
-  readonly #statements = new PreparedStatements()
+  /** Part of every name: behind an unseen pooler the server may hold statements of other sessions, which a name must never mean. */
+  readonly #tag = `${randomBytes(9).toString('base64url')}_`
+  readonly #statements = new PreparedStatements(this.#tag)
   readonly #request = new Request()
   /** True if each transaction may run on another server connection: it sets every pin, and no statement has a name. */
   #isPooled: boolean
@@ -299,7 +302,7 @@ export class Session {
     const outcome = await this.wire.exchange(request, 1, sink, held, undescribedAfter)
     // These statements come first in the request, so the first `parsed` of them exist even if a later one failed.
     if (prepared.length > 0) {
-      prepared.slice(0, outcome.parsed).forEach(({ names, key }, i) => names.set(key, `v${this.#named + i}`))
+      prepared.slice(0, outcome.parsed).forEach(({ names, key }, i) => names.set(key, this.#nameOf(i)))
       this.#named += prepared.length
     }
     const { error } = outcome
@@ -307,6 +310,11 @@ export class Session {
     // A statement that was prepared before the table changed fails from now on.
     if (isStale && error?.code === '0A000') this.wire.fail(new LostConnection('a table has changed'))
     return { ...outcome, isStale }
+  }
+
+  /** The name of the statement that is `ahead` statements behind the next one. */
+  #nameOf(ahead: number): string {
+    return `v${this.#tag}${this.#named + ahead}`
   }
 
   #describe(reads: readonly ReadTable[], around: Around): Described {
@@ -319,7 +327,7 @@ export class Session {
       const known = around.isNamed ? this.#tables.get(key) : undefined
       if (known !== undefined) return [describeStatement(known)]
       const hasRoom = around.isNamed && this.#tables.size + prepared.length < TABLES_MAX
-      const name = hasRoom ? `v${this.#named + around.prepared.length + prepared.length}` : ''
+      const name = hasRoom ? this.#nameOf(around.prepared.length + prepared.length) : ''
       if (hasRoom) prepared.push({ names: this.#tables, key })
       else unnamed++
       return [parseMessage(name, heldSql(table)), describeStatement(name)]
@@ -353,10 +361,10 @@ export class Session {
     const fresh = [...before, COMMIT].filter((text) => !this.#names.has(text))
     if (this.#names.size + fresh.length > PREPARED_MAX) return unnamed(before)
     const run = (text: string): Buffer => {
-      const name = this.#names.get(text) ?? `v${this.#named + fresh.indexOf(text)}`
+      const name = this.#names.get(text) ?? this.#nameOf(fresh.indexOf(text))
       return Buffer.concat([bindMessage(name), EXECUTE])
     }
-    const parses = fresh.map((text, i) => parseMessage(`v${this.#named + i}`, text))
+    const parses = fresh.map((text, i) => parseMessage(this.#nameOf(i), text))
     return {
       before: Buffer.concat([...parses, ...before.map(run)]),
       after: Buffer.concat([run(COMMIT), SYNC]),

@@ -1,0 +1,80 @@
+// A pooler in front of a PostgreSQL server that nobody sees: it passes start-up options on, and each transaction of a client may
+// run in another session of the server. The server must trust its clients.
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+
+export interface TransactionPooler extends AsyncDisposable {
+  readonly port: number
+  /** The session of the server, by number, in which the next transactions run. Made with the options of the next client. */
+  use(session: number): void
+}
+
+interface Upstream {
+  readonly socket: Socket
+  /** What the server said at login, for clients that come later. */
+  greeting: Buffer
+  client: Socket | null
+}
+
+const READY = 0x5a
+const IDLE = 0x49
+
+export async function startTransactionPooler(to: number): Promise<TransactionPooler> {
+  const sessions = new Map<number, Promise<Upstream>>()
+  const clients = new Set<Socket>()
+  let chosen = 0
+  const pooler = createServer((client) => {
+    clients.add(client)
+    client.on('error', () => undefined)
+    client.once('data', (start) => {
+      const of = (session: number): Promise<Upstream> => {
+        const known = sessions.get(session) ?? open(to, start)
+        sessions.set(session, known)
+        return known
+      }
+      client.on('data', (bytes) => {
+        // Terminate ends the client's connection, not the server's.
+        if (bytes[0] === 0x58) return void client.end()
+        void of(chosen).then((upstream) => {
+          upstream.client = client
+          upstream.socket.write(bytes)
+        })
+      })
+      void of(chosen).then(({ greeting }) => client.write(greeting))
+    })
+  })
+  pooler.listen(0, '127.0.0.1')
+  await once(pooler, 'listening')
+  const address = pooler.address()
+  if (address === null || typeof address !== 'object') throw new Error('the pooler has no port')
+  return {
+    port: address.port,
+    use: (session) => {
+      chosen = session
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const client of clients) client.destroy()
+      for (const session of sessions.values()) (await session).socket.destroy()
+      pooler.close()
+    },
+  }
+}
+
+/** Logs in, and passes what the server says to the client of the moment. */
+function open(to: number, start: Buffer): Promise<Upstream> {
+  const socket = connect(to, '127.0.0.1')
+  socket.on('error', () => undefined)
+  socket.write(start)
+  const upstream: Upstream = { socket, greeting: Buffer.alloc(0), client: null }
+  let rest = Buffer.alloc(0)
+  return new Promise((resolve) => {
+    socket.on('data', (bytes) => {
+      if (upstream.client !== null) return void upstream.client.write(bytes)
+      rest = Buffer.concat([rest, bytes])
+      const isReady = rest.at(-6) === READY && rest.at(-1) === IDLE
+      if (!isReady) return
+      upstream.greeting = rest
+      resolve(upstream)
+    })
+  })
+}
