@@ -8,15 +8,13 @@ import {
   eachLook,
   NARROW,
   ready,
+  REPLACED,
   shot,
   signIn,
   WIDE,
 } from '../support/console.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 import type { Page } from 'playwright-core'
-
-/** Chromium's own editing writes a style attribute when typing replaces everything. The policy refuses it; nothing is lost. */
-const REPLACED = /style-src-attr inline|^Applying inline style violates/
 
 describe('the playground', () => {
   let shop: Shop

@@ -44,6 +44,9 @@ export async function consoleDir(): Promise<string> {
   return folder
 }
 
+/** Chromium's own editing writes a style attribute when typing replaces everything. The policy refuses it; nothing is lost. */
+export const REPLACED = /style-src-attr inline|^Applying inline style violates/
+
 /** What went wrong in the browser although the page may look right. */
 export interface Watched {
   readonly page: Page

@@ -9,6 +9,7 @@ import { CopyButton } from '../../parts/Copy.tsx'
 import { State } from '../../parts/Tag.tsx'
 import { bytes, counted, duration, exact, number } from '../../parts/time.ts'
 import { LongText, Name } from '../../parts/Words.tsx'
+import { Ask } from '../requests/Ask.tsx'
 import { actionWords, blockedWords, callerWords, isFixable } from './call-words.ts'
 import { Changes } from './Changes.tsx'
 
@@ -49,6 +50,9 @@ export function Call({ item, own, names, onClose }: CallProps) {
             >
               Expose from this
             </LinkButton>
+          )}
+          {own && isFixable(item) && names.has(id) && (
+            <Ask at={{ teamId: team.id, id }} refused={() => Promise.resolve(item.id)} />
           )}
           {query !== undefined && names.has(id) && (
             <LinkButton

@@ -4,6 +4,7 @@ import { Activity as ActivityIcon, ChevronDown } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { useRead } from '../../api/queries.ts'
 import type { AuditItem } from '../../api/types.ts'
+import { useDatasourceNames } from '../../frame/names.ts'
 import { useTeam } from '../../frame/team.ts'
 import { Button } from '../../parts/Button.tsx'
 import { Empty } from '../../parts/Empty.tsx'
@@ -26,7 +27,7 @@ export function Calls({ own }: { readonly own: boolean }) {
   const { pages, items } = useCalls(team.id, useAuditQuery(chosen.filters), own, live)
   const { id } = useSearch({ strict: false })
   const shown = useShown(id, items, own)
-  const names = useNames()
+  const names = useDatasourceNames()
   return (
     <div className="stack">
       <Filters chosen={chosen} own={own} live={live} onLive={setLive} />
@@ -94,13 +95,6 @@ function useShown(id: string | undefined, items: readonly AuditItem[], own: bool
   )
   if (id === undefined) return null
   return listed ?? read.data ?? null
-}
-
-/** Names by the id of a datasource. */
-function useNames(): ReadonlyMap<string, string> {
-  const team = useTeam()
-  const datasources = useRead('listDatasources', { params: { teamId: team.id } }).data ?? []
-  return new Map(datasources.map(({ id, name }) => [id, name]))
 }
 
 const OUTCOMES = [

@@ -1,6 +1,7 @@
 // Refused queries by what was blocked, largest first: what people and agents miss.
 import { ShieldCheck } from 'lucide-react'
 import { useRead } from '../../api/queries.ts'
+import { useDatasourceNames } from '../../frame/names.ts'
 import { useTeam } from '../../frame/team.ts'
 import { LinkButton } from '../../parts/Button.tsx'
 import { Empty } from '../../parts/Empty.tsx'
@@ -11,13 +12,8 @@ import { Table } from '../../parts/Table.tsx'
 import { Time } from '../../parts/Time.tsx'
 import { counted, number } from '../../parts/time.ts'
 import { Name } from '../../parts/Words.tsx'
-import { timeWords, useFilters } from './filters.ts'
-
-const DAYS = [
-  { value: '1', label: 'Last 24 hours' },
-  { value: '7', label: 'Last 7 days' },
-  { value: '30', label: 'Last 30 days' },
-]
+import { Requests } from '../requests/Requests.tsx'
+import { REFUSAL_TIMES, timeWords, useFilters } from './filters.ts'
 
 export function Refusals({ isManager }: { readonly isManager: boolean }) {
   if (!isManager)
@@ -32,15 +28,15 @@ export function Refusals({ isManager }: { readonly isManager: boolean }) {
 function Groups() {
   const team = useTeam()
   const { filters, set } = useFilters()
-  const days = DAYS.some(({ value }) => value === filters.from) ? filters.from : '30'
+  const days = REFUSAL_TIMES.some(({ value }) => value === filters.from) ? filters.from : '30'
   const params = { teamId: team.id }
   const refusals = useRead('listRefusals', { params, query: { days } })
-  const datasources = useRead('listDatasources', { params }).data ?? []
-  const names = new Map(datasources.map(({ id, name }) => [id, name]))
+  const names = useDatasourceNames()
   return (
     <div className="stack">
+      <Requests />
       <div className="filters">
-        <Select bare label="Time" value={days} options={DAYS} onChange={(value) => set('from', value)} />
+        <Select bare label="Time" value={days} options={REFUSAL_TIMES} onChange={(value) => set('from', value)} />
       </div>
       <Load of={refusals} what="refusals">
         {(groups) =>

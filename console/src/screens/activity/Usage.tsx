@@ -1,18 +1,15 @@
 // How much was asked: per day as bars and as a table, per key and per datasource, and what is left of the budget.
 import { useRead } from '../../api/queries.ts'
 import type { Usage as UsageAnswer } from '../../api/types.ts'
+import { useDatasourceNames } from '../../frame/names.ts'
 import { useTeam } from '../../frame/team.ts'
+import { Facts } from '../../parts/Facts.tsx'
 import { Load } from '../../parts/Load.tsx'
 import { Select } from '../../parts/Select.tsx'
 import { Table } from '../../parts/Table.tsx'
 import { counted, day as dayWords, number } from '../../parts/time.ts'
 import { Name } from '../../parts/Words.tsx'
-import { useFilters } from './filters.ts'
-
-const DAYS = [
-  { value: '7', label: 'Last 7 days' },
-  { value: '30', label: 'Last 30 days' },
-]
+import { USAGE_TIMES, useFilters } from './filters.ts'
 
 type Day = UsageAnswer['days'][number]
 
@@ -24,7 +21,7 @@ export function Usage({ isManager }: { readonly isManager: boolean }) {
   return (
     <div className="stack">
       <div className="filters">
-        <Select bare label="Time" value={days} options={DAYS} onChange={(value) => set('from', value)} />
+        <Select bare label="Time" value={days} options={USAGE_TIMES} onChange={(value) => set('from', value)} />
       </div>
       <Load of={usage} what="usage" lines={8}>
         {(data) => (
@@ -59,16 +56,7 @@ function Summary({ usage: { budget, days } }: { readonly usage: UsageAnswer }) {
     ['Failed', number(sum(({ failed }) => failed))],
     ['Budget left', `${number(budget.remaining)} of ${number(budget.limit)}`],
   ] as const
-  return (
-    <dl className="facts">
-      {facts.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd className="number">{value}</dd>
-        </div>
-      ))}
-    </dl>
-  )
+  return <Facts of={facts} />
 }
 
 /** The table below holds the same numbers, so the bars are a picture with a name. */
@@ -114,7 +102,7 @@ function ByKey({ usage }: { readonly usage: UsageAnswer }) {
   const people = new Map(
     (useRead('listMembers', { params }).data ?? []).map(({ accountId, name, email }) => [accountId, name ?? email]),
   )
-  const datasources = new Map((useRead('listDatasources', { params }).data ?? []).map(({ id, name }) => [id, name]))
+  const datasources = useDatasourceNames()
   if (usage.keys.length === 0) return null
   return (
     <div className="columns-2">

@@ -10,6 +10,9 @@ export const TIMES = [
   { value: '30', label: 'Last 30 days' },
   { value: 'all', label: 'All that is kept' },
 ] as const
+/** What the service groups, and what it counts by day. */
+export const REFUSAL_TIMES = TIMES.filter(({ value }) => value !== 'all')
+export const USAGE_TIMES = TIMES.filter(({ value }) => value === '7' || value === '30')
 const DEFAULT_TIME = '7'
 const DAY_MS = 86_400_000
 

@@ -150,7 +150,7 @@ function ofKeys(keys: readonly ApiKey[]): readonly Task[] {
 
 /** A colleague was refused and asks for it. */
 function ofRequests(team: Team, requests: Answer<'listRequests'>): readonly Task[] {
-  return requests.map(({ id, name, blocked, why, auditId }) => ({
+  return requests.map(({ id, name, blocked, why }) => ({
     id,
     icon: Hand,
     tone: 'none',
@@ -160,7 +160,7 @@ function ofRequests(team: Team, requests: Answer<'listRequests'>): readonly Task
       </>
     ),
     why,
-    link: { to: '/t/$team/activity', params: { team: team.slug }, search: { id: auditId } },
+    link: { to: '/t/$team/activity', params: { team: team.slug }, search: { tab: 'refusals' } },
   }))
 }
 

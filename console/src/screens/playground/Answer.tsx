@@ -6,6 +6,7 @@ import { Button } from '../../parts/Button.tsx'
 import { CodeBlock } from '../../parts/CodeBlock.tsx'
 import { CopyButton } from '../../parts/Copy.tsx'
 import { Empty } from '../../parts/Empty.tsx'
+import { Facts } from '../../parts/Facts.tsx'
 import { Loading } from '../../parts/Load.tsx'
 import { Notice } from '../../parts/Notice.tsx'
 import { saveFile } from '../../parts/save-file.ts'
@@ -155,16 +156,7 @@ function Cost({
     ['Rows answered', answer === null ? 'not run yet' : number(answer.rowCount)],
     ['Time', answer === null ? 'not run yet' : duration(answer.durationMs)],
   ]
-  return (
-    <dl className="facts">
-      {facts.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd className="number">{value}</dd>
-        </div>
-      ))}
-    </dl>
-  )
+  return <Facts of={facts} />
 }
 
 function Curl({ datasource, body }: Pick<AnswerProps, 'datasource' | 'body'>) {

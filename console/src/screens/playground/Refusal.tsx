@@ -8,6 +8,7 @@ import { Button } from '../../parts/Button.tsx'
 import { Failure, Notice } from '../../parts/Notice.tsx'
 import { useAction } from '../../parts/useAction.ts'
 import { LongText } from '../../parts/Words.tsx'
+import { Ask } from '../requests/Ask.tsx'
 import type { Ran } from './useRun.ts'
 import type { Verdict } from './useVerdict.ts'
 
@@ -51,13 +52,15 @@ interface RefusalProps {
 export function Refusal({ refusal, at, ran, run }: RefusalProps) {
   const team = useTeam()
   const navigate = useNavigate()
-  const ask = useAction(async () => {
+  const refused = async () => {
     if (ran === null) await run()
-    const from = await newestRefusal(at)
+    return newestRefusal(at)
+  }
+  const expose = useAction(async () => {
     await navigate({
       to: '/t/$team/datasources/$id/exposure',
       params: { team: team.slug, id: at.id },
-      search: from === null ? {} : { from },
+      search: { from: await refused() },
     })
   })
   return (
@@ -69,24 +72,29 @@ export function Refusal({ refusal, at, ran, run }: RefusalProps) {
             <LongText>{refusal.hint}</LongText>
           </p>
         )}
-        {refusal.canBeExposed && hasRole(team, 'ADMIN') && (
-          <p className="notice-acts">
-            <Button small icon={Eye} busy={ask.busy} onClick={ask.run}>
-              Ask to expose it
-            </Button>
-          </p>
+        {refusal.canBeExposed && (
+          <div className="notice-acts">
+            {hasRole(team, 'ADMIN') ? (
+              <Button small icon={Eye} busy={expose.busy} onClick={expose.run}>
+                Ask to expose it
+              </Button>
+            ) : (
+              <Ask key={refusal.sentence} at={at} refused={refused} />
+            )}
+          </div>
         )}
       </Notice>
-      <Failure of={ask.error} />
+      <Failure of={expose.error} />
     </div>
   )
 }
 
-/** The audit item of the refusal that was just provoked. */
-async function newestRefusal({ teamId, id }: RefusalProps['at']): Promise<string | null> {
-  const { items } = await call('listAudit', {
-    params: { teamId },
+/** The audit item of the refusal that was just provoked: the newest of one's own. */
+async function newestRefusal({ id }: RefusalProps['at']): Promise<string> {
+  const { items } = await call('listActivity', {
     query: { datasourceId: id, action: 'runQuery', outcome: 'DENIED', limit: 1 },
   })
-  return items[0]?.id ?? null
+  const [newest] = items
+  if (newest === undefined) throw new Error('the refusal is not in the audit')
+  return newest.id
 }

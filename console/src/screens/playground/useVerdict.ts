@@ -1,4 +1,5 @@
-// The verdict on a query while it is typed: a check half a second after the last key. It runs no query.
+// The verdict on a query while it is typed: a check a moment after the last key. It runs no query,
+// and the audit only counts it.
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { call } from '../../api/client.ts'
@@ -23,7 +24,7 @@ export function useVerdict(
   body: Body | null,
   as: As,
 ): Judged {
-  const now = body === null ? null : JSON.stringify({ ...body, as })
+  const now = body === null ? null : JSON.stringify({ ...body, as, draft: true })
   const settled = useSettled(now, PAUSE_MS)
   const { data, error, isFetching, isPlaceholderData } = useQuery({
     queryKey: ['verdict', at?.id, settled],

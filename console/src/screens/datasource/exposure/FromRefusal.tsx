@@ -4,12 +4,13 @@ import { useQuery } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { call } from '../../../api/client.ts'
 import { sentenceOf } from '../../../api/failure.ts'
-import { useRead } from '../../../api/queries.ts'
+import { useCall, useRead } from '../../../api/queries.ts'
+import type { Answer } from '../../../api/types.ts'
 import { Loading } from '../../../parts/Load.tsx'
 import { Notice } from '../../../parts/Notice.tsx'
 import { State } from '../../../parts/Tag.tsx'
 import { counted } from '../../../parts/time.ts'
-import { LongText } from '../../../parts/Words.tsx'
+import { LongText, Name } from '../../../parts/Words.tsx'
 import { useDatasource } from '../Datasource.tsx'
 import { columnCount, type TableNames } from './choice.ts'
 
@@ -53,18 +54,25 @@ export function FromRefusal({ auditId, savedVersion, known, onProposal }: FromRe
     })
   })
   const isSaved = asked !== null && savedVersion > asked.version
+  const requests = useRead('listRequests', { params: { teamId }, query: { state: 'OPEN' } }).data ?? []
+  const waiting = requests.filter((request) => request.auditId === auditId)
   if (item.data === undefined && item.error === null) return <Loading what="refusal" lines={2} />
   return (
     <section className="refusal" aria-label="Refused query">
       <header className="row">
         <h2>Refused query</h2>
-        {isSaved && <CheckedAgain text={item.data?.query} savedVersion={savedVersion} />}
+        {isSaved && <CheckedAgain text={item.data?.query} savedVersion={savedVersion} waiting={waiting} />}
       </header>
       {item.data?.query !== undefined && (
         <code>
           <LongText>{item.data.query}</LongText>
         </code>
       )}
+      {waiting.map(({ id: request, name, why }) => (
+        <p key={request}>
+          <Name>{name}</Name> asks for it: <LongText>{why}</LongText>
+        </p>
+      ))}
       {item.data?.error !== undefined && !isSaved && <p className="soft">{item.data.error}</p>}
       {proposal.error !== null && asked === null && <Notice tone="warn">{sentenceOf(proposal.error)}</Notice>}
       {asked !== null && !isSaved && (
@@ -78,8 +86,15 @@ export function FromRefusal({ auditId, savedVersion, known, onProposal }: FromRe
   )
 }
 
-/** `text`: the query as the audit holds it: SQL, or the JSON of a MongoDB body. */
-function CheckedAgain({ text, savedVersion }: { readonly text: string | undefined; readonly savedVersion: number }) {
+interface CheckedProps {
+  /** The query as the audit holds it: SQL, or the JSON of a MongoDB body. */
+  readonly text: string | undefined
+  readonly savedVersion: number
+  /** Who asked for it. If the query passes now, their requests are answered. */
+  readonly waiting: Answer<'listRequests'>
+}
+
+function CheckedAgain({ text, savedVersion, waiting }: CheckedProps) {
   const { teamId, id, type } = useDatasource()
   const check = useQuery({
     queryKey: ['checkAfterSave', teamId, id, text, savedVersion],
@@ -90,12 +105,22 @@ function CheckedAgain({ text, savedVersion }: { readonly text: string | undefine
       return call('checkQuery', { params: { teamId, id }, body }, signal)
     },
   })
+  const passes = check.data?.verdict === 'ALLOWED'
+  const close = useCall('closeRequest')
+  useEffect(() => {
+    if (!passes || !close.isIdle) return
+    for (const { id: requestId } of waiting)
+      close.mutate({ params: { teamId, requestId }, body: { resolution: 'EXPOSED' } })
+  }, [passes, waiting, close, teamId])
   if (check.data === undefined) return null
-  if (check.data.verdict === 'ALLOWED')
+  if (passes)
     return (
       <span className="row" role="status">
         <State of="ANSWERED" />
-        <span className="tiny">It would be answered now.</span>
+        <span className="tiny">
+          It would be answered now.{close.isSuccess && ' The request is closed.'}
+          {close.isError && ` The request could not be closed. ${sentenceOf(close.error)}`}
+        </span>
       </span>
     )
   return <Notice tone="warn">{check.data.error ?? 'It would still be refused.'}</Notice>
