@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
-import type { Authenticator } from './auth/caller.ts'
+import type { Authenticator } from './auth/authenticate.ts'
 import type { Config } from './config.ts'
 import type { Route } from './contract/route.ts'
 import { ROUTES } from './contract/routes.ts'

@@ -2,7 +2,8 @@
 // it makes no decisions. The app mounts interfaces on the rooms; tests open the rooms directly.
 import { openAudit } from './audit/audit.ts'
 import { attempts } from './auth/attempt-counter.ts'
-import { authenticator, type Call } from './auth/caller.ts'
+import { authenticator } from './auth/authenticate.ts'
+import type { Call } from './auth/caller.ts'
 import { openKeyWarnings } from './auth/key-warnings.ts'
 import { openNotices } from './auth/notices.ts'
 import { openExports } from './audit/reading/within-reach.ts'

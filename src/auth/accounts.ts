@@ -6,7 +6,8 @@ import type { AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { AccountTable } from '../store/tables.ts'
 import { isoTime } from '../store/times.ts'
-import { unauthenticated, type Call } from './caller.ts'
+import { unauthenticated } from './authenticate.ts'
+import type { Call } from './caller.ts'
 import { requireConfirmed } from './require-recent-sign-in.ts'
 
 export interface Account {

@@ -18,7 +18,8 @@ import {
 } from '../../test/support/people.ts'
 import { account, deleteAccount, renameAccount } from './accounts.ts'
 import { changeKey, createKey, listKeys, revokeKey, rotateKey } from './api-keys.ts'
-import { authenticator, holds, mayEnter, type Authenticator } from './caller.ts'
+import { authenticator, type Authenticator } from './authenticate.ts'
+import { holds, mayEnter } from './caller.ts'
 import { isKeyText, makeKeyText } from './key-text.ts'
 import { createTeam } from '../teams/teams.ts'
 

@@ -8,7 +8,7 @@ import { openStore, type Store } from '../store/open.ts'
 import { createTeam } from '../teams/teams.ts'
 import { listTeamKeys } from '../teams/team-keys.ts'
 import { createKey, listKeys, revokeKey, rotateKey } from './api-keys.ts'
-import { authenticator } from './caller.ts'
+import { authenticator } from './authenticate.ts'
 import { openKeyWarnings } from './key-warnings.ts'
 
 const DAY = 86_400_000

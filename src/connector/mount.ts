@@ -2,7 +2,8 @@
 // A well-formed `tools/call` takes a short path of ours; the SDK answers everything else (docs/decisions/0027-hot-path.md).
 // No request leaves state behind, so any process can answer the next one.
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Arrival, Authenticator } from '../auth/caller.ts'
+import type { Authenticator } from '../auth/authenticate.ts'
+import type { Arrival } from '../auth/caller.ts'
 import { AppError, STATUS } from '../errors.ts'
 import { hangUpOf, HungUp } from '../hang-up.ts'
 import { callTool, isTool, type ToolDeps } from './call-tool.ts'

@@ -1,7 +1,8 @@
 // Mounts the operations of the route tables on Fastify. It authenticates and admits before the body is read, passes the
 // input on, and sends the answer. operations/ decides everything else.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Arrival, Authenticator } from '../auth/caller.ts'
+import type { Authenticator } from '../auth/authenticate.ts'
+import type { Arrival } from '../auth/caller.ts'
 import { clientOf } from '../auth/client.ts'
 import type { Route } from '../contract/route.ts'
 import { AppError } from '../errors.ts'

@@ -2,7 +2,8 @@
 // (docs/decisions/0029-a-short-path-for-queries.md). It takes only requests in the usual form, and decides before it reads the
 // body; every other request takes the ordinary path. test/door/quick-query.test.ts sends the same requests through both.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Arrival, Authenticator } from '../auth/caller.ts'
+import type { Authenticator } from '../auth/authenticate.ts'
+import type { Arrival } from '../auth/caller.ts'
 import { clientOf } from '../auth/client.ts'
 import type { Route } from '../contract/route.ts'
 import { isAdmitted } from '../operations/admit.ts'

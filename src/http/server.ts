@@ -3,7 +3,7 @@
 import { fastify } from 'fastify'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import type { Authenticator } from '../auth/caller.ts'
+import type { Authenticator } from '../auth/authenticate.ts'
 import type { Route } from '../contract/route.ts'
 import type { AppError } from '../errors.ts'
 import type { Operation } from '../operations/call-operation.ts'

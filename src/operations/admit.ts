@@ -1,6 +1,7 @@
 // Decides who may call an operation: checks the scope, and that the key or session is still valid. An operation without
 // a scope accepts no API key. That default is in code, not in a list.
-import { holds, type Authenticator, type Caller } from '../auth/caller.ts'
+import type { Authenticator } from '../auth/authenticate.ts'
+import { holds, type Caller } from '../auth/caller.ts'
 import type { Route } from '../contract/route.ts'
 import { AppError } from '../errors.ts'
 

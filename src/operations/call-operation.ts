@@ -3,7 +3,8 @@
 // out, and decides nothing.
 import type { Audit } from '../audit/audit.ts'
 import type { AuditPlace } from '../audit/rows.ts'
-import type { Arrival, Authenticator, Call } from '../auth/caller.ts'
+import type { Authenticator } from '../auth/authenticate.ts'
+import type { Arrival, Call } from '../auth/caller.ts'
 import type { Route } from '../contract/route.ts'
 import { ROUTES } from '../contract/routes.ts'
 import { SESSION_ROUTES } from '../contract/session-routes.ts'

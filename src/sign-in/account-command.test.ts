@@ -9,7 +9,7 @@ import { requireKeyOf, rootKeysOf } from '../secrets.ts'
 import { openStore } from '../store/open.ts'
 import { runAccount } from './account-command.ts'
 import { createKey } from '../auth/api-keys.ts'
-import { authenticator } from '../auth/caller.ts'
+import { authenticator } from '../auth/authenticate.ts'
 
 const EMAIL = 'ada@example.test'
 const SECRET = Buffer.alloc(32, 9).toString('base64')

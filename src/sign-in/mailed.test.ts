@@ -21,7 +21,7 @@ import { createKey } from '../auth/api-keys.ts'
 import { createTeam, listTeams } from '../teams/teams.ts'
 import type { AccountId } from '../ids.ts'
 import { newId } from '../ids.ts'
-import { authenticator } from '../auth/caller.ts'
+import { authenticator } from '../auth/authenticate.ts'
 import type { Library } from './library.ts'
 import { verifyEmail } from './verify-email.ts'
 

@@ -1,0 +1,87 @@
+// Authenticates a call from its Authorization header only. Missing, malformed, expired, revoked and foreign credentials all
+// get the same refusal.
+import { BoundedMap } from '../bounded-map.ts'
+import { AppError } from '../errors.ts'
+import type { Store } from '../store/open.ts'
+import { accessTokens } from './access-tokens.ts'
+import type { Caller, GrantCaller, KeyCaller } from './caller.ts'
+import { connectorTokens } from './connector-tokens.ts'
+import { keyFinder } from './find-key.ts'
+import { looksLikeKey } from './key-text.ts'
+
+/** The most headers whose key is remembered. */
+const HEADERS_MAX = 1_000
+/** No valid token is this long. Longer tokens are not even hashed. */
+const TOKEN_MAX = 4096
+
+export interface Authenticator {
+  /** Re-authenticates an earlier caller. Throws UNAUTHENTICATED if the key, session or grant has ended. */
+  again(caller: Caller): Promise<Caller>
+  /** For REST: an API key, or a session's token. Throws the same UNAUTHENTICATED for every failure. */
+  authenticate(authorization: string | undefined, userAgent?: string): Promise<Caller>
+  /**
+   * The caller of an API key that authenticate() accepted before, without waiting. Null in doubt: authenticate() decides.
+   */
+  known(authorization: string, userAgent?: string): KeyCaller | null
+  /** For the connector: an API key, or an OAuth token. Throws the same UNAUTHENTICATED for every failure. */
+  authenticateConnector(authorization: string | undefined, userAgent?: string): Promise<KeyCaller | GrantCaller>
+}
+
+export function authenticator(deps: {
+  readonly store: Store
+  /** The public origin, which issues the tokens of grants. */
+  readonly origin: () => string
+  readonly now?: () => number
+}): Authenticator {
+  const { store, origin, now = Date.now } = deps
+  const tokens = accessTokens({ store, now })
+  const grants = connectorTokens({ store, now, origin })
+  const keys = keyFinder({ store, now })
+  const again = async (caller: Caller): Promise<Caller | null> => {
+    switch (caller.kind) {
+      case 'key':
+        return await keys.again(caller.keyId)
+      case 'session':
+        return await tokens.again(caller)
+      case 'grant':
+        return await grants.again(caller)
+      default:
+        return caller satisfies never
+    }
+  }
+  /** Header to key, for keys that were found. They spare the hash of each request, and prove nothing: see keys.known(). */
+  const headers = new BoundedMap<string, string>(HEADERS_MAX)
+  return {
+    again: async (caller) => required(await again(caller)),
+    async authenticate(authorization, userAgent) {
+      const token = required(bearer(authorization))
+      if (!looksLikeKey(token)) return required(await tokens.verify(token))
+      const caller = required(await keys.find(token, userAgent))
+      if (authorization !== undefined) headers.set(authorization, keys.cacheKey(token))
+      return caller
+    },
+    known(authorization, userAgent) {
+      const cacheKey = headers.get(authorization)
+      return cacheKey === undefined ? null : keys.known(cacheKey, userAgent)
+    },
+    async authenticateConnector(authorization, userAgent) {
+      const token = required(bearer(authorization))
+      return required(looksLikeKey(token) ? await keys.find(token, userAgent) : await grants.verify(token))
+    },
+  }
+}
+
+function required<T>(found: T | null): T {
+  if (found === null) throw unauthenticated()
+  return found
+}
+
+/** The only authentication error. */
+export function unauthenticated(): AppError {
+  return new AppError('UNAUTHENTICATED', 'A valid API key or access token is needed: Authorization: Bearer <token>.')
+}
+
+function bearer(authorization: string | undefined): string | null {
+  const token = /^Bearer +([\w.~+/-]+=*) *$/i.exec(authorization ?? '')?.[1] ?? null
+  return token === null || token.length > TOKEN_MAX ? null : token
+}
