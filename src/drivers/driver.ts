@@ -117,6 +117,10 @@ export interface Denied {
   readonly hint: string
   /** Offset in the caller's text, from 0, in UTF-16 units. */
   readonly position?: number
+  /** The keys that lead to the position, if the body is a document. For repairs. */
+  readonly path?: readonly (string | number)[]
+  /** The allowed names that the caller may mean, the nearest first, where the guard knows them. For repairs. */
+  readonly near?: readonly string[]
 }
 
 export interface Malformed {
@@ -340,6 +344,11 @@ export interface Driver extends AsyncDisposable {
    * valid.
    */
   reread(text: string, params?: unknown): QueryBody
+  /**
+   * Bodies with one small change each that may pass, the likeliest first. New names in them are exposed or allowed ones.
+   * Nothing is checked here: confine() judges each body.
+   */
+  repairs(body: object, denied: Denied, exposed: Catalog): readonly object[]
   /**
    * Uses no database and no clock: the verdict depends on its arguments only. A promise where the parser may run in a worker
    * thread.

@@ -20,7 +20,7 @@ import { encode, rounded } from './encode-body.ts'
 import { auditText, type QueryTrail } from './audited-parts.ts'
 import { limitsOf } from './limits.ts'
 import type { RunningQueries } from './running.ts'
-import { suggestionFor } from './suggest.ts'
+import { suggestionFor, type Refused } from './suggest.ts'
 
 export interface QueryDeps {
   readonly store: Store
@@ -98,7 +98,11 @@ async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, tra
     const judged = at.driver.confine(queryBody, exposed, limits, deadline.signal)
     const verdict = judged instanceof Promise ? await inTime(deadline, () => judged) : judged // 503
     trail.isRead = isRead(verdict)
-    if (verdict.kind === 'denied') throw await denied(at, body, verdict, exposed, limits, deadline.signal) // 403
+    if (verdict.kind === 'denied')
+      throw await denied(
+        { driver: at.driver, body, text: queryBody.text, denied: verdict, exposed, limits },
+        deadline.signal,
+      ) // 403
     const query = confinedOf(verdict) // 400 INVALID_QUERY
     trail.printed = at.driver.printed(query)
     trail.tables = at.driver.reads(query)
@@ -138,16 +142,9 @@ export function isRead(verdict: Verdict): boolean {
 }
 
 /** The refusal, with a repaired query if there is one. */
-async function denied(
-  at: Reached,
-  body: unknown,
-  verdict: Denied,
-  exposed: Catalog,
-  limits: Limits,
-  signal: AbortSignal,
-): Promise<AppError> {
-  const { blocked, hint, position, why } = verdict
-  const suggestion = await suggestionFor({ driver: at.driver, body, denied: verdict, exposed, limits }, signal)
+async function denied(refused: Refused, signal: AbortSignal): Promise<AppError> {
+  const { blocked, hint, position, why } = refused.denied
+  const suggestion = await suggestionFor(refused, signal)
   return new AppError('QUERY_DENIED', why, { extra: { blocked, hint, position, suggestion } })
 }
 

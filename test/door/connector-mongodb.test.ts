@@ -53,6 +53,11 @@ test('describes and queries MongoDB in its own words', { skip }, async () => {
     assert.equal(tool.code, rest.code)
     assert.deepEqual(tool.rows, rest.rows)
   }
+  const mistaken = { collection: 'product', pipeline: [{ $match: { nmae: 'p3' } }, { $project: { name: 1 } }] }
+  const { code, suggestion } = await agent.tool('run_query', { ...at, ...mistaken })
+  assert.deepEqual([code, suggestion.pipeline[0]], ['QUERY_DENIED', { $match: { name: 'p3' } }])
+  assert.deepEqual((await agent.tool('run_query', { ...at, ...suggestion })).rows, [[3, 'p3']])
+
   for (const wrong of [
     { filter: '{name:' },
     { filter: '{"a":1,"a":2}' },

@@ -22,6 +22,7 @@ describe('a refusal suggests a repaired query', () => {
     ['SELECT id, c.email AS mail, name FROM customers c', 'SELECT id, name FROM customers c'],
     ['SELECT id FROM customers FOR UPDATE', 'SELECT id FROM customers'],
     ['SELECT id, pg_sleep(1) FROM customers', 'SELECT id FROM customers'],
+    [`SELECT id FROM customers${' '.repeat(3_000)}FOR UPDATE`, 'SELECT id FROM customers'],
     // No small change helps.
     ['SELECT email FROM customers', undefined],
     ['SELECT salary FROM payroll', undefined],
@@ -50,6 +51,12 @@ describe('a refusal suggests a repaired query', () => {
     const body = { sql: 'SELECT nam FROM customers WHERE id = $1', params: [1], limit: 5 }
     const { json } = await shop.app.ask('POST', `${shop.at}/query`, { token: shop.key, body })
     assert.equal(json.suggestion, 'SELECT name FROM customers WHERE id = $1')
+  })
+
+  test('a change that leaves a parameter over is not offered, and the refusal stands', async () => {
+    const body = { sql: 'SELECT id, pg_sleep($1) FROM customers', params: [1] }
+    const { json } = await shop.app.ask('POST', `${shop.at}/query`, { token: shop.key, body })
+    assert.deepEqual([json.code, json.blocked.kind, json.suggestion], ['QUERY_DENIED', 'function', undefined])
   })
 
   test('a long text is refused without a suggestion, and the audit stores none', async () => {

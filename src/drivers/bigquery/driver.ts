@@ -5,6 +5,7 @@ import type { ConnectionSettings, ConnectOptions, Driver, QueryBody } from '../d
 import { BufferPool } from '../json-bytes.ts'
 import { sqlBodyReader } from '../sql-body.ts'
 import { questionInSql } from '../sql-question.ts'
+import { sqlRepairs } from '../sql-repairs.ts'
 import { confine } from './guard/confine.ts'
 import { redactedSql } from './guard/redact.ts'
 import { checkParams } from './params.ts'
@@ -55,6 +56,7 @@ export async function createBigQueryDriver(options: BigQueryOptions = {}): Promi
     settings: (input) => readSettings(allowed, input),
     read: readBody,
     typed: typedPath,
+    repairs: sqlRepairs(typedPath),
     phrase: (question) => questionInSql(question, identifier),
     reread: (text, params) => readBody({ sql: text, ...(params !== undefined && { params }) }),
     leavesColumns: true,

@@ -10,6 +10,7 @@ import type { MongoQuery } from './query.ts'
 import { questionInMongo, typedPath } from './question.ts'
 import { redactedJson } from './guard/redact.ts'
 import { readBody, rereadBody, type MongoBody } from './guard/read-body.ts'
+import { repairs } from './guard/repairs.ts'
 import { openThreads } from './guard/judge-threads.ts'
 import type { Known } from './session/run.ts'
 import { readSettings, targetOf } from './session/settings.ts'
@@ -25,6 +26,7 @@ export async function createMongoDriver(): Promise<Driver> {
     settings: readSettings,
     read: readBody,
     typed: typedPath,
+    repairs,
     phrase: questionInMongo,
     reread: rereadBody,
     confine: async (body: QueryBody, exposed, limits, signal) => {

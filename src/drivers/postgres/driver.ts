@@ -5,6 +5,7 @@ import type { ConnectionSettings, ConnectOptions, Driver } from '../driver.ts'
 import { sharedCache } from '../shared-cache.ts'
 import { sqlBodyReader } from '../sql-body.ts'
 import { questionInSql } from '../sql-question.ts'
+import { sqlRepairs } from '../sql-repairs.ts'
 import { confine } from './guard/confine.ts'
 import { logIn } from './session/connect.ts'
 import { PostgresConnection } from './session/connection.ts'
@@ -29,6 +30,7 @@ export async function createPostgresDriver(): Promise<Driver> {
     settings: readSettings,
     read: readBody,
     typed: typedPath,
+    repairs: sqlRepairs(typedPath),
     phrase: (question) => questionInSql(question, identifier),
     reread: (text, params) => readBody({ sql: text, ...(params !== undefined && { params }) }),
     confine: (body, exposed, limits, signal) => confine(parser, body, exposed, limits, signal),

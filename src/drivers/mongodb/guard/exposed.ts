@@ -9,6 +9,7 @@ import { SMALL, STORED, stored, type Extent } from './value-size.ts'
 import { withoutGaps } from './close-gaps.ts'
 import type { BsonDocument } from '../query.ts'
 import { closed, isPlace, WHOLE, type Shape } from './document-shape.ts'
+import type { Hint } from './refusal.ts'
 
 /** Exposed names by parent; null if everything below is exposed. */
 export interface Tree extends ReadonlyMap<string, Tree | null> {}
@@ -34,7 +35,7 @@ export interface Exposed {
   readonly versionText: string
   collection(name: string): ExposedCollection | undefined
   /** A hint that lists the exposed collections, most similar first. */
-  hint(name: string): string
+  hint(name: string): Hint
 }
 
 /** The lookup of an exposed catalog, made once for each catalog object. */
@@ -54,9 +55,10 @@ function build(catalog: Catalog, capture: MongoCapture): Exposed {
     versionText: capture.versionText,
     collection: (name) => collections.get(name),
     hint: (name) => {
-      if (names.length === 0) return 'No collection is exposed.'
-      const near = didYouMean(nearest(name, names))
-      return `${near === '' ? '' : `${near} `}Exposed collections: ${some}.`
+      if (names.length === 0) return { text: 'No collection is exposed.', near: [] }
+      const near = nearest(name, names)
+      const listed = `Exposed collections: ${some}.`
+      return { text: near.length === 0 ? listed : `${didYouMean(near)} ${listed}`, near }
     },
   }
 }

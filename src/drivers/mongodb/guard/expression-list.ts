@@ -77,9 +77,9 @@ const REASONS: ReadonlyMap<string, string> = new Map([
 ])
 
 /** Why an operator is not allowed. */
-export function reasonAgainst(name: string): string {
+export function reasonAgainst(name: string): string | null {
   if (name.startsWith('$_internal')) return 'it is internal to the server'
-  return REASONS.get(name) ?? 'it is not on the list of allowed operators'
+  return REASONS.get(name) ?? null
 }
 
 export const EXPRESSION_HINT =

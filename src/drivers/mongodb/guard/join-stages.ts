@@ -90,7 +90,8 @@ function rawScope(from: ExposedCollection, flow: Flow): Scope {
 function checkRaw(path: string, scope: Scope): void {
   const found = resolve(path, scope)
   if (found.kind === 'whole' && !found.numeric) return
-  throw refusedPath(path, `The field to look up by must be exposed as a whole. ${fieldsHint(path, scope.shape)}`)
+  const { text, near } = fieldsHint(path, scope.shape)
+  throw refusedPath(path, { text: `The field to look up by must be exposed as a whole. ${text}`, near })
 }
 
 function letOf(value: Bson | undefined, flow: Flow): { readonly scope: Scope; readonly bound: BsonDocument | null } {

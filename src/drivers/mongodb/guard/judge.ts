@@ -83,15 +83,18 @@ const HEAVY: Judged = { kind: 'heavy' }
 function refused(error: Refusal | Broken, { path, position }: Found): Denied | Malformed {
   const at = path === null ? '' : path.join('.').slice(0, PLACE_MAX)
   const where = position === null ? {} : { position }
+  const place = position === null || path === null ? {} : { path }
   if (error instanceof Broken)
     return { kind: 'malformed', why: at === '' ? error.message : `${error.message} (at ${at})`, ...where }
-  const { kind, blocked: name, message: why, hint } = error
+  const { kind, blocked: name, message: why, hint, near } = error
   return {
     kind: 'denied',
     blocked: { kind, name },
     why,
     hint: at === '' ? hint : `${hint} The refused part is at ${at}.`,
     ...where,
+    ...place,
+    near,
   }
 }
 

@@ -10,20 +10,29 @@ export interface Place {
   readonly key: string | number
 }
 
+/** What to write instead. `near`: the allowed names that the caller may mean, the nearest first. */
+export interface Hint {
+  readonly text: string
+  readonly near: readonly string[]
+}
+
 /** The query is not allowed. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly kind: BlockedKind
   readonly blocked: string
   readonly hint: string
+  /** As in Hint. Empty if no name is near. */
+  readonly near: readonly string[]
   /** The place of the error in the body, innermost first. */
   readonly trail: Place[] = []
 
-  constructor(kind: BlockedKind, blocked: string, why: string, hint: string) {
+  constructor(kind: BlockedKind, blocked: string, why: string, hint: string | Hint) {
     super(why)
     this.kind = kind
     this.blocked = blocked.slice(0, NAME_MAX)
-    this.hint = hint
+    this.hint = typeof hint === 'string' ? hint : hint.text
+    this.near = typeof hint === 'string' ? [] : hint.near
   }
 }
 
@@ -36,23 +45,32 @@ export class Broken extends Error {
   readonly trail: Place[] = []
 }
 
-export function refusedCollection(name: string, listed: string): Refusal {
+export function refusedCollection(name: string, listed: Hint): Refusal {
   return new Refusal('table', name, `collection ${shown(name)} does not exist or is not exposed`, listed)
 }
 
-export function refusedPath(path: string, hint: string): Refusal {
+export function refusedPath(path: string, hint: string | Hint): Refusal {
   return new Refusal('column', path, `field ${shown(path)} does not exist or is not exposed`, hint)
 }
 
-export function refusedStage(name: string, because: string, hint: string): Refusal {
-  return new Refusal('stage', name, `stage ${shown(name)} is not allowed: ${because}`, hint)
+/** `because`: null if the name is merely unknown, and may be mistyped. */
+export function refusedStage(name: string, because: string | null, hint: string | Hint): Refusal {
+  const why = because ?? 'it is not on the list of allowed stages'
+  return new Refusal('stage', name, `stage ${shown(name)} is not allowed: ${why}`, mistyped(because, hint))
 }
 
-export function refusedOperator(name: string, because: string, hint: string): Refusal {
-  return new Refusal('operator', name, `operator ${shown(name)} is not allowed here: ${because}`, hint)
+/** As refusedStage(). */
+export function refusedOperator(name: string, because: string | null, hint: string | Hint): Refusal {
+  const why = because ?? 'it is not on the list of allowed operators'
+  return new Refusal('operator', name, `operator ${shown(name)} is not allowed here: ${why}`, mistyped(because, hint))
 }
 
-export function refusedVariable(name: string, hint: string): Refusal {
+/** A name that is refused for a reason is meant as it is written. */
+function mistyped(because: string | null, hint: string | Hint): string | Hint {
+  return because === null || typeof hint === 'string' ? hint : hint.text
+}
+
+export function refusedVariable(name: string, hint: Hint): Refusal {
   return new Refusal('operator', name, `variable ${shown(name)} is not defined here or is not allowed`, hint)
 }
 

@@ -5,7 +5,7 @@ import type { Exposed } from './exposed.ts'
 import { STORED, type Extent } from './value-size.ts'
 import type { Meter } from './step-meter.ts'
 import { componentsOf } from './field-names.ts'
-import { Broken, refusedOperator, refusedPath, refusedStage, refusedVariable } from './refusal.ts'
+import { Broken, refusedOperator, refusedPath, refusedStage, refusedVariable, type Hint } from './refusal.ts'
 import { find, pathsOf, type Found, type Shape } from './document-shape.ts'
 import type { Variables } from './variables.ts'
 import { missing, type Vocabulary } from './minimum-versions.ts'
@@ -71,14 +71,14 @@ export function hold(found: Found, scope: Scope): void {
 }
 
 /** A hint that lists the known fields, most similar first. */
-export function fieldsHint(path: string, shape: Shape): string {
+export function fieldsHint(path: string, shape: Shape): Hint {
   const paths = pathsOf(shape)
-  if (paths.length === 0) return 'No field is known here.'
+  if (paths.length === 0) return { text: 'No field is known here.', near: [] }
   const near = nearest(path, paths)
   const question = near.length === 0 ? '' : `${didYouMean(near)} `
   const told = [...new Set([...near, ...paths])]
   const listed = told.length > FIELDS_TOLD ? `${told.slice(0, FIELDS_TOLD).join(', ')} …` : told.join(', ')
-  return `${question}Fields here: ${listed}.`
+  return { text: `${question}Fields here: ${listed}.`, near }
 }
 
 const FIELDS_TOLD = 30
@@ -107,11 +107,12 @@ export function variable(written: string, scope: Scope): Found | undefined {
 
 const VARIABLES_TOLD = 20
 
-function variablesHint(name: string, { variables }: Scope): string {
+function variablesHint(name: string, { variables }: Scope): Hint {
   const bound = [...variables.names()]
   const told = ['ROOT', 'CURRENT', 'NOW', 'REMOVE', ...bound.slice(0, VARIABLES_TOLD)].map((known) => `$$${known}`)
-  const near = didYouMean(nearest(name, bound).map((known) => `$$${known}`))
-  return `${near === '' ? '' : `${near} `}Variables here: ${told.join(', ')}${bound.length > VARIABLES_TOLD ? ' …' : ''}.`
+  const near = nearest(name, bound).map((known) => `$$${known}`)
+  const listed = `Variables here: ${told.join(', ')}${bound.length > VARIABLES_TOLD ? ' …' : ''}.`
+  return { text: near.length === 0 ? listed : `${didYouMean(near)} ${listed}`, near }
 }
 
 /** Throws Refusal if the captured server is too old for a name. */

@@ -1,6 +1,7 @@
 // Suggests what the caller of an unknown stage, operator or accumulator means: the equivalent of a name from another
 // language, or a similar name. Only allowed names are suggested.
 import { didYouMean, nearest } from '../../nearest.ts'
+import type { Hint } from './refusal.ts'
 
 const FOREIGN: ReadonlyMap<string, string> = new Map(
   Object.entries({
@@ -87,14 +88,14 @@ const FOREIGN: ReadonlyMap<string, string> = new Map(
 const TOLD = 3
 
 /** `Did you mean $toLower?`, followed by the rest of the hint. */
-export function suggested(name: string, allowed: Iterable<string>, rest: string): string {
+export function suggested(name: string, allowed: Iterable<string>, rest: string): Hint {
   const names = [...allowed]
   const known = new Set(names)
   const plain = name.slice(0, 64).replace(/^\$/, '').toLowerCase()
-  const meant = (FOREIGN.get(plain) ?? FOREIGN.get(plain.replaceAll('_', '')) ?? '')
-    .split(' ')
-    .filter((each) => known.has(each))
-  const near = meant.length > 0 ? meant : nearest(name, names)
-  const question = didYouMean(near.slice(0, TOLD))
-  return question === '' ? rest : `${question} ${rest}`
+  const equivalents = (FOREIGN.get(plain) ?? FOREIGN.get(plain.replaceAll('_', '')) ?? '').split(' ')
+  const meant = equivalents.filter((each) => known.has(each))
+  const told = (meant.length > 0 ? meant : nearest(name, names)).slice(0, TOLD)
+  const question = didYouMean(told)
+  // One of several equivalents may mean something else.
+  return { text: question === '' ? rest : `${question} ${rest}`, near: equivalents.length > 1 ? [] : told }
 }
