@@ -5,7 +5,8 @@ import type { Catalog, Limits } from '../src/drivers/driver.ts'
 import { confine } from '../src/drivers/bigquery/guard/confine.ts'
 import { startBigQuery } from '../test/support/bigquery.ts'
 import { catalogOf } from '../test/attacks/bigquery/catalog.ts'
-import { median, memory } from './load.ts'
+import { memory } from './cpu.ts'
+import { median } from './load.ts'
 import { connectTo, startVitrine } from './world.ts'
 
 const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 200)

@@ -2,7 +2,8 @@
 // and Vitrine's bundle over HTTP. Compare ratios only. Linux only (/proc). BENCH_TURNS: queries per workload and
 // contender (300); BENCH_MS: duration of each load with several clients (1500); BENCH_ONLY: a pattern for the names.
 import { Pool } from 'undici'
-import { load, median, memory, post, type Sample } from './load.ts'
+import { memory } from './cpu.ts'
+import { load, median, post, type Sample } from './load.ts'
 import { DOCUMENTS, openMongoWorld, ours, plain, type Asked } from './mongodb-world.ts'
 import type { Contender } from './world.ts'
 

@@ -4,7 +4,8 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { Pool } from 'undici'
 import { startPostgres } from '../test/support/postgres.ts'
-import { memory, post } from './load.ts'
+import { memory } from './cpu.ts'
+import { post } from './load.ts'
 import { connectTo, signIn, startVitrine } from './world.ts'
 
 const TABLES = Number(process.env['BENCH_TABLES'] ?? 100)

@@ -1,120 +1,163 @@
 // npm run bench: Vitrine's bundle and FLOOR(pg), alternating in one run. Compare ratios only. Linux only (/proc).
-// BENCH_ONLY: a pattern for the names of the workloads; BENCH_ROUNDS (5), BENCH_MS per turn (1500). BENCH_CHECK=1: fails if a
-// workload's ratio of CPU times is a third below the one recorded here.
-import { load, loadGet, median, memory, type Sample } from './load.ts'
+//   -- --peers     also MCP Toolbox, DBHub and PostGraphile, which npm installs in a scratch folder
+//   -- --growth    more clients, rows, tables and shapes instead of the workloads
+//   -- --write     writes the tables into docs/performance.md
+// BENCH_ONLY: a pattern for the names of the workloads; BENCH_ROUNDS (5), BENCH_MS per turn (1500); BENCH_BEFORE: a checkout
+// whose bundle runs in the same rounds. BENCH_CHECK=1: fails if a workload's ratio of CPU times is a third below the recorded one.
 import { benchConnector } from './connector.ts'
-import { openWorld, type Contender } from './world.ts'
+import { memory } from './cpu.ts'
+import { growth } from './growth.ts'
+import { load, loadAny, median, type Sample } from './load.ts'
+import { startPeers, type Peer } from './peers.ts'
+import { machine, markdown, writeTable } from './report.ts'
+import { lookUp, page, WORKLOADS, type Asked, type Workload } from './workloads.ts'
+import { openWorld, type Contender, type World } from './world.ts'
 
 const rounds = Number(process.env['BENCH_ROUNDS'] ?? 5)
 const ms = Number(process.env['BENCH_MS'] ?? 1500)
 const only = new RegExp(process.env['BENCH_ONLY'] ?? '')
+const isChecked = process.env['BENCH_CHECK'] === '1'
+const before = process.env['BENCH_BEFORE']
+const flags = new Set(process.argv.slice(2))
 
-let turn = 0
-const id = (): number => (++turn * 7919) % 200_000
-
-interface Workload {
-  readonly name: string
-  readonly clients: number
-  readonly goal: string
-  /** CPU time of the floor's process over the service's, as last recorded. Other work on the machine changes it little. */
-  readonly cpuRatio?: number
-  readonly next: () => string
-}
-
-const workloads: readonly Workload[] = [
-  {
-    name: 'W1 point look-up, other literals each time',
-    clients: 16,
-    goal: '>= 1.0',
-    cpuRatio: 0.58,
-    next: () => `SELECT id, customer_id, total, note, ordered_at FROM orders WHERE id = ${id()}`,
-  },
-  {
-    name: 'W1 with one client',
-    clients: 1,
-    goal: '-',
-    next: () => `SELECT id, customer_id, total, note, ordered_at FROM orders WHERE id = ${id()}`,
-  },
-  {
-    name: 'W1s the same text each time',
-    clients: 16,
-    goal: '-',
-    next: () => 'SELECT id, customer_id, total, note, ordered_at FROM orders WHERE id = 4711',
-  },
-  {
-    name: 'W2 100 rows',
-    clients: 16,
-    goal: '-',
-    next: () => `SELECT * FROM orders WHERE id > ${id() % 199_000} ORDER BY id LIMIT 100`,
-  },
-  {
-    name: 'W3 10,000 rows of 8 columns',
-    clients: 4,
-    goal: '>= 3',
-    cpuRatio: 2.9,
-    next: () => `SELECT * FROM orders WHERE id > ${id() % 180_000} ORDER BY id LIMIT 10000`,
-  },
-  {
-    name: 'W4 group-by over 200,000 rows',
-    clients: 4,
-    goal: '>= 0.95',
-    next: () => 'SELECT customer_id % 100 AS bucket, count(*), sum(total) FROM orders GROUP BY 1 ORDER BY 1',
-  },
-  {
-    name: 'a shape never seen, one client',
-    clients: 1,
-    goal: 'adds <= 1 ms',
-    next: () => `SELECT id AS c${++turn}, customer_id, total, note, ordered_at FROM orders WHERE id = ${id()}`,
-  },
-]
-
-const CHECKED = process.env['BENCH_CHECK'] === '1'
 /** A ratio this much below the recorded one is a regression, not noise. */
 const FALL_MAX = 1 / 3
-/** Microseconds. */
-const SPENT_MIN = 150_000
 
-async function inTurns(work: Workload, a: Contender, b: Contender): Promise<void> {
-  const samples: { a: Sample; b: Sample }[] = []
-  for (let round = 0; round <= rounds; round++) {
-    const next = () => ({ sql: work.next() })
-    const pair = { a: await load(a, next, work.clients, ms), b: await load(b, next, work.clients, ms) }
-    if (round > 0) samples.push(pair) // the first round is a warm-up
-  }
-  const of = (pick: (s: { a: Sample; b: Sample }) => number): number => median(samples.map(pick))
-  console.log(
-    `${work.name}, c=${work.clients}: ${of((s) => s.a.perSecond / s.b.perSecond).toFixed(2)} x floor (goal ${work.goal}); ` +
-      `${of((s) => s.a.perSecond).toFixed(0)} against ${of((s) => s.b.perSecond).toFixed(0)} a second; ` +
-      `p50 ${of((s) => s.a.p50).toFixed(2)} against ${of((s) => s.b.p50).toFixed(2)} ms (adds ${of((s) => s.a.p50 - s.b.p50).toFixed(2)}); ` +
-      `CPU ${of((s) => s.a.cpuMicros).toFixed(0)} against ${of((s) => s.b.cpuMicros).toFixed(0)} us a request`,
-  )
-  if (CHECKED && work.cpuRatio !== undefined) check(work.name, work.cpuRatio, samples)
+/** One contender's samples; the floor's samples of the same rounds have the same places. */
+type Samples = ReadonlyMap<string, readonly Sample[]>
+
+interface Asker {
+  readonly at: Contender
+  body(asked: Asked): object | null
 }
 
-/** A turn's CPU time is counted in ticks of 10 ms, so all turns count together. */
-function check(name: string, recorded: number, samples: readonly { a: Sample; b: Sample }[]): void {
-  const spent = (of: 'a' | 'b') => samples.reduce((sum, pair) => sum + pair[of].cpuMicros * pair[of].requests, 0)
-  const requests = (of: 'a' | 'b') => samples.reduce((sum, pair) => sum + pair[of].requests, 0)
-  const [service, floor] = [spent('a'), spent('b')]
-  if (Math.min(service, floor) < SPENT_MIN) {
-    console.log(`${name}: too little was measured to compare with the recorded ratio`)
-    return
+const inSql = (at: Contender): Asker => ({ at, body: ({ sql }) => ({ sql }) })
+
+/** Each contender's turn follows another's, in an order that moves on with the round. */
+async function inTurns(work: Workload, askers: readonly Asker[]): Promise<Samples> {
+  const able = askers.filter(({ body }) => body(work.next()) !== null)
+  const samples = new Map(able.map(({ at }): [string, Sample[]] => [at.name, []]))
+  for (let round = 0; round <= rounds; round++) {
+    for (let n = 0; n < able.length; n++) {
+      const asker = able[(n + round) % able.length]
+      if (asker === undefined) continue
+      const sample = await load(asker.at, () => asker.body(work.next()) ?? {}, work.clients, ms)
+      if (round > 0) samples.get(asker.at.name)?.push(sample) // the first round is a warm-up
+    }
   }
-  const ratio = floor / requests('b') / (service / requests('a'))
-  if (ratio >= recorded * (1 - FALL_MAX)) return
-  console.error(`${name}: the ratio of CPU times fell to ${ratio.toFixed(2)}; ${recorded} is recorded`)
+  return samples
+}
+
+const HEAD = [
+  'workload',
+  'service',
+  '× floor (least to most)',
+  'p50 ms',
+  'service µs',
+  'database µs',
+  'both, × floor',
+  'goal',
+]
+
+/** One row a contender: medians over the rounds. */
+function rowsOf({ name, clients, goal }: Pick<Workload, 'name' | 'clients' | 'goal'>, samples: Samples): string[][] {
+  const floor = samples.get('floor') ?? []
+  const both = (each: Sample | undefined): number => (each?.cpuMicros ?? 0) + (each?.databaseMicros ?? 0)
+  return [...samples].map(([who, own]) => {
+    const of = (pick: (each: Sample, at: number) => number): number => median(own.map(pick))
+    const ratios = own
+      .map(({ perSecond }, at) => perSecond / (floor[at]?.perSecond ?? Number.NaN))
+      .sort((a, b) => a - b)
+    const spread = `${median(ratios).toFixed(2)} (${ratios[0]?.toFixed(2)} to ${ratios.at(-1)?.toFixed(2)})`
+    return [
+      ...[`${name}, c=${clients}`, who, who === 'floor' ? '1' : spread, of(({ p50 }) => p50).toFixed(2)],
+      ...[of(({ cpuMicros }) => cpuMicros).toFixed(0), of(({ databaseMicros }) => databaseMicros).toFixed(0)],
+      ...[
+        of((each, at) => both(each) / both(floor[at])).toFixed(2),
+        who === 'vitrine' && goal !== '' ? `≥ ${goal}` : '',
+      ],
+    ]
+  })
+}
+
+/** Fails if the service takes more CPU time, compared with the floor in the same rounds, than was recorded. */
+function check({ name, cpuRatio }: Workload, samples: Samples): void {
+  if (!isChecked || cpuRatio === undefined) return
+  const each = (who: string): number => {
+    const own = samples.get(who) ?? []
+    const spent = own.reduce((sum, { cpuMicros, requests }) => sum + cpuMicros * requests, 0)
+    return spent / own.reduce((sum, { requests }) => sum + requests, 0)
+  }
+  const ratio = each('floor') / each('vitrine')
+  if (ratio >= cpuRatio * (1 - FALL_MAX)) return
+  console.error(`${name}: the ratio of CPU times fell to ${ratio.toFixed(2)}; ${cpuRatio} is recorded`)
   process.exitCode = 1
 }
 
-await using world = await openWorld()
-console.log(
-  `ready ${world.readyMs.toFixed(0)} ms after npm start (goal <= 1500); resident ${(await memory(world.vitrine.pid)).now.toFixed(0)} MB`,
-)
-for (const work of workloads.filter((w) => only.test(w.name))) await inTurns(work, world.vitrine, world.floor)
-if (only.test('W5 description')) {
-  const w5 = await loadGet(world.vitrine, world.schemaUrl, 16, ms)
-  console.log(`W5 description, c=16: ${w5.perSecond.toFixed(0)} a second, p50 ${w5.p50.toFixed(2)} ms`)
+/** The description, from whoever has one. The floor reads the catalog. */
+async function describe({ vitrine, schemaUrl, floor }: World, peers: readonly Peer[]): Promise<string[][]> {
+  const ask = async (at: Contender, url: string, body: object | null): Promise<[string, Sample[]]> => {
+    const own: Sample[] = []
+    const request = { url, headers: at.headers, body }
+    for (let round = 0; round <= rounds; round++) own.push(await loadAny(at, () => request, 16, ms))
+    return [at.name, own.slice(1)]
+  }
+  const catalog = { sql: CATALOG_SQL }
+  const samples = [await ask(floor, floor.url, catalog), await ask(vitrine, schemaUrl, null)]
+  for (const peer of peers) samples.push(await ask(peer, peer.describe.url, peer.describe.body))
+  return rowsOf({ name: 'W5 description', clients: 16, goal: '10' }, new Map(samples))
 }
-const rss = await memory(world.vitrine.pid)
-console.log(`resident at the end ${rss.now.toFixed(0)} MB, at its peak ${rss.peak.toFixed(0)} MB (goal <= 250)`)
-if (only.test('connector')) await benchConnector()
+
+/** What a program without a stored description would ask. */
+const CATALOG_SQL = `SELECT table_schema, table_name, column_name, data_type, is_nullable FROM information_schema.columns
+  WHERE table_schema NOT IN ('pg_catalog', 'information_schema') ORDER BY 1, 2, ordinal_position`
+
+/** Peaks of processes that answer one workload only, then of the one that answered all. */
+async function residents(world: World): Promise<string> {
+  const peaks: string[] = []
+  for (const [name, next, clients] of [
+    ['W1', lookUp, 16],
+    ['W3', (n: number) => page(n, 10_000), 4],
+  ] as const) {
+    const fresh = await world.fresh()
+    let turn = 0
+    await load(fresh, () => ({ sql: next(++turn).sql }), clients, rounds * ms)
+    peaks.push(`${(await memory(fresh.pid)).peak.toFixed(0)} MB after ${name} alone`)
+  }
+  const { peak } = await memory(world.vitrine.pid)
+  return `Resident memory at its peak: ${peaks.join(', ')}, ${peak.toFixed(0)} MB after everything above.`
+}
+
+async function workloads(): Promise<void> {
+  await using world = await openWorld(before === undefined ? {} : { before })
+  await using stack = new AsyncDisposableStack()
+  const peers = flags.has('--peers') ? await startPeers(world.database, stack) : []
+  const rest = (await memory(world.vitrine.pid)).now.toFixed(0)
+  console.log(`ready ${world.readyMs.toFixed(0)} ms after npm start (goal <= 1500); resident ${rest} MB`)
+  const ours = [world.floor, world.vitrine, ...(world.before === null ? [] : [world.before])].map(inSql)
+  const askers = [...ours, ...peers.map((peer): Asker => ({ at: peer, body: (asked) => peer.body(asked) }))]
+  const rows: string[][] = []
+  const tell = (more: string[][]): void => {
+    for (const row of more) console.log(row.join(' | '))
+    rows.push(...more)
+  }
+  console.log(HEAD.join(' | '))
+  for (const work of WORKLOADS.filter(({ name }) => only.test(name))) {
+    const samples = await inTurns(work, askers)
+    tell(rowsOf(work, samples))
+    check(work, samples)
+  }
+  if (only.test('W5 description')) tell(await describe(world, peers))
+  const resident = only.test('memory') ? await residents(world) : ''
+  if (resident !== '') console.log(resident)
+  const title = `${await machine(world.postgres)}, ${rounds} rounds of ${ms} ms in turns, medians.`
+  if (flags.has('--write')) await writeTable('workloads', `${title} ${resident}\n\n${markdown(HEAD, rows)}`)
+}
+
+if (flags.has('--growth')) {
+  const title = await growth({ rounds, ms, only, tell: console.log })
+  if (flags.has('--write')) await writeTable('growth', title)
+} else {
+  await workloads()
+  if (only.test('connector') && !flags.has('--peers')) await benchConnector()
+}

@@ -8,7 +8,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as wait } from 'node:timers/promises'
+import { Client } from 'pg'
 import { startPostgres, type TestPostgres } from '../test/support/postgres.ts'
+import { parentOf } from './cpu.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 
@@ -19,6 +21,7 @@ CREATE TABLE orders (
 INSERT INTO orders SELECT i, (i * 7919::bigint) % 20000, round(((i * 31) % 99991) / 100.0, 2), 'note number ' || i || ' of many',
   timestamptz '2023-01-01 00:00+00' + i * interval '3 minutes', i % 3 = 0, jsonb_build_object('channel', i % 5, 'tags', jsonb_build_array('a', i % 7)),
   md5(i::text)::uuid FROM generate_series(1, 200000) i;
+CREATE INDEX ON orders (note);
 ANALYZE orders;`
 
 /** One service under test: the URL for queries, and the process that answers them. */
@@ -27,33 +30,102 @@ export interface Contender {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly pid: number
+  /** The database server, whose CPU time load() counts too. */
+  readonly databasePid?: number
+}
+
+/** The database of a world, as a peer is told of it. */
+export interface Database {
+  readonly host: string
+  readonly port: number
+  readonly name: string
+  readonly user: string
+  readonly password: string
+  readonly url: string
+  /** What is exposed. */
+  readonly tables: readonly string[]
+  /** The server's first process. */
+  readonly pid: number
 }
 
 export interface World extends AsyncDisposable {
   readonly floor: Contender
   readonly vitrine: Contender
+  /** The bundle of another checkout, if one was named. */
+  readonly before: Contender | null
   /** GET of the description. */
   readonly schemaUrl: string
   readonly readyMs: number
   readonly postgres: TestPostgres
+  readonly database: Database
+  /** Another Vitrine process over the same data, which has answered nothing yet. */
+  fresh(): Promise<Contender>
 }
 
-export async function openWorld(): Promise<World> {
+export interface WorldOptions {
+  /** Makes the data; by default 200,000 orders. */
+  readonly sql?: string
+  /** The tables of this data. */
+  readonly tables?: readonly string[]
+  /** Of the database server. */
+  readonly settings?: Readonly<Record<string, string>>
+  /** A checkout with a bundle to compare with. */
+  readonly before?: string
+}
+
+export async function openWorld({
+  sql = ORDERS,
+  tables = ['orders'],
+  settings,
+  before,
+}: WorldOptions = {}): Promise<World> {
   await using stack = new AsyncDisposableStack()
-  const postgres = stack.use(await startPostgres())
-  const database = await postgres.createDatabase('bench', ORDERS)
-  const floor = await startFloor('floor.ts', [postgres.url(database)], stack)
-  const { base, pid, readyMs } = await startVitrine(stack)
-  const { at, key } = await connect(base, postgres, database)
-  const vitrine = { name: 'vitrine', url: `${at}/query`, headers: { authorization: `Bearer ${key}` }, pid }
+  const postgres = stack.use(await startPostgres(settings && { settings }))
+  const name = await postgres.createDatabase('bench', sql)
+  const { host, port, superuser: user, password } = postgres
+  const database = {
+    host,
+    port,
+    name,
+    user,
+    password,
+    url: postgres.url(name),
+    tables,
+    pid: await serverOf(postgres.url(name)),
+  }
+  const floor = { ...(await startFloor('floor.ts', [database.url], stack)), databasePid: database.pid }
+  const { contender, schemaUrl, readyMs } = await service(database, stack)
+  const old = before === undefined ? null : await service(database, stack, before)
   const owned = stack.move()
   return {
-    floor,
-    vitrine,
-    schemaUrl: `${at}/schema`,
-    readyMs,
-    postgres,
+    ...{ floor, vitrine: contender, schemaUrl, readyMs, postgres, database },
+    before: old && { ...old.contender, name: 'before' },
+    fresh: async () => (await service(database, owned)).contender,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  }
+}
+
+async function service(
+  database: Database,
+  stack: AsyncDisposableStack,
+  folder?: string,
+): Promise<{ contender: Contender; schemaUrl: string; readyMs: number }> {
+  const { base, pid, readyMs } = await startVitrine(stack, undefined, folder)
+  const { at, key } = await connect(base, database)
+  const headers = { authorization: `Bearer ${key}` }
+  const contender = { name: 'vitrine', url: `${at}/query`, headers, pid, databasePid: database.pid }
+  return { contender, schemaUrl: `${at}/schema`, readyMs }
+}
+
+/** The server's first process, which is the parent of each session's. */
+async function serverOf(url: string): Promise<number> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  try {
+    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+    return await parentOf(rows[0]?.pid ?? 0)
+  } finally {
+    await client.end()
   }
 }
 
@@ -77,10 +149,11 @@ async function end(child: ChildProcess): Promise<void> {
   await gone
 }
 
-/** Runs in a new data folder, or in `kept`. */
+/** Runs in a new data folder, or in `kept`. The bundle is this checkout's, or that of `folder`. */
 export async function startVitrine(
   stack: AsyncDisposableStack,
   kept?: string,
+  folder = ROOT,
 ): Promise<{ base: string; pid: number; readyMs: number }> {
   const dataDir = kept ?? (await mkdtemp(join(tmpdir(), 'vitrine-bench-')))
   if (kept === undefined) stack.defer(() => rm(dataDir, { recursive: true, force: true }))
@@ -89,7 +162,7 @@ export async function startVitrine(
   const started = performance.now()
   // Its own process group: npm, the shell and the service stop together.
   const child = spawn('npm', ['start', '--silent'], {
-    cwd: ROOT,
+    cwd: folder,
     env,
     stdio: ['ignore', 'ignore', 'inherit'],
     detached: true,
@@ -118,7 +191,7 @@ async function listener(pid: number): Promise<number> {
   return children === '' ? pid : listener(Number(children.split(' ').at(-1)))
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()
@@ -127,10 +200,11 @@ async function freePort(): Promise<number> {
 }
 
 /** Signs up, connects the database, exposes everything and creates a key. */
-async function connect(base: string, postgres: TestPostgres, database: string): Promise<{ at: string; key: string }> {
-  const { host, port, superuser: username, password } = postgres
-  const where = { type: 'POSTGRES', connectionMode: 'DIRECT', host, port, database, username, password }
-  return connectTo(base, where, [{ schema: 'public', table: 'orders', columns: null }])
+async function connect(base: string, database: Database): Promise<{ at: string; key: string }> {
+  const { host, port, name, user, password, tables } = database
+  const where = { connectionMode: 'DIRECT', host, port, database: name, username: user, password }
+  const exposed = tables.map((table) => ({ schema: 'public', table, columns: null }))
+  return connectTo(base, { type: 'POSTGRES', ...where }, exposed)
 }
 
 const PERSON = { email: 'bench@example.test', password: 'correct horse battery staple' }

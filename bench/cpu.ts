@@ -1,0 +1,29 @@
+// The CPU time of processes from /proc: of a service with its threads, and of a database server with its sessions. Linux only.
+import { readdir, readFile } from 'node:fs/promises'
+
+/** CPU time of all live threads and descendants of a process, in microseconds. */
+export async function cpuMicros(pid: number): Promise<number> {
+  const tasks = await readdir(`/proc/${pid}/task`).catch(() => [])
+  const each = tasks.map(async (task) => {
+    const [own, children] = await Promise.all([
+      readFile(`/proc/${pid}/task/${task}/schedstat`, 'utf8').catch(() => '0'),
+      readFile(`/proc/${pid}/task/${task}/children`, 'utf8').catch(() => ''),
+    ])
+    const nested = children.split(' ').filter(Boolean).map(Number).map(cpuMicros)
+    return (await Promise.all(nested)).reduce((sum, part) => sum + part, Number(own.split(' ')[0]) / 1000)
+  })
+  return (await Promise.all(each)).reduce((sum, part) => sum + part, 0)
+}
+
+/** The parent of a process: of a session's process, the database server. */
+export async function parentOf(pid: number): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
+  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
+}
+
+/** Resident memory of a process, current and peak, in MB. */
+export async function memory(pid: number): Promise<{ now: number; peak: number }> {
+  const text = await readFile(`/proc/${pid}/status`, 'utf8')
+  const mb = (name: string): number => Number(new RegExp(`${name}:\\s+(\\d+)`).exec(text)?.[1] ?? Number.NaN) / 1024
+  return { now: mb('VmRSS'), peak: mb('VmHWM') }
+}
