@@ -3,7 +3,7 @@ import tseslint from 'typescript-eslint'
 import { rulesOfHooks } from './console/eslint-hooks.js'
 
 export default tseslint.config(
-  { ignores: ['dist/', 'node_modules/', 'data/', 'test/engines/*/node_modules/'] },
+  { ignores: ['dist/', 'dist-package/', 'node_modules/', 'data/', 'test/engines/*/node_modules/'] },
   {
     files: ['**/*.ts', '**/*.tsx'],
     extends: [tseslint.configs.base],

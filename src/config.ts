@@ -134,8 +134,14 @@ const KNOWN: ReadonlySet<string> = new Set([
   ...Object.values(CEILINGS),
 ])
 
+/** How the process was started. */
+export interface Start {
+  /** True for the ways to start that are for newcomers. */
+  readonly demo?: boolean
+}
+
 /** Reads the environment. Throws one Error that lists all problems and contains no secret. */
-export function readConfig(env: Environment): Config {
+export function readConfig(env: Environment, start: Start = {}): Config {
   const problems: string[] = []
   const from = reader(env, problems)
   const host = from.text('HOST') ?? '127.0.0.1'
@@ -180,8 +186,8 @@ export function readConfig(env: Environment): Config {
     secretKeyPrevious: from.parsed('VITRINE_SECRET_KEY_PREVIOUS', '32 bytes in base64', key),
     smtp,
     model,
-    // The demo is for a newcomer's `npm start`, not for a service that is reachable from outside or verifies addresses.
-    demo: from.flag('VITRINE_DEMO') ?? (loopback && smtp === null && env['npm_lifecycle_event'] === 'start'),
+    // The demo is for newcomers, not for a service that is reachable from outside, verifies addresses or has its own store.
+    demo: from.flag('VITRINE_DEMO') ?? (start.demo === true && loopback && smtp === null && databaseUrl === null),
     signup: from.oneOf('VITRINE_SIGNUP', SIGNUP) ?? (loopback ? 'open' : 'invited'),
     allowPrivateHosts: from.flag('VITRINE_ALLOW_PRIVATE_HOSTS') ?? loopback,
     allowApplicationDefault: from.flag('VITRINE_ALLOW_APPLICATION_DEFAULT') ?? false,

@@ -18,6 +18,8 @@ export interface DemoOptions {
   readonly isNew: boolean
   /** True if a new account must follow a mailed link first. */
   readonly asksMail: boolean
+  /** Called before something is downloaded. */
+  readonly say: (line: string) => void
   readonly signal: AbortSignal
 }
 
@@ -49,11 +51,11 @@ export async function openDemo(options: DemoOptions): Promise<Demo | null> {
     throw new Error('its account would need a mailed link. Start without SMTP_URL to see the demo.')
   }
   await using stack = new AsyncDisposableStack()
-  const shop = stack.use(await startDemoServer({ dataDir: options.dataDir, signal: options.signal }))
+  const shop = stack.use(await startDemoServer(options))
   const kept = before === null ? await connect(options, shop) : await updatePort(options, before, shop)
   if (kept !== before) await writeFile(file, JSON.stringify(kept, null, 2), { mode: 0o600 })
   const held = stack.move()
-  return { story: storyOf(options.address, kept), [Symbol.asyncDispose]: () => held.disposeAsync() }
+  return { story: storyOf(options, kept), [Symbol.asyncDispose]: () => held.disposeAsync() }
 }
 
 async function readKept(file: string): Promise<Kept | null> {
@@ -166,7 +168,8 @@ function connectionOf({ host, port, database, username, password }: DemoServer) 
 }
 
 /** Three commands to paste: a description, an answered query, a refused query. */
-function storyOf(address: string, { email, password, key, teamId, datasourceId }: Kept): string {
+function storyOf({ address, dataDir }: DemoOptions, kept: Kept): string {
+  const { email, password, key, teamId, datasourceId } = kept
   const at = `${address}/teams/${teamId}/datasources/${datasourceId}`
   const bearer = `-H 'Authorization: Bearer ${key}'`
   const query = (sql: string): string =>
@@ -184,7 +187,8 @@ ${query(ANSWERED)}
 
 ${query(REFUSED)}
 
-Read more at ${address}/docs. Start empty with VITRINE_DEMO=0.
+Open ${address}/app for the console, and ${address}/docs for the API. All data is in ${dataDir}.
+Start empty with VITRINE_DEMO=0.
 `
 }
 

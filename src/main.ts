@@ -1,15 +1,16 @@
 // The entry point of `npm start`. Checks the version of Node before loading code that an older version cannot parse.
-const [major = 0] = process.versions.node.split('.').map(Number)
+import { nodeProblem } from './node-version.ts'
 
-if (major < 24) {
+const problem = nodeProblem(process.version)
+
+if (problem !== null) {
   process.exitCode = 1
   process.stderr.write(
-    `Vitrine needs Node 24 or newer. This is Node ${process.version}. Start Vitrine with npm start: npm ci installs ` +
-      `the right Node (if install scripts are off, run: npm rebuild node).\n`,
+    `${problem} Start Vitrine with npm start: npm ci installs the right Node (if install scripts are off, run: npm ` +
+      `rebuild node).\n`,
   )
 } else {
+  await import('./older-node.ts')
   const { serve } = await import('./serve.ts')
-  await serve(process.env)
+  await serve(process.env, { demo: process.env['npm_lifecycle_event'] === 'start' })
 }
-
-export {}

@@ -3,14 +3,14 @@ import { once } from 'node:events'
 import type { Logger } from 'pino'
 import { createApp } from './app.ts'
 import type { App } from './app.ts'
-import type { Config, Environment } from './config.ts'
+import type { Config, Environment, Start } from './config.ts'
 import { readConfig } from './config.ts'
 import type { Demo } from './demo.ts'
 import { openLog } from './log.ts'
 import { openControl } from './upkeep/control.ts'
 
 /** Serves until SIGTERM or SIGINT. Sets the exit code if the start fails. Never throws. */
-export async function serve(env: Environment): Promise<void> {
+export async function serve(env: Environment, start: Start = {}): Promise<void> {
   const stop = new AbortController()
   const hurry = new AbortController()
   // The first signal drains the service. A second one ends the grace period.
@@ -21,7 +21,7 @@ export async function serve(env: Environment): Promise<void> {
     })
   }
   try {
-    const config = readConfig(env)
+    const config = readConfig(env, start)
     await run(config, openLog(config), stop.signal, hurry.signal)
   } catch (error) {
     process.exitCode = 1
@@ -71,7 +71,8 @@ interface DemoPlace {
 async function startDemo(app: App, { stop, ...place }: DemoPlace): Promise<Demo | null> {
   try {
     const { openDemo } = await import('./demo.ts')
-    const demo = await openDemo({ ...place, isNew: await app.isNew(), signal: stop })
+    const say = (line: string) => void process.stdout.write(`${line}\n`)
+    const demo = await openDemo({ ...place, say, isNew: await app.isNew(), signal: stop })
     if (demo !== null) process.stdout.write(`${demo.story}\n`)
     return demo
   } catch (error) {

@@ -20,8 +20,12 @@ const OUT = {
 
 /** docs/operating.md has a heading for each verb. */
 export const VERBS = {
+  demo: {
+    about: 'starts the service with a demo shop to try it; also without a VERB',
+    run: async (env) => (await import('./serve.ts')).serve(env, { demo: true }),
+  },
   serve: {
-    about: 'starts the service, like npm start',
+    about: 'starts the service',
     run: async (env) => (await import('./serve.ts')).serve(env),
   },
   migrate: {
@@ -80,7 +84,7 @@ export const VERBS = {
   },
 } as const satisfies Record<string, Verb>
 
-const USAGE = `Usage: vitrine VERB
+const USAGE = `Usage: vitrine [VERB]
 
 ${Object.entries(VERBS)
   .map(([verb, { about }]) => `  ${verb.padEnd(10)} ${about}`)
@@ -93,8 +97,8 @@ The settings are environment variables. See docs/operating.md.
 
 /** Runs one verb. Returns the exit code. */
 export async function runVerb(argv: readonly string[], env: Environment): Promise<number> {
-  const [verb = '--help', ...rest] = argv
-  if (verb === '--help' || verb === '-h' || verb === 'help') return print(argv.length === 0 ? 2 : 0, USAGE)
+  const [verb = 'demo', ...rest] = argv
+  if (verb === '--help' || verb === '-h' || verb === 'help') return print(0, USAGE)
   if (verb === '--version' || verb === '-v') return print(0, `${VERSION}\n`)
   const found = Object.entries<Verb>(VERBS).find(([name]) => name === verb)?.[1]
   if (found === undefined) return print(2, `Unknown verb ${JSON.stringify(verb)}.\n\n${USAGE}`)

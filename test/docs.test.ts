@@ -125,7 +125,7 @@ const CITED =
 /** The code and documentation files, relative to the root of the repository. */
 const FILES = globSync('**/*.{ts,md,sql}', {
   cwd: ROOT,
-  exclude: (path) => /(?:^|\/)(?:node_modules|dist|data)$/.test(path),
+  exclude: (path) => /(?:^|\/)(?:node_modules|dist(?:-package)?|data)$/.test(path),
 })
 
 /** Resolves a citation: next to the citing file, from the root, or by the end of a path. */

@@ -10,7 +10,7 @@ const SRC = fileURLToPath(new URL('../src/', import.meta.url))
 /** The rooms from top to bottom. Rooms on one line do not import each other. */
 const ORDER: readonly (readonly string[])[] = [
   ['main', 'cli'],
-  ['verbs'],
+  ['verbs', 'newer-node', 'older-node', 'node-version'],
   ['serve'],
   ['demo'],
   ['app'],
@@ -32,7 +32,7 @@ const ORDER: readonly (readonly string[])[] = [
   ['config'],
   ['contract'],
   ['deadline', 'bounded-map', 'hang-up', 'slices'],
-  ['errors', 'ids'],
+  ['errors', 'ids', 'fetch-package'],
 ]
 
 interface Import {

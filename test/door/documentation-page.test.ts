@@ -12,7 +12,7 @@ const PAGE = readFileSync(new URL('../../docs/documentation.md', import.meta.url
 test('the commands of docs/documentation.md work on the demo with curl alone', async () => {
   await using app = await startApp()
   const place = { address: app.url, dataDir: app.dataDir, setupToken: null, asksMail: false, isNew: true }
-  await using demo = await openDemo({ ...place, signal: new AbortController().signal })
+  await using demo = await openDemo({ ...place, say: assert.fail, signal: new AbortController().signal })
   const password = /with the password (\S+),/.exec(demo?.story ?? '')?.[1]
   assert.ok(password)
   const blocks = [...PAGE.matchAll(/^```sh\n(.*?)^```$/gms)].map((match) => match[1] ?? '')

@@ -1,0 +1,32 @@
+// Makes the folder that is published to npm: `npm run -s package [FOLDER]`, by default dist-package/. It holds the bundle, the demo's
+// data and a manifest of its own, without dependencies or scripts: everything is in the bundle.
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { NODE_BUNDLE_MIN } from '../src/node-version.ts'
+import { bundleInto } from './bundle.ts'
+
+const ROOT = fileURLToPath(new URL('../', import.meta.url))
+
+const { name, version, description, license } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
+
+const MANIFEST = {
+  name,
+  version,
+  description,
+  license,
+  type: 'module',
+  engines: { node: `>=${NODE_BUNDLE_MIN}` },
+  bin: { [name]: 'dist/cli.js' },
+  files: ['dist', 'demo'],
+}
+
+const folder = resolve(process.argv[2] ?? join(ROOT, 'dist-package'))
+await rm(folder, { recursive: true, force: true })
+await mkdir(join(folder, 'dist'), { recursive: true })
+await bundleInto(join(folder, 'dist'))
+await cp(join(ROOT, 'demo/seed.sql'), join(folder, 'demo/seed.sql'))
+await cp(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'))
+await cp(join(ROOT, 'deploy/npm/README.md'), join(folder, 'README.md'))
+await writeFile(join(folder, 'package.json'), `${JSON.stringify(MANIFEST, null, 2)}\n`)
+process.stdout.write(`${folder}\n`)

@@ -1,0 +1,15 @@
+// The oldest Node that can run this code. It also runs under versions that are too old for the rest, so it imports nothing.
+
+/** The bundle is printed for Node 22, which has all of node:sqlite since 22.16. */
+export const NODE_BUNDLE_MIN = '22.16'
+
+/** The source has syntax of Node 24. */
+const NODE_MIN = import.meta.url.endsWith('.ts') ? '24.0' : NODE_BUNDLE_MIN
+
+/** For example `Vitrine needs Node 22.16 or newer. This is Node v20.20.2.`; null if the version will do. */
+export function nodeProblem(version: string, least = NODE_MIN): string | null {
+  const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number)
+  const [leastMajor = 0, leastMinor = 0] = least.split('.').map(Number)
+  const isNew = major > leastMajor || (major === leastMajor && minor >= leastMinor)
+  return isNew ? null : `Vitrine needs Node ${least} or newer. This is Node ${version}.`
+}
