@@ -13,6 +13,7 @@ export type ExposureRequestId = Id<'exposure-request'>
 export type GrantId = Id<'grant'>
 export type InvitationId = Id<'invitation'>
 export type JobId = Id<'job'>
+export type PasskeyId = Id<'passkey'>
 export type SessionId = Id<'session'>
 export type TeamId = Id<'team'>
 
@@ -25,6 +26,7 @@ type AnyId =
   | GrantId
   | InvitationId
   | JobId
+  | PasskeyId
   | SessionId
   | TeamId
 

@@ -1,4 +1,5 @@
-// Protects irreversible operations: they need the name of the target and a recent sign-in.
+// Protects operations that a stolen session must not do: a deletion, and another way to sign in. They need a recent
+// sign-in, and a deletion also needs the name of its target.
 import { AppError } from '../errors.ts'
 import type { Caller } from './caller.ts'
 
@@ -8,10 +9,14 @@ const RECENT_MS = 600_000
 /** Throws REAUTHENTICATION_REQUIRED without the right `confirm`, or if the session signed in over 10 minutes ago. */
 export function requireConfirmed(caller: Caller, confirmed: boolean, what: string, now: number): void {
   if (!confirmed) throw new AppError('REAUTHENTICATION_REQUIRED', `To confirm the deletion, send ${what} as "confirm".`)
-  if (caller.kind !== 'session' || now - Date.parse(caller.signedInAt) > RECENT_MS) {
-    throw new AppError(
-      'REAUTHENTICATION_REQUIRED',
-      'Sign in again before you delete: this sign-in is over 10 minutes old.',
-    )
-  }
+  requireRecent(caller.kind === 'session' ? caller.signedInAt : '', now, 'delete')
+}
+
+/** Throws REAUTHENTICATION_REQUIRED if the session signed in over 10 minutes ago, or never. `act`: what needs it. */
+export function requireRecent(signedInAt: string, now: number, act: string): void {
+  if (now - Date.parse(signedInAt) <= RECENT_MS) return
+  throw new AppError(
+    'REAUTHENTICATION_REQUIRED',
+    `Sign in again before you ${act}: this sign-in is over 10 minutes old.`,
+  )
 }

@@ -114,8 +114,7 @@ function operation(id: string, route: Route): Json {
 }
 
 function signInOperation(route: SignInRoute): Json {
-  const content: Json =
-    route.answer === 'page' ? { 'text/html': {} } : { 'application/json': { schema: schemaOf(route.answer) } }
+  const { answer } = route
   return {
     operationId: route.id,
     summary: route.summary,
@@ -125,8 +124,15 @@ function signInOperation(route: SignInRoute): Json {
     ...(route.body === undefined
       ? {}
       : { requestBody: { required: true, content: { 'application/json': { schema: schemaOf(route.body) } } } }),
-    responses: { 200: { description: 'OK', content }, ...refusals(signInCodesOf(route)) },
+    responses: {
+      ...(answer === 'redirect' ? { 302: { description: 'To a page of the console.' } } : signInAnswer(answer)),
+      ...refusals(signInCodesOf(route)),
+    },
   }
+}
+
+function signInAnswer(answer: ZodType | 'page'): Record<string, Json> {
+  return answer === 'page' ? { 200: { description: 'OK', content: { 'text/html': {} } } } : jsonAnswer(answer)
 }
 
 function jsonAnswer(answer: ZodType): Record<string, Json> {

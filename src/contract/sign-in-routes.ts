@@ -3,6 +3,7 @@
 import { z } from 'zod'
 import type { Code } from '../errors.ts'
 import { SignInOptions } from './instance-schemas.ts'
+import { PasskeyAssertion, PasskeyCreated, PasskeyCreation, PasskeyRequest } from './passkey-schemas.ts'
 
 /** Characters of a password. */
 export const PASSWORD = { min: 8, max: 128 } as const
@@ -15,7 +16,7 @@ export interface SignInRoute {
   readonly body?: z.ZodType
   /** Query parameters. If absent, any parameter is refused. */
   readonly query?: z.ZodType
-  readonly answer: z.ZodType | 'page'
+  readonly answer: z.ZodType | 'page' | 'redirect'
   /** Needs the cookie of a session, or of a sign-in that waits for a code. */
   readonly cookie?: true
   /** Codes besides those of every path. */
@@ -57,6 +58,12 @@ export const PasswordChange = z.strictObject({
 export const Verification = z.strictObject({ token, password, callbackURL: place })
 export const SessionEnd = z.strictObject({ id: text(200) })
 export const ResetToken = z.strictObject({ token })
+const id = text(200)
+const passkeyName = text(100).refine((value) => value.trim() !== '', 'must not be empty')
+export const PasskeyAdded = z.strictObject({ name: passkeyName, response: PasskeyCreated })
+export const PasskeyName = z.strictObject({ id, name: passkeyName })
+export const PasskeyEnd = z.strictObject({ id })
+export const PasskeySignIn = z.strictObject({ response: PasskeyAssertion, rememberMe: z.boolean().exactOptional() })
 export const Reset = z.strictObject({
   token,
   newPassword,
@@ -64,6 +71,7 @@ export const Reset = z.strictObject({
     .strictObject({
       keyIds: z.array(text(200)).max(200).exactOptional(),
       grantIds: z.array(text(200)).max(200).exactOptional(),
+      passkeyIds: z.array(text(200)).max(200).exactOptional(),
       secondFactor: z.boolean().exactOptional(),
     })
     .exactOptional(),
@@ -112,22 +120,40 @@ const HeldGrant = z.object({
   lastUsedAt: at.nullable(),
   expiresAt: at.nullable(),
 })
+const HeldPasskey = z.object({
+  id: z.string(),
+  name: z.string(),
+  createdAt: at,
+  lastUsedAt: at.nullable(),
+  synced: z.boolean().meta({ description: 'The passkey is copied to the person’s other devices.' }),
+})
 const Held = z.object({
   keys: z.array(HeldKey),
   grants: z.array(HeldGrant),
+  passkeys: z.array(HeldPasskey),
   secondFactor: z.boolean(),
   /** False if the address was never verified: then a new password ends everything. */
   mayKeep: z.boolean(),
 })
 const EndedKey = HeldKey.pick({ id: true, name: true, hint: true })
 const EndedGrant = HeldGrant.pick({ id: true, clientName: true, clientHost: true })
-const Kept = z.object({ keys: z.array(EndedKey), grants: z.array(EndedGrant), secondFactor: z.boolean() })
+const EndedPasskey = HeldPasskey.pick({ id: true, name: true })
+const Kept = z.object({
+  keys: z.array(EndedKey),
+  grants: z.array(EndedGrant),
+  passkeys: z.array(EndedPasskey),
+  secondFactor: z.boolean(),
+})
+/** How a person can sign in. */
+const Ways = z.object({ password: z.boolean(), passkeys: z.array(HeldPasskey) })
 const Ended = Kept.extend({ sessions: z.int().min(0) })
 
 const cookie = true
 const MAILED: readonly Code[] = ['RATE_LIMITED']
 const BY_PASSWORD: readonly Code[] = ['UNAUTHENTICATED', 'RATE_LIMITED']
 const OF_SESSION: readonly Code[] = ['UNAUTHENTICATED']
+/** A way to sign in can be added within minutes of a sign-in. */
+const ADDS_WAY: readonly Code[] = ['UNAUTHENTICATED', 'REAUTHENTICATION_REQUIRED', 'CONFLICT', 'RATE_LIMITED']
 
 /** By method and path. */
 export const SIGN_IN_ROUTES = {
@@ -312,6 +338,60 @@ export const SIGN_IN_ROUTES = {
     answer: SignedIn,
     cookie,
     errors: ['UNAUTHENTICATED', 'CONFLICT', 'RATE_LIMITED'],
+  },
+  'GET /auth/sign-in-methods': {
+    id: 'listSignInMethods',
+    summary: 'Lists the ways in which the account can sign in.',
+    answer: Ways,
+    cookie,
+    errors: OF_SESSION,
+  },
+  'POST /auth/passkey/add-options': {
+    id: 'beginPasskey',
+    summary:
+      'Returns what navigator.credentials.create() needs to make a passkey. Needs a sign-in of the last 10 minutes.',
+    body: nothing,
+    answer: PasskeyCreation,
+    cookie,
+    errors: ADDS_WAY,
+  },
+  'POST /auth/passkey/add': {
+    id: 'addPasskey',
+    summary: 'Adds the passkey that the browser made.',
+    body: PasskeyAdded,
+    answer: HeldPasskey,
+    cookie,
+    errors: ADDS_WAY,
+  },
+  'POST /auth/passkey/rename': {
+    id: 'renamePasskey',
+    summary: 'Renames a passkey.',
+    body: PasskeyName,
+    answer: Status,
+    cookie,
+    errors: OF_SESSION,
+  },
+  'POST /auth/passkey/remove': {
+    id: 'removePasskey',
+    summary: 'Removes a passkey, unless it is the last way to sign in.',
+    body: PasskeyEnd,
+    answer: Status,
+    cookie,
+    errors: ['UNAUTHENTICATED', 'CONFLICT'],
+  },
+  'POST /auth/passkey/sign-in-options': {
+    id: 'beginPasskeySignIn',
+    summary: 'Returns what navigator.credentials.get() needs to sign in with a passkey.',
+    body: nothing,
+    answer: PasskeyRequest,
+    errors: ['RATE_LIMITED'],
+  },
+  'POST /auth/passkey/sign-in': {
+    id: 'signInWithPasskey',
+    summary: 'Signs in with a passkey. It is possession and verification of the person, so no code is asked for.',
+    body: PasskeySignIn,
+    answer: SignedIn,
+    errors: BY_PASSWORD,
   },
 } as const satisfies Record<string, SignInRoute>
 

@@ -111,6 +111,8 @@ export type SecurityChange =
   | { readonly kind: 'second factor off' }
   | { readonly kind: 'second factor reset' }
   | { readonly kind: 'backup codes renewed' }
+  | { readonly kind: 'passkey added'; readonly name: string }
+  | { readonly kind: 'passkey removed'; readonly name: string }
 
 export interface SecurityNotice {
   readonly to: string
@@ -125,7 +127,7 @@ export interface SecurityNotice {
 
 export function securityLetter({ to, origin, change, at, client, address }: SecurityNotice): Letter {
   const { subject, what, otherwise } = NOTICES[change.kind]
-  const key = change.kind === 'new key' ? ` It is named “${plain(change.name)}” and ends in ${plain(change.hint)}.` : ''
+  const about = aboutOf(change)
   const program = client === undefined || client === '' ? 'a program without a name' : `the program “${plain(client)}”`
   const place = address === undefined || address === '' ? '' : ` at the address ${plain(address)}`
   const time = `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC`
@@ -134,7 +136,7 @@ export function securityLetter({ to, origin, change, at, client, address }: Secu
     to,
     subject,
     body: [
-      `${what} Your Vitrine account is at ${origin}.${key}`,
+      `${what} Your Vitrine account is at ${origin}.${about}`,
       change.kind === 'second factor reset'
         ? `It happened at ${time}.`
         : `It happened at ${time}, from ${program}${place}.`,
@@ -145,8 +147,15 @@ export function securityLetter({ to, origin, change, at, client, address }: Secu
   }
 }
 
+/** A sentence about what was changed, if it has a name. */
+function aboutOf(change: SecurityChange): string {
+  if (!('name' in change)) return ''
+  const hint = 'hint' in change ? ` and ends in ${plain(change.hint)}` : ''
+  return ` It is named “${plain(change.name)}”${hint}.`
+}
+
 const NEW_PASSWORD =
-  'ask for a new password at once, with POST /auth/request-password-reset. A new password ends all sessions and, unless you keep them, revokes all API keys.'
+  'ask for a new password at once, with POST /auth/request-password-reset. A new password ends all sessions and, unless you keep them, revokes all API keys and removes all passkeys.'
 const FACTOR_LEFT = 'If a second factor is on that is not yours, the operator of the service can reset it.'
 
 const NOTICES: Readonly<
@@ -186,6 +195,16 @@ const NOTICES: Readonly<
     subject: 'Your backup codes were replaced',
     what: 'New backup codes were made for the second factor of your account. The old codes no longer work.',
     otherwise: `${NEW_PASSWORD} ${FACTOR_LEFT}`,
+  },
+  'passkey added': {
+    subject: 'A passkey was added',
+    what: 'A passkey was added to your account: it signs in without your password.',
+    otherwise: NEW_PASSWORD,
+  },
+  'passkey removed': {
+    subject: 'A passkey was removed',
+    what: 'A passkey of your account was removed: it no longer signs in.',
+    otherwise: NEW_PASSWORD,
   },
 }
 

@@ -13,14 +13,15 @@ import { consentPage, errorPage, signInPage } from './pages.ts'
 import type { Provider } from './provider.ts'
 import { isOwnComputer } from './redirect-uris.ts'
 import { SCOPES, scopesIn } from './scopes.ts'
-import { personOf } from './signed-in.ts'
+import { personOf } from '../sign-in/person.ts'
+import type { Identity } from '../sign-in/library.ts'
 
 export interface ConsentDeps extends GrantDeps {
   readonly provider: Provider
   readonly clients: Pick<Clients, 'find'>
   readonly config: Pick<Config, 'publicUrl'>
   /** Returns whom the session's cookie identifies. */
-  readonly identify: Parameters<typeof personOf>[0]['identify']
+  readonly identify: (request: Pick<Request, 'headers'>) => Promise<Identity>
   readonly now: () => number
 }
 
@@ -58,7 +59,7 @@ export async function showConsent(deps: ConsentDeps, request: Request): Promise<
   if (pending === null) return errorPage(EXPIRED)
   const { client, redirectUri, scopes } = pending
   const host = hostOf(client, redirectUri)
-  const person = await personOf(deps, request)
+  const person = await personOf(deps.store, await deps.identify(request))
   if (person === null) return signInPage(host)
   const { caller, email } = person
   return consentPage({
@@ -84,7 +85,7 @@ export async function decideConsent(deps: ConsentDeps, request: Request): Promis
       extra: { reason: 'INVALID_ORIGIN' },
     })
   }
-  const person = await personOf(deps, request)
+  const person = await personOf(deps.store, await deps.identify(request))
   if (person === null) throw new AppError('UNAUTHENTICATED', 'You are not signed in. Reload the page.')
   const { query, accountId, allow } = await choiceOf(request)
   if (accountId !== person.caller.accountId) {

@@ -16,7 +16,7 @@ export async function shapedAnswer(
   sessionCookie: string,
 ): Promise<Response> {
   const answer = ROUTES.get(name)?.answer
-  if (answer === undefined || answer === 'page') return response
+  if (answer === undefined || typeof answer === 'string') return response
   const own = cookiesOf(request).get(sessionCookie)?.split('.', 1)[0] ?? ''
   const body: unknown = completed(name, await response.json(), own)
   const headers = new Headers(response.headers)

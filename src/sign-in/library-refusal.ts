@@ -5,6 +5,9 @@ import { AppError, notFound, type Code } from '../errors.ts'
 import { tooManyTries } from '../auth/attempt-counter.ts'
 import { LOCKED_MS } from './second-factor.ts'
 
+export const EMAIL_NOT_VERIFIED =
+  'Verify your e-mail address first. POST /auth/send-verification-email sends the link again.'
+
 const LibraryError = z.object({ code: z.string().optional() })
 
 const WRONG_SIGN_IN = 'The e-mail address or the password is wrong.'
@@ -25,7 +28,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
   INVALID_BACKUP_CODE: 'The code is wrong or was used before.',
   INVALID_TWO_FACTOR_COOKIE: 'No sign-in is waiting for a code. Sign in with your password first.',
   TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE: 'Too many wrong codes. Sign in with your password again.',
-  EMAIL_NOT_VERIFIED: 'Verify your e-mail address first. POST /auth/send-verification-email sends the link again.',
+  EMAIL_NOT_VERIFIED,
   INVALID_TOKEN: 'This link is not valid: it was used or never issued.',
   TOKEN_EXPIRED: 'This link has expired. Request another one.',
 }

@@ -35,8 +35,15 @@ export interface Library {
   readonly origin: string
   handle(request: Request): Promise<Response>
   identify(request: Pick<Request, 'headers'>): Promise<Identity>
-  /** Returns the library's answer to a sign-in. With `anew`, creates a session and sets its cookie. */
-  signedIn(request: Pick<Request, 'headers'>, accountId: AccountId, made: { readonly anew: boolean }): Promise<Response>
+  /**
+   * Returns the library's answer to a sign-in. With `anew`, creates a session and sets its cookie, which the browser
+   * keeps if `remember` is true, the default.
+   */
+  signedIn(
+    request: Pick<Request, 'headers'>,
+    accountId: AccountId,
+    made: { readonly anew: boolean; readonly remember?: boolean },
+  ): Promise<Response>
   /** Takes as long for an account without a password as for a wrong password. */
   isPassword(accountId: AccountId, password: string): Promise<boolean>
   /** Returns the hash as stored in sign_in_methods. */
@@ -112,8 +119,8 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
         waiting: accountIdOf(waiting),
       }
     },
-    signedIn: ({ headers }, accountId, { anew }) =>
-      auth.api.signedIn({ headers, body: { accountId, anew }, asResponse: true }),
+    signedIn: ({ headers }, accountId, { anew, remember = true }) =>
+      auth.api.signedIn({ headers, body: { accountId, anew, remember }, asResponse: true }),
     async isPassword(accountId, sent) {
       const stored = await passwordOf(deps.store, accountId)
       if (stored !== null) return await password.verify({ hash: stored, password: sent })
@@ -161,13 +168,14 @@ function signedIn(lib: {
   readonly setSessionCookie: typeof SetSessionCookie
   readonly parseUserOutput: typeof ParseUserOutput
 }) {
-  const body = z.object({ accountId: z.string(), anew: z.boolean() })
+  const body = z.object({ accountId: z.string(), anew: z.boolean(), remember: z.boolean() })
   return lib.createAuthEndpoint.serverOnly({ method: 'POST', requireHeaders: true, body }, async (ctx) => {
     const { internalAdapter, options } = ctx.context
     const user = await internalAdapter.findUserById(ctx.body.accountId)
     if (user === null) throw notSignedIn()
-    const session = ctx.body.anew ? await internalAdapter.createSession(user.id) : null
-    if (session !== null) await lib.setSessionCookie(ctx, { session, user })
+    const { anew, remember } = ctx.body
+    const session = anew ? await internalAdapter.createSession(user.id, !remember) : null
+    if (session !== null) await lib.setSessionCookie(ctx, { session, user }, !remember)
     return ctx.json({ token: session?.token ?? null, user: lib.parseUserOutput(options, user) })
   })
 }

@@ -4,17 +4,21 @@ import type { z } from 'zod'
 import type { SignInOptions } from '../contract/instance-schemas.ts'
 import { PASSWORD } from '../contract/sign-in-routes.ts'
 import type { Mail } from '../mail/mail.ts'
+import { passkeyPlace } from './passkey-place.ts'
 import { isEmpty, neededSetupToken } from './sign-up.ts'
 
-type Deps = Parameters<typeof neededSetupToken>[0] & { readonly mail: Pick<Mail, 'isOn'> }
+type Deps = Parameters<typeof neededSetupToken>[0] & {
+  readonly mail: Pick<Mail, 'isOn'>
+  readonly config: Parameters<typeof passkeyPlace>[0]
+}
 
-export async function signInOptions(deps: Deps): Promise<z.input<typeof SignInOptions>> {
+export async function signInOptions(deps: Deps, request: Pick<Request, 'url'>): Promise<z.input<typeof SignInOptions>> {
   return {
     firstAccount: await isEmpty(deps.store),
     setupTokenNeeded: (await neededSetupToken(deps)) !== null,
     signUp: deps.config.signup,
     mail: deps.mail.isOn,
     password: { ...PASSWORD },
-    methods: ['password'],
+    methods: ['password', ...(passkeyPlace(deps.config, request) === null ? [] : ['passkey' as const])],
   }
 }

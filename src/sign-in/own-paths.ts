@@ -1,6 +1,16 @@
 // The paths under /auth that this service handles itself, wholly or in part: address verification, password changes and
 // resets, and the code required to weaken a second factor.
-import { PasswordChange, Reset, ResetToken, SessionEnd, Verification } from '../contract/sign-in-routes.ts'
+import {
+  PasskeyAdded,
+  PasskeyEnd,
+  PasskeyName,
+  PasskeySignIn,
+  PasswordChange,
+  Reset,
+  ResetToken,
+  SessionEnd,
+  Verification,
+} from '../contract/sign-in-routes.ts'
 import { invalidRequest } from '../errors.ts'
 import type { Store } from '../store/open.ts'
 import { asId, type SessionId } from '../ids.ts'
@@ -14,12 +24,16 @@ import type { KnownDevices } from './known-device.ts'
 import type { Identity, Library } from './library.ts'
 import { doneFrom, type Notices } from '../auth/notices.ts'
 import { CHANGE_PASSWORD, PATHS, RESET, RESET_PREVIEW, REVOKE_SESSION, VERIFY_EMAIL } from './paths.ts'
+import { passkeyRequest, passkeySignIn } from './passkey-sign-in.ts'
+import { addPasskey, passkeyCreation, removePasskey, renamePasskey, type PasskeyDeps } from './passkeys.ts'
+import { personOf, type Person } from './person.ts'
 import { previewReset, resetPassword } from './reset.ts'
 import { wrongCode } from './second-factor.ts'
 import { resetChanges } from './trail-changes.ts'
 import type { Trail } from './trail.ts'
 import { factorOf, useCode } from './use-code.ts'
 import { verifyEmail } from './verify-email.ts'
+import { waysOf } from './ways.ts'
 
 export interface OwnDeps {
   readonly store: Store
@@ -28,7 +42,10 @@ export interface OwnDeps {
   readonly tries: Attempts
   readonly codes: CodeTries
   readonly devices: KnownDevices
-  readonly trail: Pick<Trail, 'recordAction'>
+  readonly trail: Pick<Trail, 'recordAction' | 'refusedTo'>
+  readonly audit: PasskeyDeps['audit']
+  readonly config: PasskeyDeps['config']
+  readonly challenges: PasskeyDeps['challenges']
   readonly notices: Notices
   readonly mailIsOn: boolean
   readonly now: number
@@ -62,9 +79,40 @@ export async function ownAnswer(
       // The person who used the link must be able to sign in even if strangers have exhausted the limit.
       return withCookie(Response.json(answer), deps.devices.cookie(request, email))
     }
+    case 'GET /auth/sign-in-methods':
+      return Response.json(await waysOf(deps.store.db, (await signedIn(deps, identity)).caller.accountId))
+    case 'POST /auth/passkey/add-options': {
+      const { options, cookie } = await passkeyCreation(deps, request, await signedIn(deps, identity))
+      return withCookie(Response.json(options), cookie)
+    }
+    case 'POST /auth/passkey/add': {
+      const added = await addPasskey(deps, request, await signedIn(deps, identity), PasskeyAdded.parse(input.body))
+      return withCookie(Response.json(added), deps.challenges.clear)
+    }
+    case 'POST /auth/passkey/rename':
+      await renamePasskey(deps, request, await signedIn(deps, identity), PasskeyName.parse(input.body))
+      return Response.json({ status: true })
+    case 'POST /auth/passkey/remove':
+      await removePasskey(deps, request, await signedIn(deps, identity), PasskeyEnd.parse(input.body).id)
+      return Response.json({ status: true })
+    case 'POST /auth/passkey/sign-in-options': {
+      const { options, cookie } = await passkeyRequest(deps, request)
+      return withCookie(Response.json(options), cookie)
+    }
+    case 'POST /auth/passkey/sign-in': {
+      const answer = await passkeySignIn(deps, request, PasskeySignIn.parse(input.body))
+      return withCookie(answer, deps.challenges.clear)
+    }
     default:
       return null
   }
+}
+
+/** Throws UNAUTHENTICATED if nobody is signed in. */
+async function signedIn({ store }: OwnDeps, identity: Identity): Promise<Person> {
+  const person = await personOf(store, identity)
+  if (person === null) throw notSignedIn()
+  return person
 }
 
 /** Ends a session by id. Another account's session gets the same answer and stays. Throws UNAUTHENTICATED. */

@@ -19,6 +19,10 @@ interface Traits {
   readonly makesSession?: true
   /** The action name in the audit. If absent, the path changes nothing or records its own row. */
   readonly action?: string
+  /** The path records its row itself, in the transaction of the change. The action is for refusals. */
+  readonly ownRow?: true
+  /** For a signed-in person, and changes nothing. */
+  readonly ofPerson?: true
 }
 
 interface AuthPath extends Traits {
@@ -33,6 +37,8 @@ const asksPassword = true
 const asksCode = true
 const needsCode = true
 const makesSession = true
+const ownRow = true
+const ofPerson = true
 
 const TRAITS: Readonly<Record<SignInRouteName, Traits>> = {
   'GET /auth/options': {},
@@ -59,6 +65,13 @@ const TRAITS: Readonly<Record<SignInRouteName, Traits>> = {
   'POST /auth/two-factor/generate-backup-codes': { costly, asksPassword, needsCode, action: 'renewBackupCodes' },
   'POST /auth/two-factor/verify-totp': { costly, asksCode, makesSession, action: 'signIn' },
   'POST /auth/two-factor/verify-backup-code': { costly, asksCode, makesSession, action: 'signIn' },
+  'GET /auth/sign-in-methods': { ofPerson },
+  'POST /auth/passkey/add-options': { costly, ofPerson },
+  'POST /auth/passkey/add': { costly, action: 'addPasskey', ownRow },
+  'POST /auth/passkey/rename': { action: 'renamePasskey', ownRow },
+  'POST /auth/passkey/remove': { action: 'removePasskey', ownRow },
+  'POST /auth/passkey/sign-in-options': { costly },
+  'POST /auth/passkey/sign-in': { costly },
 }
 
 export const OPTIONS = 'GET /auth/options'
@@ -83,5 +96,6 @@ export const PATHS: ReadonlyMap<string, AuthPath> = new Map(
 
 /** Returns whether the path is for a caller who is signed in or waits for a code. */
 export function isOfPerson(name: string): boolean {
-  return PATHS.get(name)?.action !== undefined && name !== SIGN_UP && name !== SIGN_IN
+  const path = PATHS.get(name)
+  return path?.ofPerson === true || (path?.action !== undefined && name !== SIGN_UP && name !== SIGN_IN)
 }

@@ -1,5 +1,5 @@
-// Sets a new password by a mailed link, in one transaction. The link is consumed, sessions and links end, and keys and
-// grants end unless they are kept. A link alone never ends a second factor, because access to the mailbox would then bypass the
+// Sets a new password by a mailed link, in one transaction. The link is consumed, sessions and links end, and keys,
+// grants and passkeys end unless they are kept. A link alone never ends a second factor, because access to the mailbox would then bypass the
 // factor (docs/decisions/0022-proof-of-an-address.md).
 import { hash, randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
@@ -9,12 +9,13 @@ import { aliveGrantsOf, endGrantsOf } from '../auth/grants.ts'
 import { invalidRequest } from '../errors.ts'
 import type { AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
-import type { ApiKeyTable, ConnectorGrantTable, Tables } from '../store/tables.ts'
+import type { ApiKeyTable, ConnectorGrantTable, PasskeyTable, Tables } from '../store/tables.ts'
 import type { CodeTries } from './code-tries.ts'
 import { invalidLink } from './library-refusal.ts'
 import type { Library } from './library.ts'
 import { wrongCode } from './second-factor.ts'
 import { factorOf, useCode } from './use-code.ts'
+import { passkeysOf, shownPasskey } from './ways.ts'
 
 interface Deps {
   readonly store: Store
@@ -32,6 +33,8 @@ interface ShownGrant {
   readonly clientName: string
   readonly clientHost: string
 }
+
+type EndedPasskey = Pick<PasskeyTable, 'id' | 'name'>
 
 /** Lists what a new password would end. Consumes nothing. Throws INVALID_REQUEST for an invalid link. */
 export async function previewReset(deps: Omit<Deps, 'library' | 'codes'>, token: string) {
@@ -54,6 +57,7 @@ export async function previewReset(deps: Omit<Deps, 'library' | 'codes'>, token:
       lastUsedAt: grant.last_used_at,
       expiresAt: grant.expires_at,
     })),
+    passkeys: (await passkeysOf(deps.store.db, accountId)).map(shownPasskey),
     secondFactor: (await factorOf(deps.store, accountId)) !== null,
     mayKeep: !provesAddress(deps, account),
   }
@@ -62,6 +66,7 @@ export async function previewReset(deps: Omit<Deps, 'library' | 'codes'>, token:
 interface Part {
   readonly keys: readonly ShownKey[]
   readonly grants: readonly ShownGrant[]
+  readonly passkeys: readonly EndedPasskey[]
   readonly secondFactor: boolean
 }
 
@@ -94,6 +99,7 @@ export async function resetPassword(deps: Deps, order: Order): Promise<ResetDone
     if (proves) await tx.updateTable('accounts').set({ emailVerified: yes }).where('id', '=', link.accountId).execute()
     const keys = await endKeys(tx, link.accountId, proves ? [] : (order.keep?.keyIds ?? []), now)
     const grants = await endGrants(tx, link.accountId, proves ? [] : (order.keep?.grantIds ?? []), now)
+    const passkeys = await endPasskeys(tx, link.accountId, proves ? [] : (order.keep?.passkeyIds ?? []))
     const hadFactor = isTrue(account.twoFactorEnabled)
     if (proves || endsFactor) await endSecondFactor(store, tx, link.accountId)
     const secondFactor = hadFactor && (proves || endsFactor)
@@ -102,8 +108,19 @@ export async function resetPassword(deps: Deps, order: Order): Promise<ResetDone
       email: account.email,
       answer: {
         status: true,
-        ended: { sessions: Number(sessions.numDeletedRows), keys: keys.ended, grants: grants.ended, secondFactor },
-        kept: { keys: keys.kept, grants: grants.kept, secondFactor: hadFactor && !secondFactor },
+        ended: {
+          sessions: Number(sessions.numDeletedRows),
+          keys: keys.ended,
+          grants: grants.ended,
+          passkeys: passkeys.ended,
+          secondFactor,
+        },
+        kept: {
+          keys: keys.kept,
+          grants: grants.kept,
+          passkeys: passkeys.kept,
+          secondFactor: hadFactor && !secondFactor,
+        },
       },
     }
   })
@@ -218,6 +235,18 @@ async function endGrants(tx: Transaction<Tables>, accountId: AccountId, keep: re
     throw invalidRequest(['keep.grantIds: contains a grant that this account does not have'])
   const ended = await endGrantsOf(tx, accountId, now, keep)
   return { kept: kept.map(shownGrant), ended: ended.map(shownGrant) }
+}
+
+/** Throws INVALID_REQUEST if `keep` has a passkey that is not the account's. */
+async function endPasskeys(tx: Transaction<Tables>, accountId: AccountId, keep: readonly string[]) {
+  const passkeys = await passkeysOf(tx, accountId)
+  const kept = passkeys.filter((passkey) => keep.includes(passkey.id))
+  if (kept.length < new Set(keep).size)
+    throw invalidRequest(['keep.passkeyIds: contains a passkey that this account does not have'])
+  const ended = passkeys.filter((passkey) => !keep.includes(passkey.id))
+  for (const { id } of ended) await tx.deleteFrom('passkeys').where('id', '=', id).execute()
+  const shown = ({ id, name }: PasskeyTable): EndedPasskey => ({ id, name })
+  return { kept: kept.map(shown), ended: ended.map(shown) }
 }
 
 function shownGrant(row: ConnectorGrantTable): ShownGrant {

@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { PATHS } from './paths.ts'
 import { SIGN_IN_ROUTES, type SignInRoute, type SignInRouteName } from '../contract/sign-in-routes.ts'
 import { STATUS } from '../errors.ts'
+import { createPasskey, signWith } from '../../test/support/authenticator.ts'
 import { LINK, startSmtp, tokenIn } from '../../test/support/mail.ts'
 import { auth, openRooms, PASSWORD } from '../../test/support/people.ts'
 import { storeSource } from '../../test/support/stores.ts'
@@ -40,13 +41,19 @@ test('each path has its row in docs/api.md, and its body and codes in the docume
 test('each answer matches the document', async () => {
   await using source = await storeSource('sqlite')
   await using smtp = await startSmtp()
-  await using rooms = await openRooms(source, { SMTP_URL: smtp.url })
+  const origin = 'https://vitrine.example.test'
+  await using rooms = await openRooms(source, {
+    SMTP_URL: smtp.url,
+    VITRINE_PUBLIC_URL: origin,
+    VITRINE_SIGNUP: 'open',
+  })
   const seen = new Set<string>()
   const ask = async (name: SignInRouteName, body?: object, cookie = '', query = '') => {
     const [method = '', path = ''] = name.split(' ')
     const answer = await auth(rooms, `${method} ${path.slice('/auth/'.length)}${query}`, body, { cookie })
     const route: SignInRoute = SIGN_IN_ROUTES[name]
     if (route.answer === 'page') assert.match(answer.text, /^<!doctype html>/)
+    else if (route.answer === 'redirect') assert.match(answer.location ?? '', /^\/app\//)
     else assert.deepEqual(strict(route.answer).safeParse(answer.json).error?.issues ?? [], [], name)
     seen.add(name)
     for (const made of [cookie, answer.cookie]) {
@@ -68,6 +75,17 @@ test('each answer matches the document', async () => {
   await ask('GET /auth/get-session')
   assert.equal((await ask('GET /auth/token', undefined, cookie)).json.expiresIn, 600)
   const list = await ask('GET /auth/list-sessions', undefined, cookie)
+  const wanted = await ask('POST /auth/passkey/add-options', {}, cookie)
+  const { passkey, credential } = createPasskey(origin, wanted.json)
+  const made = { name: 'Laptop', response: credential }
+  await ask('POST /auth/passkey/add', made, `${cookie}; ${wanted.cookie}`)
+  const ways = await ask('GET /auth/sign-in-methods', undefined, cookie)
+  const asked = await ask('POST /auth/passkey/sign-in-options', {})
+  const response = signWith(passkey, origin, asked.json.challenge)
+  await ask('POST /auth/passkey/sign-in', { response }, asked.cookie)
+  const [{ id }] = ways.json.passkeys
+  await ask('POST /auth/passkey/rename', { id, name: 'Old laptop' }, cookie)
+  await ask('POST /auth/passkey/remove', { id }, cookie)
   const begun = await ask('POST /auth/two-factor/enable', { password: PASSWORD }, cookie)
   const on = await ask('POST /auth/two-factor/verify-totp', { code: totp(begun.json.totpURI) }, cookie)
   const half = await ask('POST /auth/sign-in/email', account)

@@ -23,6 +23,7 @@ import { CHANGE_PASSWORD, isOfPerson, OPTIONS, PATHS, RESET_PAGE, SIGN_IN, SIGN_
 import { resetPage } from './reset-page.ts'
 import { afterCode, noChallenge } from './second-factor.ts'
 import { serializedWhileEmpty, deleteUnverified, neededSetupToken, moveLinks, requireSignUp } from './sign-up.ts'
+import { passkeyChallenges } from './passkeys.ts'
 import { openThrottle } from './sign-in-limits.ts'
 import { openTrail } from './trail.ts'
 import { unsent } from './unsent.ts'
@@ -41,7 +42,7 @@ export interface SignIn {
 }
 
 interface Deps extends Omit<LibraryDeps, 'links' | 'demoEmail'> {
-  readonly audit: Parameters<typeof openTrail>[0]['audit']
+  readonly audit: Parameters<typeof openTrail>[0]['audit'] & OwnDeps['audit']
   readonly store: Store
   readonly tries: Attempts
   readonly notices: Notices
@@ -63,6 +64,7 @@ export function openSignIn(deps: Deps): SignIn {
   const throttle = openThrottle(tries, devices, sessionCookie)
   const codes = openCodeTries({ store: deps.store, tries, devices, sessionCookie, now })
   const links = accountLinks(deps)
+  const challenges = passkeyChallenges({ secrets: deps.secrets, secure: isSecure, now })
   const trail = openTrail(deps)
   const serialized = serializedWhileEmpty(deps.store)
   let loading: Promise<Library> | undefined
@@ -71,9 +73,9 @@ export function openSignIn(deps: Deps): SignIn {
     return loading
   }
   const ownDeps = async (): Promise<OwnDeps> => {
-    const { store, mail } = deps
-    const mailIsOn = mail.isOn
-    return { store, library: await library(), links, tries, codes, devices, trail, notices, mailIsOn, now: now() }
+    const { store, audit, config, mail } = deps
+    const held = { store, audit, config, links, tries, codes, devices, challenges, trail, notices }
+    return { ...held, library: await library(), mailIsOn: mail.isOn, now: now() }
   }
 
   /** Runs our own steps before and after the library. */
@@ -129,7 +131,7 @@ export function openSignIn(deps: Deps): SignIn {
       if (`${request.method} ${pathname}` === RESET_PAGE) return resetPage()
       const input = await readSignInRequest(request, pathname, deps.config)
       if (input.name === VERIFY_PAGE) return verifyPage()
-      if (input.name === OPTIONS) return Response.json(await signInOptions(deps))
+      if (input.name === OPTIONS) return Response.json(await signInOptions(deps, request))
       const work = input.name === SIGN_UP ? serialized(() => runRecorded(request, input)) : runRecorded(request, input)
       if (deps.mail.isOn && UNIFORM.test(input.name)) {
         await Promise.all([work.catch(() => undefined), setTimeout(UNIFORM_MS)])

@@ -22,11 +22,14 @@ export function resetChanges(ended: {
   readonly sessions: number
   readonly keys: readonly { readonly name: string }[]
   readonly grants: readonly { readonly clientName: string }[]
+  readonly passkeys: readonly { readonly name: string }[]
   readonly secondFactor: boolean
 }): Changes {
   const grants = ended.grants.map((grant) => grant.clientName)
-  const before = { sessions: ended.sessions, keys: ended.keys.map((key) => key.name), grants, secondFactor: 'on' }
-  const after = { sessions: 0, keys: [], grants: [], secondFactor: ended.secondFactor ? 'off' : 'on' }
+  const keys = ended.keys.map((key) => key.name)
+  const passkeys = ended.passkeys.map((passkey) => passkey.name)
+  const before = { sessions: ended.sessions, keys, grants, passkeys, secondFactor: 'on' }
+  const after = { sessions: 0, keys: [], grants: [], passkeys: [], secondFactor: ended.secondFactor ? 'off' : 'on' }
   return changesOf(before, after)
 }
 

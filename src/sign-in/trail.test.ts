@@ -254,11 +254,13 @@ for (const dialect of DIALECTS) {
         sessions: 0,
         keys: [{ name: 'CI' }],
         grants: [{ clientName: 'A' }],
+        passkeys: [{ name: 'Laptop' }],
         secondFactor: true,
       })
       const secondFactor = { from: 'on', to: 'off' }
       const ended = (name: string) => ({ added: [], removed: [name] })
-      assert.deepEqual(changes, { keys: ended('CI'), grants: ended('A'), secondFactor })
+      const passkeys = ended('Laptop')
+      assert.deepEqual(changes, { keys: ended('CI'), grants: ended('A'), passkeys, secondFactor })
     })
   })
 }

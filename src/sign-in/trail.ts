@@ -31,6 +31,8 @@ export interface Trail {
   done(event: TrailEvent, response: Response): Promise<void>
   /** One row per minute counts the refusals of one kind to an account. */
   refused(event: TrailEvent, error: unknown): Promise<void>
+  /** Like refused(), for an account that only the path itself knows. */
+  refusedTo(action: string, accountId: AccountId, request: Pick<Request, 'headers'>, error: unknown): Promise<void>
 }
 
 interface Deps {
@@ -51,10 +53,14 @@ export function openTrail({ store, audit }: Deps): Trail {
     const task = tell(...what).finally(() => pending.delete(task))
     pending.add(task)
   }
+  const fold = (action: string, who: Who, request: Pick<Request, 'headers'>, error: AppError) => {
+    const outcome = STATUS[error.code] >= 500 ? 'FAILED' : 'DENIED'
+    audit.folded(callOf(action, who, request), { outcome, code: error.code, error: error.message })
+  }
   return {
     recordAction,
     async done(event, response) {
-      const action = actionOf(event)
+      const action = PATHS.get(event.name)?.ownRow === true ? undefined : actionOf(event)
       const isByLink = event.name === RESET || event.name === VERIFY_EMAIL
       const by = action === undefined ? null : await whoDid(store, event, response)
       if (action !== undefined && by !== null) recordAction(action, by, event.request)
@@ -71,9 +77,11 @@ export function openTrail({ store, audit }: Deps): Trail {
       // Looked up in either case, so that the duration does not reveal whether the account exists.
       const name = await nameOf(store, by)
       if (by === null) return
-      const outcome = STATUS[error.code] >= 500 ? 'FAILED' : 'DENIED'
-      const call = callOf(action, { accountId: by, name }, event.request)
-      audit.folded(call, { outcome, code: error.code, error: error.message })
+      fold(action, { accountId: by, name }, event.request, error)
+    },
+    async refusedTo(action, accountId, request, error) {
+      if (!(error instanceof AppError) || error.code === 'INTERNAL') return
+      fold(action, { accountId, name: await nameOf(store, accountId) }, request, error)
     },
   }
 }
@@ -101,6 +109,8 @@ async function userIn(response: Response): Promise<AccountId | null> {
   return read.success ? asId<AccountId>(read.data.user.id) : null
 }
 
+type Who = Pick<AuditedCall['caller'], 'accountId' | 'name'>
+
 const NOBODY = asId<AccountId>('nobody')
 
 /** Undefined if the account is gone or the store fails. The event is recorded anyway. */
@@ -117,10 +127,6 @@ async function nameOf(store: Pick<Store, 'db'>, id: AccountId | null): Promise<s
   }
 }
 
-function callOf(
-  action: string,
-  who: Pick<AuditedCall['caller'], 'accountId' | 'name'>,
-  request?: Pick<Request, 'headers'>,
-): AuditedCall {
+function callOf(action: string, who: Who, request?: Pick<Request, 'headers'>): AuditedCall {
   return { action, caller: { kind: 'session', ...who }, client: clientOf(request?.headers.get('user-agent')) }
 }

@@ -64,14 +64,24 @@ const USED_CODE_MS = 120_000
 /** Returns false for a code that was used before (RFC 6238 §5.2: a code is accepted once). */
 export async function markUsed(
   tx: Transaction<Tables>,
-  account_id: AccountId,
+  accountId: AccountId,
   code: string,
   now: number,
+): Promise<boolean> {
+  return await useOnce(tx, accountId, code.trim(), { until: now + USED_CODE_MS, now })
+}
+
+/** Returns true once for each text of an account until the time when the text is no longer accepted anyway. */
+export async function useOnce(
+  tx: Transaction<Tables>,
+  account_id: AccountId,
+  text: string,
+  { until, now }: { readonly until: number; readonly now: number },
 ): Promise<boolean> {
   await tx.deleteFrom('used_codes').where('until', '<', new Date(now).toISOString()).execute()
   const inserted = await tx
     .insertInto('used_codes')
-    .values({ account_id, code_hash: hash('sha256', code.trim()), until: new Date(now + USED_CODE_MS).toISOString() })
+    .values({ account_id, code_hash: hash('sha256', text), until: new Date(until).toISOString() })
     .onConflict((oc) => oc.doNothing())
     .executeTakeFirst()
   return inserted.numInsertedOrUpdatedRows === 1n

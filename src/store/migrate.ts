@@ -22,6 +22,7 @@ import { console } from './migrations/0019-console.ts'
 import { keyLinks } from './migrations/0020-key-links.ts'
 import { exposureRequests } from './migrations/0021-exposure-requests.ts'
 import { usageSlots } from './migrations/0022-usage-slots.ts'
+import { waysToSignIn } from './migrations/0023-ways-to-sign-in.ts'
 
 export type DialectName = 'sqlite' | 'postgres'
 
@@ -57,6 +58,7 @@ export const MIGRATIONS: readonly Migration[] = [
   keyLinks,
   exposureRequests,
   usageSlots,
+  waysToSignIn,
 ]
 
 /** An arbitrary number: replicas that start together migrate one after the other. */

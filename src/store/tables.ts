@@ -10,6 +10,7 @@ import type {
   GrantId,
   InvitationId,
   JobId,
+  PasskeyId,
   SessionId,
   TeamId,
 } from '../ids.ts'
@@ -23,6 +24,7 @@ export interface Tables extends KnowledgeTables {
   verifications: VerificationTable
   signing_keys: SigningKeyTable
   second_factors: SecondFactorTable
+  passkeys: PasskeyTable
   used_codes: UsedCodeTable
   counters: CounterTable
   api_keys: ApiKeyTable
@@ -90,6 +92,27 @@ interface SignInMethodTable {
   password: string | null
   createdAt: string | Date
   updatedAt: string | Date
+  /** The provider's name for the account there: a login or an address. Null for a password. The library does not know it. */
+  label: Generated<string | null>
+}
+
+export interface PasskeyTable {
+  id: PasskeyId
+  account_id: AccountId
+  /** Chosen by the person. */
+  name: string
+  /** Base64url, as the authenticator sends it. */
+  credential_id: string
+  /** COSE, base64url. */
+  public_key: string
+  /** The authenticator's count of signatures. Many always send 0. */
+  counter: number
+  /** JSON list: how a browser reaches the authenticator. */
+  transports: string
+  /** 1 if the passkey is copied to the person's other devices. */
+  synced: number
+  created_at: string
+  last_used_at: string | null
 }
 
 interface VerificationTable {

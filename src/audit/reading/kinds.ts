@@ -34,6 +34,9 @@ const SIGN_IN: readonly string[] = [
   'renewBackupCodes',
   'endSecondFactor',
   'resetSecondFactor',
+  'addPasskey',
+  'renamePasskey',
+  'removePasskey',
 ]
 
 const NAMED: Readonly<Record<Exclude<ActionKind, 'change'>, readonly string[]>> = {

@@ -1,0 +1,66 @@
+// Wire schemas of passkeys: the JSON forms of WebAuthn Level 3, as PublicKeyCredential.toJSON() prints them and
+// parseCreationOptionsFromJSON() and parseRequestOptionsFromJSON() read them. Binary values are base64url. Browsers add
+// fields as the standard grows: fields that are not listed here are dropped, not refused.
+import { z } from 'zod'
+
+const bytes = (max: number) =>
+  z
+    .string()
+    .max(max)
+    .regex(/^[\w-]*$/)
+const ID = bytes(2_000)
+const KEY = z.literal('public-key')
+const TRANSPORTS = ['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb'] as const
+
+const Credential = { id: ID, rawId: ID, type: KEY, clientExtensionResults: z.object({}) }
+
+/** What navigator.credentials.create() made. */
+export const PasskeyCreated = z.object({
+  ...Credential,
+  response: z.object({
+    clientDataJSON: bytes(10_000),
+    attestationObject: bytes(50_000),
+    transports: z
+      .array(z.string().max(50))
+      .max(20)
+      .transform((given) => TRANSPORTS.filter((known) => given.includes(known)))
+      .exactOptional(),
+  }),
+})
+
+/** What navigator.credentials.get() signed. */
+export const PasskeyAssertion = z.object({
+  ...Credential,
+  response: z.object({
+    clientDataJSON: bytes(10_000),
+    authenticatorData: bytes(10_000),
+    signature: bytes(2_000),
+    userHandle: bytes(200).exactOptional(),
+  }),
+})
+
+const Descriptor = z.object({ id: z.string(), type: KEY, transports: z.array(z.string()).optional() })
+
+/** For PublicKeyCredential.parseCreationOptionsFromJSON(). */
+export const PasskeyCreation = z.object({
+  challenge: z.string(),
+  rp: z.object({ id: z.string(), name: z.string() }),
+  user: z.object({ id: z.string(), name: z.string(), displayName: z.string() }),
+  pubKeyCredParams: z.array(z.object({ type: KEY, alg: z.int() })),
+  timeout: z.int(),
+  excludeCredentials: z.array(Descriptor),
+  authenticatorSelection: z.object({
+    residentKey: z.string(),
+    requireResidentKey: z.boolean(),
+    userVerification: z.string(),
+  }),
+  attestation: z.string(),
+})
+
+/** For PublicKeyCredential.parseRequestOptionsFromJSON(). */
+export const PasskeyRequest = z.object({
+  challenge: z.string(),
+  rpId: z.string(),
+  timeout: z.int(),
+  userVerification: z.string(),
+})

@@ -1,0 +1,21 @@
+// Whether an account may sign in without its password. Where mail is on, its address must be verified first, as for a
+// sign-in with the password.
+import { AppError } from '../errors.ts'
+import type { AccountId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import { EMAIL_NOT_VERIFIED, notSignedIn } from './library-refusal.ts'
+
+/** Throws SIGN_IN_REFUSED, or UNAUTHENTICATED if the account is gone. */
+export async function requireMayEnter(
+  { store, mailIsOn }: { readonly store: Pick<Store, 'db'>; readonly mailIsOn: boolean },
+  accountId: AccountId,
+): Promise<void> {
+  const account = await store.db
+    .selectFrom('accounts')
+    .select('emailVerified')
+    .where('id', '=', accountId)
+    .executeTakeFirst()
+  if (account === undefined) throw notSignedIn()
+  if (!mailIsOn || account.emailVerified === true || account.emailVerified === 1) return
+  throw new AppError('SIGN_IN_REFUSED', EMAIL_NOT_VERIFIED, { extra: { reason: 'EMAIL_NOT_VERIFIED' } })
+}

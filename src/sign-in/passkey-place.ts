@@ -1,0 +1,26 @@
+// Pure: where a passkey of this service works. A passkey is bound to a host name, and browsers make it in secure pages
+// only. An address such as 127.0.0.1 is no host name.
+import { isIP } from 'node:net'
+import type { Config } from '../config.ts'
+
+export interface PasskeyPlace {
+  /** The relying party id: the host name that passkeys are bound to. */
+  readonly rpId: string
+  /** The only origin whose pages may use them. */
+  readonly origin: string
+}
+
+/**
+ * Returns null if no passkey works. Without VITRINE_PUBLIC_URL a service on loopback has passkeys under the name
+ * `localhost`, if the browser uses that name.
+ */
+export function passkeyPlace(
+  config: Pick<Config, 'publicUrl' | 'loopback'>,
+  request: Pick<Request, 'url'>,
+): PasskeyPlace | null {
+  const { protocol, hostname, origin } = new URL(config.publicUrl ?? request.url)
+  if (isIP(hostname.replace(/^\[(.*)\]$/, '$1')) !== 0) return null
+  const isLocal = hostname === 'localhost' || hostname.endsWith('.localhost')
+  if (config.publicUrl === null && !(config.loopback && isLocal)) return null
+  return protocol === 'https:' || isLocal ? { rpId: hostname, origin } : null
+}

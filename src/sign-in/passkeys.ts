@@ -1,0 +1,243 @@
+// The passkeys of an account: make, name, remove. A passkey always verifies the person (fingerprint, face or PIN), so it
+// is two factors in one.
+import { randomBytes } from 'node:crypto'
+import type { Transaction } from 'kysely'
+import { z } from 'zod'
+import type { PasskeyCreation } from '../contract/passkey-schemas.ts'
+import type { PasskeyAdded, PasskeyName } from '../contract/sign-in-routes.ts'
+import type { Audit } from '../audit/audit.ts'
+import { changesOf, type Changes } from '../audit/changes.ts'
+import { accountTarget } from '../auth/accounts.ts'
+import { doneFrom, type Notices } from '../auth/notices.ts'
+import { requireRecent } from '../auth/require-recent-sign-in.ts'
+import { AppError, invalidRequest, notFound } from '../errors.ts'
+import { asId, newId, type AccountId, type PasskeyId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import type { PasskeyTable, Tables } from '../store/tables.ts'
+import { notSignedIn } from './library-refusal.ts'
+import { passkeyPlace, type PasskeyPlace } from './passkey-place.ts'
+import { callBy, type Person } from './person.ts'
+import { sealedCookie, type SealedCookie, type SealedCookieOptions } from './sealed-cookie.ts'
+import { useOnce } from './use-code.ts'
+import { passkeysOf, requireAnotherWay, shownPasskey, type ShownPasskey } from './ways.ts'
+
+export interface PasskeyDeps {
+  readonly store: Store
+  readonly audit: Pick<Audit, 'change'>
+  readonly config: Parameters<typeof passkeyPlace>[0]
+  readonly challenges: SealedCookie<Challenge>
+  readonly notices: Notices
+  readonly now: number
+}
+
+/** How long a browser may take. */
+export const LIFE_MS = 300_000
+/** Passkeys of an account. */
+const PASSKEYS_MAX = 20
+/** COSE algorithms: EdDSA, ES256, RS256. */
+const ALGORITHMS = [-8, -7, -257]
+
+const Challenge = z.object({ challenge: z.string(), for: z.enum(['add', 'sign in']) })
+export type Challenge = z.infer<typeof Challenge>
+
+export function passkeyChallenges(
+  deps: Pick<SealedCookieOptions<Challenge>, 'secrets' | 'secure' | 'now'>,
+): SealedCookie<Challenge> {
+  return sealedCookie({ ...deps, name: 'passkey', schema: Challenge, seconds: LIFE_MS / 1000 })
+}
+
+export function newChallenge(purpose: Challenge['for']): Challenge {
+  return { challenge: randomBytes(32).toString('base64url'), for: purpose }
+}
+
+/** Throws SIGN_IN_REFUSED if no passkey works under the host name that the browser uses. */
+export function requirePlace(deps: Pick<PasskeyDeps, 'config'>, request: Request): PasskeyPlace {
+  const place = passkeyPlace(deps.config, request)
+  if (place !== null) return place
+  throw new AppError(
+    'SIGN_IN_REFUSED',
+    'A passkey needs a host name and HTTPS. On this machine, open the service under the name localhost.',
+    { extra: { reason: 'NO_PASSKEYS_HERE' } },
+  )
+}
+
+/** Returns what the browser needs to make a passkey, and the cookie with its challenge. */
+export async function passkeyCreation(
+  deps: PasskeyDeps,
+  request: Request,
+  { caller, email }: Person,
+): Promise<{ readonly options: z.infer<typeof PasskeyCreation>; readonly cookie: string }> {
+  const { rpId } = requirePlace(deps, request)
+  requireRecent(caller.signedInAt, deps.now, 'add a way to sign in')
+  const known = await passkeysOf(deps.store.db, caller.accountId)
+  requireRoom(known)
+  const challenge = newChallenge('add')
+  const options = {
+    challenge: challenge.challenge,
+    rp: { id: rpId, name: 'Vitrine' },
+    // The same for all passkeys of an account: an authenticator then replaces an older one instead of piling them up.
+    user: { id: Buffer.from(caller.accountId).toString('base64url'), name: email, displayName: caller.name },
+    pubKeyCredParams: ALGORITHMS.map((alg) => ({ type: 'public-key' as const, alg })),
+    timeout: LIFE_MS,
+    excludeCredentials: known.map((passkey) => ({
+      id: passkey.credential_id,
+      type: 'public-key' as const,
+      transports: transportsOf(passkey),
+    })),
+    authenticatorSelection: { residentKey: 'required', requireResidentKey: true, userVerification: 'required' },
+    attestation: 'none',
+  }
+  return { options, cookie: await deps.challenges.set(challenge) }
+}
+
+/**
+ * Throws REAUTHENTICATION_REQUIRED after 10 minutes, INVALID_REQUEST if the answer of the browser is not valid, and
+ * CONFLICT if the passkey is known or there are too many.
+ */
+export async function addPasskey(
+  deps: PasskeyDeps,
+  request: Request,
+  { caller }: Person,
+  order: z.output<typeof PasskeyAdded>,
+): Promise<ShownPasskey> {
+  const { store, now } = deps
+  requireRecent(caller.signedInAt, now, 'add a way to sign in')
+  const challenge = await challengeOf(deps, request, 'add')
+  const made = await verified(requirePlace(deps, request), challenge, order)
+  const row: PasskeyTable = {
+    id: newId<PasskeyId>(),
+    account_id: caller.accountId,
+    name: order.name.trim(),
+    ...made,
+    created_at: new Date(now).toISOString(),
+    last_used_at: null,
+  }
+  await store.write(async (tx) => {
+    // The session may have ended while the person looked for the security key.
+    const session = await tx.selectFrom('sessions').select('id').where('id', '=', caller.sessionId).executeTakeFirst()
+    if (session === undefined) throw notSignedIn()
+    if (!(await useOnce(tx, caller.accountId, challenge, { until: now + LIFE_MS, now }))) throw notVerified()
+    requireRoom(await passkeysOf(tx, caller.accountId))
+    const taken = await tx
+      .selectFrom('passkeys')
+      .select('id')
+      .where('credential_id', '=', row.credential_id)
+      .executeTakeFirst()
+    if (taken !== undefined) throw new AppError('CONFLICT', 'This passkey is already in use.')
+    await tx.insertInto('passkeys').values(row).execute()
+    await recordChange(deps, tx, request, caller, {
+      action: 'addPasskey',
+      changes: changesOf({}, { passkey: row.name }),
+    })
+  })
+  await deps.notices.tell(caller.accountId, { kind: 'passkey added', name: row.name }, doneFrom(request))
+  return shownPasskey(row)
+}
+
+/** Throws NOT_FOUND for a passkey that is not the caller's. */
+export async function renamePasskey(
+  deps: PasskeyDeps,
+  request: Request,
+  { caller }: Person,
+  order: z.infer<typeof PasskeyName>,
+): Promise<void> {
+  const name = order.name.trim()
+  await deps.store.write(async (tx) => {
+    const row = await ownPasskey(tx, caller.accountId, order.id)
+    await tx.updateTable('passkeys').set({ name }).where('id', '=', row.id).execute()
+    await recordChange(deps, tx, request, caller, {
+      action: 'renamePasskey',
+      changes: changesOf({ passkey: row.name }, { passkey: name }),
+    })
+  })
+}
+
+/** Throws NOT_FOUND for a passkey that is not the caller's, CONFLICT for the last way to sign in. */
+export async function removePasskey(
+  deps: PasskeyDeps,
+  request: Request,
+  { caller }: Person,
+  id: string,
+): Promise<void> {
+  const removed = await deps.store.write(async (tx) => {
+    const row = await ownPasskey(tx, caller.accountId, id)
+    await tx.deleteFrom('passkeys').where('id', '=', row.id).execute()
+    await requireAnotherWay(tx, caller.accountId)
+    await recordChange(deps, tx, request, caller, {
+      action: 'removePasskey',
+      changes: changesOf({ passkey: row.name }, {}),
+    })
+    return row
+  })
+  await deps.notices.tell(caller.accountId, { kind: 'passkey removed', name: removed.name }, doneFrom(request))
+}
+
+/** Returns the challenge that this browser holds for the purpose. Throws INVALID_REQUEST. */
+export async function challengeOf(
+  deps: Pick<PasskeyDeps, 'challenges'>,
+  request: Request,
+  purpose: Challenge['for'],
+): Promise<string> {
+  const held = await deps.challenges.read(request)
+  if (held?.for === purpose) return held.challenge
+  throw invalidRequest(['response: took longer than five minutes. Try again.'])
+}
+
+export function transportsOf({ transports }: Pick<PasskeyTable, 'transports'>): Transport[] {
+  return Transports.parse(JSON.parse(transports))
+}
+const Transports = z.array(z.enum(['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb']))
+type Transport = z.infer<typeof Transports>[number]
+
+/** Throws INVALID_REQUEST. */
+async function verified({ rpId, origin }: PasskeyPlace, challenge: string, order: z.output<typeof PasskeyAdded>) {
+  const { verifyRegistrationResponse } = await import('@simplewebauthn/server')
+  const { registrationInfo: made } = await verifyRegistrationResponse({
+    response: order.response,
+    expectedChallenge: challenge,
+    expectedOrigin: origin,
+    expectedRPID: rpId,
+    requireUserVerification: true,
+    supportedAlgorithmIDs: ALGORITHMS,
+  }).catch(() => ({ registrationInfo: undefined }))
+  if (made === undefined) throw notVerified()
+  return {
+    credential_id: made.credential.id,
+    public_key: Buffer.from(made.credential.publicKey).toString('base64url'),
+    counter: made.credential.counter,
+    transports: JSON.stringify(order.response.response.transports ?? []),
+    synced: Number(made.credentialBackedUp),
+  }
+}
+
+function notVerified(): AppError {
+  return invalidRequest(['response: is not a valid passkey for this page'])
+}
+
+function requireRoom(known: readonly unknown[]): void {
+  if (known.length < PASSKEYS_MAX) return
+  throw new AppError('CONFLICT', `An account has at most ${PASSKEYS_MAX} passkeys. Remove one first.`)
+}
+
+/** Throws NOT_FOUND. */
+async function ownPasskey(tx: Transaction<Tables>, accountId: AccountId, id: string): Promise<PasskeyTable> {
+  const row = await tx
+    .selectFrom('passkeys')
+    .selectAll()
+    .where('id', '=', asId<PasskeyId>(id))
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+  if (row === undefined) throw notFound()
+  return row
+}
+
+async function recordChange(
+  { audit }: Pick<PasskeyDeps, 'audit'>,
+  tx: Transaction<Tables>,
+  request: Request,
+  caller: Person['caller'],
+  { action, changes }: { readonly action: string; readonly changes: Changes },
+): Promise<void> {
+  const target = accountTarget(caller.accountId, caller.name)
+  await audit.change(tx, callBy(action, caller, request), {}, { target, changes })
+}

@@ -1,0 +1,62 @@
+// A value that one browser keeps for this service for some minutes: the challenge of a passkey, or a trip to a provider.
+// Encrypted and bound to its purpose, so that nobody else can read, forge or exchange it, and nothing is stored for
+// strangers.
+import { EncryptJWT, jwtDecrypt } from 'jose'
+import type { z } from 'zod'
+import type { Secrets } from '../secrets.ts'
+import { cookiesOf } from './cookies.ts'
+
+export interface SealedCookie<T> {
+  /** Returns the Set-Cookie value. */
+  set(value: T): Promise<string>
+  /** Returns null if the cookie is missing, expired or not ours. */
+  read(request: Request): Promise<T | null>
+  /** The Set-Cookie value that removes the cookie. */
+  readonly clear: string
+}
+
+export interface SealedCookieOptions<T> {
+  readonly secrets: Pick<Secrets, 'derive'>
+  /** The cookie's name, without the prefix. */
+  readonly name: string
+  readonly schema: z.ZodType<T>
+  readonly seconds: number
+  /** The cookie is sent over HTTPS only. */
+  readonly secure: boolean
+  readonly now: () => number
+}
+
+const ENCRYPTION = { alg: 'dir', enc: 'A256GCM' } as const
+
+export function sealedCookie<T>(options: SealedCookieOptions<T>): SealedCookie<T> {
+  const { secrets, schema, seconds, secure, now } = options
+  const name = `${secure ? '__Secure-' : ''}vitrine.${options.name}`
+  const key = secrets.derive(`cookie ${options.name}`)
+  const attributes = `Path=/auth; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
+  return {
+    async set(value) {
+      const at = Math.floor(now() / 1000)
+      const sealed = await new EncryptJWT({ value })
+        .setProtectedHeader(ENCRYPTION)
+        .setExpirationTime(at + seconds)
+        .encrypt(key)
+      return `${name}=${sealed}; Max-Age=${seconds}; ${attributes}`
+    },
+    async read(request) {
+      const sealed = cookiesOf(request).get(name)
+      if (sealed === undefined) return null
+      try {
+        const { payload } = await jwtDecrypt(sealed, key, {
+          keyManagementAlgorithms: [ENCRYPTION.alg],
+          contentEncryptionAlgorithms: [ENCRYPTION.enc],
+          currentDate: new Date(now()),
+          requiredClaims: ['exp'],
+        })
+        return schema.parse(payload['value'])
+      } catch {
+        return null
+      }
+    },
+    clear: `${name}=; Max-Age=0; ${attributes}`,
+  }
+}
