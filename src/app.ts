@@ -11,15 +11,18 @@ import { mountConnector, type ConnectorDoor } from './connector/mount.ts'
 import { deadlineOf } from './deadline.ts'
 import { holdConnections, type Connections } from './http/connections.ts'
 import type { DocumentTransport } from './oauth/client-documents.ts'
-import { openMetrics, metricsRoutes, type Gauge } from './http/metrics.ts'
+import { openAccessLog } from './http/access-log.ts'
+import { openMetrics, metricsRoutes } from './http/metrics.ts'
 import { errorBodyOf } from './http/reply.ts'
+import { openRequestIds } from './http/request-id.ts'
 import { openSideServer, healthRoutes, type SideRoutes } from './http/side-server.ts'
 import { readiness } from './readiness.ts'
+import { readingsOf } from './readings.ts'
 import { createServer } from './http/server.ts'
 import { bind, openOperations, type AnyDefinition, type Operations } from './operations/call-operation.ts'
 import { openRouteOperations } from './operations/open.ts'
 import type { RunningQueries } from './query/running.ts'
-import { sharedDepsOf, openRooms, type Rooms } from './rooms.ts'
+import { sharedDepsOf, openRooms } from './rooms.ts'
 
 export interface AppOptions {
   readonly config: Config
@@ -74,10 +77,11 @@ export async function createApp(options: AppOptions): Promise<App> {
   const shared = sharedDepsOf(rooms)
   const operations = openOperations(shared, rooms)
   const more = options.more === undefined ? {} : bind(shared, options.more.routes, options.more.operations)
-  const gauges = (): readonly Gauge[] => gaugesOf(rooms, connections)
-  const metrics = config.metricsAddr === null ? null : opened.use(openMetrics(gauges))
+  const readings = () => readingsOf(rooms, connections)
+  const metrics = config.metricsAddr === null ? null : opened.use(openMetrics(readings))
   let draining = false
   const ready = readiness({ store, audit: rooms.audit, isDraining: () => draining })
+  const requestIds = openRequestIds(config.trustProxy !== false)
   const server = createServer({
     authenticator: rooms.authenticator,
     routes: { ...ROUTES, ...SESSION_ROUTES, ...options.more?.routes },
@@ -90,6 +94,8 @@ export async function createApp(options: AppOptions): Promise<App> {
     ...(options.consoleDir === undefined ? {} : { consoleDir: options.consoleDir }),
     trustProxy: config.trustProxy,
     metrics,
+    accessLog: config.accessLog ? openAccessLog(log) : null,
+    requestIds,
     log,
   })
   const { authenticator } = rooms
@@ -103,18 +109,16 @@ export async function createApp(options: AppOptions): Promise<App> {
     ...options.connector,
   })
   opened.defer(() => server.close())
-  const connections = holdConnections(server.server, {
-    max: config.connectionsMax,
-    maxPerAddress: config.trustProxy === false ? config.connectionsPerAddressMax : null,
-  })
+  const maxPerAddress = config.trustProxy === false ? config.connectionsPerAddressMax : null
+  const connections = holdConnections(server.server, { max: config.connectionsMax, maxPerAddress }, requestIds.next)
   const side = new Map<string, SideRoutes>()
   if (metrics !== null && config.metricsAddr !== null) side.set(config.metricsAddr, metricsRoutes(metrics))
   if (config.healthAddr !== null) {
     const others = side.get(config.healthAddr)
-    side.set(config.healthAddr, { ...others, ...healthRoutes(ready, (error) => errorBodyOf(error, log)) })
+    side.set(config.healthAddr, { ...others, ...healthRoutes(ready, (error, id) => errorBodyOf(error, log, id)) })
   }
   for (const [address, routes] of side) {
-    const listener = opened.use(await openSideServer(address, routes))
+    const listener = opened.use(await openSideServer(address, routes, requestIds.next))
     log.info({ address: listener.address, paths: Object.keys(routes) }, 'listening for probes and collectors')
   }
 
@@ -152,21 +156,6 @@ export async function createApp(options: AppOptions): Promise<App> {
       await held.disposeAsync()
     },
   }
-}
-
-/** What the metrics read when they are asked for (docs/operating/observe.md). */
-function gaugesOf({ audit, running }: Pick<Rooms, 'audit' | 'running'>, connections: Connections): readonly Gauge[] {
-  const gauge = (name: string, help: string, value: () => number): Gauge => ({ name, type: 'gauge', help, value })
-  const counter = (name: string, help: string, value: () => number): Gauge => ({ name, type: 'counter', help, value })
-  return [
-    gauge('vitrine_audit_waiting_rows', 'Audit rows that are not in the store yet.', () => audit.waiting.rows),
-    gauge('vitrine_audit_waiting_seconds', 'Age of the oldest of them.', () => audit.waiting.ms / 1000),
-    gauge('vitrine_audit_writes', '1 if the last write of the audit succeeded.', () => Number(audit.writes)),
-    gauge('vitrine_queries_running', 'Queries under way.', () => running.count),
-    gauge('vitrine_connections', 'Open connections of the API.', () => connections.open),
-    counter('vitrine_connections_evicted_total', 'Idle connections closed for a new one.', () => connections.evicted),
-    counter('vitrine_connections_refused_total', 'Connections that were refused.', () => connections.refused),
-  ]
 }
 
 /** Implements App.drain(). */

@@ -98,6 +98,8 @@ export interface Config {
    * ranges.
    */
   readonly trustProxy: boolean | string
+  /** One log line for each answer. */
+  readonly accessLog: boolean
   /** host:port, or null for none. */
   readonly metricsAddr: string | null
   /** host:port of the probes, or null for none beside the API's. */
@@ -122,6 +124,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   'VITRINE_ALLOW_APPLICATION_DEFAULT',
   'VITRINE_ALLOW_BIGQUERY_ENDPOINT',
   'VITRINE_TRUST_PROXY',
+  'VITRINE_ACCESS_LOG',
   'VITRINE_METRICS_ADDR',
   'VITRINE_HEALTH_ADDR',
   'VITRINE_DRAIN_DELAY_MS',
@@ -194,6 +197,7 @@ export function readConfig(env: Environment, start: Start = {}): Config {
     allowBigQueryEndpoint: from.flag('VITRINE_ALLOW_BIGQUERY_ENDPOINT') ?? false,
     trustProxy:
       from.parsed('VITRINE_TRUST_PROXY', '0, 1, or addresses and ranges separated by commas', proxies) ?? false,
+    accessLog: from.flag('VITRINE_ACCESS_LOG') ?? false,
     metricsAddr: from.parsed('VITRINE_METRICS_ADDR', 'host:port', address),
     healthAddr: from.parsed('VITRINE_HEALTH_ADDR', 'host:port', address),
     drainDelayMs:

@@ -28,6 +28,7 @@ import { openJobs } from './jobs/jobs.ts'
 import { openMail } from './mail/mail.ts'
 import { openBudget } from './query/budget.ts'
 import { openDrafts } from './query/drafts.ts'
+import { openQueryMeter } from './query/meter.ts'
 import { openRedisCounter as openRedisBudget } from './query/redis-budget.ts'
 import { openRunning } from './query/running.ts'
 import { tryQuery } from './query/try-query.ts'
@@ -150,6 +151,8 @@ export async function openRooms(options: RoomsOptions) {
     drafts: openDrafts(now),
     authenticator: callers,
     running,
+    meter: openQueryMeter(),
+    redis,
     ended,
     membershipsOf: (call: Call) => membershipsOf({ store }, call),
     reachableIds: async (call: Call, reader: Membership) =>

@@ -14,6 +14,7 @@ const ORDER: readonly (readonly string[])[] = [
   ['serve'],
   ['demo'],
   ['app'],
+  ['readings'],
   ['rooms', 'readiness', 'upkeep'],
   ['http', 'connector'],
   ['operations'],
@@ -31,7 +32,7 @@ const ORDER: readonly (readonly string[])[] = [
   ['log'],
   ['config'],
   ['contract'],
-  ['deadline', 'bounded-map', 'hang-up', 'slices'],
+  ['deadline', 'bounded-map', 'hang-up', 'slices', 'meters'],
   ['errors', 'ids', 'fetch-package'],
 ]
 
@@ -104,7 +105,7 @@ test('a door imports only operations, auth, contract, errors and rooms without a
     const to = target(entry)
     const door = room(entry.file)
     if (!/^(http|connector)$/.test(door) || to === null || room(to) === door) return false
-    return !/^(operations|auth|contract|errors|hang-up|slices|bounded-map)$/.test(room(to))
+    return !/^(operations|auth|contract|errors|hang-up|slices|bounded-map|meters)$/.test(room(to))
   })
   assert.deepEqual(wrong.map(describeImport), [])
 })

@@ -26,6 +26,8 @@ export interface Audit extends AsyncDisposable {
   readonly writes: boolean
   /** Rows that are not in the store yet. */
   readonly waiting: WaitingRows
+  /** For the metrics: rows that this process wrote, and writes that failed and were tried again. */
+  readonly totals: { readonly rows: number; readonly failures: number }
   /** Records a change in the same transaction. `what` must not hold secrets. */
   change(tx: Transaction<Tables>, call: AuditedCall, at: AuditPlace, what: Changed): Promise<void>
   /**
@@ -112,6 +114,7 @@ class ChainedAudit implements Audit {
   #pruning: NodeJS.Timeout | undefined
   #tail: Promise<void> = Promise.resolve()
   #writes = true
+  #failures = 0
 
   constructor(deps: Deps) {
     this.#deps = deps
@@ -135,6 +138,10 @@ class ChainedAudit implements Audit {
 
   get waiting(): WaitingRows {
     return this.#writer.waiting
+  }
+
+  get totals(): Audit['totals'] {
+    return { rows: this.#writer.written, failures: this.#failures }
   }
 
   async change(tx: Transaction<Tables>, call: AuditedCall, at: AuditPlace, what: Changed): Promise<void> {
@@ -272,6 +279,7 @@ class ChainedAudit implements Audit {
         this.#writes = true
       } catch (error) {
         this.#writes = false
+        this.#failures++
         throw error
       }
     })

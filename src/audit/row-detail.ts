@@ -46,6 +46,8 @@ const Detail = z.object({
   limit: z.number().optional(),
   tables: z.array(z.tuple([z.string(), z.string()])).optional(),
   params: z.unknown().optional(),
+  /** The id of the request. */
+  req: z.string().optional(),
 })
 export type Detail = z.infer<typeof Detail>
 
@@ -57,8 +59,15 @@ type Tables = NonNullable<CallDetail['tables']>
 /** Details of answered queries, cached by the table list of their shape, for the last caller. */
 const answered = new WeakMap<Tables, { readonly who: Who; readonly text: string | null }>()
 
-/** Returns null if there is nothing to store. `params` is inserted as is: it is already JSON and may be long. */
-export function writeDetail(who: Who, detail: CallDetail): string | null {
+/** Returns null if there is nothing to store. `requestId` needs no escapes. */
+export function writeDetail(who: Who, detail: CallDetail, requestId?: string): string | null {
+  const text = detailOf(who, detail)
+  if (requestId === undefined) return text
+  return text === null ? `{"req":"${requestId}"}` : `${text.slice(0, -1)},"req":"${requestId}"}`
+}
+
+/** `params` is inserted as is: it is already JSON and may be long. */
+function detailOf(who: Who, detail: CallDetail): string | null {
   const { tables, params, target, error, hint } = detail
   // Hot path: all answered calls of one shape by one caller have the same detail.
   if (tables === undefined || params !== undefined || (target ?? error ?? hint) !== undefined)
@@ -84,7 +93,7 @@ function written(who: Who, detail: CallDetail): string | null {
     estimate: positive(estimate),
     limit: positive(limit),
     tables: tables && pairs(tables),
-  } satisfies Record<Exclude<keyof Detail, 'params'>, unknown>)
+  } satisfies Record<Exclude<keyof Detail, 'params' | 'req'>, unknown>)
   const all = params === undefined ? json : `${json.slice(0, -1)}${json === '{}' ? '' : ','}"params":${params}}`
   return all === '{}' ? null : all
 }

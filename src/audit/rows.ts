@@ -26,6 +26,8 @@ export interface AuditedCall {
   }
   /** The client's name for itself. */
   readonly client?: string | undefined
+  /** The request that the call came in. Absent if the service itself acts. */
+  readonly requestId?: string | undefined
 }
 
 export interface AuditPlace {
@@ -87,7 +89,7 @@ export class RowMaker {
       times: 1,
       client: call.client ?? null,
       redacted: entry.redacted === true ? 1 : 0,
-      detail: writeDetail(caller, entry),
+      detail: writeDetail(caller, entry, call.requestId),
     }
   }
 

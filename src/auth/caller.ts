@@ -61,6 +61,8 @@ export interface Arrival {
   readonly via: Door
   /** Aborted when the client disconnects. */
   readonly signal: AbortSignal
+  /** The `X-Request-Id` of the answer. */
+  readonly requestId?: string | undefined
   /** The client's name for itself, `name/version` (client.ts). For the audit only. */
   readonly client?: string | undefined
   /** The client's network address, if known. For security mails only. */

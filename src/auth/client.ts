@@ -14,3 +14,9 @@ export function clientOf(userAgent: string | null | undefined): string | undefin
 export function addressOf(request: Pick<Request, 'headers'>): string {
   return request.headers.get('x-vitrine-client') ?? ''
 }
+
+/** The id of the request, from the header that the HTTP layer sets. */
+export function requestIdOf(request: Pick<Request, 'headers'>): string | undefined {
+  const id = request.headers.get('x-request-id') ?? ''
+  return /^[\w-]{1,64}$/.test(id) ? id : undefined
+}

@@ -31,7 +31,7 @@ export async function callTool(
     return { json: await jsonOf(operations, arrival, name, args), isError: false }
   } catch (error) {
     if (error instanceof AppError && isForTheDoor(error, arrival)) throw error
-    return { json: JSON.stringify(refusalBody(refusalOf(error, log))), isError: true }
+    return { json: JSON.stringify(refusalBody(refusalOf(error, log, arrival.requestId ?? ''))), isError: true }
   }
 }
 

@@ -74,7 +74,7 @@ export function mountConnector(app: FastifyInstance, door: ConnectorDoor): void 
         requireScope(caller, body)
         const signal = hangUpOf(reply.raw)
         const client = names.of(caller, headers['user-agent'])
-        const arrival: Arrival = { caller, knownAt, via: 'CONNECTOR', signal, client }
+        const arrival: Arrival = { caller, knownAt, via: 'CONNECTOR', requestId: request.id, signal, client }
         const call = toolCallOf(headers, body)
         if (call !== null && isTool(call.name)) return await answerCall(door, reply, arrival, call, call.name)
         names.note(caller, headers['user-agent'], body)
@@ -105,7 +105,8 @@ async function answerCall(
   reply.hijack()
   const message = work.then(
     (answer) => resultMessage(call, answer),
-    (error: unknown) => errorMessage(RPC.refused, refusalOf(error, door.log).message, undefined, call.id),
+    (error: unknown) =>
+      errorMessage(RPC.refused, refusalOf(error, door.log, reply.request.id).message, undefined, call.id),
   )
   await stream(reply.raw, message, (seconds) => progressMessage(progressToken, seconds, stillRunning(seconds)))
   return reply
@@ -130,7 +131,8 @@ function refuse(door: ConnectorDoor, request: FastifyRequest, reply: FastifyRepl
   const known = bodyRefusal(error)
   if (known !== null) return send(reply, known.status, errorMessage(known.code, known.message))
   if (error instanceof HungUp) return reply.hijack()
-  const refusal = refusalOf(error, door.log)
+  const refusal = refusalOf(error, door.log, request.id)
+  request.refusal = refusal.code
   const { authorization } = request.headers
   if (refusal.code === 'UNAUTHENTICATED') reply.header('www-authenticate', challenge(door, authorization !== undefined))
   if (refusal.code === 'SCOPE_REQUIRED') reply.header('www-authenticate', scopeChallenge(door, refusal))

@@ -1,15 +1,13 @@
-// Turns any error into the body of a refusal, the same as REST answers. An unexpected error is logged under a request id,
+// Turns any error into the body of a refusal, the same as REST answers. An unexpected error is logged under the request's id,
 // and only that id leaves.
-import { randomUUID } from 'node:crypto'
 import { AppError } from '../errors.ts'
 
 export interface DefectLog {
   error(detail: object, message: string): void
 }
 
-export function refusalOf(error: unknown, log: DefectLog): AppError {
+export function refusalOf(error: unknown, log: DefectLog, requestId: string): AppError {
   if (error instanceof AppError && error.code !== 'INTERNAL') return error
-  const requestId = randomUUID()
   log.error({ requestId, err: error }, 'a defect')
   return new AppError(
     'INTERNAL',

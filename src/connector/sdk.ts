@@ -74,26 +74,26 @@ function serverFor(deps: ToolDeps, arrival: Arrival): Server {
     return { content, structuredContent: JSON.parse(json), ...(isError && { isError }) }
   })
   addResources(server, deps, arrival)
-  addPrompts(server, deps)
+  addPrompts(server, deps, arrival)
   return server
 }
 
 function addResources(server: Server, { operations, log }: ToolDeps, arrival: Arrival): void {
   server.setRequestHandler('resources/list', ({ params }) =>
-    asProtocol(log, async () => ({ ...(await listResources(operations, arrival, params?.cursor)) })),
+    asProtocol(log, arrival, async () => ({ ...(await listResources(operations, arrival, params?.cursor)) })),
   )
   server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [TEMPLATE] }))
   server.setRequestHandler('resources/read', ({ params }) =>
-    asProtocol(log, async () => ({ contents: [await readResource(operations, arrival, params.uri)] })),
+    asProtocol(log, arrival, async () => ({ contents: [await readResource(operations, arrival, params.uri)] })),
   )
 }
 
-function addPrompts(server: Server, { log }: ToolDeps): void {
+function addPrompts(server: Server, { log }: ToolDeps, arrival: Arrival): void {
   server.setRequestHandler('prompts/list', () => ({
     prompts: PROMPTS.map((prompt) => ({ ...prompt, arguments: prompt.arguments.map((argument) => ({ ...argument })) })),
   }))
   server.setRequestHandler('prompts/get', ({ params }) =>
-    asProtocol(log, async () => {
+    asProtocol(log, arrival, async () => {
       const text = promptText(params.name, params.arguments ?? {})
       return { messages: [{ role: 'user' as const, content: { type: 'text' as const, text } }] }
     }),
@@ -101,11 +101,11 @@ function addPrompts(server: Server, { log }: ToolDeps): void {
 }
 
 /** A refusal as a protocol error: only tools have answers that are refusals. */
-async function asProtocol<T>(log: ToolDeps['log'], work: () => Promise<T>): Promise<T> {
+async function asProtocol<T>(log: ToolDeps['log'], { requestId = '' }: Arrival, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    const refusal = refusalOf(error, log)
+    const refusal = refusalOf(error, log, requestId)
     const { InternalError, InvalidParams } = ProtocolErrorCode
     const code = refusal.code === 'INTERNAL' ? InternalError : InvalidParams
     throw new ProtocolError(code, refusal.message, { code: refusal.code, ...refusal.extra })

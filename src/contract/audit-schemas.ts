@@ -106,6 +106,9 @@ export const AuditItem = z.object({
   }),
   keyName: z.string().optional(),
   grantName: z.string().optional().meta({ description: 'The name that the agent gave itself for the grant.' }),
+  requestId: z.string().optional().meta({
+    description: 'The X-Request-Id of the answer. Of a row that counts several calls, that of the first.',
+  }),
   via: z.enum(['API_KEY', 'SESSION', 'CONNECTOR']),
   action: z.string(),
   datasourceId: z.string().optional(),

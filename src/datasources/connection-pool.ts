@@ -1,12 +1,13 @@
 // Connection pools, one per datasource and connection version. A lease takes a connection for one use and returns or
 // closes it; idle connections are closed. A caller who waits too long gets OVERLOADED.
 // `await using lease = await leases.take(…)`
-import type { ConnectionSettings, ConnectOptions, Connection, Driver } from '../drivers/driver.ts'
+import type { ConnectionSettings, ConnectOptions, Connection, DatasourceType, Driver } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
 import { deadlineOf, isTimeout } from '../deadline.ts'
+import { Durations, type Family } from '../meters.ts'
 import { changedJustNow, overloaded } from './refusals.ts'
 import { settingsFor, type DatasourceRow } from './rows.ts'
 
@@ -41,6 +42,8 @@ export interface Leases extends AsyncDisposable {
   ): Promise<Connection>
   /** Closes a datasource's pool: idle connections now, used ones when they are returned. */
   end(id: DatasourceId): Promise<void>
+  /** For the metrics. */
+  families(): readonly Family[]
 }
 
 export interface LeaseOptions {
@@ -81,6 +84,11 @@ class PooledLeases implements Leases {
   readonly #deps: Deps
   readonly #options: LeaseOptions
   readonly #pools = new Map<DatasourceId, Pool>()
+  readonly #opened: Readonly<Record<DatasourceType, Opened>> = {
+    POSTGRES: newOpened(),
+    MONGODB: newOpened(),
+    BIGQUERY: newOpened(),
+  }
   readonly #ending = new Set<Promise<void>>()
   #closed = false
 
@@ -108,9 +116,14 @@ class PooledLeases implements Leases {
     signal: AbortSignal,
   ): Promise<Connection> {
     using deadline = deadlineOf(signal, this.#options.connectMs)
+    const opened = this.#opened[driver.type]
+    const began = performance.now()
     try {
-      return await driver.connect(settings, this.#deps.connectOptions, deadline.signal)
+      const connection = await driver.connect(settings, this.#deps.connectOptions, deadline.signal)
+      opened.took.add(performance.now() - began)
+      return connection
     } catch (error) {
+      opened.failed++
       if (error instanceof AppError || !isTimeout(deadline.signal)) throw error
       throw new AppError('DATASOURCE_UNAVAILABLE', 'The database did not answer in time.', { cause: error })
     }
@@ -131,6 +144,42 @@ class PooledLeases implements Leases {
     await Promise.all(this.#ending)
   }
 
+  families(): readonly Family[] {
+    const all = Object.entries(this.#opened)
+    const sum = (kind: string, of: (pool: Pool) => number) =>
+      [...this.#pools.values()].reduce((total, pool) => total + (pool.kind === kind ? of(pool) : 0), 0)
+    return [
+      {
+        name: 'vitrine_pool_connections',
+        type: 'gauge',
+        help: 'Connections of the pools to databases.',
+        samples: () =>
+          all.flatMap(([kind]) => [
+            [{ kind, state: 'used' }, sum(kind, (pool) => pool.used)] as const,
+            [{ kind, state: 'idle' }, sum(kind, (pool) => pool.idle)] as const,
+          ]),
+      },
+      {
+        name: 'vitrine_pool_waiting',
+        type: 'gauge',
+        help: 'Queries that wait for a connection.',
+        samples: () => all.map(([kind]) => [{ kind }, sum(kind, (pool) => pool.waiting)]),
+      },
+      {
+        name: 'vitrine_pool_connect_seconds',
+        type: 'histogram',
+        help: 'Time to open a connection.',
+        samples: () => all.map(([kind, { took }]) => [{ kind }, took]),
+      },
+      {
+        name: 'vitrine_pool_connect_failures_total',
+        type: 'counter',
+        help: 'Connections that could not be opened.',
+        samples: () => all.map(([kind, { failed }]) => [{ kind }, failed]),
+      },
+    ]
+  }
+
   #poolOf(target: LeaseTarget): Pool {
     const version = target.row.connection_version
     const pool = this.#pools.get(target.id)
@@ -138,10 +187,20 @@ class PooledLeases implements Leases {
     // A call that reached the datasource just before a change must not reopen the old connection.
     if (pool !== undefined && pool.version > version) throw changedJustNow()
     if (pool !== undefined) void this.end(target.id)
-    const made = new Pool(version, this.#options, (signal) => this.connect(target, signal))
+    const made = new Pool(target.driver.type, version, this.#options, (signal) => this.connect(target, signal))
     this.#pools.set(target.id, made)
     return made
   }
+}
+
+/** What opening connections of one kind came to. */
+interface Opened {
+  readonly took: Durations
+  failed: number
+}
+
+function newOpened(): Opened {
+  return { took: new Durations(), failed: 0 }
 }
 
 interface Pooled {
@@ -180,6 +239,7 @@ class PooledLease implements Lease {
 }
 
 class Pool {
+  readonly kind: DatasourceType
   readonly version: number
   readonly #options: LeaseOptions
   readonly #connect: (signal: AbortSignal) => Promise<Connection>
@@ -192,10 +252,29 @@ class Pool {
   /** How long a connection was used, as a moving average. */
   #useMs = 0
 
-  constructor(version: number, options: LeaseOptions, connect: (signal: AbortSignal) => Promise<Connection>) {
+  constructor(
+    kind: DatasourceType,
+    version: number,
+    options: LeaseOptions,
+    connect: (signal: AbortSignal) => Promise<Connection>,
+  ) {
+    this.kind = kind
     this.version = version
     this.#options = options
     this.#connect = connect
+  }
+
+  get idle(): number {
+    return this.#idle.length
+  }
+
+  /** In use, or being opened. */
+  get used(): number {
+    return this.#count - this.#idle.length
+  }
+
+  get waiting(): number {
+    return this.#waiting.size
   }
 
   async take(signal: AbortSignal, timeoutMs: number): Promise<Lease> {

@@ -2,6 +2,7 @@
 // for. A connection without a request is closed first, so that idle clients cannot keep others out.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { REQUEST_ID } from './request-id.ts'
 
 export interface ConnectionLimits {
   readonly max: number
@@ -30,20 +31,23 @@ const LINGER_MS = 1_000
 /** Sockets that are closing still count for Node. */
 const CLOSING = 256
 
-export function holdConnections(server: Server, limits: ConnectionLimits): Connections {
-  return new HeldConnections(server, limits)
+/** `nextId` names the refusals. */
+export function holdConnections(server: Server, limits: ConnectionLimits, nextId: () => string): Connections {
+  return new HeldConnections(server, limits, nextId)
 }
 
 class HeldConnections implements Connections {
   readonly #limits: ConnectionLimits
+  readonly #nextId: () => string
   /** In the order of their latest request, oldest first. */
   readonly #held = new Map<Socket, Held>()
   readonly #perAddress = new Map<string, number>()
   evicted = 0
   refused = 0
 
-  constructor(server: Server, limits: ConnectionLimits) {
+  constructor(server: Server, limits: ConnectionLimits, nextId: () => string) {
     this.#limits = limits
+    this.#nextId = nextId
     server.maxConnections = limits.max + CLOSING
     server.on('connection', (socket) => this.#opened(socket))
     server.on('request', (request, response) => {
@@ -97,7 +101,7 @@ class HeldConnections implements Connections {
 
   #refuse(socket: Socket): void {
     this.refused++
-    socket.end(REFUSAL)
+    socket.end(refusalOf(this.#nextId()))
     setTimeout(() => socket.destroy(), LINGER_MS).unref()
   }
 
@@ -121,6 +125,10 @@ const BODY = JSON.stringify({
   code: 'OVERLOADED',
   retryAfter: 1,
 })
-const REFUSAL =
-  'HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json; charset=utf-8\r\n' +
-  `content-length: ${BODY.length}\r\nretry-after: 1\r\nconnection: close\r\n\r\n${BODY}`
+
+function refusalOf(requestId: string): string {
+  return (
+    `HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json; charset=utf-8\r\n${REQUEST_ID}: ${requestId}\r\n` +
+    `content-length: ${BODY.length}\r\nretry-after: 1\r\nconnection: close\r\n\r\n${BODY}`
+  )
+}

@@ -1,62 +1,47 @@
 // Metrics in the Prometheus text format, on their own address. They are never served on the API port, and are off
 // unless VITRINE_METRICS_ADDR is set. They contain no names, ids or texts.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { Counts, Durations, type Family } from '../meters.ts'
 import type { SideRoutes } from './side-server.ts'
 
 export interface Metrics extends Disposable {
-  /** Counts one answer: the operation id (or `other`) and its status. */
-  count(operation: string, status: number, durationMs: number): void
+  /** Counts one answer: the operation id (or `other`), its status, and the code of a refusal. */
+  count(operation: string, status: number, durationMs: number, code: string | null): void
   text(): string
 }
 
-/** A value that is read when the metrics are asked for. */
-export interface Gauge {
-  readonly name: string
-  readonly type: 'gauge' | 'counter'
-  readonly help: string
-  readonly value: () => number
-}
-
-/** Upper bounds of the histogram, in seconds. */
-const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as const
-
-interface Histogram {
-  /** One count per bucket, and one for what is longer. */
-  readonly counts: number[]
-  sum: number
-}
-
-/** `gauges`: asked for whenever the metrics are. */
-export function openMetrics(gauges: () => readonly Gauge[] = () => []): Metrics {
-  const answers = new Map<string, number>()
-  const seconds = new Map<string, Histogram>()
+/** `more`: asked for whenever the metrics are. */
+export function openMetrics(more: () => readonly Family[] = () => []): Metrics {
+  const answers = new Counts<{ operation: string; status: string }>()
+  const refusals = new Counts<{ code: string }>()
+  const seconds = new Map<string, Durations>()
   const delay = monitorEventLoopDelay({ resolution: 10 })
   delay.enable()
   return {
-    count(operation, status, durationMs) {
-      const labels = `operation="${operation}",status="${status}"`
-      answers.set(labels, (answers.get(labels) ?? 0) + 1)
-      const operations = `operation="${operation}"`
-      let histogram = seconds.get(operations)
-      if (histogram === undefined) seconds.set(operations, (histogram = { counts: BUCKETS.map(() => 0), sum: 0 }))
-      const bucket = BUCKETS.findIndex((bound) => durationMs <= bound * 1000)
-      const at = bucket === -1 ? BUCKETS.length : bucket
-      histogram.counts[at] = (histogram.counts[at] ?? 0) + 1
-      histogram.sum += durationMs / 1000
+    count(operation, status, durationMs, code) {
+      answers.add({ operation, status: String(status) })
+      if (code !== null) refusals.add({ code })
+      let histogram = seconds.get(operation)
+      if (histogram === undefined) seconds.set(operation, (histogram = new Durations()))
+      histogram.add(durationMs)
     },
     text: () => {
       const delaySeconds = delay.percentile(99) / 1e9
       delay.reset()
-      return [
-        ...metric('vitrine_answers_total', 'counter', 'Answers by operation and status.', answers),
-        ...histograms('vitrine_answer_seconds', 'Time to answer, by operation.', seconds),
-        ...gauges().flatMap(({ name, type, help, value }) => metric(name, type, help, value())),
-        ...metric('vitrine_event_loop_delay_seconds', 'gauge', 'p99 since the last reading.', delaySeconds),
-        ...metric('process_resident_memory_bytes', 'gauge', 'Resident memory.', process.memoryUsage.rss()),
-        ...metric('process_cpu_seconds_total', 'counter', 'Processor time.', cpuSeconds()),
-        ...metric('process_uptime_seconds', 'gauge', 'Seconds since the process started.', process.uptime()),
-        '',
-      ].join('\n')
+      const own: readonly Family[] = [
+        family('vitrine_answers_total', 'counter', 'Answers by operation and status.', () => answers.samples()),
+        family('vitrine_refusals_total', 'counter', 'Refusals and failures by code.', () => refusals.samples()),
+        family('vitrine_answer_seconds', 'histogram', 'Time to answer, by operation.', () =>
+          [...seconds].map(([operation, durations]) => [{ operation }, durations]),
+        ),
+      ]
+      const ofProcess: readonly Family[] = [
+        plain('vitrine_event_loop_delay_seconds', 'gauge', 'p99 since the last reading.', delaySeconds),
+        plain('process_resident_memory_bytes', 'gauge', 'Resident memory.', process.memoryUsage.rss()),
+        plain('process_cpu_seconds_total', 'counter', 'Processor time.', cpuSeconds()),
+        plain('process_uptime_seconds', 'gauge', 'Seconds since the process started.', process.uptime()),
+      ]
+      return [...[...own, ...more(), ...ofProcess].flatMap(written), ''].join('\n')
     },
     [Symbol.dispose]: () => void delay.disable(),
   }
@@ -68,23 +53,39 @@ export function metricsRoutes(metrics: Metrics): SideRoutes {
   return { '/metrics': () => ({ status: 200, contentType, body: metrics.text() }) }
 }
 
-function metric(name: string, type: string, help: string, values: number | ReadonlyMap<string, number>): string[] {
-  const lines =
-    typeof values === 'number'
-      ? [`${name} ${values}`]
-      : [...values].map(([labels, value]) => `${name}{${labels}} ${value}`)
-  return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...lines]
+function family(name: string, type: Family['type'], help: string, samples: Family['samples']): Family {
+  return { name, type, help, samples }
 }
 
-function histograms(name: string, help: string, values: ReadonlyMap<string, Histogram>): string[] {
-  const lines = [...values].flatMap(([labels, { counts, sum }]) => {
-    let total = 0
-    const upTo = (bound: string, count: number) => `${name}_bucket{${labels},le="${bound}"} ${(total += count)}`
-    const buckets = BUCKETS.map((bound, n) => upTo(String(bound), counts[n] ?? 0))
-    const all = upTo('+Inf', counts[BUCKETS.length] ?? 0)
-    return [...buckets, all, `${name}_sum{${labels}} ${sum}`, `${name}_count{${labels}} ${total}`]
-  })
-  return [`# HELP ${name} ${help}`, `# TYPE ${name} histogram`, ...lines]
+function plain(name: string, type: Family['type'], help: string, value: number): Family {
+  return family(name, type, help, () => [[{}, value]])
+}
+
+function written({ name, type, help, samples }: Family): string[] {
+  const lines = [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`]
+  for (const [labels, value] of samples()) {
+    if (typeof value === 'number') lines.push(`${name}${labelled(labels)} ${value}`)
+    else lines.push(...histogram(name, labels, value))
+  }
+  return lines
+}
+
+function histogram(name: string, labels: Readonly<Record<string, string>>, durations: Durations): string[] {
+  const buckets = durations.cumulative()
+  const count = buckets.at(-1)?.[1] ?? 0
+  return [
+    ...buckets.map(([bound, upTo]) => {
+      const le = bound === Infinity ? '+Inf' : String(bound)
+      return `${name}_bucket${labelled({ ...labels, le })} ${upTo}`
+    }),
+    `${name}_sum${labelled(labels)} ${durations.seconds}`,
+    `${name}_count${labelled(labels)} ${count}`,
+  ]
+}
+
+function labelled(labels: Readonly<Record<string, string>>): string {
+  const all = Object.entries(labels).map(([name, value]) => `${name}="${value}"`)
+  return all.length === 0 ? '' : `{${all.join(',')}}`
 }
 
 function cpuSeconds(): number {

@@ -25,6 +25,8 @@ declare module 'fastify' {
     caller: Arrival['caller'] | null
     /** When the caller was authenticated, by performance.now(). */
     knownAt: number
+    /** The code of the refusal that was answered. */
+    refusal: string | null
   }
 }
 
@@ -71,6 +73,7 @@ function arrivalOf(route: Route, request: FastifyRequest, reply: FastifyReply): 
     caller,
     knownAt,
     via: 'REST',
+    requestId: request.id,
     signal: hangUpOf(reply.raw),
     client: clientOf(request.headers['user-agent']),
     // Finding the address behind proxies takes time, and no operation for API keys needs it.

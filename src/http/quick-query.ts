@@ -9,8 +9,9 @@ import type { Route } from '../contract/route.ts'
 import { isAdmitted } from '../operations/admit.ts'
 import type { Operation } from '../operations/call-operation.ts'
 import { hangUpOf } from '../hang-up.ts'
-import type { Metrics } from './metrics.ts'
+import type { Answered } from './access-log.ts'
 import { headersOf, isPrebuilt, type Refusal } from './reply.ts'
+import { REQUEST_ID } from './request-id.ts'
 
 export interface QuickQuery {
   readonly authenticator: Pick<Authenticator, 'known'>
@@ -20,21 +21,27 @@ export interface QuickQuery {
   /** Reads a body as the ordinary path does. Throws its refusals. */
   readonly parse: (body: Buffer) => unknown
   /** Answers an error as the ordinary path does. */
-  readonly refusal: (error: unknown) => Refusal
-  readonly metrics: Metrics | null
+  readonly refusal: (error: unknown, requestId: string) => Refusal
+  /** Told of each answer. Null: nobody asks. */
+  readonly answered: ((answered: Answered) => void) | null
 }
 
 /** A longer body is scanned in steps, which takes the ordinary path. */
 const BODY_BYTES_MAX = 32_768
 const JSON_TYPES: ReadonlySet<string> = new Set(['application/json', 'application/json; charset=utf-8'])
 
+interface Sent {
+  readonly status: number
+  readonly code: string | null
+}
+
 /** Whether a request was taken; if not, nothing of it was read. */
-export type Take = (request: IncomingMessage, response: ServerResponse) => boolean
+export type Take = (request: IncomingMessage, response: ServerResponse, requestId: string) => boolean
 
 export function quickQuery(door: QuickQuery): Take {
   const { authenticator, route, id } = door
   const form = pathForm(route.path)
-  return (request, response) => {
+  return (request, response, requestId) => {
     const { method, url = '', headers } = request
     const { authorization } = headers
     if (method !== route.method || authorization === undefined || !isUsual(request)) return false
@@ -47,14 +54,17 @@ export function quickQuery(door: QuickQuery): Take {
       caller,
       knownAt,
       via: 'REST',
+      requestId,
       signal: hangUpOf(response),
       client: clientOf(headers['user-agent']),
       address: undefined,
     }
     readBody(request, Number(headers['content-length']), (body) => {
-      void answer(door, arrival, { teamId, id: datasourceId }, body, response).then((status) =>
-        door.metrics?.count(id, status, performance.now() - knownAt),
-      )
+      const params = { teamId, id: datasourceId }
+      void answer(door, arrival, params, body, response, requestId).then(({ status, code }) => {
+        const durationMs = performance.now() - knownAt
+        door.answered?.({ requestId, method, operation: id, status, code, durationMs, caller, params })
+      })
     })
     return true
   }
@@ -93,35 +103,39 @@ function readBody(request: IncomingMessage, length: number, done: (body: Buffer)
   })
 }
 
-/** Answers, and gives the status. Never rejects. */
+/** Answers, and gives the status and the code of a refusal. Never rejects. */
 async function answer(
   { operation, parse, refusal, route }: QuickQuery,
   arrival: Arrival,
   params: Readonly<Record<string, string>>,
   body: Buffer,
   response: ServerResponse,
-): Promise<number> {
+  requestId: string,
+): Promise<Sent> {
   try {
     const value = await operation(arrival, { params, body: parse(body) })
     if (!isPrebuilt(value)) throw new TypeError('a query must answer with JSON already written')
-    return send(response, route.status ?? 200, headersOf(value.headers), value.json)
+    const status = route.status ?? 200
+    send(response, requestId, status, headersOf(value.headers), value.json)
+    return { status, code: null }
   } catch (error) {
-    const { status, headers, json } = refusal(error)
-    return send(response, status, headers, json)
+    const { status, code, headers, json } = refusal(error, requestId)
+    send(response, requestId, status, headers, json)
+    return { status, code }
   }
 }
 
 /** One write: node sends the header and a short text together. */
 function send(
   response: ServerResponse,
+  requestId: string,
   status: number,
   headers: Readonly<Record<string, string>>,
   json: string | Buffer,
-): number {
-  if (response.destroyed) return status
-  const lines = ['x-content-type-options', 'nosniff']
+): void {
+  if (response.destroyed) return
+  const lines = ['x-content-type-options', 'nosniff', REQUEST_ID, requestId]
   for (const name in headers) lines.push(name, headers[name] ?? '')
   lines.push('content-length', String(Buffer.byteLength(json)))
   response.writeHead(status, lines).end(json)
-  return status
 }

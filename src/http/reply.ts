@@ -1,6 +1,5 @@
 // Sends answers and refusals; the only file that turns an AppError into a status. An answer passes through its schema,
 // so undeclared fields never leave. Any other error is reported by its request id only.
-import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { pipeline, Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
@@ -69,28 +68,30 @@ export async function answerStreamed(
   )
 }
 
-/** Sends a refusal or failure. An internal error is logged under a request id and answered as INTERNAL. */
+/** Sends a refusal or failure. An internal error is logged under the request's id and answered as INTERNAL. */
 export function refuse(reply: FastifyReply, log: Logger, error: unknown): FastifyReply {
-  const { status, headers, json } = refusalFor(error, log)
+  const { status, code, headers, json } = refusalFor(error, log, reply.request.id)
+  reply.request.refusal = code
   return reply.code(status).headers(headers).send(json)
 }
 
 /** What a refused or failed request is answered. */
 export interface Refusal {
   readonly status: number
+  readonly code: Code
   readonly headers: Readonly<Record<string, string>>
   readonly json: string
 }
 
 /** Reads an error as refuse() answers it. */
-export function refusalFor(error: unknown, log: Logger): Refusal {
-  const refusal = read(error, log)
+export function refusalFor(error: unknown, log: Logger, requestId: string): Refusal {
+  const refusal = read(error, log, requestId)
   const headers: Record<string, string> = { ...refusal.headers }
   if (refusal.code === 'UNAUTHENTICATED') headers['www-authenticate'] = 'Bearer realm="vitrine"'
   const retryAfter = refusal.extra['retryAfter']
   if (typeof retryAfter === 'number') headers['retry-after'] = String(retryAfter)
   const body = { error: refusal.message, code: refusal.code, ...refusal.extra }
-  return { status: STATUS[refusal.code], headers: headersOf(headers), json: JSON.stringify(body) }
+  return { status: STATUS[refusal.code], code: refusal.code, headers: headersOf(headers), json: JSON.stringify(body) }
 }
 
 /** The headers of a JSON answer: its own, and those of every answer unless it says otherwise. */
@@ -105,17 +106,16 @@ export function isPrebuilt(value: unknown): value is Prebuilt {
 }
 
 /** The body of the refusal, for answers without Fastify. */
-export function errorBodyOf(error: unknown, log: Logger): string {
-  const { message, code, extra } = read(error, log)
+export function errorBodyOf(error: unknown, log: Logger, requestId: string): string {
+  const { message, code, extra } = read(error, log, requestId)
   return JSON.stringify({ error: message, code, ...extra })
 }
 
 /** Maps any error to an AppError: Fastify's errors by their codes, unknown errors to INTERNAL. */
-function read(error: unknown, log: Logger): AppError {
+function read(error: unknown, log: Logger, requestId: string): AppError {
   if (error instanceof AppError && error.code !== 'INTERNAL') return error
   const known = fastifyRefusal(error)
   if (known !== null) return known
-  const requestId = randomUUID()
   if (!(error instanceof HungUp)) log.error({ requestId, err: error }, 'a defect')
   return new AppError(
     'INTERNAL',

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { test } from 'node:test'
 import { pino } from 'pino'
+import { openRequestIds } from './request-id.ts'
 import { createServer } from './server.ts'
 
 const never = (): never => assert.fail('nobody asks')
@@ -18,6 +19,8 @@ function server() {
     ready: never,
     trustProxy: false,
     metrics: null,
+    accessLog: null,
+    requestIds: openRequestIds(false),
     log: pino({ level: 'silent' }),
   })
 }

@@ -11,12 +11,14 @@ import type { OpenOperations } from '../operations/open.ts'
 import { consoleRoutes } from './console.ts'
 import { docsRoutes } from './docs.ts'
 import { refusalOf, textOf, VALUES_MAX, VALUES_MAX_OF_LARGE } from '../operations/scan-json.ts'
+import type { AccessLog, Answered } from './access-log.ts'
 import type { Metrics } from './metrics.ts'
 import { mountOperation } from './mount-operation.ts'
 import { openRoutes } from './open-routes.ts'
 import { publicRoutes } from './public.ts'
 import { quickQuery } from './quick-query.ts'
 import { notJson, refusalFor, refuse } from './reply.ts'
+import { REQUEST_ID, type RequestIds } from './request-id.ts'
 import { roundedParams } from './rounded.ts'
 import { oauthRoutes, type OAuthDoor } from './oauth-routes.ts'
 import { signInRoutes } from './sign-in-bridge.ts'
@@ -59,6 +61,9 @@ export interface Door {
   readonly trustProxy: boolean | string
   /** null turns metrics off. */
   readonly metrics: Metrics | null
+  /** null: no access log. */
+  readonly accessLog: AccessLog | null
+  readonly requestIds: RequestIds
   readonly log: Logger
 }
 
@@ -66,6 +71,8 @@ export interface Door {
 export function createServer(door: Door): FastifyInstance {
   const app = fastify({
     logger: false, // logging a request costs as much as answering it
+    requestIdHeader: REQUEST_ID, // set before Fastify sees the request
+    genReqId: door.requestIds.next,
     bodyLimit: BODY_BYTES,
     requestTimeout: REQUEST_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
@@ -79,7 +86,8 @@ export function createServer(door: Door): FastifyInstance {
     frameworkErrors: (error, _request, reply) => void refuse(reply, door.log, error),
     clientErrorHandler: (error, socket) => {
       if (!socket.writable) return void socket.destroy()
-      socket.end('code' in error && error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? LATE : BROKEN)
+      const isLate = 'code' in error && error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+      socket.end(lastAnswer(isLate ? LATE : BROKEN, door.requestIds.next()))
       // end() is not enough: a client that never closes its side would keep the socket open.
       setTimeout(() => socket.destroy(), LINGER_MS).unref()
     },
@@ -87,19 +95,23 @@ export function createServer(door: Door): FastifyInstance {
   app.server.headersTimeout = HEADERS_MS
   app.decorateRequest('caller', null)
   app.decorateRequest('knownAt', 0)
+  app.decorateRequest('refusal', null)
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('x-content-type-options', 'nosniff')
     if (door.isDraining()) reply.header('connection', 'close')
   })
-  const { metrics } = door
-  if (metrics !== null) {
+  const answered = observersOf(door)
+  if (answered !== null) {
     app.addHook('onResponse', async (request, reply) => {
-      metrics.count(request.routeOptions.config.operation ?? 'other', reply.statusCode, reply.elapsedTime)
+      const { id: requestId, method, caller, params, refusal: code } = request
+      const operation = request.routeOptions.config.operation ?? 'other'
+      const durationMs = reply.elapsedTime
+      answered({ requestId, method, operation, status: reply.statusCode, code, durationMs, caller, params })
     })
   }
   app.setErrorHandler((error, _request, reply) => refuse(reply, door.log, error))
   const parse = readJsonOnly(app)
-  quickly(app, door, parse)
+  receive(app, door, answered, parse)
 
   for (const [id, route] of Object.entries(door.routes)) {
     const operation = door.operations[id]
@@ -122,19 +134,38 @@ export function createServer(door: Door): FastifyInstance {
   return app
 }
 
-/** Lets the short path take what it knows, and Fastify the rest. */
-function quickly(app: FastifyInstance, door: Door, parse: (body: Buffer) => unknown): void {
+/** Tells the metrics and the access log of an answer. Null if neither is on. */
+function observersOf({ metrics, accessLog }: Door): ((answered: Answered) => void) | null {
+  if (metrics === null) return accessLog
+  return (answered) => {
+    metrics.count(answered.operation, answered.status, answered.durationMs, answered.code)
+    accessLog?.(answered)
+  }
+}
+
+/** Names each request, then lets the short path take what it knows, and Fastify the rest. */
+function receive(
+  app: FastifyInstance,
+  door: Door,
+  answered: ((answered: Answered) => void) | null,
+  parse: (body: Buffer) => unknown,
+): void {
+  const { authenticator, requestIds, log } = door
   const { runQuery: route } = door.routes
   const { runQuery: operation } = door.operations
-  if (route === undefined || operation === undefined) return
-  const { authenticator, metrics, log } = door
-  const refusal = (error: unknown) => refusalFor(error, log)
-  const take = quickQuery({ authenticator, id: 'runQuery', route, operation, parse, refusal, metrics })
+  const refusal = (error: unknown, requestId: string) => refusalFor(error, log, requestId)
+  const take =
+    route === undefined || operation === undefined
+      ? null
+      : quickQuery({ authenticator, id: 'runQuery', route, operation, parse, refusal, answered })
   const ordinary = app.server.listeners('request')
   app.server.removeAllListeners('request')
   app.server.on('request', (request, response) => {
+    const requestId = requestIds.of(request)
     // A closing server tells its clients so in every answer, which the ordinary path does.
-    if (app.server.listening && !door.isDraining() && take(request, response)) return
+    if (take !== null && app.server.listening && !door.isDraining() && take(request, response, requestId)) return
+    // Whoever writes the answer keeps it: Fastify, the connector's stream of events, a room.
+    response.setHeader(REQUEST_ID, requestId)
     for (const listener of ordinary) listener.call(app.server, request, response)
   })
 }
@@ -198,11 +229,12 @@ function valuesMaxOf({ routeOptions }: FastifyRequest): number {
 }
 
 /** Builds the raw response for a request that cannot be parsed; Fastify has no reply object then. */
-function lastAnswer(error: string): string {
+function lastAnswer(error: string, requestId: string): string {
   const body = JSON.stringify({ error, code: 'INVALID_REQUEST', details: [error] })
-  const head = `content-type: application/json; charset=utf-8\r\ncontent-length: ${body.length}\r\nconnection: close`
+  const type = 'content-type: application/json; charset=utf-8'
+  const head = `${type}\r\n${REQUEST_ID}: ${requestId}\r\ncontent-length: ${body.length}\r\nconnection: close`
   return `HTTP/1.1 400 Bad Request\r\n${head}\r\n\r\n${body}`
 }
 
-const BROKEN = lastAnswer('This is not a valid HTTP request.')
-const LATE = lastAnswer('The request did not arrive in time. Send the complete request within 30 seconds.')
+const BROKEN = 'This is not a valid HTTP request.'
+const LATE = 'The request did not arrive in time. Send the complete request within 30 seconds.'

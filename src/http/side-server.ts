@@ -1,6 +1,7 @@
 // A second listener for probes and collectors: plain GET answers that do not depend on the connections of the API.
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { REQUEST_ID } from './request-id.ts'
 
 /** The answer to one GET. */
 interface SideAnswer {
@@ -9,7 +10,7 @@ interface SideAnswer {
   readonly body: string
 }
 
-export type SideRoutes = Readonly<Record<string, () => SideAnswer | Promise<SideAnswer>>>
+export type SideRoutes = Readonly<Record<string, (requestId: string) => SideAnswer | Promise<SideAnswer>>>
 
 const CONNECTIONS_MAX = 64
 const REQUEST_MS = 5_000
@@ -20,10 +21,10 @@ export interface SideServer extends AsyncDisposable {
   readonly address: string
 }
 
-/** Serves the routes on `host:port`. Throws as a listener does. */
-export async function openSideServer(address: string, routes: SideRoutes): Promise<SideServer> {
+/** Serves the routes on `host:port`. `nextId` names the requests. Throws as a listener does. */
+export async function openSideServer(address: string, routes: SideRoutes, nextId: () => string): Promise<SideServer> {
   const { hostname, port } = new URL(`http://${address}`)
-  const server = createServer((request, response) => void reply(routes, request, response))
+  const server = createServer((request, response) => void reply(routes, nextId(), request, response))
   server.maxConnections = CONNECTIONS_MAX
   server.requestTimeout = REQUEST_MS
   server.headersTimeout = REQUEST_MS
@@ -40,10 +41,16 @@ export async function openSideServer(address: string, routes: SideRoutes): Promi
   }
 }
 
-async function reply(routes: SideRoutes, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function reply(
+  routes: SideRoutes,
+  requestId: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  response.setHeader(REQUEST_ID, requestId)
   const route = request.method === 'GET' ? routes[(request.url ?? '').split('?', 1)[0] ?? ''] : undefined
   if (route === undefined) return void response.writeHead(404).end()
-  const { status, contentType, body } = await route()
+  const { status, contentType, body } = await route(requestId)
   // Each probe has its own connection, so that idle ones cannot use up the limit.
   response
     .writeHead(status, { 'content-type': contentType, 'cache-control': 'no-store', connection: 'close' })
@@ -51,15 +58,18 @@ async function reply(routes: SideRoutes, request: IncomingMessage, response: Ser
 }
 
 /** Turns a readiness check into routes. */
-export function healthRoutes(ready: () => Promise<void>, problem: (error: unknown) => string): SideRoutes {
+export function healthRoutes(
+  ready: () => Promise<void>,
+  problem: (error: unknown, requestId: string) => string,
+): SideRoutes {
   return {
     '/health/live': () => ({ status: 200, contentType: JSON_TYPE, body: OK }),
-    '/health/ready': async () => {
+    '/health/ready': async (requestId) => {
       try {
         await ready()
         return { status: 200, contentType: JSON_TYPE, body: OK }
       } catch (error) {
-        return { status: 503, contentType: JSON_TYPE, body: problem(error) }
+        return { status: 503, contentType: JSON_TYPE, body: problem(error, requestId) }
       }
     },
   }

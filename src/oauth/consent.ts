@@ -2,7 +2,7 @@
 // and only for the account that it showed.
 import { z } from 'zod'
 import type { Call, SessionCaller } from '../auth/caller.ts'
-import { clientOf } from '../auth/client.ts'
+import { clientOf, requestIdOf } from '../auth/client.ts'
 import { endGrant, makeGrant, type GrantDeps } from '../auth/grants.ts'
 import type { Config } from '../config.ts'
 import { AppError, invalidRequest } from '../errors.ts'
@@ -157,6 +157,7 @@ function callOf(request: Request, caller: SessionCaller): Call {
     action: 'makeGrant',
     caller,
     via: 'REST',
+    requestId: requestIdOf(request),
     signal: request.signal,
     client: clientOf(request.headers.get('user-agent')),
   }

@@ -19,6 +19,8 @@ export interface Budget {
   spend(teamId: TeamId, budget: TeamSettings['queryBudget']): Spent | Promise<Spent>
   /** The remaining budget, without counting. `resetsAt` (ISO 8601, UTC) is null if nothing was spent. */
   left(teamId: TeamId, budget: TeamSettings['queryBudget']): Promise<Left>
+  /** For the metrics: queries that were counted, and those beyond their budget. */
+  readonly totals: { readonly spent: number; readonly exhausted: number }
 }
 
 interface Left {
@@ -38,12 +40,19 @@ interface BudgetDeps {
 
 export function openBudget({ store, redis = null }: BudgetDeps): Budget {
   const counter = redis ?? (store.count === null ? inMemory() : inStore(store.count))
+  const totals = { spent: 0, exhausted: 0 }
+  const judged = (counted: Counted, budget: TeamSettings['queryBudget']): Spent => {
+    totals.spent++
+    if (counted.consumedPoints > budget.limit) totals.exhausted++
+    return spentOf(counted, budget)
+  }
   return {
+    totals,
     spend(teamId, budget) {
       const { windowSeconds } = budget
       // A window of another length has its own counter.
       const counted = counter.consume(`${teamId}/${windowSeconds}`, 1, { customDuration: windowSeconds })
-      return counted instanceof Promise ? counted.then((it) => spentOf(it, budget)) : spentOf(counted, budget)
+      return counted instanceof Promise ? counted.then((it) => judged(it, budget)) : judged(counted, budget)
     },
     async left(teamId, { limit, windowSeconds }) {
       const counted = await counter.get(`${teamId}/${windowSeconds}`)

@@ -14,7 +14,10 @@ const CONNECT_MS = 2_000
 const AGAIN_MS_MAX = 2_000
 const UNLIMITED = Number.MAX_SAFE_INTEGER
 
-export interface RedisCounter extends Counter, AsyncDisposable {}
+export interface RedisCounter extends Counter, AsyncDisposable {
+  /** False while this process counts for itself. */
+  readonly isUp: boolean
+}
 
 /** Does not wait for Redis, which may start later. Loads the client only here. */
 export async function openRedisCounter(url: string, log: RedisLog, commandMs = COMMAND_MS): Promise<RedisCounter> {
@@ -60,6 +63,9 @@ export async function openRedisCounter(url: string, log: RedisLog, commandMs = C
     return await ask(own)
   }
   return {
+    get isUp() {
+      return !isGone && client.status === 'ready'
+    },
     consume: (key, points, options) => insured(async (counter) => await counter.consume(key, points, options)),
     get: (key) => insured((counter) => counter.get(key)),
     async [Symbol.asyncDispose]() {

@@ -19,6 +19,7 @@ import type { Budget } from './budget.ts'
 import { encode, rounded } from './encode-body.ts'
 import { auditText, type QueryTrail } from './audited-parts.ts'
 import { limitsOf } from './limits.ts'
+import type { QueryMarks, QueryMeter } from './meter.ts'
 import type { RunningQueries } from './running.ts'
 import { suggestionFor, type Refused } from './suggest.ts'
 
@@ -31,6 +32,7 @@ export interface QueryDeps {
   readonly leases: Leases
   readonly budget: Budget
   readonly running: RunningQueries
+  readonly meter: QueryMeter
 }
 
 /** {columns, rows, rowCount, truncated, durationMs} as JSON text. */
@@ -42,8 +44,7 @@ export interface QueryAnswer {
 }
 
 /** What is known of a query so far, for the audit and for the headers of a refusal. */
-interface Trail {
-  readonly began: number
+interface Trail extends QueryMarks {
   query: string | null
   params: QueryBody['params'] | undefined
   printed: string | null
@@ -61,6 +62,9 @@ interface Trail {
 export async function runQuery(deps: QueryDeps, call: Call, at: Reached, body: unknown): Promise<QueryAnswer> {
   const trail: Trail = {
     began: performance.now(),
+    guardedAt: 0,
+    leasedAt: 0,
+    ranAt: 0,
     query: null,
     params: undefined,
     printed: null,
@@ -97,6 +101,7 @@ async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, tra
     running = deps.running.add(call, at, deadline) // 503; later 401, 404 or 409 if the caller loses the right to it
     const judged = at.driver.confine(queryBody, exposed, limits, deadline.signal)
     const verdict = judged instanceof Promise ? await inTime(deadline, () => judged) : judged // 503
+    trail.guardedAt = performance.now()
     trail.isRead = isRead(verdict)
     if (verdict.kind === 'denied')
       throw await denied(
@@ -106,15 +111,17 @@ async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, tra
     const query = confinedOf(verdict) // 400 INVALID_QUERY
     trail.printed = at.driver.printed(query)
     trail.tables = at.driver.reads(query)
-    rows = await run(deps, at, query, limits, deadline) // 403 (cost), 409, 422, 502, 503, 504
+    rows = await run(deps, at, query, limits, deadline, trail) // 403 (cost), 409, 422, 502, 503, 504
   } finally {
     running?.[Symbol.dispose]()
     deadline[Symbol.dispose]()
   }
 
-  const durationMs = performance.now() - trail.began
+  const endedAt = performance.now()
+  const durationMs = endedAt - trail.began
   const json = encode(rows, durationMs)
   const end = { rowCount: rows.rowCount, bytes: Buffer.byteLength(json), durationMs: rounded(durationMs) }
+  deps.meter.answered(at.driver.type, trail, endedAt, end.rowCount, end.bytes)
   deps.audit.record(call, { ...aboutOf(at, trail), ...end, outcome: 'ANSWERED' })
   return { json, headers: trail.headers, ...(rows.truncated && { cut: cutOf(rows, limits) }) }
 }
@@ -175,12 +182,22 @@ export async function inTime<T>(deadline: Deadline, work: () => Promise<T>): Pro
   }
 }
 
-async function run(deps: QueryDeps, at: Reached, query: Confined, limits: Limits, deadline: Deadline): Promise<Rows> {
+async function run(
+  deps: QueryDeps,
+  at: Reached,
+  query: Confined,
+  limits: Limits,
+  deadline: Deadline,
+  marks: QueryMarks,
+): Promise<Rows> {
   try {
     const idle = deadline.signal.aborted ? null : deps.leases.takeIdle(at)
     const lease = idle ?? (await deps.leases.take(at, deadline.signal, limits.timeoutMs))
+    marks.leasedAt = performance.now()
     try {
-      return await lease.connection.run(query, limits, deadline.signal)
+      const rows = await lease.connection.run(query, limits, deadline.signal)
+      marks.ranAt = performance.now()
+      return rows
     } finally {
       lease.release()
     }
@@ -198,7 +215,10 @@ function refused(deps: QueryDeps, call: Call, at: Reached, trail: Trail, error: 
   const durationMs = rounded(performance.now() - trail.began)
   const { blocked, ...reason } = reasonOf(error)
   const about = { ...aboutOf(at, { ...trail, blocked, refusal: { code, reason } }), durationMs }
-  if (call.signal.aborted) {
+  const isGone = call.signal.aborted
+  const kind = code === 'QUERY_DENIED' && blocked !== undefined ? blocked.kind : null
+  deps.meter.refused(at.driver.type, trail, isGone ? null : code, kind)
+  if (isGone) {
     // The caller is gone and gets no code.
     deps.audit.record(call, { ...about, outcome: 'FAILED' })
     return error

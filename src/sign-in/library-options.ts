@@ -6,6 +6,7 @@ import { AppError } from '../errors.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
 import { contended, isContended } from '../store/postgres.ts'
+import { requestInHand } from './request-in-hand.ts'
 
 export interface SharedDeps {
   readonly store: Store
@@ -55,7 +56,8 @@ export function sharedOptions(deps: SharedDeps, origin: string) {
       log: (_level, message, ...details: unknown[]) => {
         const err = details.find((detail) => detail instanceof Error)
         // A database error may contain the rejected row, but its stack does not.
-        if (err !== undefined) deps.log?.error({ stack: err.stack }, `sign-in: ${message}`)
+        if (err !== undefined)
+          deps.log?.error({ requestId: requestInHand.getStore(), stack: err.stack }, `sign-in: ${message}`)
       },
     },
   } satisfies BetterAuthOptions

@@ -16,10 +16,12 @@ import { heldBy, stillHolds, type Held } from './held-password.ts'
 import { knownDevices } from './known-device.ts'
 import { libraryRefusal, notSignedIn, wrongSignIn } from './library-refusal.ts'
 import { openLibrary, type Identity, type Library, type LibraryDeps } from './library.ts'
+import { requestIdOf } from '../auth/client.ts'
 import { doneFrom, type Notices } from '../auth/notices.ts'
 import { ownAnswer, requireCode, withCookie, type OwnDeps } from './own-paths.ts'
 import { signInOptions } from './options.ts'
 import { CHANGE_PASSWORD, isOfPerson, OPTIONS, PATHS, RESET_PAGE, SIGN_IN, SIGN_UP, VERIFY_PAGE } from './paths.ts'
+import { requestInHand } from './request-in-hand.ts'
 import { resetPage } from './reset-page.ts'
 import { afterCode, noChallenge } from './second-factor.ts'
 import { serializedWhileEmpty, deleteUnverified, neededSetupToken, moveLinks, requireSignUp } from './sign-up.ts'
@@ -132,7 +134,8 @@ export function openSignIn(deps: Deps): SignIn {
       const input = await readSignInRequest(request, pathname, deps.config)
       if (input.name === VERIFY_PAGE) return verifyPage()
       if (input.name === OPTIONS) return Response.json(await signInOptions(deps, request))
-      const work = input.name === SIGN_UP ? serialized(() => runRecorded(request, input)) : runRecorded(request, input)
+      const run = () => requestInHand.run(requestIdOf(request), runRecorded, request, input)
+      const work = input.name === SIGN_UP ? serialized(run) : run()
       if (deps.mail.isOn && UNIFORM.test(input.name)) {
         await Promise.all([work.catch(() => undefined), setTimeout(UNIFORM_MS)])
       }

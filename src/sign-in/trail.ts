@@ -1,7 +1,7 @@
 // Records account events under /auth in the audit: rows without a team, address, password, code or token. If the
 // account is unknown, no row is written: it would say nothing, and anybody could create as many as they like.
 import { z } from 'zod'
-import { clientOf } from '../auth/client.ts'
+import { clientOf, requestIdOf } from '../auth/client.ts'
 import type { Audit } from '../audit/audit.ts'
 import type { Changes } from '../audit/changes.ts'
 import type { AuditedCall } from '../audit/rows.ts'
@@ -128,5 +128,7 @@ async function nameOf(store: Pick<Store, 'db'>, id: AccountId | null): Promise<s
 }
 
 function callOf(action: string, who: Who, request?: Pick<Request, 'headers'>): AuditedCall {
-  return { action, caller: { kind: 'session', ...who }, client: clientOf(request?.headers.get('user-agent')) }
+  const client = clientOf(request?.headers.get('user-agent'))
+  const requestId = request === undefined ? undefined : requestIdOf(request)
+  return { action, caller: { kind: 'session', ...who }, client, requestId }
 }

@@ -4,6 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import { Kysely, type Transaction } from 'kysely'
 import type { Config } from '../config.ts'
 import { AppError } from '../errors.ts'
+import { Durations } from '../meters.ts'
 import { migrate, requireMigrated, type DialectName } from './migrate.ts'
 import { contended, isContended, openPostgres, postgresFailure, attemptsFor } from './postgres.ts'
 import type { ServerLog } from './postgres-server.ts'
@@ -51,6 +52,17 @@ export interface Store extends AsyncDisposable {
   readonly count: ((text: string, values: readonly unknown[]) => Promise<readonly unknown[]>) | null
   /** Writes a consistent copy of the embedded store to a new file. Null on PostgreSQL. */
   readonly copyTo: ((path: string) => Promise<void>) | null
+  /** For the metrics. */
+  readonly meter: StoreMeter
+}
+
+interface StoreMeter {
+  readonly statements: Durations
+  /** Whole transactions, with retries. */
+  readonly transactions: Durations
+  failures: number
+  /** False while the server of the store does not answer. */
+  readonly isUp: boolean
 }
 
 /**
@@ -79,8 +91,24 @@ export async function openStore(
   const { dataDir, databaseUrl } = config
   const opened = databaseUrl === null ? openSqlite(dataDir, options) : await openPostgres(databaseUrl, options.log)
   const sqlite = 'synced' in opened ? opened : null
+  const shared = 'server' in opened ? opened : null
   const dialect = sqlite === null ? 'postgres' : 'sqlite'
-  const db = new Kysely<Tables>({ dialect: opened.dialect })
+  const [statements, transactions] = [new Durations(), new Durations()]
+  const meter = {
+    statements,
+    transactions,
+    failures: 0,
+    get isUp() {
+      return shared?.server.isAvailable ?? true
+    },
+  }
+  const db = new Kysely<Tables>({
+    dialect: opened.dialect,
+    log: ({ level, queryDurationMillis }) => {
+      statements.add(queryDurationMillis)
+      if (level === 'error') meter.failures++
+    },
+  })
   try {
     await options.admit?.(db)
     if (options.asIs === true) await requireMigrated(db)
@@ -91,15 +119,22 @@ export async function openStore(
     throw failure ?? error
   }
   const { recall, known, forget } = recallFor(dialect === 'sqlite' ? Infinity : (options.maxAgeMs ?? CACHE_MAX_AGE_MS))
-  const shared = 'server' in opened ? opened : null
   shared?.server.bound()
   shared?.counters.bound()
   const announcements = shared === null ? null : openAnnouncements(shared.makeClient, forget)
   const transact = <T>(work: (tx: Transaction<Tables>) => Promise<T>, isolation: Isolation = 'serializable') =>
     sqlite === null ? retried(db, work, isolation) : db.transaction().execute(work)
+  const timed = async <T>(work: () => Promise<T>): Promise<T> => {
+    const began = performance.now()
+    try {
+      return await withPublicErrors(work)
+    } finally {
+      transactions.add(performance.now() - began)
+    }
+  }
   const pending = new Set<Promise<unknown>>()
   const commit: Store['commit'] = (work, isolation) =>
-    withPublicErrors(() => (sqlite === null ? transact(work, isolation) : commitWithoutSync(sqlite, db, work)))
+    timed(() => (sqlite === null ? transact(work, isolation) : commitWithoutSync(sqlite, db, work)))
   const later: Store['later'] = (work) => {
     const task: Promise<unknown> = work(db)
       .catch((error: unknown) => options.lost?.(error))
@@ -135,13 +170,14 @@ export async function openStore(
         return result
       }
       try {
-        return await withPublicErrors(() => transact(announced))
+        return await timed(() => transact(announced))
       } finally {
         // Also after an error: a commit whose answer was lost may be durable.
         forget()
       }
     },
     later,
+    meter,
     async [Symbol.asyncDispose]() {
       await Promise.all(pending)
       await announcements?.[Symbol.asyncDispose]()

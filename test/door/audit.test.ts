@@ -65,7 +65,7 @@ describe('the audit', () => {
     }
   })
 
-  test('records a call of the operation like the same call over HTTP, except for via and client', async () => {
+  test('records a call of the operation like the same call over HTTP, except for via, client and request', async () => {
     const calls: readonly (readonly [string, string, string, unknown])[] = [
       [shop.key, 'POST', '/query', { sql: 'SELECT id FROM customers LIMIT 1' }],
       [shop.key, 'POST', '/query', { sql: 'SELECT email FROM customers' }],
@@ -84,6 +84,7 @@ describe('the audit', () => {
           id: _id,
           at: _at,
           durationMs: _ms,
+          requestId: _request,
           ...row
         } = (await shop.owner.must('GET', `${path}/audit?limit=1`)).items[0]
         return row

@@ -284,7 +284,8 @@ function plain({ status, headers, body }: Answer): unknown {
     .replace(/"durationMs":[\d.]+/, '')
     .replace(/"retryAfter":\d+/, '')
     .replace(/in \d+ s/, '')
-  return { status, headers: same.map((line) => line.toLowerCase()).toSorted(), body: text }
+  const named = same.map((line) => line.toLowerCase().replace(/^(x-request-id: )[\da-z]+-[\da-z]+$/, '$1'))
+  return { status, headers: named.toSorted(), body: text }
 }
 
 /** The whole answers in what was received. A HEAD answer counts as its head. */

@@ -58,6 +58,7 @@ const CELLS: readonly (readonly [string, (item: AuditItem) => Cell])[] = [
   ['bytes', (item) => item.bytes],
   ['durationMs', (item) => item.durationMs],
   ['times', (item) => item.times ?? 1],
+  ['requestId', (item) => item.requestId],
 ]
 
 /** Structured values go into one cell, as JSON. */

@@ -25,6 +25,8 @@ export interface AuditItem {
   readonly keyName?: string
   /** The client that a grant was made for, as it named itself. */
   readonly grantName?: string
+  /** The `X-Request-Id` of the answer. */
+  readonly requestId?: string
   readonly via: AuditTable['via']
   readonly action: string
   readonly outcome: AuditTable['outcome']
@@ -141,7 +143,7 @@ export async function* readAll(
 }
 
 function itemOf(row: Stored): AuditItem {
-  const { by, key, grant, target, changes, error, hint, position, estimate, limit, tables, params } = readDetail(
+  const { by, key, grant, target, changes, error, hint, position, estimate, limit, tables, params, req } = readDetail(
     row.detail,
   )
   return {
@@ -155,6 +157,7 @@ function itemOf(row: Stored): AuditItem {
     },
     ...(key !== undefined && { keyName: key }),
     ...(grant !== undefined && { grantName: grant }),
+    ...(req !== undefined && { requestId: req }),
     via: row.via,
     action: row.action,
     outcome: row.outcome,

@@ -95,8 +95,8 @@ function holdsText(row: Content, wanted: string | undefined): boolean {
   if (holds(row.query) || holds(row.printed)) return true
   // The JSON is searched first: parsing takes longer. It may spell the text with escapes.
   if (row.detail === null || (!needsEscapes(wanted) && !holds(row.detail))) return false
-  const { by, key, target, error, hint, tables = [] } = readDetail(row.detail)
-  return [by, key, target?.name, error, hint, ...tables.map((table) => table.join('.'))].some(holds)
+  const { by, key, target, error, hint, req, tables = [] } = readDetail(row.detail)
+  return [by, key, target?.name, error, hint, req, ...tables.map((table) => table.join('.'))].some(holds)
 }
 
 /** Returns whether JSON would spell the text in another way. */

@@ -86,6 +86,8 @@ export class Writer {
   #unfinished: Batch | null = null
   /** True if all committed rows are on disk. */
   #isSettled = true
+  /** Rows that this process wrote. */
+  written = 0
 
   constructor(deps: WriterDeps) {
     this.#deps = deps
@@ -147,6 +149,7 @@ export class Writer {
       .insertInto('audit')
       .values({ ...row, chain: this.#position.chain, seq: null, link })
       .execute()
+    this.written++
   }
 
   /** Writes all rows that waited before the call. With `closing`, also links every row that can be linked. */
@@ -209,6 +212,7 @@ export class Writer {
     this.#isSettled = false
     const done = await this.#writeBatch(batch)
     this.#unfinished = null
+    this.written += batch.lines.rows + batch.folded.size
     if (batch.lines.rows > 0 && this.#spares.length < SPARES_MAX) this.#spares.push(batch.lines)
     this.#settle(done, batch)
   }

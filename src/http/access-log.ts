@@ -1,0 +1,62 @@
+// The access log: one line for each answer, off unless VITRINE_ACCESS_LOG=1. A line names the operation and ids, never the
+// path, a query string, a text, a header, an address or a name: paths hold invitation tokens and names of tables.
+import type { Logger } from 'pino'
+import type { Caller } from '../auth/caller.ts'
+
+export interface Answered {
+  readonly requestId: string
+  readonly method: string
+  /** The operation id; `other` if the request has none. */
+  readonly operation: string
+  readonly status: number
+  readonly durationMs: number
+  /** The code of a refusal; null for an answer. */
+  readonly code: string | null
+  readonly caller?: Caller | null | undefined
+  /** The parameters of the path. Only ids of teams and datasources are logged. */
+  readonly params?: unknown
+}
+
+export type AccessLog = (answered: Answered) => void
+
+export function openAccessLog(log: Pick<Logger, 'info'>): AccessLog {
+  return ({ caller, params, durationMs, code, ...rest }) =>
+    log.info(
+      {
+        ...rest,
+        ...(code !== null && { code }),
+        durationMs: Math.round(durationMs * 100) / 100,
+        ...whoOf(caller),
+        ...placeOf(params),
+      },
+      'answered',
+    )
+}
+
+function whoOf(caller: Answered['caller']): object {
+  if (caller === undefined || caller === null) return {}
+  const { accountId } = caller
+  switch (caller.kind) {
+    case 'key':
+      return { accountId, keyId: caller.keyId }
+    case 'grant':
+      return { accountId, grantId: caller.grantId }
+    case 'session':
+      return { accountId }
+    default:
+      return caller satisfies never
+  }
+}
+
+/** Ids of ours look so. A path may hold any text in their place. */
+const ID = /^[0-9a-f]{8}-[0-9a-f-]{27}$/
+
+function placeOf(params: unknown): object {
+  if (typeof params !== 'object' || params === null) return {}
+  const { teamId, id } = { teamId: undefined, id: undefined, ...params }
+  return { ...(isId(teamId) && { teamId }), ...(isId(id) && { datasourceId: id }) }
+}
+
+function isId(value: unknown): value is string {
+  return typeof value === 'string' && ID.test(value)
+}

@@ -1,0 +1,55 @@
+// Counts and histograms of durations as plain numbers, which whoever works adds to, and the metrics read. Labels come from
+// fixed sets: no id, name or text of a caller.
+
+/** Upper bounds of the buckets, in seconds. */
+const BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as const
+
+/** A histogram of durations. */
+export class Durations {
+  /** One count per bucket, and one for what is longer. */
+  readonly #counts: number[] = [...BOUNDS, Infinity].map(() => 0)
+  #ms = 0
+
+  add(ms: number): void {
+    let at = 0
+    while (at < BOUNDS.length && ms > (BOUNDS[at] ?? 0) * 1000) at++
+    this.#counts[at] = (this.#counts[at] ?? 0) + 1
+    this.#ms += ms
+  }
+
+  get seconds(): number {
+    return this.#ms / 1000
+  }
+
+  /** The bound of each bucket, and how many were at most as long. */
+  cumulative(): readonly (readonly [bound: number, count: number])[] {
+    let total = 0
+    return this.#counts.map((count, n) => [BOUNDS[n] ?? Infinity, (total += count)])
+  }
+}
+
+type Labels = Readonly<Record<string, string>>
+
+/** What is read when the metrics are asked for. */
+export interface Family {
+  readonly name: string
+  readonly type: 'gauge' | 'counter' | 'histogram'
+  readonly help: string
+  readonly samples: () => Iterable<readonly [Labels, number | Durations]>
+}
+
+/** Counts by some labels. The caller of add() keeps the sets of labels small. */
+export class Counts<L extends Labels> {
+  readonly #counts = new Map<string, { readonly labels: L; count: number }>()
+
+  add(labels: L): void {
+    const key = Object.values(labels).join(' ')
+    const known = this.#counts.get(key)
+    if (known === undefined) this.#counts.set(key, { labels, count: 1 })
+    else known.count++
+  }
+
+  *samples(): Iterable<readonly [L, number]> {
+    for (const { labels, count } of this.#counts.values()) yield [labels, count]
+  }
+}
