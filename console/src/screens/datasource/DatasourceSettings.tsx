@@ -24,7 +24,14 @@ export function DatasourceSettings() {
   )
 }
 
-const fieldsOf = ({ type, host, port, database, username, sslMode, config }: Datasource): Fields => ({
+const textOf = (value: unknown) =>
+  typeof value === 'string'
+    ? value
+    : Array.isArray(value)
+      ? value.filter((each) => typeof each === 'string').join(', ')
+      : ''
+
+const fieldsOf = ({ type, host, port, database, username, sslMode, connectionMode, config }: Datasource): Fields => ({
   ...NO_FIELDS,
   type,
   host: host ?? '',
@@ -32,7 +39,12 @@ const fieldsOf = ({ type, host, port, database, username, sslMode, config }: Dat
   database,
   username: username ?? '',
   sslMode: sslMode ?? 'verify-full',
-  location: typeof config['location'] === 'string' ? config['location'] : '',
+  authSource: textOf(config['authSource']),
+  identity: connectionMode === 'APPLICATION_DEFAULT' ? 'machine' : 'key',
+  location: textOf(config['location']),
+  datasets: textOf(config['datasets']),
+  apiEndpoint: textOf(config['apiEndpoint']),
+  config,
 })
 
 const KEPT = 'Kept unless you type a new one.'
@@ -91,20 +103,9 @@ function ConnectionForm() {
 
 /** Nothing of the connection, unless something of it was changed. Then all of it, without an empty secret. */
 function changesOf(before: Fields, now: Fields) {
-  const names = [
-    'uri',
-    'host',
-    'port',
-    'database',
-    'username',
-    'password',
-    'sslMode',
-    'serviceAccountKey',
-    'location',
-  ] as const
-  if (names.every((name) => before[name] === now[name])) return {}
-  const { type: _, serviceAccountKey, ...rest } = bodyOf(now)
-  return serviceAccountKey === undefined || serviceAccountKey === '' ? rest : { ...rest, serviceAccountKey }
+  if (JSON.stringify(before) === JSON.stringify(now)) return {}
+  const { type: _, ...rest } = bodyOf(now)
+  return rest
 }
 
 function Danger() {

@@ -1,7 +1,7 @@
 // Connects a database in four steps: database, connection, check, tables. Nothing is saved before the person continues
 // past the check, or asks to save without it.
 import { useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { call } from '../../api/client.ts'
 import { queryClient } from '../../api/queries.ts'
 import type { Answer, Datasource } from '../../api/types.ts'
@@ -14,24 +14,23 @@ import { say } from '../../parts/Status.tsx'
 import { useAction } from '../../parts/useAction.ts'
 import { look, LookEnded, type Progress } from '../datasource/look.ts'
 import { Looking } from '../datasource/Looking.tsx'
-import { AccessChoice, type Reach } from './AccessChoice.tsx'
-import { bodyOf, contradictionsOf, NO_FIELDS, readString, type Fields } from './connection.ts'
+import { AccessChoice } from './AccessChoice.tsx'
+import { bodyOf, contradictionsOf, readString, withKind, type Fields } from './connection.ts'
 import { ConnectionFields } from './ConnectionFields.tsx'
-import { KIND_NAMES, type Kind } from './kinds.ts'
+import { useConnectDraft } from './draft.ts'
+import { KIND_NAMES, KINDS } from './kinds.ts'
 import { Report } from './Report.tsx'
 import { Steps } from './Steps.tsx'
 import './connect.css'
 
-const KINDS: readonly Kind[] = ['POSTGRES', 'MONGODB', 'BIGQUERY']
-
 export function Connect() {
   const team = useTeam()
   const navigate = useNavigate()
-  const [fields, setFields] = useState(NO_FIELDS)
+  const { draft, change, forget } = useConnectDraft(team.id)
+  const { fields, name, reach } = draft
   const [problem, setProblem] = useState<string | null>(null)
-  const [name, setName] = useState('')
-  const [reach, setReach] = useState<Reach>({ accessMode: 'ROLE_BASED', minRole: 'MEMBER' })
   const [report, setReport] = useState<Answer<'tryConnection'> | null>(null)
+  const [wrong, setWrong] = useState<Readonly<Record<string, string>>>({})
   const [created, setCreated] = useState<Datasource | null>(null)
   const [progress, setProgress] = useState<Progress | null>(null)
   const params = { teamId: team.id }
@@ -45,16 +44,34 @@ export function Connect() {
       setProblem(read.problem)
       if (read.problem !== null) return
       now = { ...now, ...read.fields }
-      setFields(now)
+      change({ fields: now })
     }
-    setReport(await call('tryConnection', { params, body: bodyOf(now) }))
+    const next = await call('tryConnection', { params, body: bodyOf(now) })
+    setWrong(wrongOf(next))
+    setReport(next)
   })
+  const setFields = (next: Fields) => {
+    // What the check said about a field holds until the field changes.
+    setWrong((before) => Object.fromEntries(Object.entries(before).filter(([field]) => isSame(field, fields, next))))
+    change({ fields: next })
+  }
+  const isBack = useRef(false)
+  const back = () => {
+    isBack.current = true
+    setReport(null)
+  }
+  useEffect(() => {
+    if (report !== null || !isBack.current) return
+    isBack.current = false
+    document.querySelector<HTMLElement>('form [aria-invalid=true]')?.focus()
+  }, [report])
   const create = async () => {
     if (created !== null) return created
     const { accessMode, minRole } = reach
     const access = accessMode === 'ROLE_BASED' ? { accessMode, minRole } : { accessMode }
     const datasource = await call('createDatasource', { params, body: { ...bodyOf(fields), ...access, name: called } })
     setCreated(datasource)
+    forget()
     return datasource
   }
   const goOn = useAction(async () => {
@@ -94,12 +111,21 @@ export function Connect() {
                   name="kind"
                   label={KIND_NAMES[type]}
                   checked={fields.type === type}
-                  onChange={() => setFields({ ...NO_FIELDS, type })}
+                  onChange={() => {
+                    setWrong({})
+                    change({ fields: withKind(fields, type) })
+                  }}
                 />
               ))}
             </div>
           </Group>
-          <ConnectionFields fields={fields} onChange={setFields} problem={problem} onProblem={setProblem} />
+          <ConnectionFields
+            fields={fields}
+            onChange={setFields}
+            problem={problem}
+            onProblem={setProblem}
+            wrong={wrong}
+          />
           <hr className="line" />
           <TextField
             label="Name"
@@ -107,9 +133,13 @@ export function Connect() {
             maxLength={100}
             placeholder={suggested(fields)}
             note="What your colleagues and agents call it."
-            onChange={(event) => setName(event.target.value)}
+            onChange={(event) => change({ name: event.target.value })}
           />
-          <AccessChoice reach={reach} onChange={setReach} listNote="You choose them under Access, after the tables." />
+          <AccessChoice
+            reach={reach}
+            onChange={(next) => change({ reach: next })}
+            listNote="You choose them under Access, after the tables."
+          />
           <Failure of={check.error} />
           <div className="row apart">
             <span className="tiny">Nothing is saved yet.</span>
@@ -125,7 +155,7 @@ export function Connect() {
         </form>
       ) : (
         <div className="stack">
-          <Report of={report} />
+          <Report of={report} {...(created === null ? { onChange: back } : {})} />
           <Looking look={{ busy: goOn.busy, error: null, progress }} />
           {goOn.error instanceof LookEnded ? (
             <Failure of={null} />
@@ -133,7 +163,7 @@ export function Connect() {
             <Failure of={goOn.error ?? saveOnly.error ?? check.error} />
           )}
           <div className="row apart">
-            <Button disabled={goOn.busy || created !== null} onClick={() => setReport(null)}>
+            <Button disabled={goOn.busy || created !== null} onClick={back}>
               Back
             </Button>
             <div className="row">
@@ -162,5 +192,19 @@ const suggested = ({ database, uri, type }: Fields) =>
 
 const isComplete = (fields: Fields) =>
   fields.type === 'BIGQUERY'
-    ? fields.database.trim() !== '' && fields.serviceAccountKey.trim() !== ''
+    ? fields.database.trim() !== '' &&
+      [fields.serviceAccountKey, fields.apiEndpoint, fields.identity === 'machine' ? fields.identity : ''].some(
+        (each) => each.trim() !== '',
+      )
     : fields.uri.trim() !== '' || (fields.host.trim() !== '' && fields.database.trim() !== '')
+
+/** What failed, by the field to look at. */
+function wrongOf({ steps }: Answer<'tryConnection'>): Readonly<Record<string, string>> {
+  const failed = steps.filter(({ status, field }) => status === 'FAIL' && field !== null)
+  return Object.fromEntries(failed.map(({ field, message }) => [field ?? '', message]))
+}
+
+function isSame(field: string, before: Fields, now: Fields): boolean {
+  const value = (of: Fields) => Object.entries(of).find(([name]) => name === field)?.[1]
+  return value(before) === value(now) && before.uri === now.uri
+}

@@ -1,9 +1,21 @@
 // The fields of a connection. Used to connect a database, and to change a connection.
+import type { ReactNode } from 'react'
+import { useRead } from '../../api/queries.ts'
 import { Button } from '../../parts/Button.tsx'
-import { PasswordField, TextArea, TextField } from '../../parts/Field.tsx'
+import { Group, PasswordField, Radio, TextArea, TextField } from '../../parts/Field.tsx'
 import { Notice } from '../../parts/Notice.tsx'
 import { Select } from '../../parts/Select.tsx'
-import { contradictionsOf, defaultPort, isSentWhole, readString, TLS, type Fields } from './connection.ts'
+import {
+  contradictionsOf,
+  defaultPort,
+  isSentWhole,
+  readString,
+  saysTls,
+  TLS,
+  withHost,
+  type Fields,
+  type TextName,
+} from './connection.ts'
 
 interface ConnectionFieldsProps {
   readonly fields: Fields
@@ -11,117 +23,166 @@ interface ConnectionFieldsProps {
   /** What is wrong with the connection string. */
   readonly problem: string | null
   readonly onProblem: (problem: string | null) => void
+  /** What the last check said, by the service's name of the field. */
+  readonly wrong?: Readonly<Record<string, string>>
   /** The sentence under a secret that is kept unless a new one is typed. */
   readonly kept?: string
 }
 
-export function ConnectionFields({ fields, onChange, problem, onProblem, kept }: ConnectionFieldsProps) {
-  const set = (change: Partial<Fields>) => onChange({ ...fields, ...change })
-  const readIt = () => {
-    const read = readString(fields.uri)
-    onProblem(read.problem)
-    if (read.problem === null) set(read.fields)
-  }
-  if (fields.type === 'BIGQUERY')
-    return (
-      <>
-        <div className="columns-2">
-          <Text label="Database" field="database" {...{ fields, set }} note="The id of the Google Cloud project." />
-          <Text label="Location" field="location" {...{ fields, set }} note="For example EU. Optional." />
-        </div>
+export function ConnectionFields(props: ConnectionFieldsProps) {
+  return props.fields.type === 'BIGQUERY' ? <BigQueryFields {...props} /> : <ServerFields {...props} />
+}
+
+/** A field that holds one text, with what the last check said about it. */
+function textFor({ fields, onChange, wrong = {} }: ConnectionFieldsProps) {
+  return (field: TextName) => ({
+    value: fields[field],
+    error: wrong[field],
+    spellCheck: false,
+    autoComplete: 'off',
+    autoCapitalize: 'none',
+    onChange: (event: { readonly target: { readonly value: string } }) =>
+      onChange(field === 'host' ? withHost(fields, event.target.value) : { ...fields, [field]: event.target.value }),
+  })
+}
+
+function BigQueryFields(props: ConnectionFieldsProps) {
+  const { fields, onChange, wrong = {}, kept } = props
+  const text = textFor(props)
+  const allows = useRead('getInstance', {}).data?.allows
+  const identities = [
+    { value: 'key', label: 'A service account, by its key' },
+    { value: 'machine', label: 'The identity of the machine that Vitrine runs on' },
+  ] as const
+  return (
+    <>
+      <TextField label="Database" {...text('database')} note="The id of the Google Cloud project." />
+      {allows?.applicationDefault === true && (
+        <Group label="Identity" role="radiogroup">
+          {identities.map(({ value, label }) => (
+            <Radio
+              key={value}
+              name="identity"
+              label={label}
+              checked={fields.identity === value}
+              onChange={() => onChange({ ...fields, identity: value })}
+            />
+          ))}
+        </Group>
+      )}
+      {fields.identity === 'key' && (
         <TextArea
           label="Service account key"
           className="mono"
-          spellCheck={false}
-          autoComplete="off"
-          value={fields.serviceAccountKey}
+          {...text('serviceAccountKey')}
           note={kept ?? 'The JSON file of a service account.'}
-          onChange={(event) => set({ serviceAccountKey: event.target.value })}
         />
-      </>
-    )
+      )}
+      <More open={[fields.location, fields.datasets, fields.apiEndpoint].some((each) => each !== '')}>
+        <div className="columns-2">
+          <TextField label="Location" {...text('location')} note="For example EU. Empty: where the datasets are." />
+          <TextField label="Datasets" {...text('datasets')} note="Names with commas. Empty: all of the project." />
+        </div>
+        {allows?.bigqueryEndpoint === true && (
+          <TextField label="Endpoint" {...text('apiEndpoint')} note="Another address than Google’s, for an emulator." />
+        )}
+      </More>
+      {wrong['connectionMode'] !== undefined && <Notice tone="bad">{wrong['connectionMode']}</Notice>}
+    </>
+  )
+}
+
+function ServerFields(props: ConnectionFieldsProps) {
+  const { fields, onChange, problem, onProblem, wrong = {}, kept } = props
+  const text = textFor(props)
   const whole = isSentWhole(fields)
+  const readIt = () => {
+    const read = readString(fields.uri)
+    onProblem(read.problem)
+    if (read.problem === null) onChange({ ...fields, ...read.fields })
+  }
+  // The address of a string that is sent whole stands nowhere else.
+  const inString = whole
+    ? ['host', 'port', 'database', 'username'].map((field) => wrong[field]).find(Boolean)
+    : undefined
   return (
     <>
       <div className="with-button">
         <TextField
           label="Connection string"
+          {...text('uri')}
           className="mono"
-          value={fields.uri}
           placeholder={fields.type === 'MONGODB' ? 'mongodb+srv://reader@…' : 'postgresql://reader@…'}
-          spellCheck={false}
-          autoComplete="off"
-          error={problem ?? undefined}
+          error={problem ?? inString}
           onChange={(event) => {
             onProblem(null)
-            set({ uri: event.target.value })
+            onChange({ ...fields, uri: event.target.value })
           }}
         />
         <Button onClick={readIt} disabled={fields.uri.trim() === ''}>
           Read
         </Button>
       </div>
-      <Contradictions {...{ fields, set, readIt }} />
+      <Contradictions {...{ fields, onChange, readIt }} />
       <p className="or">{whole ? 'the string says the rest' : 'or fill in'}</p>
       {!whole && (
         <>
           <div className="columns-host">
-            <Text label="Host" field="host" {...{ fields, set }} />
-            <Text
+            <TextField label="Host" {...text('host')} />
+            <TextField
               label="Port"
-              field="port"
               inputMode="numeric"
+              {...text('port')}
               note={fields.port === '' ? `Empty: ${defaultPort(fields.type) ?? ''}` : undefined}
-              {...{ fields, set }}
             />
           </div>
-          <Text label="Database" field="database" {...{ fields, set }} />
+          <TextField label="Database" {...text('database')} />
         </>
       )}
       <div className="columns-2">
-        {!whole && <Text label="Username" field="username" {...{ fields, set }} />}
-        <PasswordField
-          label="Password"
-          value={fields.password}
-          autoComplete="new-password"
-          note={kept}
-          onChange={(event) => set({ password: event.target.value })}
-        />
+        {!whole && <TextField label="Username" {...text('username')} />}
+        <PasswordField label="Password" {...text('password')} autoComplete="new-password" note={kept} />
       </div>
-      {!whole && <Select label="TLS" options={TLS} value={fields.sslMode} onChange={(sslMode) => set({ sslMode })} />}
+      {!(whole && saysTls(fields.uri)) && (
+        <Select
+          label="TLS"
+          options={TLS}
+          value={fields.sslMode}
+          error={wrong['sslMode']}
+          onChange={(sslMode) => onChange({ ...fields, sslMode })}
+        />
+      )}
+      <More open={fields.tlsCa !== '' || wrong['tlsCa'] !== undefined || fields.authSource !== ''}>
+        {fields.type === 'MONGODB' && !whole && (
+          <TextField label="Login database" {...text('authSource')} note="Where the user is defined. Empty: admin." />
+        )}
+        <TextArea
+          label="CA certificate"
+          className="mono"
+          {...text('tlsCa')}
+          placeholder="-----BEGIN CERTIFICATE-----"
+          note={kept ?? 'PEM, if a private authority signed the server’s certificate.'}
+        />
+      </More>
     </>
   )
 }
 
-interface TextProps {
-  readonly label: string
-  readonly field: 'host' | 'port' | 'database' | 'username' | 'location'
-  readonly fields: Fields
-  readonly set: (change: Partial<Fields>) => void
-  readonly note?: string | undefined
-  readonly inputMode?: 'numeric'
+/** Fields that few need. */
+function More({ open, children }: { readonly open: boolean; readonly children: ReactNode }) {
+  return (
+    <details className="more" open={open || undefined}>
+      <summary>More options</summary>
+      <div className="stack">{children}</div>
+    </details>
+  )
 }
 
-const Text = ({ label, field, fields, set, note, inputMode }: TextProps) => (
-  <TextField
-    label={label}
-    value={fields[field]}
-    note={note}
-    inputMode={inputMode}
-    spellCheck={false}
-    autoComplete="off"
-    autoCapitalize="none"
-    onChange={(event) => set({ [field]: event.target.value })}
-  />
-)
-
-interface ContradictionsProps {
-  readonly fields: Fields
-  readonly set: (change: Partial<Fields>) => void
+interface ContradictionsProps extends Pick<ConnectionFieldsProps, 'fields' | 'onChange'> {
   readonly readIt: () => void
 }
 
-function Contradictions({ fields, set, readIt }: ContradictionsProps) {
+function Contradictions({ fields, onChange, readIt }: ContradictionsProps) {
   const all = contradictionsOf(fields)
   if (all.length === 0) return null
   return (
@@ -135,7 +196,7 @@ function Contradictions({ fields, set, readIt }: ContradictionsProps) {
         <Button small onClick={readIt}>
           Use the string
         </Button>
-        <Button small onClick={() => set({ uri: '' })}>
+        <Button small onClick={() => onChange({ ...fields, uri: '' })}>
           Use the fields
         </Button>
       </div>

@@ -7,7 +7,7 @@ import { CopyButton } from '../../parts/Copy.tsx'
 import { Tag } from '../../parts/Tag.tsx'
 import { counted, duration } from '../../parts/time.ts'
 
-export type TestReport = Answer<'testDatasource'>
+type TestReport = Answer<'testDatasource'>
 type Step = TestReport['steps'][number]
 
 const SIGNS = {
@@ -19,14 +19,32 @@ const SIGNS = {
 /** Those that need somebody come first. */
 const ORDER = { FAIL: 0, WARN: 1, PASS: 2 } as const
 
-export function Report({ of }: { readonly of: TestReport }) {
+const FIELD_WORDS: Readonly<Record<string, string>> = {
+  host: 'host',
+  port: 'port',
+  database: 'database',
+  username: 'username',
+  password: 'password',
+  sslMode: 'TLS mode',
+  tlsCa: 'CA certificate',
+  connectionMode: 'identity',
+  serviceAccountKey: 'key',
+}
+
+interface ReportProps {
+  readonly of: TestReport
+  /** Leads to the fields that a failed step is about. */
+  readonly onChange?: () => void
+}
+
+export function Report({ of, onChange }: ReportProps) {
   const steps = of.steps.toSorted((a, b) => ORDER[a.status] - ORDER[b.status])
   return (
     <div className="stack">
       <Headline of={of} />
       <ul className="checks" aria-label="Checks">
         {steps.map((step) => (
-          <StepLine key={step.id} step={step} />
+          <StepLine key={step.id} step={step} onChange={onChange} />
         ))}
       </ul>
       {Object.entries(of.remedies).map(([id, text]) => (
@@ -58,14 +76,25 @@ function Headline({ of: { grade, steps, ok, latencyMs, serverVersion } }: { read
   )
 }
 
-function StepLine({ step: { status, message } }: { readonly step: Step }) {
+function StepLine({
+  step: { status, message, field },
+  onChange,
+}: { readonly step: Step } & Pick<ReportProps, 'onChange'>) {
   const [tone, icon, word] = SIGNS[status]
+  const about = status === 'FAIL' && field !== null ? FIELD_WORDS[field] : undefined
   return (
     <li>
       <Tag tone={tone} icon={icon} bare>
         <span className="hidden-words">{word}: </span>
       </Tag>
-      <bdi>{message}</bdi>
+      <span className="row apart">
+        <bdi>{message}</bdi>
+        {about !== undefined && onChange !== undefined && (
+          <Button small onClick={onChange}>
+            Change the {about}
+          </Button>
+        )}
+      </span>
     </li>
   )
 }

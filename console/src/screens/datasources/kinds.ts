@@ -3,6 +3,8 @@ import type { Datasource } from '../../api/types.ts'
 
 export type Kind = Datasource['type']
 
+export const KINDS: readonly Kind[] = ['POSTGRES', 'MONGODB', 'BIGQUERY']
+
 export const KIND_NAMES: Readonly<Record<Kind, string>> = {
   POSTGRES: 'PostgreSQL',
   MONGODB: 'MongoDB',

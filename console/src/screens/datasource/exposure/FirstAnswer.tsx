@@ -1,6 +1,6 @@
 // The last step of connecting: after tables are saved, a key is made here, and the first call with it is shown live.
 import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
+import { Link, useBlocker } from '@tanstack/react-router'
 import { KeyRound } from 'lucide-react'
 import { useState } from 'react'
 import { call } from '../../../api/client.ts'
@@ -8,9 +8,10 @@ import { queryClient, useRead } from '../../../api/queries.ts'
 import type { Answer } from '../../../api/types.ts'
 import { useTeam } from '../../../frame/team.ts'
 import { Button } from '../../../parts/Button.tsx'
+import { AlertDialog } from '../../../parts/Dialog.tsx'
 import { CodeBlock } from '../../../parts/CodeBlock.tsx'
 import { CopyButton } from '../../../parts/Copy.tsx'
-import { TextField } from '../../../parts/Field.tsx'
+import { Checkbox, TextField } from '../../../parts/Field.tsx'
 import { Failure, Notice } from '../../../parts/Notice.tsx'
 import { counted, duration } from '../../../parts/time.ts'
 import { useAction } from '../../../parts/useAction.ts'
@@ -26,6 +27,7 @@ const POLL_MS = 2_000
 export function FirstAnswer({ saved }: { readonly saved: Choice }) {
   const { id, name, teamId } = useDatasource()
   const [key, setKey] = useState<Answer<'createKey'> | null>(null)
+  const [stored, setStored] = useState(false)
   const create = useAction(async () => {
     const body = {
       name: `Agent for ${name}`.slice(0, 100),
@@ -53,13 +55,47 @@ export function FirstAnswer({ saved }: { readonly saved: Choice }) {
           <Failure of={create.error} />
         </>
       ) : (
-        <WithKey made={key} saved={saved} />
+        <WithKey made={key} saved={saved} onStored={setStored} />
       )}
+      <Leaving held={key !== null && !stored} />
     </section>
   )
 }
 
-function WithKey({ made, saved }: { readonly made: Answer<'createKey'>; readonly saved: Choice }) {
+/** Asks before the only copy of a key is left behind. */
+function Leaving({ held }: { readonly held: boolean }) {
+  const leaving = useBlocker({
+    shouldBlockFn: ({ current, next }) => held && current.pathname !== next.pathname,
+    enableBeforeUnload: held,
+    withResolver: true,
+  })
+  return (
+    <AlertDialog
+      open={leaving.status === 'blocked'}
+      onClose={() => leaving.reset?.()}
+      title="Leave without the key?"
+      description="The key is shown this once. Without it, make another one under API keys."
+      foot={
+        <>
+          <Button className="start" onClick={() => leaving.proceed?.()}>
+            Leave
+          </Button>
+          <Button look="primary" onClick={() => leaving.reset?.()}>
+            Stay
+          </Button>
+        </>
+      }
+    />
+  )
+}
+
+interface WithKeyProps {
+  readonly made: Answer<'createKey'>
+  readonly saved: Choice
+  readonly onStored: (stored: boolean) => void
+}
+
+function WithKey({ made, saved, onStored }: WithKeyProps) {
   const team = useTeam()
   const { id, type } = useDatasource()
   const instance = useRead('getInstance', {})
@@ -79,6 +115,7 @@ function WithKey({ made, saved }: { readonly made: Answer<'createKey'>; readonly
         <CopyButton text={made.key}>Copy key</CopyButton>
       </div>
       <CodeBlock label="curl">{command}</CodeBlock>
+      <Checkbox label="I have stored this key" onChange={(event) => onStored(event.target.checked)} />
       <FirstCall keyId={made.id} />
     </>
   )

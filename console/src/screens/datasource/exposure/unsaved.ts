@@ -1,21 +1,17 @@
-// Keeps unsaved changes of an exposure in this tab, so that a reload does not lose them. Storage may be disabled or full;
-// then they last as long as the page.
+// Keeps unsaved changes of an exposure in this tab, so that a reload does not lose them.
 import { useEffect, useRef } from 'react'
+import { keep, readKept } from '../../../api/kept.ts'
 import { isEmpty, type Difference, type TableNames } from './choice.ts'
 
-const nameOf = (id: string) => `vitrine.exposure.${id}`
+const nameOf = (id: string) => `exposure.${id}`
 const SETTLE_MS = 250
 
 export function readUnsaved(id: string): Difference | null {
-  try {
-    const stored: unknown = JSON.parse(sessionStorage.getItem(nameOf(id)) ?? 'null')
-    if (typeof stored !== 'object' || stored === null || !('added' in stored) || !('removed' in stored)) return null
-    const { added, removed } = stored
-    if (!isTables(added) || !isTables(removed)) return null
-    return isEmpty({ added, removed }) ? null : { added, removed }
-  } catch {
-    return null
-  }
+  const kept = readKept(nameOf(id))
+  if (typeof kept !== 'object' || kept === null || !('added' in kept) || !('removed' in kept)) return null
+  const { added, removed } = kept
+  if (!isTables(added) || !isTables(removed)) return null
+  return isEmpty({ added, removed }) ? null : { added, removed }
 }
 
 const isStrings = (value: unknown): value is readonly string[] =>
@@ -29,12 +25,7 @@ const isTables = (value: unknown): value is readonly TableNames[] =>
   })
 
 export function writeUnsaved(id: string, difference: Difference): void {
-  try {
-    if (isEmpty(difference)) sessionStorage.removeItem(nameOf(id))
-    else sessionStorage.setItem(nameOf(id), JSON.stringify(difference))
-  } catch {
-    // The changes stay on the page.
-  }
+  keep(nameOf(id), isEmpty(difference) ? null : difference)
 }
 
 /** Stores the difference when it settled, and at the latest when the page goes. `paused`: stores nothing. */
