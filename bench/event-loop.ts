@@ -136,10 +136,11 @@ const spec = { type: 'MONGODB', connectionMode: 'DIRECT', ...where, password }
 const tables = ['small', 'large'].map((table) => ({ schema: 'bench', table, columns: null }))
 const { at, key } = await connectTo(base, spec, tables)
 const send = async (method: string, url: string, token: string, body: string): Promise<void> => {
-  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-  const res = await fetch(url, { method, headers, body })
+  const accept = 'application/json, text/event-stream'
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', accept }
+  const res = await fetch(new URL(url, base), { method, headers, body })
   const text = await res.arrayBuffer()
-  if (!res.ok && res.status !== 400 && res.status !== 403)
+  if (!res.ok && ![400, 403, 404].includes(res.status))
     throw new Error(`${res.status} ${Buffer.from(text).toString().slice(0, 300)}`)
 }
 for (const [name, query] of Object.entries(QUERIES)) {
@@ -148,12 +149,59 @@ for (const [name, query] of Object.entries(QUERIES)) {
 }
 
 const token = await signIn(base)
-const hostile: Readonly<Record<string, unknown>> = {
-  '50,000 wrong elements': { tables: many(50_000, () => ({})) },
-  '59,000 objects of other keys': { tables: many(29_500, (k) => ({ [`k${k}`]: 1 })) },
-  '400,000 values': { tables: many(400_000, (k) => k) },
+const keyed = (n: number): object[] => many(n, (k) => ({ [`k${k}`]: k }))
+const rpc = (message: object): object => ({ jsonrpc: '2.0', id: 1, ...message })
+/** Bodies near the bounds of their routes. Most are refused. */
+const bodies: Readonly<Record<string, readonly [string, string, object]>> = {
+  'exposure of 50,000 wrong elements': ['PUT', `${at}/exposure`, { tables: many(50_000, () => ({})) }],
+  'exposure of 59,000 objects of other keys': ['PUT', `${at}/exposure`, { tables: keyed(29_500) }],
+  'exposure of 400,000 values': ['PUT', `${at}/exposure`, { tables: many(400_000, (k) => k) }],
+  'exposure of 59,000 unknown fields': ['PUT', `${at}/exposure`, named(59_000, () => 1)],
+  'exposure of one table of 59,000 fields': ['PUT', `${at}/exposure`, { tables: [named(59_000, () => 1)] }],
+  'exposure of 2,000 tables, 40,000 columns': [
+    'PUT',
+    `${at}/exposure`,
+    { tables: many(2_000, (k) => ({ schema: 'bench', table: `t${k}`, columns: many(20, (c) => `column_${c}`) })) },
+  ],
+  'documentation of 14,000 wrong columns': [
+    'PUT',
+    `${at}/documentation/bench/small`,
+    { columns: named(14_000, () => 1) },
+  ],
+  'documentation of 14,000 columns': [
+    'PUT',
+    `${at}/documentation/bench/small`,
+    { columns: named(14_000, () => ({ text: 'x' })) },
+  ],
+  'acceptance of 9,900 tables': [
+    'POST',
+    `${at}/documentation/accept`,
+    { tables: many(9_900, (k) => ({ schema: 'bench', table: `t${k}` })) },
+  ],
+  'access of 9,900 accounts': ['PUT', `${at}/access`, { accountIds: many(9_900, (k) => `a${k}`) }],
+  'check of 14,000 parameters': ['POST', `${at}/check`, { sql: 'SELECT 1', params: keyed(14_000) }],
+  'check of 29,000 rounded numbers': [
+    'POST',
+    `${at}/check`,
+    { sql: 'SELECT 1', params: many(29_000, (k) => `0.1234567890123456${k}`) },
+  ],
+  'key of 2,900 wrong teams': ['POST', '/users/me/keys', { name: 'a', scopes: ['profile'], teamIds: keyed(1_450) }],
+  'key of 20,000 unknown fields': ['POST', '/users/me/keys', named(20_000, () => 1)],
+  'datasource of 2,900 unknown fields': ['POST', at.replace(/\/[^/]*$/, ''), { config: named(2_900, () => keyed(1)) }],
+  'sign-in of 2,900 unknown fields': ['POST', '/auth/sign-in/email', named(2_900, () => 1)],
+  'mcp: a call with 14,000 objects': [
+    'POST',
+    '/mcp',
+    rpc({ method: 'tools/call', params: { name: 'query', arguments: { pipeline: keyed(14_000) } } }),
+  ],
+  'mcp: a call with 29,000 unknown fields': ['POST', '/mcp', rpc(named(29_000, () => 1))],
+  'mcp: initialize with 14,000 objects': [
+    'POST',
+    '/mcp',
+    rpc({ method: 'initialize', params: { capabilities: keyed(14_000), clientInfo: named(100, () => 1) } }),
+  ],
 }
-for (const [name, value] of Object.entries(hostile)) {
-  const body = JSON.stringify(value)
-  await bench(`exposure of ${name}`, () => send('PUT', `${at}/exposure`, token, body))
+for (const [name, [method, path, value]] of Object.entries(bodies)) {
+  const body = JSON.stringify(value).replaceAll(/"(0\.1234\d+)"/g, '$1')
+  await bench(name, () => send(method, path, path === '/mcp' ? key : token, body))
 }

@@ -1,9 +1,11 @@
 // Reads the arguments of a tool. A wrong argument is INVALID_REQUEST with one line each, like a wrong field of REST.
 import { z, type ZodType } from 'zod'
+import { VALUES } from '../contract/route.ts'
 import { invalidRequest } from '../errors.ts'
-import { refusalOf, VALUES_MAX } from '../operations/scan-json.ts'
+import { parseInSlices } from '../operations/parse-json.ts'
+import { refusalOf } from '../operations/scan-json.ts'
 import { readBody } from '../operations/validate.ts'
-import { isObject, type JsonObject } from './records.ts'
+import type { JsonObject } from './records.ts'
 
 /** An id of ours. Whether it exists is decided later. */
 export const Id = z.string().max(200)
@@ -22,19 +24,11 @@ export function readArguments<S extends ZodType>(schema: S, args: JsonObject): z
  */
 export async function parsedText(name: string, value: unknown): Promise<unknown> {
   if (typeof value !== 'string') return value
-  const refusal = await refusalOf(value, VALUES_MAX)
+  const refusal = await refusalOf(value, VALUES.many)
   if (refusal !== null) throw refusal
   try {
-    return JSON.parse(value, (key, inner: unknown) => {
-      if (isPoison(key, inner)) throw new SyntaxError('a key that JavaScript gives a meaning')
-      return inner
-    })
+    return await parseInSlices(value)
   } catch {
     throw invalidRequest([`${name}: must be an object or array, or its JSON text`])
   }
-}
-
-/** Bodies are refused for the same keys. */
-function isPoison(key: string, value: unknown): boolean {
-  return key === '__proto__' || (key === 'constructor' && isObject(value) && 'prototype' in value)
 }

@@ -4,6 +4,7 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticator } from '../auth/authenticate.ts'
 import type { Arrival } from '../auth/caller.ts'
+import { VALUES } from '../contract/route.ts'
 import { AppError, STATUS } from '../errors.ts'
 import { hangUpOf, HungUp } from '../hang-up.ts'
 import { callTool, isTool, type ToolDeps } from './call-tool.ts'
@@ -26,6 +27,8 @@ export interface ConnectorDoor extends ToolDeps, Place {
 
 const PATH = '/mcp'
 const JSON_TYPE = 'application/json'
+/** A message has four. The SDK names each surplus field, which would take long. */
+const FIELDS_MAX = 16
 const OTHER_METHODS = ['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 /** Mounts the route. The errors of this route are JSON-RPC messages, whoever makes them. */
@@ -49,7 +52,7 @@ export function mountConnector(app: FastifyInstance, door: ConnectorDoor): void 
     scope.route({
       method: 'POST',
       url: PATH,
-      config: { operation: 'mcp' },
+      config: { operation: 'mcp', valuesMax: VALUES.many },
       onRequest: async (request, reply) => {
         const foreign = foreignPlace(door, request.headers)
         if (foreign !== null) return send(reply, 403, errorMessage(RPC.refused, foreign))
@@ -63,6 +66,13 @@ export function mountConnector(app: FastifyInstance, door: ConnectorDoor): void 
         if (Array.isArray(body)) {
           // A batch would spend several queries of the budget in one request.
           return send(reply, 400, errorMessage(RPC.invalidRequest, 'Batches are not accepted. Send one message.'))
+        }
+        if (isObject(body) && Object.keys(body).length > FIELDS_MAX) {
+          return send(
+            reply,
+            400,
+            errorMessage(RPC.invalidRequest, 'A message has jsonrpc, id, method and params only.'),
+          )
         }
         if (isListening(body)) {
           return send(

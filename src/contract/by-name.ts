@@ -1,17 +1,30 @@
 // Objects whose keys are database names. `__proto__` and `constructor` are valid names, so keys are read into a Map and
 // never looked up in an object. z.record is not used: it drops `__proto__`.
 import { z, type ZodType } from 'zod'
+import { BRIEF } from './list-of.ts'
 
-/** Reads an object into a Map. */
-export function byName<V extends ZodType>(value: V, name: ZodType<string> = z.string()) {
+/** Reading stops after so many problems. */
+const ISSUES_ENOUGH = 50
+
+/** Reads an object into a Map. `most`: how many names it may hold. */
+export function byName<V extends ZodType>(
+  value: V,
+  { name = z.string(), most = Infinity }: { readonly name?: ZodType<string>; readonly most?: number } = {},
+) {
   return z
     .unknown()
     .transform((it, ctx): ReadonlyMap<string, z.output<V>> => {
       const read = new Map<string, z.output<V>>()
       const entries = entriesOf(it)
       if (entries === null) ctx.issues.push({ code: 'invalid_type', expected: 'record', input: it })
+      if (entries !== null && entries.length > most) {
+        ctx.issues.push({ code: 'custom', message: `must not have more than ${most} names`, input: it })
+        return read
+      }
       for (const [key, item] of entries ?? []) {
-        const [of, result] = [name.safeParse(key), value.safeParse(item)]
+        // Every further problem would cost as much.
+        if (ctx.issues.length >= ISSUES_ENOUGH) break
+        const [of, result] = [name.safeParse(key), value.safeParse(item, BRIEF)]
         for (const { error } of [of, result]) {
           for (const issue of error?.issues ?? []) {
             const at = { path: [key, ...issue.path], input: undefined }
@@ -23,7 +36,7 @@ export function byName<V extends ZodType>(value: V, name: ZodType<string> = z.st
       }
       return read
     })
-    .meta(asRecord(value, name))
+    .meta({ ...asRecord(value, name), ...(most < Infinity && { maxProperties: most }) })
 }
 
 /** Writes a Map as an object. */

@@ -1,6 +1,6 @@
 // The routes of a datasource's documentation (docs/session.md#operations), for managers only.
 import * as shape from './documentation-schemas.ts'
-import type { Route } from './route.ts'
+import { VALUES, type Route } from './route.ts'
 import { JobStarted, Page } from './schemas.ts'
 
 const DOCUMENTATION = '/teams/{teamId}/datasources/{id}/documentation'
@@ -23,6 +23,7 @@ export const DOCUMENTATION_ROUTES = {
     place: 'datasource',
     role: 'ADMIN',
     body: shape.DocumentationPut,
+    valuesMax: VALUES.many,
     namesAsKeys: true,
     answer: shape.DocumentationSaved,
     errors: ['CONFLICT'],
@@ -34,6 +35,7 @@ export const DOCUMENTATION_ROUTES = {
     place: 'datasource',
     role: 'ADMIN',
     body: shape.GenerateOrder,
+    valuesMax: VALUES.many,
     bodyOptional: true,
     answer: JobStarted,
     status: 202,
@@ -46,6 +48,7 @@ export const DOCUMENTATION_ROUTES = {
     place: 'datasource',
     role: 'ADMIN',
     body: shape.AcceptOrder,
+    valuesMax: VALUES.many,
     bodyOptional: true,
     answer: shape.Accepted,
     errors: ['CONFLICT'],

@@ -7,6 +7,8 @@ import { at, count, text } from './schemas.ts'
 const Origin = z.enum(['GENERATED', 'HUMAN'])
 const Status = z.enum(['PROPOSED', 'ACCEPTED', 'CONFIRMED', 'REJECTED'])
 const identifier = text(1024).min(1)
+/** With all its fields, a column is six values of a body. */
+const COLUMNS_MAX = 5_000
 
 const Text = z.object({
   text: z.string(),
@@ -54,7 +56,7 @@ export const DocumentationPut = z.strictObject({
   summary: submittedText(2_000).nullable().exactOptional(),
   examples: submittedText(4_000).nullable().exactOptional(),
   statements: listOf(submittedText(500), 50).exactOptional(),
-  columns: byName(SubmittedColumn, identifier).exactOptional(),
+  columns: byName(SubmittedColumn, { name: identifier, most: COLUMNS_MAX }).exactOptional(),
   /** The version that the client read. If absent, the last writer wins. */
   version: z.int().min(0).exactOptional(),
 })

@@ -1,7 +1,7 @@
 // The routes of a datasource's exposure (docs/session.md#operations): the exposure, its versions, drift, and previews. For
 // managers only.
 import { JobStarted } from './schemas.ts'
-import type { Route } from './route.ts'
+import { VALUES, type Route } from './route.ts'
 import * as shape from './exposure-schemas.ts'
 
 const DATASOURCE = '/teams/{teamId}/datasources/{id}'
@@ -26,6 +26,7 @@ export const EXPOSURE_ROUTES = {
     role: 'ADMIN',
     body: shape.ExposurePut,
     bodyLimit: EXPOSURE_BYTES,
+    valuesMax: VALUES.exposure,
     answer: shape.Exposure,
     errors: ['CONFLICT'],
   },
@@ -74,6 +75,7 @@ export const EXPOSURE_ROUTES = {
     role: 'ADMIN',
     body: shape.PreviewOrder,
     bodyLimit: EXPOSURE_BYTES,
+    valuesMax: VALUES.exposure,
     answer: JobStarted,
     status: 202,
     errors: ['CONFLICT', 'NOT_CONNECTED'],

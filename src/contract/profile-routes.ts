@@ -1,6 +1,6 @@
 // The route that profiles the values of a datasource's exposed columns (docs/session.md#operations).
 import { ProfileOrder } from './profile-schemas.ts'
-import type { Route } from './route.ts'
+import { VALUES, type Route } from './route.ts'
 import { JobStarted } from './schemas.ts'
 
 export const PROFILE_ROUTES = {
@@ -11,6 +11,7 @@ export const PROFILE_ROUTES = {
     place: 'datasource',
     role: 'ADMIN',
     body: ProfileOrder,
+    valuesMax: VALUES.many,
     bodyOptional: true,
     answer: JobStarted,
     status: 202,

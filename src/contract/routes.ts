@@ -1,7 +1,7 @@
 // The five endpoints for API keys (docs/contract.md). A property name is the operation id, the handler's name and the
 // heading in docs/api.md. No other route may declare a scope.
 import { z } from 'zod'
-import type { Route } from './route.ts'
+import { VALUES, type Route } from './route.ts'
 import * as shape from './schemas.ts'
 
 export const ROUTES = {
@@ -50,6 +50,7 @@ export const ROUTES = {
     scope: 'data:read',
     place: 'datasource',
     body: shape.QueryBody,
+    valuesMax: VALUES.many,
     rawBody: true,
     answer: shape.QueryResult,
     prebuilt: true,

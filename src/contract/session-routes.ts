@@ -6,7 +6,7 @@ import { DOCUMENTATION_ROUTES } from './documentation-routes.ts'
 import { EXPOSURE_ROUTES } from './exposure-routes.ts'
 import { Instance } from './instance-schemas.ts'
 import { PROFILE_ROUTES } from './profile-routes.ts'
-import type { Route } from './route.ts'
+import { VALUES, type Route } from './route.ts'
 import * as shape from './schemas.ts'
 
 const DATASOURCE = '/teams/{teamId}/datasources/{id}'
@@ -409,6 +409,7 @@ export const SESSION_ROUTES = {
     place: 'datasource',
     role: 'ADMIN',
     body: shape.AccessPut,
+    valuesMax: VALUES.many,
     answer: shape.Access,
     errors: [],
   },
@@ -418,6 +419,7 @@ export const SESSION_ROUTES = {
     summary: 'Checks whether a query would be allowed, and its cost. Runs nothing but EXPLAIN.',
     place: 'datasource',
     body: shape.CheckBody,
+    valuesMax: VALUES.many,
     rawBody: true,
     answer: shape.CheckResult,
     errors: [

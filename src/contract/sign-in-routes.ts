@@ -3,6 +3,7 @@
 import { z } from 'zod'
 import type { Code } from '../errors.ts'
 import { SignInOptions } from './instance-schemas.ts'
+import { listOf } from './list-of.ts'
 import { PasskeyAssertion, PasskeyCreated, PasskeyCreation, PasskeyRequest } from './passkey-schemas.ts'
 
 /** Characters of a password. */
@@ -69,9 +70,9 @@ export const Reset = z.strictObject({
   newPassword,
   keep: z
     .strictObject({
-      keyIds: z.array(text(200)).max(200).exactOptional(),
-      grantIds: z.array(text(200)).max(200).exactOptional(),
-      passkeyIds: z.array(text(200)).max(200).exactOptional(),
+      keyIds: listOf(text(200), 200).exactOptional(),
+      grantIds: listOf(text(200), 200).exactOptional(),
+      passkeyIds: listOf(text(200), 200).exactOptional(),
       secondFactor: z.boolean().exactOptional(),
     })
     .exactOptional(),

@@ -6,6 +6,8 @@ import type { Param, Params, QueryBody } from './driver.ts'
 /** The most parameters of one query. PostgreSQL's protocol takes 65,535; no caller needs that many. */
 const PARAMS_MAX = 1_000
 const TYPE_NAME_MAX = 200
+/** Problems that are listed. Finding more would delay other requests. */
+const DETAILS_MAX = 50
 
 interface Forms {
   /** The most UTF-8 bytes of the query text, and of all parameters together. */
@@ -78,6 +80,7 @@ function readParams(raw: unknown, bytesMax: number, named: boolean): Params {
   const details: string[] = []
   const values = new Map<string, Param>()
   for (const [name, value] of entries) {
+    if (details.length >= DETAILS_MAX) break
     const read = Value.safeParse(value)
     if (read.success) values.set(name, read.data)
     else details.push(`params.${name.slice(0, 60)}: ${reasonOf(read.error)}`)
@@ -105,7 +108,8 @@ function reasonOf(error: z.ZodError): string {
 }
 
 function detailsOf(issue: z.core.$ZodIssue): string[] {
-  if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => `${key.slice(0, 60)}: is not a field`)
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.slice(0, DETAILS_MAX).map((key) => `${key.slice(0, 60)}: is not a field`)
   if (issue.path.length === 0) return ['the body must be {sql, limit?, params?}']
   return [`${issue.path.join('.')}: ${issue.message}`]
 }

@@ -19,6 +19,8 @@ declare module 'fastify' {
     readonly operation?: string
     /** A body may have arbitrary names as keys. */
     readonly namesAsKeys?: boolean
+    /** Default: VALUES.few. */
+    readonly valuesMax?: number
   }
   interface FastifyRequest {
     /** Set before the body is read, on routes of the tables; null on public routes. */
@@ -44,7 +46,11 @@ export function mountOperation(
     method: route.method,
     url: route.path.replace(/\{(\w+)\}/g, ':$1'),
     ...(route.bodyLimit === undefined ? {} : { bodyLimit: route.bodyLimit }),
-    config: { operation: id, namesAsKeys: route.namesAsKeys === true },
+    config: {
+      operation: id,
+      namesAsKeys: route.namesAsKeys === true,
+      ...(route.valuesMax !== undefined && { valuesMax: route.valuesMax }),
+    },
     onRequest: async (request) => {
       // The router accepts `/teams/` as a team with an empty name. Refuse it.
       if (hasEmptyParam(request.params)) throw new AppError('NOT_FOUND', 'There is no such route.')

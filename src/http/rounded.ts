@@ -7,22 +7,43 @@ const SUSPECT = /[\d.]{16}|[eE][-+]?\d{3}/
 /** The shortest text of every double is shorter, even without an exponent. */
 const LENGTH_MAX = 400
 
-/** A refusal that names each rounded parameter; null if there is none. `text` is valid JSON. */
+/** A refusal that names the rounded parameters; null if there is none. `text` is valid JSON, and short. */
 export function roundedParams(text: string): AppError | null {
-  if (!text.includes('"params"') || !SUSPECT.test(text)) return null
-  const rounded: { readonly holder: unknown; readonly key: string }[] = []
-  const body: unknown = JSON.parse(text, function (this: unknown, key, value: unknown, written?: { source?: string }) {
-    if (typeof value === 'number' && isRounded(value, written?.source ?? '')) rounded.push({ holder: this, key })
+  const rounded = roundedNumbers(text)
+  if (rounded === null) return null
+  const body: unknown = JSON.parse(text, function (this: object, key, value: unknown, written?: { source?: string }) {
+    if (typeof value === 'number') rounded.note(this, key, value, written?.source ?? '')
     return value
   })
-  if (rounded.length === 0) return null
-  const names = holdersIn(body)
-  const details = rounded.flatMap(({ holder, key }) => {
-    const name = names.get(holder)
-    return name === undefined ? [] : [`params.${(name ?? key).slice(0, NAME_MAX)}: ${WHY}`]
-  })
-  return details.length === 0 ? null : invalidRequest(details)
+  return rounded.refusal(body)
 }
+
+/** For a body that is being parsed; null if no number in it can be rounded. */
+export function roundedNumbers(text: string): RoundedNumbers | null {
+  return text.includes('"params"') && SUSPECT.test(text) ? new RoundedNumbers() : null
+}
+
+class RoundedNumbers {
+  readonly #all: { readonly holder: object; readonly key: string }[] = []
+
+  note(holder: object, key: string, value: number, source: string): void {
+    if (isRounded(value, source)) this.#all.push({ holder, key })
+  }
+
+  refusal(body: unknown): AppError | null {
+    if (this.#all.length === 0) return null
+    const names = holdersIn(body)
+    const details: string[] = []
+    for (const { holder, key } of this.#all) {
+      const name = names.get(holder)
+      if (name !== undefined) details.push(`params.${(name ?? key).slice(0, NAME_MAX)}: ${WHY}`)
+      if (details.length >= DETAILS_MAX) break
+    }
+    return details.length === 0 ? null : invalidRequest(details)
+  }
+}
+
+const DETAILS_MAX = 50
 
 const NAME_MAX = 60
 const WHY =

@@ -1,16 +1,17 @@
 // The REST door: mounts every route of the tables through mount-operation.ts. The order of checks: known route (404, 405),
 // token (401), scope (403), JSON body (413, 415, 400), then the operation. The door decides nothing else.
 import { fastify } from 'fastify'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Authenticator } from '../auth/authenticate.ts'
-import type { Route } from '../contract/route.ts'
+import { VALUES, type Route } from '../contract/route.ts'
 import type { AppError } from '../errors.ts'
 import type { Operation } from '../operations/call-operation.ts'
 import type { OpenOperations } from '../operations/open.ts'
 import { consoleRoutes } from './console.ts'
 import { docsRoutes } from './docs.ts'
-import { refusalOf, textOf, VALUES_MAX, VALUES_MAX_OF_LARGE } from '../operations/scan-json.ts'
+import { parseInSlices } from '../operations/parse-json.ts'
+import { refusalOf, textOf } from '../operations/scan-json.ts'
 import type { AccessLog, Answered } from './access-log.ts'
 import type { Metrics } from './metrics.ts'
 import { mountOperation } from './mount-operation.ts'
@@ -19,7 +20,7 @@ import { publicRoutes } from './public.ts'
 import { quickQuery } from './quick-query.ts'
 import { notJson, refusalFor, refuse } from './reply.ts'
 import { REQUEST_ID, type RequestIds } from './request-id.ts'
-import { roundedParams } from './rounded.ts'
+import { roundedNumbers, roundedParams } from './rounded.ts'
 import { oauthRoutes, type OAuthDoor } from './oauth-routes.ts'
 import { signInRoutes } from './sign-in-bridge.ts'
 import type { SignInDoor } from './sign-in-bridge.ts'
@@ -187,17 +188,19 @@ function readJsonOnly(app: FastifyInstance): (body: Buffer) => unknown {
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     if (body.length === 0) return done(null, undefined)
     const text = typeof body === 'string' ? body : textOf(body)
-    const parseAny = request.routeOptions.config.namesAsKeys === true ? parseNames : parse
-    const parsed = (refusal: AppError | null) =>
-      refusal === null ? void parseAny(request, text, checked) : void done(refusal)
-    const checked: typeof done = (error, value) => done(error ?? roundedParams(text), value)
-    const refusal = refusalOf(text, valuesMaxOf(request))
-    if (refusal instanceof Promise) refusal.then(parsed, done)
-    else parsed(refusal)
+    const { namesAsKeys = false, valuesMax = VALUES.few } = request.routeOptions.config
+    const refusal = refusalOf(text, valuesMax)
+    if (refusal instanceof Promise) {
+      void readLong(text, refusal, namesAsKeys).then((value) => done(null, value), done)
+    } else if (refusal !== null) done(refusal)
+    else {
+      const parseAny = namesAsKeys ? parseNames : parse
+      void parseAny(request, text, (error, value) => done(error ?? roundedParams(text), value))
+    }
   })
   return (body) => {
     const text = textOf(body)
-    const refusal = refusalOf(text, VALUES_MAX)
+    const refusal = refusalOf(text, VALUES.many)
     if (refusal instanceof Promise) throw new TypeError('a long body must take the ordinary path')
     if (refusal !== null) throw refusal
     let value: unknown
@@ -224,8 +227,23 @@ function parseJson(text: string): unknown {
   }
 }
 
-function valuesMaxOf({ routeOptions }: FastifyRequest): number {
-  return (routeOptions.bodyLimit ?? 0) > BODY_BYTES ? VALUES_MAX_OF_LARGE : VALUES_MAX
+/** Reads a long body as a short one is read, but yields to the event loop. Throws its refusal. */
+async function readLong(text: string, scanned: Promise<AppError | null>, namesAsKeys: boolean): Promise<unknown> {
+  const refusal = await scanned
+  if (refusal !== null) throw refusal
+  const rounded = roundedNumbers(text)
+  const onNumber = rounded?.note.bind(rounded)
+  // Fastify's parser skips a byte order mark, too.
+  const json = text.startsWith('\ufeff') ? text.slice(1) : text
+  const value = await parseInSlices(json, { namesAsKeys, ...(onNumber !== undefined && { onNumber }) }).catch(
+    (error: SyntaxError) => {
+      // As Fastify does. Each door has its own words for it.
+      throw Object.assign(error, { statusCode: 400 })
+    },
+  )
+  const refused = rounded?.refusal(value) ?? null
+  if (refused !== null) throw refused
+  return value
 }
 
 /** Builds the raw response for a request that cannot be parsed; Fastify has no reply object then. */

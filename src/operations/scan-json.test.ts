@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { DEPTH_MAX, VALUES_MAX_OF_LARGE, scan, refusalOf, textOf } from './scan-json.ts'
+import { VALUES } from '../contract/route.ts'
+import { DEPTH_MAX, scan, refusalOf, textOf } from './scan-json.ts'
 
 const MANY = 1e9
 const detail = (text: string) => {
@@ -121,11 +122,18 @@ describe('the bytes of a JSON body', () => {
     assert.match(String((await refusalOf(`[${'1,'.repeat(n)}1]`, 9))?.message), /more than 9 values/)
   })
 
+  test('refuses a string that is too long to parse in one step', async () => {
+    for (const long of ['x'.repeat((1 << 20) + 1), '\\n'.repeat(1 << 19) + 'x']) {
+      assert.match(String(await refusalOf(`["a","${long}"]`, MANY)), /string of more than 1048576 characters/)
+      assert.equal(await refusalOf(`["a","${long.slice(2)}"]`, MANY), null)
+    }
+  })
+
   test('accepts an exposure of 2,000 tables with 40,000 columns', async () => {
     const columns = Array.from({ length: 20 }, (_, c) => `column_${c}`)
     const tables = Array.from({ length: 2_000 }, (_, n) => ({ schema: 'public', table: `table_${n}`, columns }))
-    assert.equal(await refusalOf(JSON.stringify({ tables, version: 1 }), VALUES_MAX_OF_LARGE), null)
+    assert.equal(await refusalOf(JSON.stringify({ tables, version: 1 }), VALUES.exposure), null)
     const more = [...tables, ...tables]
-    assert.match(String(await refusalOf(JSON.stringify({ tables: more }), VALUES_MAX_OF_LARGE)), /60000 values/)
+    assert.match(String(await refusalOf(JSON.stringify({ tables: more }), VALUES.exposure)), /60000 values/)
   })
 })

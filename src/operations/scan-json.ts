@@ -7,12 +7,8 @@ import { invalidRequest, type AppError } from '../errors.ts'
 
 /** The nesting of arrays and objects. Serializing and comparing values recurse. */
 export const DEPTH_MAX = 1_000
-/**
- * Values in a body: JSON.parse blocks the event loop for up to 0.3 µs per value. The second limit is for routes with a
- * larger body: 40,000 columns of 2,000 tables are 48,000 values.
- */
-export const VALUES_MAX = 30_000
-export const VALUES_MAX_OF_LARGE = 60_000
+/** Characters of one string. A string is parsed in one step. */
+const STRING_MAX = 1 << 20
 /**
  * Characters scanned before yielding to the event loop, about one millisecond. A shorter body is scanned in one step.
  */
@@ -80,6 +76,7 @@ export function* scan(text: string, valuesMax: number): Generator<undefined, str
       if (unit === QUOTE) {
         string.to = at
         isInString = false
+        if (at - string.from > STRING_MAX) return STRING_TOO_LONG
       } else if (unit === BACKSLASH) {
         string.isEscaped = true
         const length = escapeAt(text, at)
@@ -91,6 +88,7 @@ export function* scan(text: string, valuesMax: number): Generator<undefined, str
     if (unit === QUOTE) {
       if (escape < at) escape = placeOf('\\', text, at)
       const end = placeOf('"', text, at + 1)
+      if (end - at > STRING_MAX) return STRING_TOO_LONG
       string = { from: at, to: end, isEscaped: false }
       // Most strings have no escape, so indexOf finds their end.
       if (end < escape) at = end
@@ -111,6 +109,8 @@ export function* scan(text: string, valuesMax: number): Generator<undefined, str
   }
   return null
 }
+
+const STRING_TOO_LONG = `holds a string of more than ${STRING_MAX} characters`
 
 /** The next position of a character; the end of the text if there is none. */
 function placeOf(sought: string, text: string, from: number): number {

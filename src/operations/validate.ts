@@ -2,6 +2,7 @@
 // guessed, converted or ignored.
 import type { ZodError, ZodType } from 'zod'
 import { z } from 'zod'
+import { BRIEF } from '../contract/list-of.ts'
 import type { Route } from '../contract/route.ts'
 import { invalidRequest, type Issue } from '../errors.ts'
 
@@ -35,7 +36,7 @@ function asRecord(value: unknown): object {
 }
 
 function read(schema: ZodType, value: unknown, what: string): unknown {
-  const result = schema.safeParse(value)
+  const result = schema.safeParse(value, BRIEF)
   if (result.success) return result.data
   const issues = issuesOf(result.error, what)
   throw invalidRequest(
@@ -47,9 +48,12 @@ function read(schema: ZodType, value: unknown, what: string): unknown {
 
 function issuesOf(error: ZodError, what: string): Issue[] {
   return error.issues
+    .slice(0, DETAILS_MAX)
     .flatMap((issue) => {
       if (issue.code === 'unrecognized_keys')
-        return issue.keys.map((key) => ({ path: [...issue.path, key], message: `unknown ${what}` }))
+        return issue.keys
+          .slice(0, DETAILS_MAX)
+          .map((key) => ({ path: [...issue.path, key], message: `unknown ${what}` }))
       return { path: issue.path, message: issue.message }
     })
     .slice(0, DETAILS_MAX)

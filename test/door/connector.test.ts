@@ -172,9 +172,12 @@ describe('the connector', () => {
     const id = (value: string) => `{"jsonrpc":"2.0","id":${value},"method":"tools/list"}`
     for (const [body, code] of [
       ['{', -32700],
+      [`{${' '.repeat(100_000)}`, -32700],
       ['', -32700],
       ['{"a":1,"a":2}', -32600],
       ['[]', -32600],
+      [`{"x":[${'1,'.repeat(30_000)}1]}`, -32600],
+      [JSON.stringify({ ...Object.fromEntries(Array.from({ length: 20 }, (_, k) => [`x${k}`, k])), id: 1 }), -32600],
       [JSON.stringify([modern('tools/list')]), -32600],
       [deep, -32600],
       [`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${deep}}`, -32600],

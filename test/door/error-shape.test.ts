@@ -139,6 +139,42 @@ describe('refusals', () => {
     })
   }
 
+  test('a long body, which is parsed in slices, is answered like a short one', async () => {
+    for (const body of [
+      '{"name":"Sliced"}',
+      '\ufeff{"name":"Sliced"}',
+      '{"name":"Sliced"',
+      '{"name":"Sliced",}',
+      '{"name":"Sliced","__proto__":{"role":"OWNER"}}',
+      String.raw`{"name":"Sliced","\u005f_proto__":1}`,
+      '{"name":"Sliced","constructor":{"prototype":1}}',
+      '{"name":"Sliced","constructor":{}}',
+      '{"name":"x","name":"y"}',
+      '{"params":[0.12345678901234567890]}',
+      '{"params":{"a":{"value":0.12345678901234567890}}}',
+      'null',
+      '[]',
+      'nul',
+      '[] []',
+    ]) {
+      const told = async (text: string) => {
+        const { status, json } = await ada.ask('POST', '/teams', text)
+        return [status, json.code, json.error, json.details, json.name]
+      }
+      assert.deepEqual(await told(body + ' '.repeat(1 << 17)), await told(body), body)
+    }
+  })
+
+  test('a body of an ordinary route holds at most 3,000 values, and one of a query 30,000', async () => {
+    const values = (n: number) => ({ body: { x: Array(n).fill(1) }, token: ada.jwt })
+    const refusal = async (path: string, n: number) => (await app.ask('POST', path, values(n))).text
+    assert.doesNotMatch(await refusal('/teams', 2_998), /values/)
+    assert.match(await refusal('/teams', 3_000), /holds more than 3000 values/)
+    assert.match(await refusal('/auth/sign-in/email', 3_000), /holds more than 3000 values/)
+    assert.doesNotMatch(await refusal('/teams/x/datasources/x/query', 29_998), /values/)
+    assert.match(await refusal('/teams/x/datasources/x/query', 30_000), /holds more than 30000 values/)
+  })
+
   test('a byte order mark before the JSON is ignored', async () => {
     await ada.must('POST', '/teams', '\ufeff{"name":"Marked"}')
   })
@@ -200,7 +236,7 @@ describe('refusals', () => {
 
   test('a body with thousands of errors gets a limited list of details', async () => {
     const { id } = await ada.must('POST', '/teams', { name: 'Wrong' })
-    const config = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`key${n}`, n]))
+    const config = Object.fromEntries(Array.from({ length: 2_900 }, (_, n) => [`key${n}`, n]))
     const order = { name: 'x', type: 'POSTGRES', connectionMode: 'DIRECT', host: 'h', database: 'd', username: 'u' }
     const answer = await ada.ask('POST', `/teams/${id}/datasources`, { ...order, config })
     assertRefusal(answer, 'INVALID_REQUEST')

@@ -1,0 +1,52 @@
+// Reading a wrong body must not take longer than reading a right one. Each problem costs many times as much as a value.
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { z, type ZodType } from 'zod'
+import type { Route } from './route.ts'
+import { ROUTES } from './routes.ts'
+import { SESSION_ROUTES } from './session-routes.ts'
+
+const many = <T>(n: number, make: (k: number) => T): T[] => Array.from({ length: n }, (_, k) => make(k))
+const WRONG: Readonly<Record<string, unknown>> = {
+  'a list of objects': many(5_000, (k) => ({ [`k${k}`]: 1 })),
+  'a list of nulls': many(5_000, () => null),
+  'a list of long texts': many(5_000, () => 'x'.repeat(2_000)),
+  'an object of numbers': Object.fromEntries(many(5_000, (k) => [`k${k}`, k])),
+  'an object of objects': Object.fromEntries(many(5_000, (k) => [`k${k}`, { a: 1, b: 2 }])),
+}
+
+/** The fields of a body. */
+function fieldsOf(body: ZodType): readonly string[] {
+  return body instanceof z.ZodObject ? Object.keys(body.shape) : []
+}
+
+const routes: Readonly<Record<string, Route>> = { ...ROUTES, ...SESSION_ROUTES }
+/** The others take few values, or their drivers read the body. */
+const large = Object.entries(routes).filter(([, route]) => route.valuesMax !== undefined && route.rawBody !== true)
+
+describe('a body that may hold many values', () => {
+  test('belongs to the exposure, the documentation, profiles and access lists', () => {
+    assert.deepEqual(large.map(([id]) => id).sort(), [
+      'acceptDocumentation',
+      'generateDocumentation',
+      'previewExposure',
+      'profileDatasource',
+      'putAccess',
+      'putDocumentation',
+      'putExposure',
+    ])
+  })
+
+  for (const [id, { body }] of large) {
+    if (body === undefined) continue
+    for (const field of fieldsOf(body)) {
+      test(`${id}: reading stops soon when ${field} is wrong throughout`, () => {
+        for (const [title, value] of Object.entries(WRONG)) {
+          const { error } = body.safeParse({ [field]: value })
+          assert.ok(error !== undefined, title)
+          assert.ok(error.issues.length < 200, `${title}: ${error.issues.length} problems`)
+        }
+      })
+    }
+  }
+})
