@@ -45,11 +45,11 @@ export interface Captured {
 }
 
 /**
- * A printed text with parameters instead of the numbers that vary. A session may prepare it under a name. The object itself
+ * A printed text with parameters instead of the values that vary. A session may prepare it under a name. The object itself
  * identifies it: queries of one shape share it.
  */
 export interface Preparable {
-  /** The caller's parameters come first, $1…, then the numbers. */
+  /** The caller’s parameters come first, $1…, then the values. */
   readonly text: string
   /** The type oid of each parameter; 0 where the server infers it. */
   readonly types: readonly number[]
@@ -81,8 +81,8 @@ export interface PostgresQuery extends Captured {
   readonly bound: CostBound | null
   /** The query finds at most one row, by the whole primary key of its only table. */
   readonly isLookup?: boolean
-  /** The same query for a session that prepares it, and the numbers of this one. */
-  readonly prepared?: { readonly shared: Preparable; readonly numbers: readonly string[] }
+  /** The same query for a session that prepares it, and the values of this one. */
+  readonly prepared?: { readonly shared: Preparable; readonly values: readonly string[] }
   /** Schemas of trusted extensions that search_path must hold after pg_catalog, in order. */
   readonly searchPath: readonly string[]
   /** server_version_num at capture. Another major version of the server means SCHEMA_STALE. */

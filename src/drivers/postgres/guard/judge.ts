@@ -84,7 +84,7 @@ export function locate(
   if (source.kind !== 'tree' || again.kind !== 'tree') return null
   const places: Places = new Map()
   const made = rewrite(source.tree, asked, bounds, places)
-  // A cached shape may have printed other numbers; positions are valid for this exact text only.
+  // A cached shape may have printed other values; positions are valid for this exact text only.
   if (made.query.text !== printed) return null
   const at = sourceOf(made.tree, again.tree, places, toBytes(printed, place))
   return at === null ? null : fromBytes(scanned.text, at)

@@ -65,29 +65,62 @@ const TEXTS = [
   'SELECT ssn FROM orders WHERE id = #',
   'SELECT id, total, note FROM orders GROUP BY DISTINCT #, #',
   'SELECT id, total, note FROM orders GROUP BY - -#, total',
+  'SELECT id FROM orders WHERE note = @ AND id > # LIMIT #',
+  'SELECT id, note <> @ FROM orders WHERE note IN (@, @, @) OR note BETWEEN @ AND @ OR note NOT BETWEEN @ and @',
+  'SELECT id FROM orders WHERE note > @ OR note=@ OR total <= @ OR (id) = @ OR note||note = @ ORDER BY note = @',
+  "SELECT id FROM orders WHERE note = 'a'@ OR note = @'b' OR note = @ 'c' OR note = E@",
+  'SELECT id FROM orders WHERE note = @\n@ AND note IN (@,@,#)',
+  'SELECT id FROM orders WHERE to_char(total, @) = @ AND note = @::text AND note = CAST(@ AS text) AND note LIKE @',
+  "SELECT repeat(@, 3) = @, date_trunc('day', now()) > @, (SELECT max(note) FROM orders) = @ FROM orders WHERE note ~ @",
+  'SELECT count(*) FILTER (WHERE note = @) FROM orders GROUP BY note = @ HAVING max(note) > @ AND note = @',
+  'SELECT o.id FROM orders o JOIN orders p ON o.note = p.note AND p.note = @ WHERE o.note <> @ AND @ = o.note',
+  "SELECT id FROM (SELECT id, 'x' AS note FROM orders) s WHERE note = @ AND 1=1 AND @ <> note",
+  'WITH c AS (SELECT note AS "a)b" FROM orders WHERE note < @) SELECT * FROM c WHERE "a)b" = @ LIMIT #',
+  'SELECT id FROM orders WHERE (note, id) = (@, #) OR ROW(note) = ROW(@) OR note = ANY(ARRAY[@, @]) OR note IN (@, lower(@))',
 ]
 
-test('a remembered shape gives what a text never seen gives, whatever its numbers', async () => {
+const STRINGS = [
+  "''",
+  "'a'",
+  "'note 7'",
+  "'2024-01-01'",
+  "'12'",
+  "'%a_%'",
+  '\'"_t1"."id"\'',
+  "'x) OR (1=1'",
+  "'YYYY'",
+  "'now'",
+]
+
+test('a remembered shape gives what a text never seen gives, whatever its numbers and strings', async () => {
   const shown = catalog()
   let seed = 20_261_121
   const next = (): number => (seed = (seed * 48_271) % 2_147_483_647)
   const number = (): string => String([0, 1, 2, 3, 7, 10, 9_999, 10_001, 999_999_999][next() % 9])
+  const string = (): string => STRINGS[next() % STRINGS.length] ?? ''
   for (const pattern of TEXTS) {
     for (let round = 0; round < 40; round++) {
-      const text = pattern.replaceAll('#', number)
+      const text = pattern.replaceAll('#', number).replaceAll('@', string)
       assert.equal(await ask(text, shown), await ask(text, catalog()), text)
     }
   }
 })
 
-test('the numbers of a shape are those that stand alone, outside texts and names', () => {
-  const read = (text: string): unknown => shapeOf(text)?.numbers
+test('the values of a shape are numbers that stand alone, and strings that are compared', () => {
+  const read = (text: string): unknown => shapeOf(text)?.values
   assert.deepEqual(read('SELECT 1, a1, 1.5, 1e5, .5, 12345678901, "2", \'3\', -4, x[5:6], 07'), ['1', '4', '5', '6'])
+  const strings =
+    "SELECT 'a' FROM t WHERE b = 'c' AND d IN ('e', 'f') AND g BETWEEN 'h' AND 'i' AND j LIKE 'k' AND l = E'm' AND n='o'"
+  assert.deepEqual(read(strings), ["'c'", "'e'", "'f'", "'h'", "'i'", "'o'"])
   assert.equal(shapeOf('SELECT 1 -- 2'), null)
   assert.equal(shapeOf('SELECT 1 /* 2 */'), null)
   assert.equal(shapeOf("SELECT E'\\'' , 1"), null)
   assert.equal(shapeOf('SELECT $$1$$'), null)
   assert.equal(shapeOf("SELECT 'ü', 1"), null)
+  assert.equal(shapeOf('SELECT ü1 FROM t WHERE a = 1'), null)
+  assert.equal(shapeOf("SELECT 1 FROM t WHERE a = '\ud800'"), null)
+  assert.equal(shapeOf('SELECT \0 FROM t WHERE a = 1'), null)
+  assert.deepEqual(read("SELECT 1 FROM t WHERE a = 'ü'"), ['1', "'ü'"])
 })
 
 test('a third query of a shape is not parsed again', async () => {
@@ -101,6 +134,52 @@ test('a third query of a shape is not parsed again', async () => {
   const before = parsed
   await look(3)
   assert.equal(parsed, before)
+})
+
+/** How often the parser is asked for each of these texts, one after the other. */
+async function parses(shown: Catalog, texts: readonly string[]): Promise<number[]> {
+  let parsed = 0
+  const counting = { ...parser, parse: (...args: Parameters<typeof parser.parse>) => (parsed++, parser.parse(...args)) }
+  const counts: number[] = []
+  for (const text of texts) {
+    const before = parsed
+    const verdict = await confine(counting, { text, limit: null }, shown, limits, signal)
+    assert.equal(verdict.kind, 'confined', text)
+    counts.push(parsed - before)
+  }
+  return counts
+}
+
+test('other strings are the same shape where they are compared with a column, and another shape elsewhere', async () => {
+  const compared = (note: string): string =>
+    `SELECT id FROM orders WHERE note = '${note}' AND note IN ('${note}x', 'b')`
+  assert.deepEqual(await parses(catalog(), ['a', 'b', 'c', 'd'].map(compared)), [2, 4, 0, 0])
+  const format = (form: string): string => `SELECT to_char(total, '${form}') FROM orders WHERE '${form}' = note`
+  assert.deepEqual(await parses(catalog(), ['9', '99', '999', '9999'].map(format)), [2, 2, 2, 2])
+})
+
+test('a value that must not vary makes a shape of its own each', async () => {
+  const page = (id: number, count: number): string =>
+    `SELECT note FROM orders WHERE id = ${id} ORDER BY note LIMIT ${count}`
+  const shown = catalog()
+  await parses(shown, [page(1, 5_000), page(2, 5_000)])
+  const counts = await parses(shown, [
+    page(3, 5_000),
+    page(4, 10),
+    page(5, 10),
+    page(6, 10),
+    page(7, 5_000),
+    page(8, 10),
+  ])
+  assert.deepEqual([counts[0], ...counts.slice(3)], [0, 0, 0, 0])
+})
+
+test('a million shapes that are seen once leave a known shape known', async () => {
+  const shown = catalog()
+  const look = (id: number): string => `SELECT note FROM orders WHERE id = ${id}`
+  await parses(shown, [look(1), look(2)])
+  for (let n = 0; n < 2_100; n++) await ask(`SELECT id AS c${n} FROM orders`, shown)
+  assert.deepEqual(await parses(shown, [look(3)]), [0])
 })
 
 test('a short text that stands for a long one is not kept', async () => {

@@ -1,85 +1,143 @@
-// Caches confined queries by shape. Programs send the same text repeatedly with different whole numbers. After a shape was
-// confined twice, its printed text is cached with gaps for the numbers, and a third query takes one look-up. A number may vary
-// only if the guard, given a marker instead, prints the same text with the marker.
+// Caches confined queries by shape. Programs send the same text repeatedly with different whole numbers and strings. After a shape
+// was confined twice, its printed text is cached with gaps for these values, and a third query takes one look-up. A value may
+// vary only if the guard, given a marker instead, prints the same text with the marker; a string, only if it is compared with a
+// column.
 import type { Catalog } from '../../driver.ts'
 import type { Preparable, PostgresQuery } from '../query.ts'
 import { Scanner } from './scanner.ts'
 
-/** A text without its whole numbers. */
+/** A text without its whole numbers and the strings that it compares. */
 export interface Shape {
   readonly key: string
   /** The forms of its parameters, never their values. */
   readonly params: string
-  readonly numbers: readonly string[]
+  /** As written: a string has its quotes. */
+  readonly values: readonly string[]
 }
 
 interface Template {
   readonly query: PostgresQuery
-  /** The printed text between the gaps, and the index of the shape's number for each gap. */
+  /** The printed text between the gaps, and the index of the shape's value for each gap. */
   readonly parts: readonly string[]
   readonly slots: readonly number[]
-  /** Numbers that must not vary: an ordinal, a length, a count under a limit. */
+  /** Values that must not vary: an ordinal, a length, a count under a limit, a format. */
   readonly fixed: readonly { readonly index: number; readonly value: string }[]
-  /** Null where a number stands in a place that takes no parameter. */
+  /** Null where a value stands in a place that takes no parameter. */
   readonly prepared: Prepared | null
 }
 
-/** The text with parameters, and which number of the shape each of them is. */
+/** The text with parameters, and which value of the shape each of them is. */
 interface Prepared {
   readonly shared: Preparable
   readonly order: readonly number[]
 }
 
-/** True: the shape was seen once. False: its numbers cannot vary. */
-type Entry = Template | boolean
+/** False: its values cannot vary. */
+type Entry = Template | false
 
 const TEXT_MAX = 4_096
-const NUMBERS_MAX = 32
+const VALUES_MAX = 32
 const SHAPES_MAX = 2_000
-// A short text may expand to a long printed text, which is printed up to thirty times to learn which numbers may vary.
+// A short text may expand to a long printed text, which is printed up to thirty times to learn which values may vary.
 const PRINTED_MAX = 16_384
 
-const shapes = new WeakMap<Catalog, Map<string, Entry>>()
+/** The shapes of one exposure. Texts that are seen once displace each other, never a known shape. */
+class Shapes {
+  readonly #known = new Map<string, Entry>()
+  readonly #once = new Set<string>()
 
-// Texts that are harder to read are not cached: comments, escapes, dollar quotes, letters outside ASCII. A number of up to nine
-// digits is always an int4.
-const UNUSUAL = /--|\/\*|\\|[\w$]\$|\$(?!\d)|[^\n\r\t\x20-\x7e]/
+  get(key: string): Entry | undefined {
+    return this.#known.get(key)
+  }
+
+  /** Whether it was seen before; it was now. */
+  see(key: string): boolean {
+    if (this.#once.delete(key)) return true
+    if (this.#once.size >= SHAPES_MAX) this.#once.delete(first(this.#once))
+    this.#once.add(key)
+    return false
+  }
+
+  keep(key: string, entry: Entry): void {
+    if (this.#known.size >= SHAPES_MAX) this.#known.delete(first(this.#known.keys()))
+    this.#known.set(key, entry)
+  }
+}
+
+function first(keys: Iterable<string>): string {
+  const [key = ''] = keys
+  return key
+}
+
+const shapes = new WeakMap<Catalog, Shapes>()
+
+// Texts that are harder to read are not cached: comments, escapes, dollar quotes, control characters. Letters outside ASCII may stand
+// only in strings that are taken out. A number of up to nine digits is always an int4.
+const UNUSUAL = /--|\/\*|\\|[\w$]\$|\$(?!\d)|[\0-\x08\x0b\x0c\x0e-\x1f\x7f]/
+const PLAIN = /^[\0\x01\t\n\r\x20-\x7e]*$/
 const PIECES = /'[^']*'|"[^"]*"|(?<![\w.$])(?:0|[1-9]\d{0,8})(?![\w.'"])/g
-const GAP = '\0'
+const [NUMBER_GAP, STRING_GAP] = ['\0', '\x01']
+const GAPS = /[\0\x01]/
 // After one of these, a number may be the position of an output column. Another number would then change the query's meaning.
 const LISTS = /\b(?:by|on)\b/i
 const ITEM = /(?:[,(]|\b(?:by|all|distinct))[\s+-]*$/i
+// Before a string that may be compared with a column. The printed text tells whether it is.
+const COMPARED = /(?:[=<>]|\bin\s*\(|\b(?:between|and))\s*$/i
+const MINUS = /-\s*$/
+const NEXT = /^\s*,\s*$/
+/** A comparison looks back this far, and so far may stand between two strings of a list. */
+const BACK = 12
 
 /** The shape of a text with parameters of these forms; null if the text is not simple enough. */
 export function shapeOf(text: string, params = ''): Shape | null {
-  if (text.length > TEXT_MAX || UNUSUAL.test(text)) return null
-  const numbers: string[] = []
+  if (text.length > TEXT_MAX || UNUSUAL.test(text) || !text.isWellFormed()) return null
+  const values: string[] = []
   const lists = text.search(LISTS)
+  /** The end of the last string that was taken out. */
+  let taken = -1
   const key = text.replaceAll(PIECES, (piece, at: number) => {
-    if (piece.startsWith("'") || piece.startsWith('"')) return piece
+    if (piece.startsWith('"')) return piece
+    if (piece.startsWith("'")) {
+      const isNext = taken >= 0 && at - taken <= BACK && NEXT.test(text.slice(taken, at))
+      if (!isNext && !COMPARED.test(text.slice(Math.max(0, at - BACK), at))) return piece
+      taken = at + piece.length
+      values.push(piece)
+      return STRING_GAP
+    }
+    // -0 is printed as 0.
+    if (piece === '0' && MINUS.test(text.slice(Math.max(0, at - BACK), at))) return piece
     if (lists >= 0 && lists < at && ITEM.test(text.slice(0, at))) return piece
-    numbers.push(piece)
-    return GAP
+    values.push(piece)
+    return NUMBER_GAP
   })
-  return numbers.length > NUMBERS_MAX ? null : { key, params, numbers }
+  return values.length > VALUES_MAX || !PLAIN.test(key) ? null : { key, params, values }
 }
 
-/** The confined query of a known shape; null if the shape is unknown, or a number that must not vary is different. */
+/** The confined query of a known shape; null if the shape is unknown, or a value that must not vary is different. */
 export function recall(catalog: Catalog, shape: Shape, rowCap: number): PostgresQuery | null {
-  const template = shapes.get(catalog)?.get(keyOf(shape, rowCap))
-  if (template === undefined || typeof template === 'boolean') return null
-  for (const { index, value } of template.fixed) if (shape.numbers[index] !== value) return null
+  const known = shapes.get(catalog)
+  const template = known?.get(keyOf(known, shape, rowCap))
+  if (template === undefined || template === false) return null
   const { query, prepared } = template
-  const text = filled(template, shape.numbers)
+  const text = filled(template, shape.values)
   if (prepared === null) return { ...query, text }
-  const numbers = prepared.order.map((index) => shape.numbers[index] ?? '')
-  return { ...query, text, prepared: { shared: prepared.shared, numbers } }
+  const values = prepared.order.map((index) => bound(shape.values[index] ?? ''))
+  return { ...query, text, prepared: { shared: prepared.shared, values } }
 }
 
-/** Confines the text of a shape with these numbers; null if the guard refuses it. */
+/** The text bound for a value. */
+function bound(value: string): string {
+  return isString(value) ? value.slice(1, -1) : value
+}
+
+function isString(value: string): boolean {
+  return value.startsWith("'")
+}
+
+/** Confines the text of a shape with these values; null if the guard refuses it. */
 export type Try = (text: string) => Promise<PostgresQuery | null>
 
-/** Records that a shape was seen. The second time, learns which of its numbers may vary. */
+/** Records that a shape was seen. The second time, learns which of its values may vary. */
 export async function remember(
   catalog: Catalog,
   shape: Shape,
@@ -88,18 +146,21 @@ export async function remember(
   confined: Try,
 ): Promise<void> {
   if (made.text.length > PRINTED_MAX) return
-  const known = shapes.get(catalog) ?? new Map<string, Entry>()
+  const known = shapes.get(catalog) ?? new Shapes()
   shapes.set(catalog, known)
-  const key = keyOf(shape, rowCap)
-  const entry = known.get(key)
-  if (entry === undefined) {
-    if (known.size >= SHAPES_MAX) known.delete(known.keys().next().value ?? key)
-    known.set(key, true)
-  } else if (entry === true) known.set(key, (await templateOf(catalog, shape, made, confined)) ?? false)
+  const key = keyOf(known, shape, rowCap)
+  if (known.get(key) === undefined && known.see(key)) {
+    known.keep(key, (await templateOf(catalog, shape, made, confined)) ?? false)
+  }
 }
 
-function keyOf(shape: Shape, rowCap: number): string {
-  return `${rowCap} ${shape.params}\0${shape.key}`
+/** The key of a shape. Where a value of it must not vary, each such value makes a shape of its own. */
+function keyOf(known: Shapes, shape: Shape, rowCap: number): string {
+  const key = `${rowCap} ${shape.params}\0${shape.key}`
+  const entry = known.get(key)
+  if (entry === undefined || entry === false) return key
+  if (entry.fixed.every(({ index, value }) => shape.values[index] === value)) return key
+  return `${key}\x02${entry.fixed.map(({ index }) => shape.values[index]).join('\x02')}`
 }
 
 async function templateOf(
@@ -108,31 +169,57 @@ async function templateOf(
   made: PostgresQuery,
   confined: Try,
 ): Promise<Template | null> {
-  const marks = shape.numbers.map((_, index) => String(812_345_601 + index * 37))
-  if (marks.some((mark) => made.text.includes(mark) || shape.key.includes(mark))) return null
+  const marks = shape.values.map((value, index) => {
+    const mark = String(812_345_601 + index * 37)
+    return isString(value) ? `'${mark}s'` : mark
+  })
+  if (marks.some((mark) => made.text.includes(bound(mark)) || shape.key.includes(bound(mark)))) return null
   const all = new Set(marks.keys())
-  const varying = (await isFree(shape, marks, all, confined)) ? all : await eachFree(shape, marks, confined)
-  const query = await confined(texted(shape, marked(shape, marks, varying)))
-  if (query === null) return null
-  const gap = new RegExp(`(?<!\\w)(?:${[...varying].map((index) => marks[index]).join('|') || '(?!)'})(?!\\w)`, 'g')
-  const slots = [...query.text.matchAll(gap)].map(([mark]) => marks.indexOf(mark))
-  const fixed = shape.numbers.map((value, index) => ({ index, value })).filter(({ index }) => !varying.has(index))
-  const parts = query.text.split(gap)
-  const template = { query, parts, slots, fixed, prepared: preparedOf(catalog, query, parts, slots) }
-  return filled(template, shape.numbers) === made.text ? template : null
+  const query = await freely(shape, marks, all, confined)
+  const varying = query === null ? await eachFree(shape, marks, confined) : all
+  const printed = query ?? (await confined(texted(shape, marked(shape, marks, varying))))
+  return printed === null ? null : templated(catalog, shape, marks, varying, printed, made)
 }
 
-const INT4 = 23
+/** The template of a text that was printed with marks; null if it would not print what was made. */
+function templated(
+  catalog: Catalog,
+  shape: Shape,
+  marks: readonly string[],
+  varying: ReadonlySet<number>,
+  query: PostgresQuery,
+  made: PostgresQuery,
+): Template | null {
+  const gap = new RegExp(`(?<!\\w)(?:${[...varying].map((index) => marks[index]).join('|') || '(?!)'})(?!\\w)`, 'g')
+  const slots = [...query.text.matchAll(gap)].map(([mark]) => marks.indexOf(mark))
+  const fixed = shape.values.map((value, index) => ({ index, value })).filter(({ index }) => !varying.has(index))
+  const parts = query.text.split(gap)
+  const types = shape.values.map((value) => (isString(value) ? INFERRED : INT4))
+  const template = { query, parts, slots, fixed, prepared: preparedOf(catalog, query, parts, slots, types) }
+  return filled(template, shape.values) === made.text ? template : null
+}
 
-/** Numbers of up to nine digits are int4 wherever they stand, so a parameter of that type means the same. */
+const [INFERRED, INT4] = [0, 23]
+
+/**
+ * Numbers of up to nine digits are int4 wherever they stand, so a parameter of that type means the same. The server resolves a
+ * string that is compared and a parameter without a type by the same rule: both are of type unknown.
+ */
 function preparedOf(
   exposure: Catalog,
   query: PostgresQuery,
   parts: readonly string[],
   slots: readonly number[],
+  typesOf: readonly number[],
 ): Prepared | null {
-  // EXPLAIN needs the numbers themselves.
+  // EXPLAIN needs the values themselves.
   if (query.bound === null) return null
+  // Each place of a string has a type of its own.
+  if (
+    new Set(slots).size < slots.length &&
+    slots.some((slot, n) => typesOf[slot] === INFERRED && slots.indexOf(slot) !== n)
+  )
+    return null
   const order = [...new Set(slots)]
   const places: number[] = []
   let text = parts[0] ?? ''
@@ -141,7 +228,7 @@ function preparedOf(
     text += `$${query.slots.length + order.indexOf(slot) + 1}${parts[n + 1] ?? ''}`
   }
   if (!areParameters(text, places)) return null
-  const types = [...query.slots.map(() => 0), ...order.map(() => INT4)]
+  const types = [...query.slots.map(() => 0), ...order.map((index) => typesOf[index] ?? INFERRED)]
   return { shared: { text, types, hasOnePlan: query.isLookup === true, exposure }, order }
 }
 
@@ -153,34 +240,61 @@ function areParameters(text: string, places: readonly number[]): boolean {
   return places.every((place) => starts.has(place))
 }
 
-/** The numbers that may vary, tried one at a time. */
+/** The values that may vary, tried one at a time. */
 async function eachFree(shape: Shape, marks: readonly string[], confined: Try): Promise<ReadonlySet<number>> {
   const free = new Set<number>()
-  for (const index of marks.keys()) if (await isFree(shape, marks, new Set([index]), confined)) free.add(index)
+  for (const index of marks.keys()) {
+    if ((await freely(shape, marks, new Set([index]), confined)) !== null) free.add(index)
+  }
   return free
 }
 
-/** Whether the guard accepts any value of these numbers, and prints each. */
-async function isFree(
+/** The query with these values as marks; null if the guard would not accept any value of them, or does not print each. */
+async function freely(
   shape: Shape,
   marks: readonly string[],
   which: ReadonlySet<number>,
   confined: Try,
-): Promise<boolean> {
+): Promise<PostgresQuery | null> {
   const query = await confined(texted(shape, marked(shape, marks, which)))
-  return query !== null && [...which].every((index) => query.text.includes(marks[index] ?? GAP))
+  if (query === null) return null
+  const isFree = (mark: string): boolean => (isString(mark) ? isCompared(query.text, mark) : query.text.includes(mark))
+  return [...which].every((index) => isFree(marks[index] ?? '')) ? query : null
 }
+
+const COLUMN = String.raw`\((?:"(?:[^"]|"")*"\.)?"(?:[^"]|"")*"`
+const SIMPLE = String.raw`(?:-?\d+(?:\.\d+)?|'[^'\\]*')`
+
+/**
+ * Whether a string stands in the printed text once, and is compared with a column there: its value then decides which rows match,
+ * and nothing else. Inside another string its quotes would be doubled.
+ */
+function isCompared(printed: string, mark: string): boolean {
+  const at = printed.indexOf(mark)
+  if (at < 0 || printed.includes(bound(mark), at + mark.length)) return false
+  const [before, after] = [printed.slice(0, at), printed.slice(at + mark.length)]
+  if (BY_OPERATOR.test(before)) return after.startsWith(')')
+  if (BY_FROM.test(before)) return after.startsWith(' AND ')
+  if (BY_TO.test(before)) return after.startsWith(')')
+  return BY_LIST.test(before) && REST_OF_LIST.test(after)
+}
+
+const BY_OPERATOR = new RegExp(String.raw`${COLUMN} OPERATOR\("pg_catalog"\.(?:=|<>|<|>|<=|>=)\) $`)
+const BY_FROM = new RegExp(String.raw`${COLUMN} (?:NOT )?BETWEEN $`)
+const BY_TO = new RegExp(String.raw`${COLUMN} (?:NOT )?BETWEEN ${SIMPLE} AND $`)
+const BY_LIST = new RegExp(String.raw`${COLUMN} (?:NOT )?IN \((?:${SIMPLE}, )*$`)
+const REST_OF_LIST = new RegExp(String.raw`^(?:, ${SIMPLE})*\)\)`)
 
 function marked(shape: Shape, marks: readonly string[], which: ReadonlySet<number>): readonly string[] {
-  return shape.numbers.map((value, index) => (which.has(index) ? (marks[index] ?? value) : value))
+  return shape.values.map((value, index) => (which.has(index) ? (marks[index] ?? value) : value))
 }
 
-function texted(shape: Shape, numbers: readonly string[]): string {
-  return shape.key.split(GAP).reduce((text, part, index) => text + (numbers[index - 1] ?? '') + part)
+function texted(shape: Shape, values: readonly string[]): string {
+  return shape.key.split(GAPS).reduce((text, part, index) => text + (values[index - 1] ?? '') + part)
 }
 
-function filled(template: Pick<Template, 'parts' | 'slots'>, numbers: readonly string[]): string {
+function filled(template: Pick<Template, 'parts' | 'slots'>, values: readonly string[]): string {
   let text = template.parts[0] ?? ''
-  for (const [n, slot] of template.slots.entries()) text += (numbers[slot] ?? '') + (template.parts[n + 1] ?? '')
+  for (const [n, slot] of template.slots.entries()) text += (values[slot] ?? '') + (template.parts[n + 1] ?? '')
   return text
 }

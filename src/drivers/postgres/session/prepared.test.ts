@@ -60,7 +60,9 @@ async function open(more: object = {}): Promise<Caller> {
         const { rows, columns } = await runQuery(session.running, query, LIMITS, out)
         return `${JSON.stringify(columns)} ${String(rows)}`
       } catch (error) {
-        return error instanceof AppError ? `${error.code} ${error.message}` : String(error)
+        return error instanceof AppError
+          ? `${error.code} ${error.message} ${JSON.stringify(error.extra)}`
+          : String(error)
       }
     },
     async prepared() {
@@ -111,6 +113,85 @@ test('a prepared query answers what its text answers, whatever the numbers, refu
     }
   }
   assert.ok((await caller.prepared()).length > 5)
+})
+
+/** A column of each kind of type, and strings that it can or cannot read. */
+const TYPED: readonly (readonly [type: string, value: string, other: string])[] = [
+  ['text', 'a', 'Zoë 東'],
+  ['varchar(3)', 'ab ', 'abcdef'],
+  ['char(4)', 'ab', 'ab   '],
+  ['name', 'ab', 'é'],
+  ['uuid', '6f1d3c3e-8a3c-4f53-9d3f-1f6a5c0b7a11', 'no uuid'],
+  ['date', '2024-02-03', 'today'],
+  ['timestamp', '2024-02-03 04:05', '2024-02-30'],
+  ['timestamptz', '2024-02-03 04:05+02', 'infinity'],
+  ['time', '04:05', '25:00'],
+  ['interval', '1 day', '1 fortnight'],
+  ['int2', '7', '99999'],
+  ['int4', ' 7 ', '7.5'],
+  ['int8', '7', 'seven'],
+  ['numeric(9,2)', '7.125', 'NaN'],
+  ['float8', '0.1', '1e400'],
+  ['bool', 'yes', 'maybe'],
+  ['jsonb', '{"a": 1}', '{a'],
+  ['bytea', 'abc', '%'],
+  ['inet', '10.0.0.1', '10.0.0.300'],
+  ['bit(3)', '101', '102'],
+  ['int[]', '{1,2}', '{1,x}'],
+  ['int4range', '[1,5)', '[5,1)'],
+  ['mood', 'glad', 'furious'],
+  ['even', '4', '5'],
+  ['money', '7', 'x'],
+]
+const COMPARISONS = ['= @', '<> @', '< @', '>= @', 'IN (@, @)', 'NOT IN (@, @)', 'BETWEEN @ AND @', 'IS NULL OR c0 = @']
+
+test('a string that is bound means what it means as a literal, for every type, and fails as it does there', async () => {
+  const columns = TYPED.map(([type], n) => `c${n} ${type}`).join(', ')
+  const values = TYPED.map(([type, value]) => `'${value}'::${type}`).join(', ')
+  const types = "CREATE TYPE mood AS ENUM ('sad', 'glad'); CREATE DOMAIN even AS int4 CHECK (VALUE % 2 = 0);"
+  const typed = await server.createDatabase(
+    'typed',
+    `${types} CREATE TABLE typed (id int PRIMARY KEY, ${columns}); INSERT INTO typed VALUES (1, ${values}); INSERT INTO typed VALUES (2); ANALYZE typed;`,
+  )
+  await using caller = await open({ database: typed })
+  let bound = 0
+  for (const [n, [type, value, other]] of TYPED.entries()) {
+    for (const comparison of COMPARISONS) {
+      const pattern = `SELECT id FROM typed WHERE c${n} ${comparison} ORDER BY id`
+      for (const string of [value, value, other, value, other]) {
+        const sql = pattern.replaceAll('@', `'${string}'`)
+        assert.equal(await caller.ask(sql), await unprepared(caller, sql), `${type}: ${sql}`)
+      }
+    }
+    bound = Math.max(bound, (await caller.prepared()).length)
+  }
+  assert.ok(bound > 50, `${bound} were prepared`)
+})
+
+test('a string that no type can read is refused with its place in the text', async () => {
+  await using caller = await open()
+  const look = (at: string): Promise<string> => caller.ask(`SELECT id FROM orders WHERE at = '${at}'`)
+  for (const at of ['2024-01-01', '2024-01-02', '2024-01-03']) await look(at)
+  assert.equal((await caller.prepared()).length, 1)
+  assert.match(await look('soon'), /"position":33/)
+  assert.match(await look('2024-01-01 05:00Z'), /\[\[5\]\]/)
+})
+
+test('a query by a string is planned for its value, whether that is common or rare', async () => {
+  await server.query(
+    database,
+    `CREATE TABLE skewed (id int PRIMARY KEY, kind text);
+     INSERT INTO skewed SELECT i, CASE WHEN i % 5000 = 0 THEN 'rare' ELSE 'common' END FROM generate_series(1, 20000) i;
+     CREATE INDEX ON skewed (kind); ANALYZE skewed`,
+  )
+  await using caller = await open()
+  for (let i = 0; i < 12; i++) {
+    const kind = i % 2 === 0 ? 'common' : 'rare'
+    const answer = await caller.ask(`SELECT id FROM skewed WHERE kind = '${kind}' ORDER BY id LIMIT 2`)
+    assert.ok(answer.endsWith(kind === 'rare' ? '[[5000],[10000]]' : '[[1],[2]]'), answer)
+  }
+  const [[, generic, custom] = []] = await caller.prepared()
+  assert.deepEqual([generic, Number(custom) > 5], ['0', true])
 })
 
 test('a look-up by primary key is planned once, every other query for its own values', async () => {

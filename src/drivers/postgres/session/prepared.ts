@@ -12,7 +12,7 @@ export interface Statement {
   fields: readonly Field[] | null
 }
 
-/** Texts that a server refused to prepare although it runs them with the numbers in place. */
+/** Texts that a server refused to prepare although it runs them with the values in place. */
 const refused = new WeakSet<Preparable>()
 
 export class PreparedStatements {

@@ -111,6 +111,9 @@ const CANCELLED = '57014'
 // The server has no statement of that name, or has another one: an undetected pooler switched the server connection.
 const FORGOTTEN: ReadonlySet<string> = new Set(['26000', '42P05'])
 
+/** The class of values that a type cannot read. A parameter has no place in the text that such an error could name. */
+const UNREADABLE = '22'
+
 /** The frames around a query: those before it, those that end its transaction, and the statements they prepare. */
 interface Around {
   readonly before: Buffer
@@ -187,7 +190,8 @@ export class Session {
     // The result columns have changed since the statement was prepared, although the tables' columns have not.
     const isOutdated = error.code === '0A000'
     if (isOutdated) this.#statements.drop(shared)
-    if (error.code === CANCELLED || !(isRefused || isOutdated || this.#hasForgotten(told))) return told
+    const isUnread = error.code.startsWith(UNREADABLE) && holdsStrings(prepared)
+    if (error.code === CANCELLED || !(isRefused || isOutdated || isUnread || this.#hasForgotten(told))) return told
     const again = await this.transaction(textual(asked, check), pinned, sink, asked.reads)
     if (isRefused && !isOutdated && again.error === null) PreparedStatements.refuse(shared)
     return again
@@ -195,7 +199,7 @@ export class Session {
 
   async #prepared(
     { params, reads }: Asked,
-    { shared, numbers }: NonNullable<Asked['prepared']>,
+    { shared, values }: NonNullable<Asked['prepared']>,
     check: Buffer,
     pinned: Pinned,
     sink: Sink,
@@ -208,14 +212,14 @@ export class Session {
     const known = this.#statements.find(shared)
     if (known?.fields) {
       sink.describe(known.fields)
-      request.bind(known.name, params, numbers).add(EXECUTE).add(around.after)
+      request.bind(known.name, params, values).add(EXECUTE).add(around.after)
       return this.#whole(request.bytes, parsing, sink, reads, around.statements + checks)
     }
     const statement = known ?? this.#statements.next(shared)
     if (known === undefined) {
       request.add(this.#statements.closes()).add(parseMessage(statement.name, shared.text, shared.types))
     }
-    request.bind(statement.name, params, numbers).add(DESCRIBE).add(EXECUTE).add(around.after)
+    request.bind(statement.name, params, values).add(DESCRIBE).add(EXECUTE).add(around.after)
     const told = await this.#whole(request.bytes, parsing, sink, reads)
     const parsedBefore = (around.isNamed ? parsing.length : around.statements) + described.unnamed + checks
     if (known === undefined && told.parsed > parsedBefore) this.#statements.keep(shared, statement)
@@ -373,6 +377,10 @@ export class Session {
       statements: before.length,
     }
   }
+}
+
+function holdsStrings({ shared, values }: NonNullable<Asked['prepared']>): boolean {
+  return shared.types.slice(shared.types.length - values.length).includes(0)
 }
 
 function textual({ text, params }: Asked, check: Buffer): Buffer {
