@@ -33,6 +33,12 @@ export const STATUS = {
 
 export type Code = keyof typeof STATUS
 
+/**
+ * The header of a refused query that names where a manager can expose what was refused. It is no field of the body: the
+ * bodies for a hidden name and for a missing one are the same bytes.
+ */
+export const EXPOSE_URL = 'vitrine-expose-url'
+
 /** Additional fields of an error body besides `error` and `code`: blocked, hint, position, details, retryAfter … */
 export type ErrorExtra = Readonly<Record<string, unknown>>
 

@@ -32,15 +32,15 @@ export interface Audit extends AsyncDisposable {
   change(tx: Transaction<Tables>, call: AuditedCall, at: AuditPlace, what: Changed): Promise<void>
   /**
    * Records a call that reached a datasource. The row is batched and written within a second; the hot path never awaits
-   * it.
+   * it. Returns the id of the row.
    */
-  record(call: AuditedCall, entry: AuditEntry): void
+  record(call: AuditedCall, entry: AuditEntry): AuditId
   /**
    * Like record(), for events that anybody can repeat at will. One row counts all events of an account or key in a team
    * within a minute; it has the action and code of the first. Answers are counted by operation and datasource. Without a
    * team, one row counts all events of one action and code.
    */
-  folded(call: AuditedCall, entry: AuditEntry): void
+  folded(call: AuditedCall, entry: AuditEntry): AuditId
   /**
    * Records a refused or failed call or change, with outcome, code and reason from the error. An error is recorded
    * once, by the first caller, who knows most. Not for queries: their errors may quote text that the team redacts.
@@ -149,18 +149,19 @@ class ChainedAudit implements Audit {
     this.#arm(FLUSH_MS)
   }
 
-  record(call: AuditedCall, entry: AuditEntry): void {
-    if (entry.code === 'RATE_LIMITED') {
-      this.folded(call, entry)
-      return
-    }
-    this.#writer.push(this.#rows.of(call, entry))
+  record(call: AuditedCall, entry: AuditEntry): AuditId {
+    if (entry.code === 'RATE_LIMITED') return this.folded(call, entry)
+    const row = this.#rows.of(call, entry)
+    this.#writer.push(row)
     this.#arm(FLUSH_MS)
+    return row.id
   }
 
-  folded(call: AuditedCall, entry: AuditEntry): void {
-    this.#writer.fold(this.#rows.ofMinute(call, entry))
+  folded(call: AuditedCall, entry: AuditEntry): AuditId {
+    const row = this.#rows.ofMinute(call, entry)
+    this.#writer.fold(row)
     this.#arm(FLUSH_MS)
+    return row.id
   }
 
   refused(call: AuditedCall, at: AuditPlace, error: unknown): void {

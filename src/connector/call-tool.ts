@@ -1,7 +1,7 @@
 // Runs one tool. Every refusal is an answer of the tool, so that the model reads it and can go on; only a caller that is
 // no longer valid is the door's to refuse.
 import type { Arrival } from '../auth/caller.ts'
-import { AppError } from '../errors.ts'
+import { AppError, EXPOSE_URL } from '../errors.ts'
 import type { Operations } from '../operations/call-operation.ts'
 import { listDatasources, listTeams, whoami } from './accounts.ts'
 import { TOOLS, type ToolName } from './definitions.ts'
@@ -31,7 +31,13 @@ export async function callTool(
     return { json: await jsonOf(operations, arrival, name, args), isError: false }
   } catch (error) {
     if (error instanceof AppError && isForTheDoor(error, arrival)) throw error
-    return { json: JSON.stringify(refusalBody(refusalOf(error, log, arrival.requestId ?? ''))), isError: true }
+    const refusal = refusalOf(error, log, arrival.requestId ?? '')
+    const url = refusal.headers[EXPOSE_URL]
+    return {
+      json: JSON.stringify(refusalBody(refusal)),
+      isError: true,
+      ...(url !== undefined && { aside: `A manager of the team can expose what was refused: ${url}` }),
+    }
   }
 }
 

@@ -94,6 +94,14 @@ function hasOnly(value: JsonObject, fields: ReadonlySet<string>): boolean {
 export interface ToolAnswer {
   readonly json: string
   readonly isError: boolean
+  /** A sentence for people, beside the answer. */
+  readonly aside?: string
+}
+
+/** The blocks of `content`: the answer as text comes first. */
+export function contentOf({ json, aside }: ToolAnswer): { readonly type: 'text'; readonly text: string }[] {
+  const texts = aside === undefined ? [json] : [json, aside]
+  return texts.map((text) => ({ type: 'text', text }))
 }
 
 const MODERN_END = `,"resultType":"complete","_meta":${JSON.stringify({ [`${META}serverInfo`]: SERVER_INFO })}`
@@ -102,8 +110,9 @@ const MODERN_END = `,"resultType":"complete","_meta":${JSON.stringify({ [`${META
  * The message with the answer of a tool. Some clients show the model `content` only, others `structuredContent` only,
  * so the same JSON stands in both.
  */
-export function resultMessage(call: Pick<ToolCall, 'id' | 'isModern'>, { json, isError }: ToolAnswer): string {
-  const content = `[{"type":"text","text":${JSON.stringify(json)}}]`
+export function resultMessage(call: Pick<ToolCall, 'id' | 'isModern'>, answer: ToolAnswer): string {
+  const { json, isError } = answer
+  const content = JSON.stringify(contentOf(answer))
   const end = `${isError ? ',"isError":true' : ''}${call.isModern ? MODERN_END : ''}`
   return `{"jsonrpc":"2.0","id":${JSON.stringify(call.id)},"result":{"content":${content},"structuredContent":${json}${end}}}`
 }

@@ -5,7 +5,7 @@ import type { Arrival } from '../auth/caller.ts'
 import { callTool, isTool, type ToolDeps } from './call-tool.ts'
 import { TOOLS } from './definitions.ts'
 import { INSTRUCTIONS } from './instructions.ts'
-import { SERVER_INFO } from './json-rpc.ts'
+import { contentOf, SERVER_INFO } from './json-rpc.ts'
 import { FIRST_MS, NEXT_MS, stillRunning } from './progress.ts'
 import { PROMPTS, promptText } from './prompts.ts'
 import { refusalOf } from './refusal.ts'
@@ -69,9 +69,9 @@ function serverFor(deps: ToolDeps, arrival: Arrival): Server {
             const params = { progressToken: token, progress: seconds, message: stillRunning(seconds) }
             void ctx.mcpReq.notify({ method: 'notifications/progress', params })
           })
-    const { json, isError } = await callTool(deps, { ...arrival, signal: ctx.mcpReq.signal }, name, args)
-    const content = [{ type: 'text' as const, text: json }]
-    return { content, structuredContent: JSON.parse(json), ...(isError && { isError }) }
+    const answer = await callTool(deps, { ...arrival, signal: ctx.mcpReq.signal }, name, args)
+    const { json, isError } = answer
+    return { content: contentOf(answer), structuredContent: JSON.parse(json), ...(isError && { isError }) }
   })
   addResources(server, deps, arrival)
   addPrompts(server, deps, arrival)

@@ -118,6 +118,22 @@ describe('the path of a query', () => {
     assert.ok(row?.printed?.includes('customers') && (row.durationMs ?? 0) > 0)
   })
 
+  test('names the page to expose what was refused at the public address, else only on loopback', async () => {
+    const { config } = rooms
+    for (const [own, origin] of [
+      [{ publicUrl: 'https://vitrine.example', loopback: false }, 'https://vitrine.example'],
+      [{ publicUrl: null, loopback: true }, rooms.origin()],
+      [{ publicUrl: null, loopback: false }, null],
+    ] as const) {
+      const deps = { ...rooms, config: { ...config, ...own } }
+      const refused = await refusal(runQuery(deps, call(), await at(), { sql: 'SELECT ssn FROM customers' }))
+      const row = await lastRow()
+      const page = `${origin}/app/t/${teamId}/datasources/${id}/exposure?from=${row?.id}`
+      assert.equal(refused?.headers['vitrine-expose-url'], origin === null ? undefined : page)
+      assert.equal(JSON.stringify(refused?.extra).includes(String(row?.id)), false)
+    }
+  })
+
   test('answers and audits OVERLOADED if the time runs out before the database is queried', async () => {
     await set({ queryBudget: { limit: 100, windowSeconds: 60 }, statementTimeoutMs: 100 })
     const long = (n: number) => `SELECT ${Array.from({ length: 4_000 }, (_, i) => `i + ${n}${i}`).join()} FROM n`

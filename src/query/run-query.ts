@@ -11,8 +11,9 @@ import type { Drivers, Reached } from '../datasources/reach.ts'
 import { notIntrospected, overloaded, requireEnabled } from '../datasources/refusals.ts'
 import type { Confined } from '../drivers/confined.ts'
 import type { Catalog, Denied, Driver, Limits, QueryBody, Rows, Verdict } from '../drivers/driver.ts'
-import { AppError } from '../errors.ts'
+import { AppError, EXPOSE_URL } from '../errors.ts'
 import type { Catalogs } from '../exposure/catalogs.ts'
+import type { AuditId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import { knownSettings, settingsOf } from '../teams/settings.ts'
 import type { Budget } from './budget.ts'
@@ -33,6 +34,8 @@ export interface QueryDeps {
   readonly budget: Budget
   readonly running: RunningQueries
   readonly meter: QueryMeter
+  /** The origin of the service, if it is loopback. */
+  readonly origin: () => string
 }
 
 /** {columns, rows, rowCount, truncated, durationMs} as JSON text. */
@@ -223,8 +226,21 @@ function refused(deps: QueryDeps, call: Call, at: Reached, trail: Trail, error: 
     deps.audit.record(call, { ...about, outcome: 'FAILED' })
     return error
   }
-  deps.audit.record(call, { ...about, outcome: outcomeOf(code), code })
-  return error instanceof AppError ? error.withHeaders(trail.headers) : error
+  const id = deps.audit.record(call, { ...about, outcome: outcomeOf(code), code })
+  if (!(error instanceof AppError)) return error
+  const url = isExposable(error, blocked) ? exposeUrl(deps, at, id) : null
+  return error.withHeaders({ ...trail.headers, ...(url !== null && { [EXPOSE_URL]: url }) })
+}
+
+/** What an exposure could change. The answer is the same for a name that does not exist. */
+function isExposable({ code }: AppError, blocked: ReturnType<typeof reasonOf>['blocked']): boolean {
+  return code === 'QUERY_DENIED' && (blocked?.kind === 'table' || blocked?.kind === 'column')
+}
+
+/** The page of the console where a manager can expose what was refused. Ids only. Null if the service knows no address. */
+function exposeUrl({ config, origin }: QueryDeps, { teamId, id }: Reached, auditId: AuditId): string | null {
+  const own = config.publicUrl ?? (config.loopback ? origin() : null)
+  return own === null ? null : `${own}/app/t/${teamId}/datasources/${id}/exposure?from=${auditId}`
 }
 
 /** What the audit keeps of the query, however it ended. */

@@ -284,8 +284,13 @@ function plain({ status, headers, body }: Answer): unknown {
     .replace(/"durationMs":[\d.]+/, '')
     .replace(/"retryAfter":\d+/, '')
     .replace(/in \d+ s/, '')
-  const named = same.map((line) => line.toLowerCase().replace(/^(x-request-id: )[\da-z]+-[\da-z]+$/, '$1'))
-  return { status, headers: named.toSorted(), body: text }
+  const alike = same.map((line) =>
+    line
+      .toLowerCase()
+      .replace(/^(x-request-id: )[\da-z]+-[\da-z]+$/, '$1')
+      .replace(/\?from=[\w-]+$/, '?from=audit'),
+  )
+  return { status, headers: alike.toSorted(), body: text }
 }
 
 /** The whole answers in what was received. A HEAD answer counts as its head. */
