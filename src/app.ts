@@ -48,6 +48,11 @@ export interface App extends AsyncDisposable {
   drain(hurry: AbortSignal): Promise<void>
   /** Starts accepting requests. Returns the address, for example `http://127.0.0.1:3000`. */
   listen(): Promise<string>
+  /**
+   * Loads and compiles what the first calls would wait for, while the service answers. Not needed for correct answers. Never
+   * rejects.
+   */
+  warm(signal: AbortSignal): Promise<void>
   /** Returns the setup token that the first account must send, or null if none is needed. */
   setupToken(): Promise<string | null>
   /** Returns true if the store has no account yet. */
@@ -137,8 +142,15 @@ export async function createApp(options: AppOptions): Promise<App> {
       if (config.smtp !== null && config.publicUrl === null && !config.loopback) {
         log.warn({ origin: listening }, 'VITRINE_PUBLIC_URL is not set: links in mails start with this origin')
       }
-      signIn.warm().catch((err: unknown) => log.error({ err }, 'loading sign-in failed'))
       return listening
+    },
+    async warm(signal) {
+      try {
+        for (const driver of rooms.drivers.values()) await driver.warm?.(signal)
+        if (!signal.aborted) await signIn.warm()
+      } catch (err) {
+        log.error({ err }, 'warming up failed')
+      }
     },
     authenticator: rooms.authenticator,
     operations,

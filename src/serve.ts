@@ -33,6 +33,7 @@ async function run(config: Config, log: Logger, stop: AbortSignal, hurry: AbortS
   await using app = await createApp({ config, log })
   const address = await app.listen()
   process.stdout.write(`Vitrine listens at ${listeningText(config.host, address)}\n`)
+  const warming = app.warm(stop)
   await using _control = app.copyTo === null ? null : await openControl(config.dataDir, app.copyTo)
   const setupToken = await app.setupToken()
   if (setupToken !== null) process.stdout.write(`Create the first account with this setupToken: ${setupToken}\n`)
@@ -41,6 +42,7 @@ async function run(config: Config, log: Logger, stop: AbortSignal, hurry: AbortS
   await using _demo = config.demo ? await startDemo(app, place) : null
   if (!stop.aborted) await once(stop, 'abort')
   log.info('stopping')
+  await warming
   // Before the demo's database stops: it may be answering a query.
   await app.drain(hurry)
 }

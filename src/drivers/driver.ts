@@ -331,6 +331,8 @@ export interface Driver extends AsyncDisposable {
   settings(input: SettingsInput): ConnectionSettings
   /** Validates the body of a query of this kind. Throws AppError INVALID_REQUEST. */
   read(body: unknown): QueryBody
+  /** Compiles what the first queries would wait for. Called once the service listens; requests pass in between. */
+  readonly warm?: (signal: AbortSignal) => Promise<void>
   /** A dotted path of names as a query must write it, quoted only where necessary. */
   typed(names: readonly string[]): string
   /** Commands that make the database itself refuse what an exposure hides. Nobody runs them here. */

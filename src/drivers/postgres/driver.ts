@@ -11,6 +11,7 @@ import { logIn } from './session/connect.ts'
 import { PostgresConnection } from './session/connection.ts'
 import { openParser } from './guard/parser-pool.ts'
 import { redactedSql } from './guard/redact.ts'
+import { warmUp } from './guard/warm-up.ts'
 import type { PostgresQuery } from './query.ts'
 import { identifier, typedPath } from './quote.ts'
 import type { Known } from './session/run.ts'
@@ -19,7 +20,7 @@ import { TypeBook } from './session/types.ts'
 
 const readBody = sqlBodyReader({ bytesMax: 65_536, params: 'byPlace' })
 
-/** Warms the parser up, so that the first caller does not wait for it. Disposing ends the parser's threads. */
+/** Disposing ends the parser's threads. */
 export async function createPostgresDriver(): Promise<Driver> {
   const parser = await openParser()
   const knownOf = sharedCache<Known>(() => ({ types: new TypeBook(), sizes: new Map(), implicit: null }))
@@ -37,6 +38,7 @@ export async function createPostgresDriver(): Promise<Driver> {
     printed: (query) => unseal<PostgresQuery>(query, 'POSTGRES').text,
     reads: (query) => unseal<PostgresQuery>(query, 'POSTGRES').reads,
     redacted: redactedSql,
+    warm: (signal) => warmUp(parser, signal),
     connect: async (settings: ConnectionSettings, options: ConnectOptions, signal: AbortSignal) => {
       const login = await logIn(targetOf(settings), options.allowPrivateHosts, signal)
       return new PostgresConnection(login, () => knownOf(settings))

@@ -8,7 +8,6 @@ import { defectReporter, type TellDefect } from '../../report-defect.ts'
 import type { Answer, Asked, Case, Parse, Parser, Sought } from './parser.ts'
 import { locateHere } from './judge.ts'
 import { parseText } from './parse-text.ts'
-import { warmUp } from './warm-up.ts'
 
 export interface ParserOptions {
   /** Threads; more than two queries rarely need one at once. */
@@ -24,7 +23,7 @@ const DEADLINE_MS = 2_000
 const LOST = { kind: 'lost' } as const
 
 /**
- * Starts the parser of the main thread and warms it up. A thread takes 20 MB, so it starts with the first text that needs one.
+ * Starts the parser of the main thread. A thread takes 20 MB, so it starts with the first text that needs one.
  */
 export async function openParser(options: ParserOptions = {}): Promise<Parser & AsyncDisposable> {
   // V8's optimizing compiler takes 600 MB for the grammar's one huge function, and parses no faster for it. Process-wide:
@@ -60,7 +59,6 @@ export async function openParser(options: ParserOptions = {}): Promise<Parser & 
     report,
     [Symbol.asyncDispose]: () => pool.end(),
   }
-  await warmUp(parser)
   return parser
 }
 
