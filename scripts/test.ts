@@ -21,7 +21,7 @@ const HEAVY = [
   'test/attacks/*/fuzz.test.ts',
   'test/attacks/*/gr*.test.ts',
   'test/attacks/bigquery/mutants.test.ts',
-  'test/attacks/postgres/connector.test.ts',
+  'test/attacks/*/connector.test.ts',
   'test/attacks/mongodb/heavy.test.ts',
   'test/attacks/postgres/existence.test.ts',
   'test/attacks/postgres/http.test.ts',

@@ -5,7 +5,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import type { Authenticator } from '../auth/authenticate.ts'
 import type { Arrival } from '../auth/caller.ts'
 import { VALUES } from '../contract/route.ts'
-import { AppError, STATUS } from '../errors.ts'
+import { AppError, STATUS, type Code } from '../errors.ts'
 import { hangUpOf, HungUp } from '../hang-up.ts'
 import { callTool, isTool, type ToolDeps } from './call-tool.ts'
 import { ClientNames } from './client-names.ts'
@@ -139,7 +139,10 @@ function headersOf({ headers }: FastifyRequest): Headers {
 /** Refusals before and beside the protocol: no token, a body that is no message, a scope that a grant lacks. */
 function refuse(door: ConnectorDoor, request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply {
   const known = bodyRefusal(error)
-  if (known !== null) return send(reply, known.status, errorMessage(known.code, known.message))
+  if (known !== null) {
+    const { reason, code, message } = known
+    return send(reply, STATUS[reason], errorMessage(code, message, { code: reason }))
+  }
   if (error instanceof HungUp) return reply.hijack()
   const refusal = refusalOf(error, door.log, request.id)
   request.refusal = refusal.code
@@ -155,7 +158,7 @@ function refuse(door: ConnectorDoor, request: FastifyRequest, reply: FastifyRepl
 }
 
 interface BodyRefusal {
-  readonly status: number
+  readonly reason: Code
   readonly code: number
   readonly message: string
 }
@@ -165,13 +168,18 @@ function bodyRefusal(error: unknown): BodyRefusal | null {
   if (!(error instanceof Error) || error instanceof AppError) return null
   const code = 'code' in error ? error.code : undefined
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
-    return { status: 413, code: RPC.refused, message: 'The body is too large. The limit is 1 MiB.' }
+    return { reason: 'BODY_TOO_LARGE', code: RPC.refused, message: 'The body is too large. The limit is 1 MiB.' }
   }
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
-    return { status: 415, code: RPC.refused, message: 'Send the body with Content-Type: application/json.' }
+    return {
+      reason: 'UNSUPPORTED_MEDIA_TYPE',
+      code: RPC.refused,
+      message: 'Send the body with Content-Type: application/json.',
+    }
   }
   if (!('statusCode' in error) || error.statusCode !== 400) return null
-  return { status: 400, code: RPC.parse, message: 'The body is not valid JSON. Check quotes, commas and brackets.' }
+  const message = 'The body is not valid JSON. Check quotes, commas and brackets.'
+  return { reason: 'INVALID_REQUEST', code: RPC.parse, message }
 }
 
 function send(reply: FastifyReply, status: number, message: string): FastifyReply {

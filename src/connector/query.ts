@@ -54,13 +54,13 @@ function readPlace(place: JsonObject, rest: JsonObject) {
   return { params: { teamId, id }, budget }
 }
 
-async function bodyOf({ filter, pipeline, ...rest }: JsonObject): Promise<JsonObject> {
-  return {
-    ...rest,
-    ...(filter !== undefined && { filter: await parsedText('filter', filter) }),
-    ...(pipeline !== undefined && { pipeline: await parsedText('pipeline', pipeline) }),
-    limit: rest['limit'] ?? ROWS,
-  }
+/** In the order of the arguments: the position of a refusal counts in the body's text. */
+async function bodyOf(args: JsonObject): Promise<JsonObject> {
+  const entries = Object.entries(args).map(async ([name, value]) => [
+    name,
+    name === 'filter' || name === 'pipeline' ? await parsedText(name, value) : value,
+  ])
+  return { ...Object.fromEntries(await Promise.all(entries)), limit: args['limit'] ?? ROWS }
 }
 
 function noted({ json, cut }: Prebuilt, bytesMax: number, isLimited: boolean): string {

@@ -200,6 +200,10 @@ describe('the connector', () => {
     assert.deepEqual(codeOf(large), [413, -32000])
     const plain = await agent.post(JSON.stringify(modern('tools/list')), { 'content-type': 'text/plain' })
     assert.deepEqual(codeOf(plain), [415, -32000])
+    assert.deepEqual(
+      [large, plain].map(({ json }) => json.error.data.code),
+      ['BODY_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'],
+    )
     assert.equal((await agent.call('modern', 'whoami')).status, 200)
   })
 

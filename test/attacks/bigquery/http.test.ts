@@ -2,48 +2,14 @@
 // error. A query that runs reads nothing hidden, and returns the same rows as if the hidden data had never existed.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { openBrain, REACHED, type GoogleBrain } from '../../engines/bigquery/brain.ts'
-import { Engine, languageOptions, type Analyzed } from '../../engines/bigquery/engine.ts'
+import { REACHED } from '../../engines/bigquery/brain.ts'
+import type { Analyzed } from '../../engines/bigquery/engine.ts'
 import { ZetasqlError } from '../../engines/bigquery/zetasql.ts'
-import { startApp, type Answer } from '../../support/app.ts'
-import { startBigQuery, type BigQueryDouble } from '../../support/bigquery.ts'
+import type { Answer } from '../../support/app.ts'
 import { engineOrSkip } from '../../support/no-such-engine.ts'
 import { expectedValue } from './expected-value.ts'
-import { ATTACKS, CUT, DATASETS, EXPOSED, FIXTURE, isHidden, LEGIT, WORLD, type Item } from './sample-project.ts'
-
-interface Stage extends AsyncDisposable {
-  readonly brain: GoogleBrain
-  readonly double: BigQueryDouble
-  /** Google's engine over tables without the hidden data. */
-  readonly oracle: Engine
-  query(sql: string, limit?: number): Promise<Answer>
-  /** The exposed description, as a string. */
-  describe(): Promise<string>
-}
-
-async function openStage(): Promise<Stage> {
-  await using opened = new AsyncDisposableStack()
-  const brain = opened.use(await openBrain(WORLD))
-  const oracle = new Engine(brain.zetasql, await languageOptions(brain.zetasql), WORLD.project, CUT)
-  const { project, location } = WORLD
-  const double = opened.use(await startBigQuery({ project, location, datasets: DATASETS, brain, pageItems: 5 }))
-  const app = opened.use(await startApp({ env: { VITRINE_ALLOW_BIGQUERY_ENDPOINT: '1' } }))
-  const owner = await app.person('Olga')
-  const team = await app.team(owner)
-  const config = { apiEndpoint: double.url, location, datasets: Object.keys(DATASETS) }
-  const how = { type: 'BIGQUERY', connectionMode: 'SERVICE_ACCOUNT', sslMode: undefined, database: project, config }
-  const at = `/teams/${team}/datasources/${await app.datasource(owner, team, how, EXPOSED)}`
-  const token = await app.key(owner)
-  const held = opened.move()
-  return {
-    brain,
-    double,
-    oracle,
-    query: (sql, limit) => app.ask('POST', `${at}/query`, { token, body: { sql, ...(limit && { limit }) } }),
-    describe: async () => (await app.ask('GET', `${at}/schema`, { token })).text,
-    [Symbol.asyncDispose]: () => held.disposeAsync(),
-  }
-}
+import { ATTACKS, FIXTURE, isHidden, LEGIT, type Item } from './sample-project.ts'
+import { openStage, type Stage } from './stage.ts'
 
 const HIDDEN_NAMES = ['ssn', 'margin', 'events_secret', 'customer_notes', 'salaries', 'employee']
 const SECRET = new RegExp([...FIXTURE.sentinels, REACHED].join('|').replaceAll('.', '\\.'))

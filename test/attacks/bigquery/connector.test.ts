@@ -1,0 +1,16 @@
+// The corpus through both doors: every attack and every legitimate query has the same outcome over REST and over the
+// connector, in both eras.
+import { test } from 'node:test'
+import { sameThroughBothDoors } from '../../support/both-doors.ts'
+import { engineOrSkip } from '../../support/no-such-engine.ts'
+import { ATTACKS, LEGIT } from './sample-project.ts'
+import { openStage } from './stage.ts'
+
+test('the corpus through both doors', async (t) => {
+  const stage = await engineOrSkip(t, openStage)
+  if (stage === null) return
+  await using doors = stage
+  for (const { id, sql } of [...ATTACKS, ...LEGIT]) {
+    await t.test(id, () => sameThroughBothDoors(doors, { sql }, false))
+  }
+})

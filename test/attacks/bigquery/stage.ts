@@ -1,0 +1,49 @@
+// Starts what the corpus runs against: the service, a double of BigQuery's interface, and Google's engine behind it.
+import { openBrain, type GoogleBrain } from '../../engines/bigquery/brain.ts'
+import { Engine, languageOptions } from '../../engines/bigquery/engine.ts'
+import { startApp, type Answer, type TestApp } from '../../support/app.ts'
+import { startBigQuery, type BigQueryDouble } from '../../support/bigquery.ts'
+import { CUT, DATASETS, EXPOSED, WORLD } from './sample-project.ts'
+
+/** The service over a double of BigQuery's interface, with Google's engine behind it. */
+export interface Stage extends AsyncDisposable {
+  readonly app: TestApp
+  /** An API key. */
+  readonly token: string
+  readonly place: { readonly teamId: string; readonly datasourceId: string }
+  readonly brain: GoogleBrain
+  readonly double: BigQueryDouble
+  /** Google's engine over tables without the hidden data. */
+  readonly oracle: Engine
+  query(sql: string, limit?: number): Promise<Answer>
+  /** The exposed description, as a string. */
+  describe(): Promise<string>
+}
+
+export async function openStage(): Promise<Stage> {
+  await using opened = new AsyncDisposableStack()
+  const brain = opened.use(await openBrain(WORLD))
+  const oracle = new Engine(brain.zetasql, await languageOptions(brain.zetasql), WORLD.project, CUT)
+  const { project, location } = WORLD
+  const double = opened.use(await startBigQuery({ project, location, datasets: DATASETS, brain, pageItems: 5 }))
+  const app = opened.use(await startApp({ env: { VITRINE_ALLOW_BIGQUERY_ENDPOINT: '1' } }))
+  const owner = await app.person('Olga')
+  const team = await app.team(owner)
+  const config = { apiEndpoint: double.url, location, datasets: Object.keys(DATASETS) }
+  const how = { type: 'BIGQUERY', connectionMode: 'SERVICE_ACCOUNT', sslMode: undefined, database: project, config }
+  const datasourceId = await app.datasource(owner, team, how, EXPOSED)
+  const at = `/teams/${team}/datasources/${datasourceId}`
+  const token = await app.key(owner)
+  const held = opened.move()
+  return {
+    app,
+    token,
+    place: { teamId: team, datasourceId },
+    brain,
+    double,
+    oracle,
+    query: (sql, limit) => app.ask('POST', `${at}/query`, { token, body: { sql, ...(limit && { limit }) } }),
+    describe: async () => (await app.ask('GET', `${at}/schema`, { token })).text,
+    [Symbol.asyncDispose]: () => held.disposeAsync(),
+  }
+}
