@@ -7,7 +7,8 @@ import { say } from './Status.tsx'
 const SHOWN_MS = 2_000
 
 interface CopyProps {
-  readonly text: string
+  /** A long text is made when it is copied. */
+  readonly text: string | (() => string)
   /** The words on the button. Without them only the icon is shown. */
   readonly children?: string
   /** The name of an icon button. */
@@ -24,7 +25,7 @@ export function CopyButton({ text, children, label = 'Copy', look, small = false
     return () => clearTimeout(timer)
   }, [copied])
   const copy = async () => {
-    if (await copyText(text)) {
+    if (await copyText(typeof text === 'string' ? text : text())) {
       setCopied(true)
       say('Copied')
     } else {
@@ -42,7 +43,7 @@ export function CopyButton({ text, children, label = 'Copy', look, small = false
 }
 
 /** The clipboard exists only on loopback and over HTTPS. */
-async function copyText(text: string): Promise<boolean> {
+export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)
     return true

@@ -1,6 +1,6 @@
 // What came of a query: its rows, what the database was sent, what it cost, and the same call as a command line.
 import { Download, FileJson, LineChart, Table2 } from 'lucide-react'
-import { lazy, Suspense, useMemo, useState } from 'react'
+import { lazy, memo, Suspense, useMemo, useState } from 'react'
 import type { Datasource } from '../../api/types.ts'
 import { Button } from '../../parts/Button.tsx'
 import { CodeBlock } from '../../parts/CodeBlock.tsx'
@@ -52,7 +52,8 @@ export function Answer({ datasource, ran, running, stopped, body, verdict, limit
   )
 }
 
-function Result({
+/** Typing a query draws the page anew, but not the rows of the last answer. */
+const Result = memo(function Result({
   name,
   ran,
   running,
@@ -86,7 +87,7 @@ function Result({
               Chart
             </Button>
           )}
-          <CopyButton small text={csvOf(columns, rows)}>
+          <CopyButton small text={() => csvOf(columns, rows)}>
             Copy CSV
           </CopyButton>
           <Button small icon={Download} onClick={() => saveFile(`${name}.csv`, csvOf(columns, rows), 'text/csv')}>
@@ -115,7 +116,7 @@ function Result({
       )}
     </div>
   )
-}
+})
 
 function Saw({ body, verdict }: Pick<AnswerProps, 'body' | 'verdict'>) {
   if (verdict?.printed === undefined)

@@ -1,10 +1,10 @@
 // The rows of an answer. Only what is in view is in the document, by row and by column, so that 10,000 rows or 1,600
 // columns scroll as ten do. Arrows move the cell, Enter opens it, the copy key copies it, Shift+Space marks its row.
-import { useVirtualizer } from '@tanstack/react-virtual'
-import { useId, useMemo, useRef, useState, type KeyboardEvent } from 'react'
+import { useVirtualizer, type VirtualItem } from '@tanstack/react-virtual'
+import { memo, useId, useMemo, useRef, useState, type KeyboardEvent } from 'react'
 import { isMac } from '../../frame/keys.ts'
 import { classes } from '../../parts/classes.ts'
-import { CopyButton } from '../../parts/Copy.tsx'
+import { copyText, CopyButton } from '../../parts/Copy.tsx'
 import { Dialog } from '../../parts/Dialog.tsx'
 import { say } from '../../parts/Status.tsx'
 import { isMissing, isNumeric, openedOf, shownOf, textOf, tsvOf } from './cells.ts'
@@ -45,7 +45,8 @@ export function Grid({ columns, rows }: GridProps) {
     count: rows.length,
     getScrollElement,
     estimateSize: () => ROW,
-    overscan: 8,
+    overscan: 4,
+    useFlushSync: false,
     paddingStart: HEAD,
     scrollPaddingStart: HEAD,
   })
@@ -54,7 +55,8 @@ export function Grid({ columns, rows }: GridProps) {
     count: columns.length,
     getScrollElement,
     estimateSize: (n) => widths[n] ?? NARROWEST,
-    overscan: 3,
+    overscan: 2,
+    useFlushSync: false,
   })
   const go = (row: number, column: number) => {
     const next = { row: clamp(row, rows.length), column: clamp(column, columns.length) }
@@ -70,18 +72,22 @@ export function Grid({ columns, rows }: GridProps) {
     else if (event.key === ' ' && event.shiftKey) setMarked(marked === at.row ? null : at.row)
     else if (event.key === 'c' && (isMac ? event.metaKey : event.ctrlKey)) {
       const text = marked === null ? textOf(rows[at.row]?.[at.column]) : tsvOf(rows[marked] ?? [])
-      void navigator.clipboard.writeText(text).then(() => say(marked === null ? 'Cell copied' : 'Row copied'))
+      void copyText(text).then((copied) => copied && say(marked === null ? 'Cell copied' : 'Row copied'))
     } else return
     event.preventDefault()
   }
   const cells = across.getVirtualItems()
-  const isNumberAt = (n: number) => {
-    const column = columns[n]
-    return column !== undefined && isNumeric(column)
+  const shown = down.getVirtualItems()
+  // Rows that leave give their elements to rows that come.
+  const slots = useRef(1)
+  slots.current = Math.max(slots.current, shown.length)
+  const numbers = useMemo(() => columns.map(isNumeric), [columns])
+  const isRendered = shown.some(({ index }) => index === at.row) && cells.some(({ index }) => index === at.column)
+  const cellUnder = (target: EventTarget): Cell | null => {
+    const cell = target instanceof Element ? target.closest('[role=gridcell]') : null
+    const [row, column] = [cell?.parentElement?.ariaRowIndex, cell?.ariaColIndex].map(Number)
+    return row === undefined || column === undefined || Number.isNaN(row) ? null : { row: row - 2, column: column - 1 }
   }
-  const cellId = (row: number, column: number) => `${id}-${row}-${column}`
-  const isRendered =
-    down.getVirtualItems().some(({ index }) => index === at.row) && cells.some(({ index }) => index === at.column)
   return (
     <>
       <div
@@ -91,7 +97,7 @@ export function Grid({ columns, rows }: GridProps) {
         aria-label="Result"
         aria-rowcount={rows.length + 1}
         aria-colcount={columns.length}
-        aria-activedescendant={isRendered ? cellId(at.row, at.column) : undefined}
+        aria-activedescendant={isRendered ? `${id}-at` : undefined}
         tabIndex={0}
         onKeyDown={onKeyDown}
       >
@@ -102,7 +108,7 @@ export function Grid({ columns, rows }: GridProps) {
                 key={index}
                 role="columnheader"
                 aria-colindex={index + 1}
-                className={classes('grid-cell', isNumberAt(index) && 'number')}
+                className={classes('grid-cell', numbers[index] === true && 'number')}
                 style={{ left: start, width: size }}
               >
                 <bdi className="cut">{columns[index]?.name ?? ''}</bdi>
@@ -115,40 +121,24 @@ export function Grid({ columns, rows }: GridProps) {
           role="rowgroup"
           className="grid-body"
           style={{ height: down.getTotalSize() - HEAD, width: across.getTotalSize() }}
+          onClick={({ target }) => {
+            const cell = cellUnder(target)
+            if (cell !== null) setAt(cell)
+          }}
+          onDoubleClick={({ target }) => open(cellUnder(target))}
         >
-          {down.getVirtualItems().map((row) => (
-            <div
-              key={row.index}
-              role="row"
-              aria-rowindex={row.index + 2}
-              aria-selected={marked === row.index}
-              className="grid-row"
-              style={{ top: row.start - HEAD }}
-            >
-              {cells.map(({ index, start, size }) => {
-                const value = rows[row.index]?.[index]
-                const isAt = row.index === at.row && index === at.column
-                return (
-                  <div
-                    key={index}
-                    id={cellId(row.index, index)}
-                    role="gridcell"
-                    aria-colindex={index + 1}
-                    className={classes(
-                      'grid-cell cut',
-                      isAt && 'at',
-                      isMissing(value) && 'missing',
-                      isNumberAt(index) && 'number',
-                    )}
-                    style={{ left: start, width: size }}
-                    onClick={() => setAt({ row: row.index, column: index })}
-                    onDoubleClick={() => open({ row: row.index, column: index })}
-                  >
-                    <bdi>{shownOf(value)}</bdi>
-                  </div>
-                )
-              })}
-            </div>
+          {shown.map(({ index, start }) => (
+            <GridRow
+              key={index % slots.current}
+              index={index}
+              top={start - HEAD}
+              values={rows[index] ?? NO_VALUES}
+              cells={cells}
+              numbers={numbers}
+              atId={`${id}-at`}
+              at={index === at.row ? at.column : null}
+              isMarked={marked === index}
+            />
           ))}
         </div>
       </div>
@@ -156,6 +146,56 @@ export function Grid({ columns, rows }: GridProps) {
     </>
   )
 }
+
+const NO_VALUES: readonly unknown[] = []
+
+interface GridRowProps {
+  readonly index: number
+  readonly top: number
+  readonly values: readonly unknown[]
+  readonly cells: readonly VirtualItem[]
+  /** Which columns hold numbers. */
+  readonly numbers: readonly boolean[]
+  readonly atId: string
+  /** The column of the current cell, if it is in this row. */
+  readonly at: number | null
+  readonly isMarked: boolean
+}
+
+const GridRow = memo(function GridRow({ index, top, values, cells, numbers, atId, at, isMarked }: GridRowProps) {
+  return (
+    <div
+      role="row"
+      aria-rowindex={index + 2}
+      aria-selected={isMarked}
+      className="grid-row"
+      style={{ transform: `translateY(${top}px)` }}
+    >
+      {cells.map(({ index: column, start, size }) => {
+        const value = values[column]
+        const isAt = column === at
+        return (
+          // What a database wrote, isolated as every cell of it is.
+          <bdi
+            key={column}
+            id={isAt ? atId : undefined}
+            role="gridcell"
+            aria-colindex={column + 1}
+            className={classes(
+              'grid-cell cut',
+              isAt && 'at',
+              isMissing(value) && 'missing',
+              numbers[column] === true && 'number',
+            )}
+            style={{ left: start, width: size }}
+          >
+            {shownOf(value)}
+          </bdi>
+        )
+      })}
+    </div>
+  )
+})
 
 function OpenedCell({
   columns,

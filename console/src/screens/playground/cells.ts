@@ -11,12 +11,19 @@ export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
 }
 
-/** What a cell of the grid shows. */
+/** What a cell of the grid shows. An object may be large, and is shown again and again. */
 export function shownOf(value: unknown): string {
   if (isMissing(value)) return 'NULL'
-  const text = textOf(value)
-  return text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text
+  if (typeof value !== 'object' || value === null) return cut(textOf(value))
+  const known = shownObjects.get(value)
+  if (known !== undefined) return known
+  const text = cut(textOf(value))
+  shownObjects.set(value, text)
+  return text
 }
+
+const shownObjects = new WeakMap<object, string>()
+const cut = (text: string) => (text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text)
 
 /** An object or list over several lines, everything else as it is. */
 export function openedOf(value: unknown): string {

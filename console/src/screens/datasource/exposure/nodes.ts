@@ -10,6 +10,8 @@ export interface TableNode {
   readonly key: string
   readonly of: CatalogTable
   readonly columns: readonly ColumnNode[]
+  /** How many of the columns can be exposed. */
+  readonly exposable: number
 }
 
 export interface ColumnNode {
@@ -26,7 +28,8 @@ export interface SchemaNode {
 export function nodesOf(catalog: Catalog): readonly SchemaNode[] {
   const schemas = new Map<string, TableNode[]>()
   for (const table of catalog.tables) {
-    const node = { key: tableKey(table.schema, table.table), of: table, columns: columnNodes(table) }
+    const exposable = table.columns.reduce((count, { unexposable }) => count + (unexposable === undefined ? 1 : 0), 0)
+    const node = { key: tableKey(table.schema, table.table), of: table, columns: columnNodes(table), exposable }
     const tables = schemas.get(table.schema)
     if (tables === undefined) schemas.set(table.schema, [node])
     else tables.push(node)
@@ -75,18 +78,26 @@ export function checkedOf(parts: readonly Part[], choice: Choice): Checked {
   let [on, off] = [false, false]
   for (const { node, columns } of parts) {
     const shown = shownIn(node, choice)
-    for (const { of } of columns) {
-      if (of.unexposable !== undefined) continue
-      if (shown.has(of.name)) on = true
-      else off = true
-      if (on && off) return 'mixed'
+    // A box may stand for thousands of tables, and each of its rows asks: whole tables are counted, not walked.
+    if (columns === node.columns) {
+      if (shown.size > 0) on = true
+      if (shown.size < node.exposable) off = true
+    } else {
+      for (const { of } of columns) {
+        if (of.unexposable !== undefined) continue
+        if (shown.has(of.name)) on = true
+        else off = true
+      }
     }
+    if (on && off) return 'mixed'
   }
   return on ? 'true' : 'false'
 }
 
 export const canBeTicked = (parts: readonly Part[]) =>
-  parts.some(({ columns }) => columns.some(({ of }) => of.unexposable === undefined))
+  parts.some(({ node, columns }) =>
+    columns === node.columns ? node.exposable > 0 : columns.some(({ of }) => of.unexposable === undefined),
+  )
 
 /**
  * The names to choose or to drop for these columns. A part goes with its column: to show it, the column is enough; to
