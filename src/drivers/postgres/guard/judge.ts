@@ -3,6 +3,7 @@
 import type { Denied, Malformed } from '../../driver.ts'
 import { costBound } from './cost-bound.ts'
 import { isLookup } from './key-lookup.ts'
+import { isKnownSame } from './known-forms.ts'
 import { exposedOf, readTable, type Exposed, type ExposedTable } from './exposed.ts'
 import { checkGrowth } from './value-growth.ts'
 import { limited } from './row-cap.ts'
@@ -106,12 +107,13 @@ export function locateHere(parse: Parse, asked: Case, sought: Sought): number | 
 
 const HEAVY: Judged = { kind: 'heavy' }
 
-/** The printed text, parsed again, must be the confined tree. */
+/** The printed text, parsed again, must be the confined tree. The second parse is spared where its result is known. */
 function compared(parse: Parse, { tree, query }: Made, text: string, bounds: Bounds): Judged {
   if (query.text.length > bounds.printed) {
     const refusal = tooLong('characters once the columns are named', query.text.length, bounds.printed)
     return bounds.isHere ? HEAVY : denied(refusal, text)
   }
+  if (isKnownSame(parse, query.text, tree)) return { kind: 'made', query }
   const again = parse(query.text)
   if (again.kind === 'lost') return again
   if (again.kind === 'deep') return denied(tooDeep(), text)

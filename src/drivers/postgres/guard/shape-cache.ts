@@ -5,6 +5,7 @@
 import type { Catalog } from '../../driver.ts'
 import type { Preparable, PostgresQuery } from '../query.ts'
 import { Scanner } from './scanner.ts'
+import { SeenTwice } from './seen-twice.ts'
 
 /** A text without its whole numbers and the strings that it compares. */
 export interface Shape {
@@ -41,35 +42,8 @@ const SHAPES_MAX = 2_000
 // A short text may expand to a long printed text, which is printed up to thirty times to learn which values may vary.
 const PRINTED_MAX = 16_384
 
-/** The shapes of one exposure. Texts that are seen once displace each other, never a known shape. */
-class Shapes {
-  readonly #known = new Map<string, Entry>()
-  readonly #once = new Set<string>()
-
-  get(key: string): Entry | undefined {
-    return this.#known.get(key)
-  }
-
-  /** Whether it was seen before; it was now. */
-  see(key: string): boolean {
-    if (this.#once.delete(key)) return true
-    if (this.#once.size >= SHAPES_MAX) this.#once.delete(first(this.#once))
-    this.#once.add(key)
-    return false
-  }
-
-  keep(key: string, entry: Entry): void {
-    if (this.#known.size >= SHAPES_MAX) this.#known.delete(first(this.#known.keys()))
-    this.#known.set(key, entry)
-  }
-}
-
-function first(keys: Iterable<string>): string {
-  const [key = ''] = keys
-  return key
-}
-
-const shapes = new WeakMap<Catalog, Shapes>()
+/** The shapes of each exposure. */
+const shapes = new WeakMap<Catalog, SeenTwice<Entry>>()
 
 // Texts that are harder to read are not cached: comments, escapes, dollar quotes, control characters. Letters outside ASCII may stand
 // only in strings that are taken out. A number of up to nine digits is always an int4.
@@ -146,7 +120,7 @@ export async function remember(
   confined: Try,
 ): Promise<void> {
   if (made.text.length > PRINTED_MAX) return
-  const known = shapes.get(catalog) ?? new Shapes()
+  const known = shapes.get(catalog) ?? new SeenTwice<Entry>(SHAPES_MAX)
   shapes.set(catalog, known)
   const key = keyOf(known, shape, rowCap)
   if (known.get(key) === undefined && known.see(key)) {
@@ -155,7 +129,7 @@ export async function remember(
 }
 
 /** The key of a shape. Where a value of it must not vary, each such value makes a shape of its own. */
-function keyOf(known: Shapes, shape: Shape, rowCap: number): string {
+function keyOf(known: SeenTwice<Entry>, shape: Shape, rowCap: number): string {
   const key = `${rowCap} ${shape.params}\0${shape.key}`
   const entry = known.get(key)
   if (entry === undefined || entry === false) return key

@@ -2,7 +2,7 @@
 // Nothing is normalized here: each normalization would let a difference through.
 
 /** Keys that hold positions, which a confined tree does not have. */
-const PLACES: ReadonlySet<string> = new Set([
+export const PLACES: ReadonlySet<string> = new Set([
   'location',
   'list_start',
   'list_end',
@@ -11,22 +11,42 @@ const PLACES: ReadonlySet<string> = new Set([
   'name_location',
 ])
 
-/** Whether a parse result is one SELECT, the same as the confined one. */
-export function isSameTree(parsed: unknown, confined: object): boolean {
-  const stmts = held(parsed, 'stmts')
-  if (!Array.isArray(stmts) || stmts.length !== 1) return false
-  return isSame(held(stmts[0], 'stmt'), { SelectStmt: confined })
+/** A place in the tree of a form where a token stands. */
+export class Slot {
+  readonly index: number
+  readonly isNegative: boolean
+  readonly isNumber: boolean
+
+  constructor(index: number, isNumber: boolean, isNegative: boolean) {
+    this.index = index
+    this.isNumber = isNumber
+    this.isNegative = isNegative
+  }
+
+  /** Whether this value of a confined tree is that token. */
+  holds(value: unknown, tokens: readonly string[]): boolean {
+    const token = tokens[this.index] ?? ''
+    if (!this.isNumber) return value === token
+    return value === (this.isNegative ? -Number(token) : Number(token))
+  }
 }
 
-function isSame(parsed: unknown, confined: unknown): boolean {
+/** Whether a parse result is one SELECT, the same as the confined one. Its slots hold these tokens (known-forms.ts). */
+export function isSameTree(parsed: unknown, confined: object, tokens: readonly string[] = []): boolean {
+  const stmts = held(parsed, 'stmts')
+  if (!Array.isArray(stmts) || stmts.length !== 1) return false
+  return isSame(held(stmts[0], 'stmt'), { SelectStmt: confined }, tokens)
+}
+
+function isSame(parsed: unknown, confined: unknown, tokens: readonly string[]): boolean {
   if (Array.isArray(confined)) {
     return (
       Array.isArray(parsed) &&
       parsed.length === confined.length &&
-      confined.every((item, index) => isSame(parsed[index], item))
+      confined.every((item, index) => isSame(parsed[index], item, tokens))
     )
   }
-  if (!isObject(confined)) return parsed === confined
+  if (!isObject(confined)) return parsed instanceof Slot ? parsed.holds(confined, tokens) : parsed === confined
   if (!isObject(parsed) || Array.isArray(parsed)) return false
   let count = 0
   for (const key in confined) {
@@ -34,7 +54,7 @@ function isSame(parsed: unknown, confined: unknown): boolean {
     // The parser leaves an empty list out.
     if (item === undefined || (Array.isArray(item) && item.length === 0)) continue
     count += 1
-    if (PLACES.has(key) || !isSame(parsed[key], item)) return false
+    if (PLACES.has(key) || !isSame(parsed[key], item, tokens)) return false
   }
   for (const key in parsed) if (!PLACES.has(key)) count -= 1
   return count === 0

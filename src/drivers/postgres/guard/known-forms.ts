@@ -1,0 +1,107 @@
+// Spares the second parse of a printed text whose form is known. The form is the text without its plain names, strings and
+// numbers. PostgreSQL's grammar treats all plain names alike, all plain strings and all plain numbers: it decides by the kind of a
+// token, not by its value. So the tree of a form, parsed once with a different mark in each gap, tells which token of a text
+// stands where in the text's own tree. That tree is then compared with the confined one, node for node, as if it had been parsed.
+// known-forms.test.ts compares both ways over every text that the tests confine.
+import type { Parse } from './parser.ts'
+import { SeenTwice } from './seen-twice.ts'
+import { isSameTree, PLACES, Slot } from './verify-printed.ts'
+
+const FORMS_MAX = 128
+/** A longer text has so many tokens that its form will hardly be seen again. */
+const TEXT_MAX = 4_096
+
+/**
+ * Whole tokens, in this order: strings with escapes and bits; names of pg_catalog, which can stand for a syntax of their own; a plain
+ * name; any other name; a plain string; any other string; a plain number. Only plain ones are captured. 0 and '' are not plain,
+ * because the parser leaves them out of its tree, and neither are names that it would shorten.
+ */
+const TOKENS =
+  /[EBX]'(?:[^'\\]|''|\\[^])*'|"pg_catalog"\."(?:[^"]|"")*"|"pg_catalog"|"(\w{1,62})"(?!")|"(?:[^"]|"")*"|'([^'\\]+)'(?!')|'(?:[^']|'')*'|(?<![\w.$])([1-9]\d{0,8})(?![\w.])/g
+const GAP = '\0'
+/** Words of syntax that reads a name or a string itself. */
+const READS = /\b(?:ENCODING|XML\w*|UESCAPE)\b/
+
+const MARK = 'vqmark'
+const NUMBER_MARK = 900_000_000
+const TOKENS_MAX = 10_000
+
+interface Form {
+  readonly key: string
+  /** What stands in the gaps, without quotes. */
+  readonly tokens: readonly string[]
+}
+
+/** By form: its tree with slots; null if it has none. */
+const forms = new SeenTwice<unknown>(FORMS_MAX)
+
+/**
+ * Whether a printed text would be parsed as the confined tree. Undefined if the form of the text is not known, or it would not: the
+ * text must be parsed then.
+ */
+export function isKnownSame(parse: Parse, printed: string, confined: object): true | undefined {
+  const form = formOf(printed)
+  if (form === null) return undefined
+  let tree = forms.get(form.key)
+  if (tree === undefined && forms.see(form.key)) {
+    tree = slotted(parse, form)
+    forms.keep(form.key, tree)
+  }
+  return tree !== undefined && tree !== null && isSameTree(tree, confined, form.tokens) ? true : undefined
+}
+
+/** Null if the text is too long, or not as the printer writes. */
+export function formOf(printed: string): Form | null {
+  if (printed.length > TEXT_MAX || READS.test(printed) || printed.includes(GAP)) return null
+  const tokens: string[] = []
+  const key = printed.replaceAll(TOKENS, (token, name?: string, string?: string, number?: string) => {
+    const plain = name ?? string ?? number
+    if (plain === undefined) return token
+    tokens.push(plain)
+    return name !== undefined ? '"\0"' : string !== undefined ? "'\0'" : GAP
+  })
+  return { key, tokens }
+}
+
+/** The tree of a form, parsed with marks; null if a mark does not stand in it exactly once. */
+function slotted(parse: Parse, { key, tokens }: Form): unknown {
+  const parts = key.split(GAP)
+  if (tokens.length > TOKENS_MAX || key.includes(MARK)) return null
+  let text = parts[0] ?? ''
+  for (const [n, part] of parts.slice(1).entries()) text += markAt(text, n) + part
+  const parsed = parse(text)
+  if (parsed.kind !== 'tree') return null
+  const found = new Set<number>()
+  let isOnce = true
+  const tree = withSlots(parsed.tree, (slot) => {
+    if (found.has(slot.index)) isOnce = false
+    found.add(slot.index)
+  })
+  return isOnce && found.size === tokens.length ? tree : null
+}
+
+/** The mark of the n-th gap behind this text: in quotes a word, else a number. */
+function markAt(before: string, n: number): string {
+  return before.endsWith('"') || before.endsWith("'") ? `${MARK}${n}` : String(NUMBER_MARK + n)
+}
+
+/** A copy of a parsed tree with slots for the marks, without positions. */
+function withSlots(value: unknown, found: (slot: Slot) => void): unknown {
+  if (Array.isArray(value)) return value.map((item) => withSlots(item, found))
+  if (typeof value === 'object' && value !== null) {
+    const entries = Object.entries(value).filter(([key]) => !PLACES.has(key))
+    return Object.fromEntries(entries.map(([key, item]) => [key, withSlots(item, found)]))
+  }
+  const slot = slotFor(value)
+  if (slot === null) return value
+  found(slot)
+  return slot
+}
+
+function slotFor(value: unknown): Slot | null {
+  if (typeof value === 'string' && value.startsWith(MARK))
+    return new Slot(Number(value.slice(MARK.length)), false, false)
+  if (typeof value !== 'number') return null
+  const index = Math.abs(value) - NUMBER_MARK
+  return index >= 0 && index < TOKENS_MAX ? new Slot(index, true, value < 0) : null
+}
