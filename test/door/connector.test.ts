@@ -163,6 +163,11 @@ describe('the connector', () => {
     }
   })
 
+  test('a DELETE with a body is 405 too', async () => {
+    const answer = await shop.app.ask('DELETE', '/mcp', { token: shop.key, body: { x: 1 } })
+    assert.deepEqual([answer.status, answer.headers.get('allow')], [405, 'POST'])
+  })
+
   test('an unknown tool is a protocol error', async () => {
     for (const era of ERAS) assert.deepEqual(codeOf(await agent.call(era, 'no_such_tool')), [200, -32602])
   })
