@@ -15,6 +15,7 @@ import { Panel } from '../../parts/Panel.tsx'
 import { say } from '../../parts/Status.tsx'
 import { useAction } from '../../parts/useAction.ts'
 import { submitting, useForm } from '../../parts/useForm.ts'
+import { Webhooks } from './Webhooks.tsx'
 
 type Settings = NonNullable<TeamDetail['settings']>
 type Ceilings = Answer<'getInstance'>['ceilings']
@@ -32,6 +33,7 @@ export function TeamSettings() {
           )
         }
       </Load>
+      <Webhooks />
       {hasRole(team, 'OWNER') && <Danger />}
     </Page>
   )
