@@ -9,6 +9,7 @@ export type AccountId = Id<'account'>
 export type ApiKeyId = Id<'api-key'>
 export type AuditId = Id<'audit'>
 export type DatasourceId = Id<'datasource'>
+export type DeliveryId = Id<'delivery'>
 export type ExposureRequestId = Id<'exposure-request'>
 export type GrantId = Id<'grant'>
 export type InvitationId = Id<'invitation'>
@@ -16,12 +17,14 @@ export type JobId = Id<'job'>
 export type PasskeyId = Id<'passkey'>
 export type SessionId = Id<'session'>
 export type TeamId = Id<'team'>
+export type WebhookId = Id<'webhook'>
 
 type AnyId =
   | AccountId
   | ApiKeyId
   | AuditId
   | DatasourceId
+  | DeliveryId
   | ExposureRequestId
   | GrantId
   | InvitationId
@@ -29,6 +32,7 @@ type AnyId =
   | PasskeyId
   | SessionId
   | TeamId
+  | WebhookId
 
 /** Returns a new random id (UUID v4). */
 export function newId<T extends AnyId>(): T {

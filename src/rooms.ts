@@ -41,6 +41,8 @@ import type { Config } from './config.ts'
 import { openOAuth } from './oauth/oauth.ts'
 import type { DocumentTransport } from './oauth/client-documents.ts'
 import { openSignIn } from './sign-in/sign-in.ts'
+import { openConcurrencyLimit } from './jobs/concurrency-limit.ts'
+import { openDeliverer } from './webhooks/deliverer.ts'
 import type { SharedDeps } from './operations/call-operation.ts'
 
 export interface RoomsOptions {
@@ -112,6 +114,8 @@ export async function openRooms(options: RoomsOptions) {
   const ended = async (ids: readonly DatasourceId[]) => {
     await Promise.all(ids.flatMap((id) => [jobs.endAll(id), leases.end(id)]))
   }
+  const sending = { allowPrivateHosts: config.allowPrivateHosts, now }
+  const webhooks = opened.use(openDeliverer({ store, catalogs, secrets, sending, log }))
   const tries = attempts(store, now)
   const notices = openNotices({ store, mail, tries, origin, log })
   const signIn = openSignIn({ store, audit, config, secrets, mail, origin, log, tries, notices, now })
@@ -152,6 +156,9 @@ export async function openRooms(options: RoomsOptions) {
     authenticator: callers,
     running,
     meter: openQueryMeter(),
+    webhooks,
+    sending,
+    webhookTests: openConcurrencyLimit(WEBHOOK_TESTS),
     redis,
     ended,
     membershipsOf: (call: Call) => membershipsOf({ store }, call),
@@ -169,6 +176,9 @@ export async function openRooms(options: RoomsOptions) {
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   }
 }
+
+/** Tests of webhooks per team and in this process, at the same time. */
+const WEBHOOK_TESTS = { each: 2, all: 20, retryAfterSeconds: 5, why: 'Other tests are still running.' }
 
 /** The dependencies that all operations share. */
 export function sharedDepsOf(rooms: Rooms): SharedDeps {

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Kysely } from 'kysely'
 import { KEY_TEXT, type Config } from './config.ts'
-import type { DatasourceId, TeamId } from './ids.ts'
+import type { DatasourceId, TeamId, WebhookId } from './ids.ts'
 import { makeDataFolder } from './store/data-folder.ts'
 import type { Store } from './store/open.ts'
 import type { Tables } from './store/tables.ts'
@@ -15,7 +15,8 @@ import type { Tables } from './store/tables.ts'
 /** The place of a sealed value. The value cannot be opened for another place. */
 export interface SecretPlace {
   readonly teamId: TeamId
-  readonly datasourceId: DatasourceId
+  /** The thing that has the secret. */
+  readonly datasourceId: DatasourceId | WebhookId
   readonly field: string
 }
 

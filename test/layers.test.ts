@@ -19,7 +19,7 @@ const ORDER: readonly (readonly string[])[] = [
   ['http', 'connector'],
   ['operations'],
   ['query', 'what-if'],
-  ['introspection', 'descriptions', 'oauth'],
+  ['introspection', 'descriptions', 'oauth', 'webhooks'],
   ['datasources'],
   ['documentation'],
   ['exposure'],

@@ -70,6 +70,7 @@ export const Target = z.object({
     'access',
     'job',
     'request',
+    'webhook',
   ]),
   id: z.string(),
   name: z.string(),

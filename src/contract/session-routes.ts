@@ -8,6 +8,7 @@ import { Instance } from './instance-schemas.ts'
 import { PROFILE_ROUTES } from './profile-routes.ts'
 import { VALUES, type Route } from './route.ts'
 import * as shape from './schemas.ts'
+import { WEBHOOK_ROUTES } from './webhook-schemas.ts'
 
 const DATASOURCE = '/teams/{teamId}/datasources/{id}'
 
@@ -435,4 +436,5 @@ export const SESSION_ROUTES = {
     ],
   },
   ...AUDIT_ROUTES,
+  ...WEBHOOK_ROUTES,
 } as const satisfies Record<string, Route>

@@ -28,6 +28,7 @@ import { profileOperations } from './profiles.ts'
 import { queryOperations } from './queries.ts'
 import { teamOperations } from './teams.ts'
 import { readBody, readQuery } from './validate.ts'
+import { webhookOperations } from './webhooks.ts'
 
 /** One operation as a door calls it. Throws AppError with a code from the table in errors.ts. */
 export type Operation = (arrival: Arrival, input: Input) => Promise<unknown>
@@ -50,7 +51,8 @@ type Rooms = Parameters<typeof accessOperations>[0] &
   Parameters<typeof profileOperations>[0] &
   Parameters<typeof queryOperations>[0] &
   Parameters<typeof requestOperations>[0] &
-  Parameters<typeof teamOperations>[0]
+  Parameters<typeof teamOperations>[0] &
+  Parameters<typeof webhookOperations>[0]
 
 /** The dependencies of every operation, in addition to its room. */
 export interface SharedDeps {
@@ -76,6 +78,7 @@ export function openOperations(shared: SharedDeps, rooms: Rooms): Operations {
     ...jobOperations(rooms),
     ...auditOperations(rooms),
     ...requestOperations(rooms),
+    ...webhookOperations(rooms),
   }
   return bind(shared, { ...ROUTES, ...SESSION_ROUTES }, definitions)
 }

@@ -16,6 +16,7 @@ import type {
   InvitationId,
   JobId,
   TeamId,
+  WebhookId,
 } from '../ids.ts'
 import type { Membership } from '../teams/require-membership.ts'
 
@@ -42,6 +43,7 @@ interface ParamTypes {
   readonly jobId: JobId
   readonly auditId: AuditId
   readonly requestId: ExposureRequestId
+  readonly webhookId: WebhookId
   readonly inviteToken: string
   /** The schema and name of a table, as the database spells them. */
   readonly schema: string

@@ -23,6 +23,7 @@ import { keyLinks } from './migrations/0020-key-links.ts'
 import { exposureRequests } from './migrations/0021-exposure-requests.ts'
 import { usageSlots } from './migrations/0022-usage-slots.ts'
 import { waysToSignIn } from './migrations/0023-ways-to-sign-in.ts'
+import { webhooks } from './migrations/0024-webhooks.ts'
 
 export type DialectName = 'sqlite' | 'postgres'
 
@@ -59,6 +60,7 @@ export const MIGRATIONS: readonly Migration[] = [
   exposureRequests,
   usageSlots,
   waysToSignIn,
+  webhooks,
 ]
 
 /** An arbitrary number: replicas that start together migrate one after the other. */

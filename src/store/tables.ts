@@ -6,6 +6,7 @@ import type {
   ApiKeyId,
   AuditId,
   DatasourceId,
+  DeliveryId,
   ExposureRequestId,
   GrantId,
   InvitationId,
@@ -13,6 +14,7 @@ import type {
   PasskeyId,
   SessionId,
   TeamId,
+  WebhookId,
 } from '../ids.ts'
 import type { Role } from '../contract/schemas.ts'
 import type { KnowledgeTables, KnowledgeVersions } from './knowledge-tables.ts'
@@ -49,6 +51,9 @@ export interface Tables extends KnowledgeTables {
   usage_days: UsageDayTable
   usage_slots: UsageSlotTable
   exposure_requests: ExposureRequestTable
+  webhooks: WebhookTable
+  webhook_conditions: WebhookConditionTable
+  webhook_deliveries: WebhookDeliveryTable
   jobs: JobTable
   marks: MarkTable
 }
@@ -509,6 +514,50 @@ export interface ExposureRequestTable {
   closed_by: AccountId | null
   resolution: 'EXPOSED' | 'DECLINED' | null
   note: string | null
+}
+
+/** A team's webhook. */
+export interface WebhookTable {
+  id: WebhookId
+  team_id: TeamId
+  /** Who made or last changed it. */
+  account_id: AccountId
+  name: string
+  /** Of the address, with the port. */
+  host: string
+  format: 'JSON' | 'SLACK'
+  /** JSON list. */
+  events: string
+  refusals_count: number
+  refusals_minutes: number
+  enabled: number
+  sealed_url: string
+  sealed_secret: string
+  /** Events that found the queue full. */
+  dropped: number
+  created_at: string
+}
+
+/** Conditions that hold, and that the webhook told of. */
+export interface WebhookConditionTable {
+  webhook_id: WebhookId
+  key: string
+}
+
+export interface WebhookDeliveryTable {
+  id: DeliveryId
+  webhook_id: WebhookId
+  event: 'refusals' | 'drift' | 'keyExpiring' | 'datasourceError'
+  body: string
+  created_at: string
+  state: 'WAITING' | 'DELIVERED' | 'FAILED'
+  attempts: number
+  next_at: string
+  /** A process sends it until then. */
+  claimed_until: string | null
+  last_at: string | null
+  status: number | null
+  error: string | null
 }
 
 export interface JobTable {

@@ -115,13 +115,21 @@ async function integrity(opened: Store, report: Report): Promise<void> {
 
 async function secrets(opened: Store, config: Config, report: Report): Promise<void> {
   const keys = await openSecrets(config, { asIs: true, db: opened.db })
-  const rows = await opened.db
+  const ofDatasources = await opened.db
     .selectFrom('datasource_secrets')
     .innerJoin('datasources', 'datasources.id', 'datasource_secrets.datasource_id')
-    .select(['datasource_id', 'team_id', 'field', 'sealed'])
+    .select(['datasource_id as id', 'team_id', 'field', 'sealed'])
     .execute()
+  const webhooks = await opened.db.selectFrom('webhooks').selectAll().execute()
+  const rows = [
+    ...ofDatasources,
+    ...webhooks.flatMap(({ id, team_id, sealed_url, sealed_secret }) => [
+      { id, team_id, field: 'webhook url', sealed: sealed_url },
+      { id, team_id, field: 'webhook secret', sealed: sealed_secret },
+    ]),
+  ]
   let [closed, old] = [0, 0]
-  for (const { datasource_id: datasourceId, team_id: teamId, field, sealed } of rows) {
+  for (const { id: datasourceId, team_id: teamId, field, sealed } of rows) {
     if (!keys.isCurrent(sealed)) old++
     try {
       keys.open({ teamId, datasourceId, field }, sealed)
@@ -134,7 +142,7 @@ async function secrets(opened: Store, config: Config, report: Report): Promise<v
       'FAIL',
       `${closed} of ${rows.length} secrets cannot be opened with the keys in force. Send them again with PATCH.`,
     )
-  else report('PASS', `All ${rows.length} secrets of datasources can be opened.`)
+  else report('PASS', `All ${rows.length} secrets of datasources and webhooks can be opened.`)
   const rotating = config.secretKeyPrevious !== null || existsSync(previousKeyPath(config.dataDir))
   if (old > 0) report('WARN', `${old} secrets are sealed with the previous key. Run vitrine secrets rotate.`)
   else if (rotating)

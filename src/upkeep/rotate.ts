@@ -1,4 +1,4 @@
-// `vitrine secrets rotate`: seals every datasource secret with a new root key. Both keys are in force meanwhile. The work
+// `vitrine secrets rotate`: seals every secret of datasources and webhooks with a new root key. Both keys are in force meanwhile. The work
 // can be interrupted at any point and run again.
 import { existsSync } from 'node:fs'
 import { link, open, readFile, rename, rm } from 'node:fs/promises'
@@ -38,7 +38,8 @@ export async function runSecrets([what, ...more]: readonly string[], env: Enviro
     )
   }
   await adoptRootKey(store, keys)
-  const count = await sealAgain(store, await openSecrets(config, { asIs: true, db: store.db }))
+  const secrets = await openSecrets(config, { asIs: true, db: store.db })
+  const count = (await sealAgain(store, secrets)) + (await sealWebhooksAgain(store, secrets))
   if (usesFile) await rm(previousKeyPath(config.dataDir), { force: true })
   out.line(`${count} secrets were sealed with the new root key. All secrets are now sealed with it.`)
   out.line(
@@ -89,4 +90,26 @@ async function sealAgain(store: Store, secrets: Secrets): Promise<number> {
       })
     }
   }
+}
+
+/** A team has a few webhooks, so they are few. */
+async function sealWebhooksAgain(store: Store, secrets: Secrets): Promise<number> {
+  let count = 0
+  for (const { id } of await store.db.selectFrom('webhooks').select('id').orderBy('id').execute()) {
+    count += await store.write(async (tx) => {
+      const row = await tx.selectFrom('webhooks').selectAll().where('id', '=', id).executeTakeFirst()
+      if (row === undefined) return 0
+      const again = (field: string, sealed: string) => {
+        const place = { teamId: row.team_id, datasourceId: id, field }
+        return secrets.isCurrent(sealed) ? sealed : secrets.seal(place, secrets.open(place, sealed))
+      }
+      const set = {
+        sealed_url: again('webhook url', row.sealed_url),
+        sealed_secret: again('webhook secret', row.sealed_secret),
+      }
+      await tx.updateTable('webhooks').set(set).where('id', '=', id).execute()
+      return Number(set.sealed_url !== row.sealed_url) + Number(set.sealed_secret !== row.sealed_secret)
+    })
+  }
+  return count
 }

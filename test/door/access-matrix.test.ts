@@ -73,6 +73,13 @@ const MATRIX = {
   // The request in the path does not exist.
   closeRequest: [null, 'NOT_FOUND', 'TEAM_NOT_OPENED', 'ROLE_REQUIRED', 'NOT_FOUND', 'NOT_FOUND'],
   requestExposure: datasource(null),
+  listWebhooks: TEAM_ADMIN,
+  createWebhook: TEAM_ADMIN,
+  // The webhook in the path does not exist.
+  changeWebhook: [null, 'NOT_FOUND', 'TEAM_NOT_OPENED', 'ROLE_REQUIRED', 'NOT_FOUND', 'NOT_FOUND'],
+  deleteWebhook: [null, 'NOT_FOUND', 'TEAM_NOT_OPENED', 'ROLE_REQUIRED', 'NOT_FOUND', 'NOT_FOUND'],
+  testWebhook: [null, 'NOT_FOUND', 'TEAM_NOT_OPENED', 'ROLE_REQUIRED', 'NOT_FOUND', 'NOT_FOUND'],
+  listDeliveries: [null, 'NOT_FOUND', 'TEAM_NOT_OPENED', 'ROLE_REQUIRED', 'NOT_FOUND', 'NOT_FOUND'],
   listActivity: anyRole(null),
   getUsage: TEAM_MEMBER,
   deleteTeam: TEAM_OWNER,

@@ -266,6 +266,15 @@ describe('the audit of changes', () => {
     })
     const close = `/teams/${teamId}/requests/${asked.answer.id}/close`
     await changes('closeRequest', owner, close, { note: 'Done.' }, { ...request, fields: ['state', 'note'] })
+    const hook = { name: 'pager', url: `http://127.0.0.1:1/${canary()}`, events: ['drift'] }
+    const webhook = { kind: 'webhook', name: 'pager' }
+    const shownOfHook = ['name', 'host', 'format', 'events', 'refusals', 'enabled']
+    const hooks = `/teams/${teamId}/webhooks`
+    const fresh = await changes('createWebhook', owner, hooks, hook, { ...webhook, fields: [...shownOfHook, 'secret'] })
+    const oneHook = `${hooks}/${fresh.answer.id}`
+    await changes('changeWebhook', owner, oneHook, { enabled: false }, { ...webhook, fields: ['enabled'] })
+    await changes('testWebhook', owner, `${oneHook}/test`, undefined, { ...webhook, fields: ['delivered', 'error'] })
+    await changes('deleteWebhook', owner, oneHook, undefined, { ...webhook, fields: [...shownOfHook, 'secret'] })
     const text = canary()
     const documentation = { summary: { text }, columns: { id: { personal: true } } }
     const table = { kind: 'documentation', name: 'public.customers' }

@@ -51,6 +51,9 @@ const ROWS: Readonly<Partial<Record<OperationId, Codes>>> = {
   requestExposure: OF_DATASOURCE,
   // The request in the path does not exist.
   closeRequest: { fresh: 'NOT_FOUND', unknown: 'NOT_FOUND' },
+  createWebhook: OF_TEAM,
+  // The webhook in the path does not exist.
+  changeWebhook: { fresh: 'NOT_FOUND', unknown: 'NOT_FOUND' },
   deleteAccount: { fresh: BAD },
   createKey: { fresh: BAD },
   createTeam: { fresh: BAD },

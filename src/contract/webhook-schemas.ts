@@ -1,0 +1,138 @@
+// The wire schemas and routes of a team's webhooks (docs/webhooks.md).
+import { z } from 'zod'
+import type { Route } from './route.ts'
+import { at, count, text } from './schemas.ts'
+
+export const WEBHOOK_EVENTS = ['refusals', 'drift', 'keyExpiring', 'datasourceError'] as const
+const Event = z.enum(WEBHOOK_EVENTS)
+const Format = z.enum(['JSON', 'SLACK'])
+/** Refused queries of the team within some minutes. */
+const Refusals = z.strictObject({ count: z.int().min(1).max(1_000_000), minutes: z.int().min(1).max(1_440) })
+
+const name = text(100).refine((value) => value.trim() !== '', 'must not be empty')
+const url = text(2_000)
+  .refine((value) => isAddress(value), 'must be an http:// or https:// address without user, password and fragment')
+  .meta({ description: 'Write-only: the address of a chat service holds a secret.' })
+const events = z
+  .array(Event)
+  .min(1)
+  .max(WEBHOOK_EVENTS.length)
+  .refine((all) => new Set(all).size === all.length, 'must not name an event twice')
+
+function isAddress(value: string): boolean {
+  const parsed = URL.parse(value)
+  if (parsed === null || !/^https?:$/.test(parsed.protocol) || parsed.hostname === '') return false
+  return parsed.username === '' && parsed.password === '' && parsed.hash === ''
+}
+
+export const WebhookOrder = z.strictObject({
+  name,
+  url,
+  format: Format.exactOptional(),
+  events,
+  refusals: Refusals.exactOptional(),
+})
+
+export const WebhookChange = z.strictObject({
+  name: name.exactOptional(),
+  url: url.exactOptional(),
+  format: Format.exactOptional(),
+  events: events.exactOptional(),
+  refusals: Refusals.exactOptional(),
+  enabled: z.boolean().exactOptional(),
+  newSecret: z.literal(true).exactOptional().meta({ description: 'Makes another secret. The old one ends at once.' }),
+})
+
+export const Webhook = z.object({
+  id: z.string(),
+  name: z.string(),
+  host: z.string().meta({ description: 'The host of the address. The rest is not shown.' }),
+  format: Format,
+  events: z.array(Event),
+  refusals: Refusals,
+  enabled: z.boolean(),
+  createdAt: at,
+  accountId: z
+    .string()
+    .meta({ description: 'Who made or last changed it. It tells of datasources that this account reaches.' }),
+  waiting: count.meta({ description: 'Deliveries that are still tried.' }),
+  dropped: count.meta({ description: 'Events that found the queue full.' }),
+})
+/** `secret` is shown once: when it is made. */
+export const FreshWebhook = Webhook.extend({ secret: z.string().optional() })
+
+export const WebhookTest = z.object({
+  delivered: z.boolean(),
+  status: z.int().nullable().meta({ description: 'Of the answer. Null if there was none.' }),
+  error: z.string().nullable(),
+  durationMs: z.number().min(0),
+})
+
+export const Delivery = z.object({
+  id: z.string().meta({ description: 'The header webhook-id.' }),
+  event: Event,
+  createdAt: at,
+  state: z.enum(['WAITING', 'DELIVERED', 'FAILED']),
+  attempts: count,
+  lastAt: at.nullable(),
+  nextAt: at.nullable().meta({ description: 'When it is tried again.' }),
+  status: z.int().nullable().meta({ description: 'Of the last answer.' }),
+  error: z.string().nullable(),
+})
+
+const TEAM = { place: 'team', role: 'ADMIN' } as const
+
+export const WEBHOOK_ROUTES = {
+  listWebhooks: {
+    method: 'GET',
+    path: '/teams/{teamId}/webhooks',
+    summary: 'Lists the webhooks of a team, oldest first.',
+    ...TEAM,
+    answer: z.array(Webhook),
+    errors: [],
+  },
+  createWebhook: {
+    method: 'POST',
+    path: '/teams/{teamId}/webhooks',
+    summary: 'Creates a webhook. Its secret is shown only once.',
+    ...TEAM,
+    body: WebhookOrder,
+    answer: FreshWebhook,
+    status: 201,
+    errors: ['CONFLICT'],
+  },
+  changeWebhook: {
+    method: 'PATCH',
+    path: '/teams/{teamId}/webhooks/{webhookId}',
+    summary: 'Changes a webhook, or makes another secret.',
+    ...TEAM,
+    body: WebhookChange,
+    answer: FreshWebhook,
+    errors: [],
+  },
+  deleteWebhook: {
+    method: 'DELETE',
+    path: '/teams/{teamId}/webhooks/{webhookId}',
+    summary: 'Deletes a webhook with its deliveries.',
+    ...TEAM,
+    answer: null,
+    status: 204,
+    errors: [],
+  },
+  testWebhook: {
+    method: 'POST',
+    path: '/teams/{teamId}/webhooks/{webhookId}/test',
+    summary: 'Sends a message of the type test once, and tells what came back.',
+    ...TEAM,
+    answer: WebhookTest,
+    errors: ['RATE_LIMITED'],
+  },
+  listDeliveries: {
+    method: 'GET',
+    path: '/teams/{teamId}/webhooks/{webhookId}/deliveries',
+    summary: 'Lists the deliveries of the last seven days, newest first, at most 100.',
+    ...TEAM,
+    answer: z.array(Delivery),
+    errors: [],
+  },
+} as const satisfies Record<string, Route>

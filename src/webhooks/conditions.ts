@@ -1,0 +1,95 @@
+// Finds what holds now for a webhook: what the account behind it may see, and the webhook tells of.
+import { EXPIRING_MS } from '../auth/key-warnings.ts'
+import type { Catalogs } from '../exposure/catalogs.ts'
+import type { DatasourceId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import { reachedIdsOf } from '../teams/counts.ts'
+import { listTeamKeys } from '../teams/team-keys.ts'
+import type { Membership } from '../teams/require-membership.ts'
+import { roleAtLeast } from '../teams/roles.ts'
+import { driftCondition, errorCondition, keyCondition, refusalsCondition, type Condition } from './events.ts'
+import { eventsOf, type WebhookRow } from './webhooks.ts'
+
+export interface ConditionDeps {
+  readonly store: Store
+  readonly catalogs: Pick<Catalogs, 'summary'>
+  readonly now: () => number
+}
+
+/** Null if the account no longer manages the team. */
+export async function conditionsFor(deps: ConditionDeps, webhook: WebhookRow): Promise<readonly Condition[] | null> {
+  const membership = await managerOf(deps.store, webhook)
+  if (membership === null) return null
+  const events = new Set(eventsOf(webhook))
+  const ids = [...(await reachedIdsOf(deps.store.db, membership))]
+  const found: Condition[] = []
+  if (events.has('refusals')) found.push(...(await refusals(deps, webhook, ids)))
+  if (events.has('drift') || events.has('datasourceError')) {
+    const all = await datasources(deps, ids)
+    found.push(...all.filter(({ event }) => events.has(event)))
+  }
+  if (events.has('keyExpiring')) found.push(...(await expiringKeys(deps, membership)))
+  return found
+}
+
+async function managerOf({ db }: Store, webhook: WebhookRow): Promise<Membership | null> {
+  const row = await db
+    .selectFrom('memberships')
+    .select(['role', 'status'])
+    .where('team_id', '=', webhook.team_id)
+    .where('account_id', '=', webhook.account_id)
+    .executeTakeFirst()
+  if (row === undefined || row.status !== 'ACTIVE' || !roleAtLeast(row.role, 'ADMIN')) return null
+  return { teamId: webhook.team_id, accountId: webhook.account_id, role: row.role, status: row.status }
+}
+
+/** Refused rows are never packed, so the table has them all. */
+async function refusals(
+  { store, now }: ConditionDeps,
+  webhook: WebhookRow,
+  ids: readonly DatasourceId[],
+): Promise<readonly Condition[]> {
+  if (ids.length === 0) return []
+  const { refusals_count: count, refusals_minutes: minutes } = webhook
+  const row = await store.db
+    .selectFrom('audit')
+    .select((eb) => eb.fn.sum<number | null>('times').as('refused'))
+    .where('team_id', '=', webhook.team_id)
+    .where('at', '>=', new Date(now() - minutes * 60_000).toISOString())
+    .where('outcome', '=', 'DENIED')
+    .where('action', '=', 'runQuery')
+    .where('datasource_id', 'in', ids)
+    .executeTakeFirst()
+  const refused = Number(row?.refused ?? 0)
+  return refused >= count ? [refusalsCondition(refused, { count, minutes })] : []
+}
+
+async function datasources(
+  { store, catalogs }: ConditionDeps,
+  ids: readonly DatasourceId[],
+): Promise<readonly Condition[]> {
+  if (ids.length === 0) return []
+  const rows = await store.db
+    .selectFrom('datasources')
+    .selectAll()
+    .where('id', 'in', ids)
+    .where('status', '!=', 'DISABLED')
+    .orderBy('id')
+    .execute()
+  const found: Condition[] = []
+  for (const row of rows) {
+    const named = { id: row.id, name: row.name }
+    if (row.status === 'ERROR') found.push(errorCondition(named, row.last_error))
+    const driftCount = (await catalogs.summary(row))?.driftCount ?? 0
+    if (driftCount > 0) found.push(driftCondition(named, driftCount))
+  }
+  return found
+}
+
+async function expiringKeys({ store, now }: ConditionDeps, membership: Membership): Promise<readonly Condition[]> {
+  const until = now() + EXPIRING_MS
+  const keys = await listTeamKeys({ store, now }, membership)
+  return keys.flatMap(({ id, name, email, expiresAt }) =>
+    expiresAt === null || Date.parse(expiresAt) > until ? [] : [keyCondition({ id, name, email, expiresAt })],
+  )
+}

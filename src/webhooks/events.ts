@@ -1,0 +1,82 @@
+// Pure: the messages of webhooks. They hold names that the team's managers chose, counts and sentences of ours; no query,
+// no name from a database, and no value.
+import type { WEBHOOK_EVENTS } from '../contract/webhook-schemas.ts'
+
+export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number]
+export type WebhookFormat = 'JSON' | 'SLACK'
+
+interface Named {
+  readonly id: string
+  readonly name: string
+}
+
+/** Something that holds now, and that a webhook tells of once, when it begins. */
+export interface Condition {
+  /** The same for as long as the condition holds. */
+  readonly key: string
+  readonly event: WebhookEvent
+  /** One line for a person. */
+  readonly text: string
+  /** For programs. */
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+export function refusalsCondition(found: number, of: { readonly count: number; readonly minutes: number }): Condition {
+  return {
+    key: 'refusals',
+    event: 'refusals',
+    text: `${found} queries were refused within ${of.minutes} minutes. The threshold is ${of.count}.`,
+    data: { refused: found, minutes: of.minutes, threshold: of.count },
+  }
+}
+
+export function driftCondition(datasource: Named, driftCount: number): Condition {
+  return {
+    key: `drift ${datasource.id} ${driftCount}`,
+    event: 'drift',
+    text: `The database of “${datasource.name}” differs from what was there when its exposure was saved, in ${driftCount} tables and columns.`,
+    data: { datasource, driftCount },
+  }
+}
+
+export function errorCondition(datasource: Named, error: string | null): Condition {
+  return {
+    key: `error ${datasource.id}`,
+    event: 'datasourceError',
+    text: `“${datasource.name}” cannot be reached. ${error ?? ''}`.trim(),
+    data: { datasource, error },
+  }
+}
+
+export function keyCondition(key: Named & { readonly email: string; readonly expiresAt: string }): Condition {
+  return {
+    key: `key ${key.id} ${key.expiresAt}`,
+    event: 'keyExpiring',
+    text: `The API key “${key.name}” of ${key.email} expires on ${key.expiresAt.slice(0, 10)}.`,
+    data: { key },
+  }
+}
+
+interface Message {
+  readonly id: string
+  readonly type: WebhookEvent | 'test'
+  readonly at: string
+  readonly team: Named
+  readonly text: string
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+/** The body of a message. It stays the same when the delivery is tried again. */
+export function bodyOf(format: WebhookFormat, message: Message): string {
+  if (format === 'JSON') return JSON.stringify(message)
+  return JSON.stringify({ text: `*${escaped(message.team.name)}*: ${escaped(message.text)}` })
+}
+
+/** The characters that chat services read as marks (Slack: “Escaping text”), and the marks of emphasis. */
+function escaped(text: string): string {
+  return text
+    .replaceAll(/[*_~`]/g, ' ')
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+}

@@ -1,0 +1,165 @@
+// The queue of deliveries in the store. A process claims a delivery for a minute before it sends it, so that another takes it
+// over if the process ends. Failed deliveries are tried again later and later, for half a day.
+import type { Transaction } from 'kysely'
+import { newId, type DeliveryId, type WebhookId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import type { Tables, WebhookDeliveryTable } from '../store/tables.ts'
+import { bodyOf, type Condition } from './events.ts'
+import type { Sent } from './send.ts'
+import type { WebhookRow } from './webhooks.ts'
+
+/** Waiting deliveries of one webhook. Further events are counted and dropped. */
+const WAITING_MAX = 200
+const CLAIM_MS = 60_000
+/** Before the second attempt, the third … */
+const PAUSES_MS = [10_000, 60_000, 300_000, 1_800_000, 7_200_000, 14_400_000, 21_600_000] as const
+const KEPT_MS = 7 * 86_400_000
+/** Deliveries that one look takes. */
+const PORTION = 16
+
+export interface Claimed {
+  readonly delivery: Pick<WebhookDeliveryTable, 'id' | 'body' | 'attempts'>
+  readonly webhook: WebhookRow
+}
+
+/**
+ * Remembers the conditions that hold, and queues a message for each that did not hold before. Two processes may do this at the
+ * same time: the transaction lets each condition begin once.
+ */
+export async function enqueue(
+  store: Store,
+  webhook: WebhookRow,
+  conditions: readonly Condition[],
+  now: number,
+): Promise<number> {
+  const known = await keysOf(store.db, webhook.id)
+  const holding = new Set(conditions.map(({ key }) => key))
+  if (conditions.every(({ key }) => known.has(key)) && [...known].every((key) => holding.has(key))) return 0
+  return await store.append(async (tx) => {
+    const before = await keysOf(tx, webhook.id)
+    const ended = [...before].filter((key) => !holding.has(key))
+    const begun = conditions.filter(({ key }) => !before.has(key))
+    for (const key of ended) {
+      await tx.deleteFrom('webhook_conditions').where('webhook_id', '=', webhook.id).where('key', '=', key).execute()
+    }
+    for (const { key } of begun) {
+      await tx.insertInto('webhook_conditions').values({ webhook_id: webhook.id, key }).execute()
+    }
+    return await add(tx, webhook, begun, now)
+  })
+}
+
+async function keysOf(db: Store['db'], id: WebhookId): Promise<ReadonlySet<string>> {
+  const rows = await db.selectFrom('webhook_conditions').select('key').where('webhook_id', '=', id).execute()
+  return new Set(rows.map(({ key }) => key))
+}
+
+async function add(
+  tx: Transaction<Tables>,
+  webhook: WebhookRow,
+  begun: readonly Condition[],
+  now: number,
+): Promise<number> {
+  const team = await tx.selectFrom('teams').select('name').where('id', '=', webhook.team_id).executeTakeFirst()
+  if (team === undefined || begun.length === 0) return 0
+  const { length: waiting } = await tx
+    .selectFrom('webhook_deliveries')
+    .select('id')
+    .where('webhook_id', '=', webhook.id)
+    .where('state', '=', 'WAITING')
+    .execute()
+  const kept = begun.slice(0, Math.max(0, WAITING_MAX - waiting))
+  const at = new Date(now).toISOString()
+  for (const { event, text, data } of kept) {
+    const id = newId<DeliveryId>()
+    const body = bodyOf(webhook.format, {
+      id,
+      type: event,
+      at,
+      team: { id: webhook.team_id, name: team.name },
+      text,
+      data,
+    })
+    const times = { created_at: at, next_at: at, claimed_until: null, last_at: null }
+    const row = { id, webhook_id: webhook.id, event, body, ...times, attempts: 0, status: null, error: null }
+    await tx
+      .insertInto('webhook_deliveries')
+      .values({ ...row, state: 'WAITING' })
+      .execute()
+  }
+  const dropped = begun.length - kept.length
+  if (dropped > 0) {
+    await tx
+      .updateTable('webhooks')
+      .set((eb) => ({ dropped: eb('dropped', '+', dropped) }))
+      .where('id', '=', webhook.id)
+      .execute()
+  }
+  return kept.length
+}
+
+/** Claims deliveries that are due, of webhooks that are on. */
+export async function claimDue(store: Store, now: number): Promise<readonly Claimed[]> {
+  const at = new Date(now).toISOString()
+  const due = await store.db
+    .selectFrom('webhook_deliveries')
+    .innerJoin('webhooks', 'webhooks.id', 'webhook_deliveries.webhook_id')
+    .selectAll('webhooks')
+    .select(['webhook_deliveries.id as delivery_id', 'body', 'attempts'])
+    .where('state', '=', 'WAITING')
+    .where('next_at', '<=', at)
+    .where('enabled', '=', 1)
+    .where((eb) => eb.or([eb('claimed_until', 'is', null), eb('claimed_until', '<=', at)]))
+    .orderBy('next_at')
+    .limit(PORTION)
+    .execute()
+  const claimed: Claimed[] = []
+  for (const { delivery_id: id, body, attempts, ...webhook } of due) {
+    const { numUpdatedRows } = await store.append((tx) =>
+      tx
+        .updateTable('webhook_deliveries')
+        .set({ claimed_until: new Date(now + CLAIM_MS).toISOString() })
+        .where('id', '=', id)
+        .where('state', '=', 'WAITING')
+        .where((eb) => eb.or([eb('claimed_until', 'is', null), eb('claimed_until', '<=', at)]))
+        .executeTakeFirstOrThrow(),
+    )
+    if (numUpdatedRows === 1n) claimed.push({ delivery: { id, body, attempts }, webhook })
+  }
+  return claimed
+}
+
+/** Notes the outcome of an attempt. */
+export async function note(store: Store, { delivery }: Claimed, sent: Sent, now: number): Promise<void> {
+  const attempts = delivery.attempts + 1
+  const pause = PAUSES_MS[attempts - 1]
+  const state = sent.delivered ? 'DELIVERED' : pause === undefined ? 'FAILED' : 'WAITING'
+  const at = new Date(now).toISOString()
+  const { status, error } = sent
+  const next_at = new Date(now + (pause ?? 0)).toISOString()
+  await store.append((tx) =>
+    tx
+      .updateTable('webhook_deliveries')
+      .set({ state, attempts, status, error, last_at: at, next_at, claimed_until: null })
+      .where('id', '=', delivery.id)
+      .execute(),
+  )
+}
+
+/** Gives a claim back that was not used. */
+export async function release(store: Store, { delivery }: Claimed): Promise<void> {
+  await store.append((tx) =>
+    tx.updateTable('webhook_deliveries').set({ claimed_until: null }).where('id', '=', delivery.id).execute(),
+  )
+}
+
+/** Removes deliveries that ended a week ago. */
+export async function pruneDeliveries(store: Store, now: number): Promise<void> {
+  await store.append((tx) =>
+    tx
+      .deleteFrom('webhook_deliveries')
+      .where('state', '!=', 'WAITING')
+      .where('created_at', '<', new Date(now - KEPT_MS).toISOString())
+      .execute(),
+  )
+}

@@ -1,0 +1,123 @@
+// Sends one message. It connects to an allowed address only, follows no redirect and reads no body, so that a webhook
+// cannot be used to look into the network of this service. The signature is that of standardwebhooks.com.
+import { createHmac } from 'node:crypto'
+import { request as requestPlain, type ClientRequestArgs, type IncomingMessage } from 'node:http'
+import { request as requestSecure } from 'node:https'
+import { isIP, type Socket } from 'node:net'
+import { connect } from 'node:tls'
+import { deadlineOf } from '../deadline.ts'
+import { dial } from '../drivers/address.ts'
+import { AppError } from '../errors.ts'
+
+export interface Outgoing {
+  readonly id: string
+  readonly url: string
+  /** `whsec_` and the key in base64. */
+  readonly secret: string
+  readonly body: string
+}
+
+export interface SendOptions {
+  /** Also permits http://. */
+  readonly allowPrivateHosts: boolean
+  readonly now: () => number
+  /** The only certificates to trust, for tests. If absent: those that Node trusts. */
+  readonly ca?: string
+}
+
+export interface Sent {
+  readonly delivered: boolean
+  /** Null if there was no answer. */
+  readonly status: number | null
+  readonly error: string | null
+}
+
+const DEADLINE_MS = 10_000
+const HEADER_BYTES_MAX = 16 * 1024
+
+/** Never throws, except for the reason of `signal`. */
+export async function send(message: Outgoing, options: SendOptions, signal: AbortSignal): Promise<Sent> {
+  using deadline = deadlineOf(signal, DEADLINE_MS)
+  try {
+    const status = await statusOf(message, options, deadline.signal)
+    const delivered = status >= 200 && status < 300
+    return { delivered, status, error: delivered ? null : `The receiver answered with the status ${status}.` }
+  } catch (error) {
+    signal.throwIfAborted()
+    return { delivered: false, status: null, error: deadline.timedOut ? LATE : sentenceOf(error) }
+  }
+}
+
+const LATE = 'The receiver did not answer within 10 seconds.'
+
+async function statusOf(message: Outgoing, options: SendOptions, signal: AbortSignal): Promise<number> {
+  const url = new URL(message.url)
+  const isSecure = url.protocol === 'https:'
+  if (!isSecure && !options.allowPrivateHosts) throw new AppError('INVALID_REQUEST', 'The address must be https://.')
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  const port = url.port === '' ? (isSecure ? 443 : 80) : Number(url.port)
+  const socket = await dial({ host, port }, options.allowPrivateHosts, signal)
+  try {
+    const connection = isSecure ? secured(socket, host, options.ca) : socket
+    const response = await answerOf(url, isSecure, connection, headersOf(message, url, options.now()), message, signal)
+    return response.statusCode ?? 0
+  } finally {
+    socket.destroy()
+  }
+}
+
+function secured(socket: Socket, host: string, ca: string | undefined): Socket {
+  return connect({ socket, host, ...(isIP(host) === 0 && { servername: host }), ...(ca !== undefined && { ca }) })
+}
+
+/** Only without an agent does Node use this connection: an agent would open its own, to any address. */
+function answerOf(
+  url: URL,
+  isSecure: boolean,
+  connection: Socket,
+  headers: Readonly<Record<string, string>>,
+  { body }: Outgoing,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
+  const how: ClientRequestArgs = {
+    method: 'POST',
+    createConnection: () => connection,
+    headers: { ...headers },
+    maxHeaderSize: HEADER_BYTES_MAX,
+    signal,
+  }
+  return new Promise((resolve, reject) => {
+    const outgoing = isSecure ? requestSecure(url, how, resolve) : requestPlain(url, how, resolve)
+    outgoing.once('error', reject).end(body)
+  })
+}
+
+function headersOf({ id, body, secret }: Outgoing, url: URL, now: number): Readonly<Record<string, string>> {
+  const timestamp = String(Math.floor(now / 1000))
+  return {
+    host: url.host,
+    connection: 'close',
+    'content-type': 'application/json',
+    'content-length': String(Buffer.byteLength(body)),
+    'user-agent': 'Vitrine',
+    'webhook-id': id,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': `v1,${signatureOf(secret, id, timestamp, body)}`,
+  }
+}
+
+/** HMAC-SHA-256 of id, time and body, in base64. */
+function signatureOf(secret: string, id: string, timestamp: string, body: string): string {
+  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
+  return createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')
+}
+
+/** Our own sentences only: the text of another error may tell about the network. */
+function sentenceOf(error: unknown): string {
+  if (error instanceof AppError) return error.message
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'The host of the receiver has no address.'
+  if (/^(CERT_|ERR_TLS_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO)/.test(code))
+    return 'The certificate of the receiver is not valid.'
+  return 'The receiver cannot be reached.'
+}

@@ -1,0 +1,285 @@
+// What a webhook tells, and how its deliveries are tried again, on a real store with a real receiver. The clock is the
+// test's own.
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { addMember, addTeam, openRooms, sessionCall, type Rooms } from '../../test/support/connected.ts'
+import { startReceiver, type Receiver } from '../../test/support/webhook-receiver.ts'
+import { makeCertificates } from '../../test/support/certificates.ts'
+import { startPostgres } from '../../test/support/postgres.ts'
+import { createDatasource } from '../datasources/datasources.ts'
+import { reach } from '../datasources/reach.ts'
+import { putExposure } from '../exposure/exposure.ts'
+import { newId, type ApiKeyId, type DatasourceId, type TeamId, type WebhookId } from '../ids.ts'
+import { introspectDatasource } from '../introspection/introspect.ts'
+import type { Membership } from '../teams/require-membership.ts'
+import { openDeliverer } from './deliverer.ts'
+import { refusalsCondition, type Condition } from './events.ts'
+import { claimDue, enqueue } from './queue.ts'
+import { send } from './send.ts'
+import { createWebhook, listDeliveries, listWebhooks, type ShownWebhook, type WebhookDeps } from './webhooks.ts'
+
+const SILENT = { error: () => undefined }
+const SPEC = {
+  name: 'orders',
+  type: 'POSTGRES',
+  connectionMode: 'DIRECT',
+  host: '127.0.0.1',
+  port: 1,
+  database: 'd',
+  username: 'u',
+  password: 'p',
+  sslMode: 'disable',
+  accessMode: 'ROLE_BASED',
+  minRole: 'ADMIN',
+} as const
+
+describe('webhooks', () => {
+  let rooms: Rooms
+  let receiver: Receiver
+  let deps: WebhookDeps
+  let teamId: TeamId
+  let owner: Membership
+  let now = Date.parse('2026-11-22T12:00:00Z')
+  before(async () => {
+    rooms = await openRooms()
+    deps = { ...rooms, sending: { allowPrivateHosts: true, now: () => now } }
+  })
+  beforeEach(async () => {
+    await rooms.store.write((tx) => tx.deleteFrom('webhooks').execute())
+    teamId = await addTeam(rooms)
+    owner = await addMember(rooms, teamId, 'OWNER')
+    receiver = await startReceiver()
+  })
+  after(() => rooms[Symbol.asyncDispose]())
+
+  const deliverer = () => openDeliverer({ ...rooms, ...deps, log: SILENT })
+  const make = (by: Membership, more: Partial<Parameters<typeof createWebhook>[3]> = {}): Promise<ShownWebhook> =>
+    createWebhook(deps, sessionCall(by.accountId, 'createWebhook'), by, {
+      name: 'pager',
+      url: receiver.url,
+      events: ['refusals', 'drift', 'keyExpiring', 'datasourceError'],
+      ...more,
+    })
+  const connect = async (more: object = {}): Promise<DatasourceId> => {
+    const call = sessionCall(owner.accountId, 'createDatasource')
+    return (await createDatasource(rooms, call, owner, { ...SPEC, ...more })).id as DatasourceId
+  }
+  const setStatus = (id: DatasourceId, status: 'ERROR' | 'CONNECTED') =>
+    rooms.store.write((tx) =>
+      tx.updateTable('datasources').set({ status, last_error: 'No answer.' }).where('id', '=', id).execute(),
+    )
+  const events = () => receiver.received.map(({ body }) => JSON.parse(body))
+  /** Looks and delivers once. */
+  const round = async () => {
+    await using worker = deliverer()
+    await worker.look()
+    await worker.deliver()
+  }
+
+  test('a datasource in ERROR is told once, and again when it fails again', async () => {
+    const id = await connect()
+    await make(owner)
+    await setStatus(id, 'ERROR')
+    await round()
+    await round()
+    assert.equal(events().length, 1)
+    const [{ type, text, data }] = events()
+    assert.deepEqual([type, text], ['datasourceError', '“orders” cannot be reached. No answer.'])
+    assert.deepEqual(data, { datasource: { id, name: 'orders' }, error: 'No answer.' })
+    await setStatus(id, 'CONNECTED')
+    await round()
+    assert.equal(events().length, 1)
+    await setStatus(id, 'ERROR')
+    await round()
+    assert.equal(events().length, 2)
+    await receiver[Symbol.asyncDispose]()
+  })
+
+  test('two processes that look at the same time tell it once', async () => {
+    const id = await connect()
+    await make(owner)
+    await setStatus(id, 'ERROR')
+    await using one = deliverer()
+    await using other = deliverer()
+    await Promise.all([one.look(), other.look()])
+    await Promise.all([one.deliver(), other.deliver()])
+    assert.equal(events().length, 1)
+    await receiver[Symbol.asyncDispose]()
+  })
+
+  test('it tells of what its account reaches, and of nothing once the account manages no more', async () => {
+    const hidden = await connect({ name: 'hidden', minRole: 'OWNER' })
+    const admin = await addMember(rooms, teamId, 'ADMIN')
+    await make(admin)
+    await setStatus(hidden, 'ERROR')
+    await round()
+    assert.deepEqual(events(), [])
+    const shown = await connect({ name: 'shown' })
+    await setStatus(shown, 'ERROR')
+    await rooms.store.write((tx) =>
+      tx.updateTable('memberships').set({ role: 'MEMBER' }).where('account_id', '=', admin.accountId).execute(),
+    )
+    await round()
+    assert.deepEqual(events(), [])
+    await rooms.store.write((tx) =>
+      tx.updateTable('memberships').set({ role: 'ADMIN' }).where('account_id', '=', admin.accountId).execute(),
+    )
+    await round()
+    assert.deepEqual(
+      events().map(({ data }) => data.datasource.name),
+      ['shown'],
+    )
+    await receiver[Symbol.asyncDispose]()
+  })
+
+  test('refusals count within their minutes, and only of queries', async () => {
+    const id = await connect()
+    await make(owner, { events: ['refusals'], refusals: { count: 3, minutes: 10 } })
+    const call = sessionCall(owner.accountId, 'runQuery')
+    const entry = { teamId, datasourceId: id, outcome: 'DENIED', code: 'QUERY_DENIED' } as const
+    const at = Date.now()
+    now = at + 60_000
+    for (let n = 0; n < 2; n++) rooms.audit.record(call, entry)
+    rooms.audit.record({ ...call, action: 'checkQuery' }, entry)
+    await rooms.audit.flush()
+    await round()
+    assert.deepEqual(events(), [])
+    rooms.audit.record(call, entry)
+    await rooms.audit.flush()
+    await round()
+    assert.deepEqual(
+      events().map(({ type, data }) => [type, data]),
+      [['refusals', { refused: 3, minutes: 10, threshold: 3 }]],
+    )
+    now = at + 3_600_000
+    await round()
+    assert.equal(events().length, 1)
+    await receiver[Symbol.asyncDispose]()
+  })
+
+  test('a key that expires within a week is told', async () => {
+    await make(owner, { events: ['keyExpiring'] })
+    const row = (name: string, days: number) => ({
+      id: newId<ApiKeyId>(),
+      account_id: owner.accountId,
+      name,
+      hash: name,
+      hint: 'x',
+      scopes: '[]',
+      created_at: new Date(now).toISOString(),
+      expires_at: new Date(now + days * 86_400_000).toISOString(),
+      ended_team_ids: '[]',
+    })
+    await rooms.store.write((tx) =>
+      tx
+        .insertInto('api_keys')
+        .values([row('soon', 6), row('later', 8)])
+        .execute(),
+    )
+    await round()
+    assert.deepEqual(
+      events().map(({ data }) => data.key.name),
+      ['soon'],
+    )
+    await receiver[Symbol.asyncDispose]()
+  })
+
+  test('drift is told when a database changes after its exposure was saved', async () => {
+    await using postgres = await startPostgres()
+    const database = await postgres.createDatabase('drifting', 'CREATE TABLE t (id int)')
+    const { host, port, superuser: username, password } = postgres
+    const id = await connect({ host, port, database, username, password })
+    const call = sessionCall(owner.accountId, 'introspectDatasource')
+    const at = () => reach(rooms, call, teamId, id)
+    await introspectDatasource(rooms, call, await at())
+    await putExposure(rooms, call, await at(), { tables: [{ schema: 'public', table: 't', columns: null }] })
+    await make(owner, { events: ['drift'] })
+    await round()
+    assert.deepEqual(events(), [])
+    await postgres.query(database, 'ALTER TABLE t ADD COLUMN added int')
+    await introspectDatasource(rooms, call, await at())
+    await round()
+    assert.deepEqual(
+      events().map(({ type, data }) => [type, data]),
+      [['drift', { datasource: { id, name: 'orders' }, driftCount: 1 }]],
+    )
+    await receiver[Symbol.asyncDispose]()
+  })
+
+  const condition = (n: number): Condition => ({ ...refusalsCondition(n, { count: 1, minutes: 1 }), key: `k${n}` })
+  const rowOf = (id: string) =>
+    rooms.store.db
+      .selectFrom('webhooks')
+      .selectAll()
+      .where('id', '=', id as WebhookId)
+      .executeTakeFirstOrThrow()
+  const deliveries = (id: string) => listDeliveries(deps, owner, id as WebhookId)
+
+  test('a failed delivery is tried again with growing pauses, the same bytes each time, and ends as FAILED', async () => {
+    const { id } = await make(owner)
+    receiver.status = 503
+    await enqueue(rooms.store, await rowOf(id), [condition(1)], now)
+    await using worker = deliverer()
+    const pauses: number[] = []
+    for (let n = 0; n < 20; n++) {
+      await worker.deliver()
+      const [delivery] = await deliveries(id)
+      assert.ok(delivery !== undefined)
+      if (delivery.nextAt === null) break
+      const pause = Date.parse(delivery.nextAt) - now
+      pauses.push(pause)
+      await worker.deliver()
+      assert.equal(receiver.received.length, pauses.length, 'not before its time')
+      now += pause
+    }
+    assert.ok(pauses.length >= 5 && pauses.every((pause, n) => pause > (pauses[n - 1] ?? 0)), pauses.join())
+    const [delivery] = await deliveries(id)
+    assert.deepEqual([delivery?.state, delivery?.attempts, delivery?.status], ['FAILED', receiver.received.length, 503])
+    assert.equal(new Set(receiver.received.map(({ body }) => body)).size, 1)
+    assert.equal(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size, 1)
+    await receiver[Symbol.asyncDispose]()
+  })
+
+  test('a delivery of a process that ended is taken over by another, not before its claim ends', async () => {
+    const { id } = await make(owner)
+    await enqueue(rooms.store, await rowOf(id), [condition(1)], now)
+    // The first process claims it, and ends before it sends.
+    assert.equal((await claimDue(rooms.store, now)).length, 1)
+    await using other = deliverer()
+    await other.deliver()
+    assert.equal(receiver.received.length, 0)
+    now += 61_000
+    await other.deliver()
+    assert.equal(receiver.received.length, 1)
+    assert.equal((await deliveries(id))[0]?.state, 'DELIVERED')
+    await receiver[Symbol.asyncDispose]()
+  })
+
+  test('the queue of a webhook is bounded, and what it drops is counted', async () => {
+    const { id } = await make(owner)
+    const many = Array.from({ length: 205 }, (_, n) => condition(n))
+    assert.equal(await enqueue(rooms.store, await rowOf(id), many, now), 200)
+    const [webhook] = await listWebhooks(deps, owner)
+    assert.deepEqual([webhook?.waiting, webhook?.dropped], [200, 5])
+    await receiver[Symbol.asyncDispose]()
+  })
+
+  test('over TLS, the certificate must be valid for the host', async () => {
+    await using certificates = await makeCertificates()
+    const { pem } = certificates
+    await using secure = await startReceiver({ key: pem['server.key'] ?? '', cert: pem['server.crt'] ?? '' })
+    const message = { id: '1', url: secure.url, secret: 'whsec_AAAA', body: '{}' }
+    const { signal } = new AbortController()
+    const ca = pem['ca.crt'] ?? ''
+    assert.equal((await send(message, { ...deps.sending, ca }, signal)).delivered, true)
+    for (const [url, trusted] of [
+      [secure.url, pem['other.crt'] ?? ''],
+      [secure.url.replace('localhost', '127.0.0.1'), ca],
+    ] as const) {
+      const { error } = await send({ ...message, url }, { ...deps.sending, ca: trusted }, signal)
+      assert.equal(error, 'The certificate of the receiver is not valid.')
+    }
+    assert.equal(secure.received.length, 1)
+    await receiver[Symbol.asyncDispose]()
+  })
+})
