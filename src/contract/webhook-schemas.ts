@@ -25,7 +25,7 @@ function isAddress(value: string): boolean {
   return parsed.username === '' && parsed.password === '' && parsed.hash === ''
 }
 
-export const WebhookOrder = z.strictObject({
+const WebhookOrder = z.strictObject({
   name,
   url,
   format: Format.exactOptional(),
@@ -33,7 +33,7 @@ export const WebhookOrder = z.strictObject({
   refusals: Refusals.exactOptional(),
 })
 
-export const WebhookChange = z.strictObject({
+const WebhookChange = z.strictObject({
   name: name.exactOptional(),
   url: url.exactOptional(),
   format: Format.exactOptional(),
@@ -43,7 +43,7 @@ export const WebhookChange = z.strictObject({
   newSecret: z.literal(true).exactOptional().meta({ description: 'Makes another secret. The old one ends at once.' }),
 })
 
-export const Webhook = z.object({
+const Webhook = z.object({
   id: z.string(),
   name: z.string(),
   host: z.string().meta({ description: 'The host of the address. The rest is not shown.' }),
@@ -59,16 +59,16 @@ export const Webhook = z.object({
   dropped: count.meta({ description: 'Events that found the queue full.' }),
 })
 /** `secret` is shown once: when it is made. */
-export const FreshWebhook = Webhook.extend({ secret: z.string().optional() })
+const FreshWebhook = Webhook.extend({ secret: z.string().optional() })
 
-export const WebhookTest = z.object({
+const WebhookTest = z.object({
   delivered: z.boolean(),
   status: z.int().nullable().meta({ description: 'Of the answer. Null if there was none.' }),
   error: z.string().nullable(),
   durationMs: z.number().min(0),
 })
 
-export const Delivery = z.object({
+const Delivery = z.object({
   id: z.string().meta({ description: 'The header webhook-id.' }),
   event: Event,
   createdAt: at,

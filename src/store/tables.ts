@@ -539,7 +539,7 @@ export interface WebhookTable {
 }
 
 /** Conditions that hold, and that the webhook told of. */
-export interface WebhookConditionTable {
+interface WebhookConditionTable {
   webhook_id: WebhookId
   key: string
 }
