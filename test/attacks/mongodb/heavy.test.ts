@@ -23,7 +23,13 @@ const GROWS_MB = 1_000
 const KILLED_MB = 1_500
 
 /** A document far larger than the sample suggests. */
-const LARGE = { name: 'aé '.repeat(400_000), tags: Array.from({ length: 60_000 }, (_, k) => k % 7), since: new Date(0) }
+const LARGE = {
+  name: 'aé '.repeat(400_000),
+  land: 'large',
+  tags: Array.from({ length: 60_000 }, (_, k) => k % 7),
+  cards: Array.from({ length: 60_000 }, (_, k) => ({ brand: 'visa', exp: k % 9 })),
+  since: new Date(0),
+}
 
 for (const [name, start] of [
   ['the real mongod', () => startMongod({ args: ['--setParameter', 'ttlMonitorEnabled=false'] })],

@@ -90,6 +90,35 @@ const one: readonly Heavy[] = Object.entries(OPERATORS).flatMap(([name, x], k) =
   ...(k % 4 === 0 ? [{ name: `${name}, set`, body: (n: number) => set(x(n)) }] : []),
 ])
 
+/** One stored document is far larger than all others: an array of 60,000 elements, another of objects, and a long string. */
+const OF_LARGE: Readonly<Record<string, readonly Document[]>> = Object.fromEntries(
+  Object.entries<unknown>({
+    'work for each element': map('$tags', { $size: loop(3_000, { $add: [1, '$$this'] }) }, 'e'),
+    'work where elements are filtered': { $filter: { input: '$tags', as: 'e', cond: { $eq: [{ $size: loop(3_000, { $add: [1, '$$this'] }) }, 1] } } },
+    'work for what replaced an element': map(map('$tags', 1), { $size: loop(3_000, { $add: [1, '$$this'] }) }, 'e'),
+    'work for each of two joined arrays': map({ $zip: { inputs: [map('$tags', 1), '$tags'] } }, { $size: loop(3_000, { $add: [1, '$$this'] }) }, 'e'),
+    'a text for each element': map('$tags', { $concat: [{ $substrBytes: ['$name', 0, 3] }, 'x'.repeat(20_000)] }),
+    'a text that grows with each element': alone({ $reduce: { input: '$tags', initialValue: '', in: { $concat: ['$$value', 'x'.repeat(500), { $toString: '$$this' }] } } }),
+    'the array many times': { $concatArrays: many(600, () => '$tags') },
+    'the array zipped with itself': { $zip: { inputs: many(400, () => '$tags') } },
+    'all matches in a long text': { $regexFindAll: { input: '$name', regex: '.' } },
+    'many branches in a long text': alone({ $regexMatch: { input: '$name', regex: many(300, (k) => `a${k}y`).join('|') } }),
+    'a long text that is trimmed': alone({ $trim: { input: '$name', chars: `${'0123456789'.repeat(400)}aé ` } }),
+    'a long text that is searched': { $split: ['$name', `${'aé '.repeat(1_000)}y`] },
+    'pieces of a long text': map({ $split: ['$name', ' '] }, { $size: loop(3_000, { $add: [1, '$$this'] }) }, 'e'),
+    'ranges by its length in each other': map({ $range: [0, { $min: [9_000, { $size: '$tags' }] }] }, { $size: map({ $range: [0, { $min: [9_000, { $size: '$tags' }] }] }, { $add: [1, '$$this'] }) }, 'e'),
+  }).map(([name, x]) => [name, [{ $set: { x: { $size: x } } }, { $match: { x: -1 } }]]),
+)
+const twice = { $concatArrays: [1, 1].map(() => ({ $sortArray: { input: '$t', sortBy: 1 } })) }
+const LARGE: readonly Heavy[] = Object.entries<readonly Document[]>({
+  ...OF_LARGE,
+  'sorted and doubled': [{ $set: { t: '$tags' } }, ...many(9, () => ({ $set: { t: twice } })), { $match: { t: -1 } }],
+  'a field below a stored array': [{ $set: { 'cards.x': { $size: loop(3_000, { $add: [1, '$$this'] }) } } }, { $match: { 'cards.x': -1 } }],
+  'a redaction of stored objects': [{ $redact: { $cond: [{ $eq: [{ $size: loop(3_000, { $add: [1, '$$this'] }) }, -1] }, '$$PRUNE', '$$DESCEND'] } }, { $group: { _id: '$cards' } }],
+  'many tests of each element': [{ $match: { $nor: many(3_000, (k) => ({ tags: { $mod: [1_000 + k, 999] } })) } }],
+  'many patterns in a long text': [{ $match: { name: { $in: many(400, (k) => ({ $regularExpression: { pattern: `a${k}y|a${k}z`, options: '' } })) } } }],
+}).map(([name, pipeline]) => ({ name: `the large document: ${name}`, body: () => people({ $match: { land: 'large' } }, ...pipeline), sizes: [1] }))
+
 const stages: readonly Heavy[] = [
   { name: 'a loop in the sums of a group', body: (n) => people({ $project: { name: 1 } }, { $group: { _id: null, ...Object.fromEntries(many(20, (k) => [`n${k}`, { $sum: { $size: loop(n / 20, { $add: [k, '$$this'] }) } }])) } }) },
   { name: 'a loop in a filter', body: (n) => people({ $limit: 1000 }, { $match: { $expr: { $eq: [{ $size: loop(n, { $concat: ['$name', 'x'] }) }, -1] } } }) },
@@ -124,4 +153,4 @@ const stages: readonly Heavy[] = [
   { name: 'a wide window', body: (n) => people(...MULTIPLIED, { $limit: n }, { $setWindowFields: { sortBy: { r: 1 }, output: { x: { $push: '$r', window: { documents: ['unbounded', 'unbounded'] } } } } }, { $match: { x: -5 } }), sizes: [20_000, 50_000, 100_000, 150_000] },
 ]
 
-export const HEAVY: readonly Heavy[] = [...one, ...stages]
+export const HEAVY: readonly Heavy[] = [...one, ...stages, ...LARGE]

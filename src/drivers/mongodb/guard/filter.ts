@@ -10,7 +10,8 @@ import { within } from './error-place.ts'
 import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from '../query.ts'
 import { Broken, refusedLimit, refusedOperator } from './refusal.ts'
 import { elementsOf } from './value-size.ts'
-import { patternSteps, TEXT_BYTES } from './pattern-steps.ts'
+import { branchSteps, patternSteps, TEXT_BYTES } from './pattern-steps.ts'
+import { DOCUMENT_MAX, LONGEST_STORED, READ_MAX, TURNS_MAX } from './runtime-checks.ts'
 import { hold, locate, type Located, type Scope } from './scope.ts'
 import { extentAt } from './document-shape.ts'
 import { suggested } from './suggestions.ts'
@@ -26,13 +27,18 @@ export interface Filter {
 interface Walk {
   readonly scope: Scope
   hoistable: boolean
+  /** Tests of each element of an array, and steps of regular expressions for each byte. */
+  tests: number
+  byteSteps: number
 }
 
 /** Confines a filter. Throws Refusal and Broken. */
 export function filter(value: Bson | undefined, scope: Scope): Filter {
-  const walk: Walk = { scope, hoistable: true }
+  const walk: Walk = { scope, hoistable: true, tests: 0, byteSteps: 0 }
   const printed = conditions(value, '', walk)
-  return { printed, hoistable: walk.hoistable }
+  // Beyond that the database must know before the filter that the document is small enough.
+  const isQuick = walk.tests * LONGEST_STORED <= TURNS_MAX && walk.byteSteps * DOCUMENT_MAX <= TURNS_MAX
+  return { printed, hoistable: walk.hoistable && isQuick }
 }
 
 /** `above` is the path of the array of an $elemMatch, with a dot; empty at the top. */
@@ -76,9 +82,21 @@ function refusedName(name: string): Error {
   return refusedOperator(name, reasonAgainst(name), suggested(name, OPERATORS, HINT))
 }
 
-/** Counts a test of each value at the path. */
-function countTest(found: Located, { scope }: Walk, steps = 1): void {
-  scope.meter.step(steps * elementsOf(extentAt(scope.shape, found.components)))
+/** Counts a test of each value at the path, with these regular expressions. */
+function countTest(found: Located, walk: Walk, patterns: readonly string[]): void {
+  const { meter, shape } = walk.scope
+  const array = extentAt(shape, found.components)
+  const elements = elementsOf(array)
+  let [steps, byteSteps] = [1, 0]
+  for (const pattern of patterns) {
+    steps += patternSteps(pattern, TEXT_BYTES)
+    byteSteps += branchSteps(pattern)
+  }
+  meter.loop(elements, () => meter.step(steps), elements > 1 ? { array } : undefined)
+  if (elements > 1) walk.tests += patterns.length + 1
+  if (byteSteps === 0) return
+  walk.byteSteps += byteSteps
+  meter.read(array, (byteSteps * READ_MAX) / TURNS_MAX)
 }
 
 function condition(path: string, value: Bson, walk: Walk): Bson {
@@ -86,14 +104,15 @@ function condition(path: string, value: Bson, walk: Walk): Bson {
   const operators = isDocument(value) && Object.keys(value).some((name) => name.startsWith('$'))
   if (operators) return tests(path, value, found, walk)
   markPath(found, walk)
-  countTest(found, walk, value instanceof Scalar ? patternOrOne(value) : 1)
+  countTest(found, walk, patternsOf(value))
   return compared(value, found, walk)
 }
 
-/** Steps of a regular expression on a stored string; 1 for any other test. */
-function patternOrOne(operand: Bson): number {
-  const pattern = operand instanceof Scalar && operand.of.kind === '$regularExpression' ? operand.of.pattern : operand
-  return typeof pattern === 'string' ? patternSteps(pattern, TEXT_BYTES) : 1
+/** The regular expressions among the operands of a test. */
+function patternsOf(operand: Bson, name?: string): readonly string[] {
+  if (isArray(operand)) return operand.flatMap((each) => patternsOf(each))
+  if (operand instanceof Scalar && operand.of.kind === '$regularExpression') return [operand.of.pattern]
+  return name === '$regex' && typeof operand === 'string' ? [operand] : []
 }
 
 function markPath(found: Located, walk: Walk): void {
@@ -144,7 +163,7 @@ function tests(path: string, value: BsonDocument, found: Located, walk: Walk): B
 
 function test(path: string, name: string, operand: Bson, found: Located, walk: Walk): Bson {
   markPath(found, walk)
-  countTest(found, walk, name === '$regex' ? patternOrOne(operand) : 1)
+  countTest(found, walk, patternsOf(operand, name))
   switch (name) {
     case '$eq':
     case '$ne':

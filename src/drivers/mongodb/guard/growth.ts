@@ -1,12 +1,14 @@
 // Computes the size of an expression's value and the steps that it takes, before the query is sent. Repetitions multiply.
 // mongod builds such a value in memory whatever its size, and no timeout ends it there.
 import {
+  counted,
   filled,
   below,
   arrayOf,
   elementOf,
   eachOf,
   largest,
+  lengthsOf,
   list,
   literalExtent,
   object,
@@ -15,12 +17,13 @@ import {
   sum,
   times,
   timesOf,
+  UNCOUNTED,
   wholeOf,
   type Extent,
 } from './value-size.ts'
 import { numberOf } from './parse-ejson.ts'
 import { tooLarge, BYTES_MAX, type Meter } from './step-meter.ts'
-import { LOOKED_AT, readsOf, stepsOf, worstSteps } from './operator-steps.ts'
+import { LOOKED_AT, longReads, readsOf, stepsOf, worstSteps } from './operator-steps.ts'
 import { isArray, isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { boundOf, itemsBetween, RANGE_MAX, writtenItems } from './range-length.ts'
 import { refusedGrowth } from './refusal.ts'
@@ -80,10 +83,12 @@ const words = (text: string): ReadonlySet<string> => new Set(text.split(' '))
 
 /** Operators whose value is an argument or a part of an argument. */
 const PICKED = words(
-  '$arrayElemAt $arrayToObject $deserializeEJSON $first $firstN $ifNull $last $lastN $ltrim $max $maxN $min $minN $regexFind $reverseArray $rtrim $setDifference $setIntersection $slice $substr $substrBytes $substrCP $toArray $toObject $trim $unsetField',
+  '$arrayElemAt $arrayToObject $deserializeEJSON $first $firstN $ifNull $last $lastN $ltrim $max $maxN $min $minN $regexFind $reverseArray $rtrim $setDifference $setIntersection $slice $sortArray $substr $substrBytes $substrCP $toArray $toObject $trim $unsetField',
 )
 /** Operators whose value contains all arguments. */
 const JOINED = words('$concat $concatArrays $setField $setUnion')
+/** Operators that build an array anew. */
+const REBUILT = words('$concatArrays $reverseArray $setUnion $sortArray $zip')
 /** Operators that write strings, which may be longer than the argument. */
 const WRITTEN = words('$convert $dateFromString $dateToString $serializeEJSON $toLower $toString $toUpper $strcasecmp')
 const WRITTEN_TIMES = 4
@@ -118,8 +123,10 @@ function ofValues(name: string, operand: Bson, env: Env): Extent {
   const given = { operand, args, bytesOf: (extent: Extent) => env.meter.bytesOf(extent) }
   env.meter.step(stepsOf(name, given), worstSteps(name, given))
   const whole = sum(args)
-  env.meter.read(whole, readsOf(name))
-  if (JOINED.has(name)) return env.meter.made({ ...whole, each: eachOf(args) })
+  env.meter.read(whole, Math.max(readsOf(name), longReads(name, given)))
+  // The elements of an array that the query makes are not copied with it.
+  if (REBUILT.has(name)) env.meter.copied(sum(args.filter(({ each }) => each === null)))
+  if (JOINED.has(name)) return env.meter.made({ ...whole, ...counted(args), each: eachOf(args) })
   if (PICKED.has(name)) return picked(name, operand, args)
   if (WRITTEN.has(name))
     return env.meter.made({ ...times(whole, WRITTEN_TIMES), bytes: whole.bytes * WRITTEN_TIMES + 100 })
@@ -147,8 +154,17 @@ function ofValues(name: string, operand: Bson, env: Env): Extent {
 /** A number, which may be a count of elements of the arguments. */
 function ofNumber(name: string, operand: Bson, args: readonly Extent[]): Extent {
   const items = Math.max(1, ...args.map((arg) => arg.items))
-  const bounds = args.map(({ most }) => most)
-  return { ...SMALL, items, most: boundOf(name, operand, bounds, items) }
+  const bounds = args.map(({ most, counts }) => (name === '$multiply' && counts !== undefined ? Infinity : most))
+  return { ...SMALL, items, most: boundOf(name, operand, bounds, items), ...countsOf(name, args) }
+}
+
+const COUNTING = words('$size $strLenCP $strLenBytes $indexOfCP $indexOfBytes $indexOfArray')
+const COUNTED = words('$add $subtract $min $max $ifNull $cond $abs $toInt $toLong $ceil $floor $trunc $round $divide')
+
+/** The stored parts whose lengths bound a number. */
+function countsOf(name: string, args: readonly Extent[]): Pick<Extent, 'counts'> {
+  const counts = new Set(args.flatMap((arg) => [...(COUNTING.has(name) ? lengthsOf(arg) : (arg.counts ?? []))]))
+  return counts.size > 0 && (COUNTING.has(name) || COUNTED.has(name)) ? { counts } : {}
 }
 
 function ofPairs(whole: Extent, items: number, env: Env): Extent {
@@ -163,7 +179,9 @@ function picked(name: string, operand: Bson, args: readonly Extent[]): Extent {
     return array.each === null || name === '$arrayToObject' ? { ...array, each: null } : array.each
   }
   const items = most === undefined ? found.items : Math.min(found.items, Math.abs(most))
-  return name === '$slice' ? { ...(args[0] ?? SMALL), items } : found
+  const n = isDocument(operand) ? numberOf(operand['n']) : most
+  const shown = name === '$slice' ? { ...(args[0] ?? SMALL), items } : found
+  return n === undefined ? shown : { ...shown, ...UNCOUNTED }
 }
 
 /** The arguments: the elements of a list, the fields of an object, or the single operand. */
@@ -202,9 +220,10 @@ function ofLet(operand: Bson, env: Env): Extent {
 function ofRange(operand: Bson, env: Env): Extent {
   const [start = SMALL, end = SMALL] = argumentsOf('$range', operand, env)
   const items = writtenItems(operand) ?? itemsBetween(operand, start.most, end.most)
+  const counts = new Set([...(start.counts ?? []), ...(end.counts ?? [])])
   const range = list(SMALL, Math.min(items, RANGE_MAX))
   env.meter.step(range.items / 4)
-  return env.meter.made(range)
+  return { ...env.meter.made(range), ...(counts.size > 0 && { counts }) }
 }
 
 /** $map and $filter compute their body once for each element. */
@@ -218,12 +237,14 @@ function ofLoop(name: '$map' | '$filter', operand: Bson, env: Env): Extent {
     input.items,
     () => {
       env.meter.step()
-      return grown(operand[name === '$map' ? 'in' : 'cond'], inner)
+      const each = grown(operand[name === '$map' ? 'in' : 'cond'], inner)
+      if (name === '$map') env.meter.build(filled(each, variable, SMALL, 0).bytes)
+      return each
     },
     { array: input, variable },
   )
   if (operand['limit'] !== undefined) grown(operand['limit'], env)
-  if (name === '$filter') return input
+  if (name === '$filter') return numberOf(operand['limit']) === undefined ? input : { ...input, ...UNCOUNTED }
   return env.meter.made(overAll(body, variable, input))
 }
 
@@ -250,6 +271,7 @@ function overAll(body: Extent, variable: string, input: Extent): Extent {
   const each = often === 0 ? body : filled(body, variable, elementOf(input), often)
   return {
     ...(often === 0 ? times(own, input.items) : put),
+    ...counted([input]),
     items: input.items,
     least: 0,
     each: { ...each, fields: fieldsFilled(body, variable, input) },
@@ -303,10 +325,23 @@ function ofReduce(operand: Bson, env: Env): Extent {
     },
     { array: input, variable: element },
   )
+  if (often > 0) grows(turn, { input, value, element }, env)
   const more = Math.max(0, env.meter.bytesOf(last) - env.meter.bytesOf(result)) * input.items
   if (more > BYTES_MAX) throw tooLarge('$reduce', more)
   return result
 }
+
+/** Each step copies the value, which grows with each: the steps are as many as the pairs of elements. */
+function grows(turn: Extent, { input, value, element }: Pick<Turns, 'input' | 'value' | 'element'>, env: Env): void {
+  const own = filled(filled(turn, value, SMALL, 0), element, SMALL, 0)
+  const pairs = Math.max(own.bytes / COPIED_BYTES, own.items * COPIED_SHARE)
+  const again = { array: input }
+  env.meter.loop(input.items, () => env.meter.loop(input.items, () => env.meter.turn(pairs / 2), again), again)
+}
+
+/** mongod copies a string of this many bytes, or an element of a list, in a part of a step. */
+const COPIED_BYTES = 500
+const COPIED_SHARE = 1 / 4
 
 /** How many more elements `other` has than `one`, in the field with the largest difference. */
 function moreItems(one: Extent, other: Extent): number {
@@ -344,6 +379,7 @@ function afterTurns({ turn, often, input, initial, value, element }: Turns): Ext
   if (!Number.isFinite(grew.bytes) || grew.bytes > BYTES_MAX) throw tooLarge('$reduce', grew.bytes)
   return {
     ...grew,
+    ...counted([input, initial, turn]),
     items,
     each: each === null ? null : atRest(each, [value, element], elementOf(input)),
     fields: fieldsAfter(turn, initial, { value, element, input }),
@@ -410,7 +446,11 @@ function ofZip(args: readonly Extent[], env: Env): Extent {
   const items = Math.max(0, ...args.map((input) => input.items))
   const inputs = args.slice(0, -1)
   const defaults = args.slice(-1).map((each) => times(each, items))
-  return env.meter.made({ ...sum([...inputs, ...defaults], items * (40 + args.length * 16)), items })
+  return env.meter.made({
+    ...counted(inputs),
+    ...sum([...inputs, ...defaults], items * (40 + args.length * 16)),
+    items,
+  })
 }
 
 /** A string in which each match may be replaced by a longer string. */

@@ -1,7 +1,8 @@
 // The number of steps that an operator takes, without its arguments' own steps: by elements, by bytes, or by both. The
 // numbers were measured on mongod 6.0 and on the newest engine; a step is about 50 ns of the slower engine.
 import type { Extent } from './value-size.ts'
-import { patternSteps } from './pattern-steps.ts'
+import { branchSteps, patternSteps } from './pattern-steps.ts'
+import { DOCUMENT_MAX, READ_MAX, TURNS_MAX } from './runtime-checks.ts'
 import { isDocument, Scalar, type Bson } from '../query.ts'
 
 /** The arguments of an operator. */
@@ -9,6 +10,8 @@ export interface Given {
   readonly operand: Bson
   readonly args: readonly Extent[]
   readonly bytesOf: (extent: Extent) => number
+  /** The length of a stored text, where it is not the usual one. */
+  readonly stored?: number
 }
 
 type Steps = (given: Given) => number
@@ -28,7 +31,8 @@ function argument({ operand, args }: Given, name: string, place: number): Extent
 /** A stored value counts as 1,000 bytes, but a stored string is seldom longer than 30. */
 const TEXT_SHARE = 1 / 32
 
-function textLength(text: Extent | undefined, { bytesOf }: Given): number {
+function textLength(text: Extent | undefined, { bytesOf, stored }: Given): number {
+  if (stored !== undefined && text !== undefined && text.parts.size > 0) return stored
   return text === undefined ? 0 : Math.max(text.least, bytesOf(text) * TEXT_SHARE)
 }
 
@@ -68,10 +72,15 @@ export function worstSteps(name: string, given: Given): number {
 }
 
 /** Each match scans the whole string again. */
-const matchingAll: Steps = (given) => {
+const scanningAll: Steps = (given) => {
   const length = textLength(argument(given, 'input', 0), given)
-  return matching(given) + length * (20 + length / 150)
+  return length * (20 + length / 150)
 }
+const matchingAll: Steps = (given) => matching(given) + scanningAll(given)
+
+/** Each position of a long text tries each branch. What a pattern repeats is short in most texts, and mongod bounds it. */
+const branching: Steps = (given) =>
+  textLength(argument(given, 'input', 0), given) * branchSteps(patternOf(given.operand))
 
 function patternOf(operand: Bson): string {
   const regex = isDocument(operand) ? operand['regex'] : undefined
@@ -149,6 +158,24 @@ const ELEMENTS = new Set(
   ),
 )
 export const LOOKED_AT = 1 / 8
+
+/** Operators that take long for each byte of a text. */
+const LONG: ReadonlyMap<string, Steps> = new Map<string, Steps>([
+  ...words('$indexOfBytes $indexOfCP $ltrim $replaceAll $replaceOne $rtrim $split $trim').map(
+    (name): [string, Steps] => [name, (given) => stepsOf(name, given)],
+  ),
+  ...each('$regexFind $regexMatch', branching),
+  ['$regexFindAll', (given) => branching(given) + scanningAll(given)],
+])
+
+/** How often the database may read the stored texts of an operator, so that they are short enough for it. */
+export function longReads(name: string, given: Given): number {
+  const steps = LONG.get(name)
+  if (steps === undefined || given.args.every(({ parts }) => parts.size === 0)) return 0
+  let stored = DOCUMENT_MAX
+  while (stored > 1_000 && steps({ ...given, stored }) > TURNS_MAX) stored /= 2
+  return stored === DOCUMENT_MAX ? 0 : READ_MAX / stored
+}
 
 /** How often an operator reads its arguments. Operators that are slow for each byte count as several reads. */
 export function readsOf(name: string): number {

@@ -17,6 +17,11 @@ export function patternSteps(pattern: string, bytes: number): number {
   return 2 + bytes / 5 + (isAnchored ? attempt : attempt * bytes)
 }
 
+/** Steps for each byte of a long text, by the branches that are tried at each position. */
+export function branchSteps(pattern: string): number {
+  return 0.4 + partsOf(pattern).branches / 3
+}
+
 interface Parts {
   /** Number of repetitions without a small bound, and of back references. */
   readonly repeats: number

@@ -4,7 +4,7 @@ import type { EarlySort } from './early-sort.ts'
 import type { BsonDocument, Join } from '../query.ts'
 import type { Exposed, ExposedCollection } from './exposed.ts'
 import type { Extent } from './value-size.ts'
-import { cancelPoints, readCheck, lengthCheck, QUICK_STEPS, type Gathered } from './runtime-checks.ts'
+import { cancelPoints, sizeCheck, lengthCheck, QUICK_STEPS, type Gathered } from './runtime-checks.ts'
 import { Meter, STEPS_MAX, type Load } from './step-meter.ts'
 import { outputPath } from './field-names.ts'
 import type { Scope } from './scope.ts'
@@ -54,7 +54,7 @@ export class Whole {
   holdSizes(): void {
     if (!atLeast(this.exposed.server, [4, 4])) return
     for (const [label, barrier] of this.#sources) {
-      const check = readCheck(this.load.reads, `${label}.`)
+      const check = sizeCheck(this.load.reads, this.load.turned, `${label}.`)
       if (check !== null) barrier.check(check)
     }
   }

@@ -40,7 +40,10 @@ function computedAt(path: readonly string[], value: Bson, scope: Scope): Pick<Co
   const objects = objectsAt(scope.shape, path)
   if (objects === 1) return computed(value, scope)
   const array = extentAt(scope.shape, path.slice(0, 1))
-  const { printed, shape, extent } = scope.meter.loop(objects, () => computed(value, scope), { array })
+  const { printed, shape, extent } = scope.meter.loop(objects, () => computed(value, scope), {
+    array,
+    below: 'array',
+  })
   return { printed, shape: { ...shape, extent: scope.meter.made(list(extent, objects)) } }
 }
 

@@ -1,6 +1,6 @@
 // Stages that the guard adds so that the database enforces the guard's assumptions: gathered arrays are no longer than
 // assumed, and mongod checks for a cancel often enough if a stage takes long for one document.
-import { STEPS_MAX, type Over, type Read } from './step-meter.ts'
+import { STEPS_MAX, type Over, type Read, type Turn, type Turned } from './step-meter.ts'
 import type { Bson, BsonDocument } from '../query.ts'
 
 /** A field that a stage gathers from many documents. */
@@ -27,8 +27,13 @@ function isWithin(size: Bson, most: number): Bson {
 }
 
 /** The most bytes that a query may read of one stored document: a document of the largest size 25 times. */
-const READ_MAX = 400 * 1024 * 1024
-const DOCUMENT_MAX = 16 * 1024 * 1024
+export const READ_MAX = 400 * 1024 * 1024
+export const DOCUMENT_MAX = 16 * 1024 * 1024
+/** The most steps in loops over stored values, where a document is larger than the estimates. */
+export const TURNS_MAX = 12 * STEPS_MAX
+/** The least bytes of an element of an array: one of the largest documents has this many of them. */
+const ELEMENT_BYTES = 12
+export const LONGEST_STORED = DOCUMENT_MAX / ELEMENT_BYTES
 /** With more paths, the whole document is measured instead. */
 const PATHS_MEASURED = 4
 
@@ -46,7 +51,46 @@ interface Measured {
 }
 
 /** The check for documents of the collection with this label; null if no document can be too large. */
-export function readCheck(reads: readonly Read[], label: string): Check | null {
+export function sizeCheck(reads: readonly Read[], turned: readonly Turned[], label: string): Check | null {
+  const [read, looped] = [readCheck(reads, label), turnCheck(turned, label)]
+  if (read === null || looped === null) return read ?? looped
+  return { name: read.name, holds: { $and: [read.holds, looped.holds] } }
+}
+
+/** The check that loops over stored arrays do not take too many steps. */
+function turnCheck(turned: readonly Turned[], label: string): Check | null {
+  const groups = new Map<string, { readonly over: readonly Turn[]; steps: number }>()
+  for (const { over, steps } of turned) {
+    const here = over.filter(({ parts }) => parts.some((part) => part.startsWith(label)))
+    if (here.length === 0) continue
+    const elsewhere = over.filter((turn) => !here.includes(turn)).reduce((all, { items }) => all * items, 1)
+    const key = JSON.stringify(here.map(({ parts, isBelow }) => [parts, isBelow]))
+    const group = groups.get(key) ?? { over: here, steps: 0 }
+    groups.set(key, group)
+    group.steps += steps * elsewhere
+  }
+  const long = [...groups.values()].filter(({ over, steps }) => steps * LONGEST_STORED ** over.length > TURNS_MAX)
+  const name = long[0]?.over[0]?.parts.find((part) => part.startsWith(label))?.slice(label.length)
+  if (name === undefined) return null
+  const sizes = long.map(({ over, steps }): Bson => ({
+    $multiply: [Number(steps.toPrecision(4)), ...over.map((turn) => turnsOf(turn, label))],
+  }))
+  return { name: name.split('.', 1)[0] ?? '', holds: isWithin({ $add: sizes }, TURNS_MAX) }
+}
+
+/** How often a loop turns for one document. */
+function turnsOf({ parts, isBelow }: Turn, label: string): Bson {
+  const own = parts.filter((part) => part.startsWith(label)).map((part) => part.slice(label.length))
+  if (!isBelow) return { $add: own.map(lengthOf) }
+  const tops = new Set(own.map((path) => path.split('.', 1)[0] ?? ''))
+  return { $divide: [{ $bsonSize: measuredOf(tops) }, ELEMENT_BYTES] }
+}
+
+function measuredOf(paths: ReadonlySet<string>): Bson {
+  return paths.size > PATHS_MEASURED ? '$$ROOT' : Object.fromEntries([...paths].map((path, n) => [`v${n}`, `$${path}`]))
+}
+
+function readCheck(reads: readonly Read[], label: string): Check | null {
   const own = reads.filter(({ part }) => part.startsWith(label))
   const measured = new Map<string, Measured>()
   for (const { part, over, times } of own) {
@@ -71,8 +115,7 @@ function isOf({ parts }: Over, label: string): boolean {
 }
 
 function bytesOf({ paths, loops, times }: Measured): Bson {
-  const values = Object.fromEntries([...paths].map((path, n) => [`v${n}`, `$${path}`]))
-  const size: Bson = { $bsonSize: paths.size > PATHS_MEASURED ? '$$ROOT' : values }
+  const size: Bson = { $bsonSize: measuredOf(paths) }
   return { $multiply: [times, ...loops.map((paths): Bson => ({ $add: paths.map(lengthOf) })), size] }
 }
 

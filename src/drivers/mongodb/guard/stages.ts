@@ -163,7 +163,12 @@ function redact(value: Bson, flow: Flow): void {
   const { scope } = flow
   const shape = descends ? { ...scope.shape, open: true } : scope.shape
   const objects = descends ? 1 + extentAt(shape, []).bytes / OBJECT_BYTES : 1
-  const { printed } = scope.meter.loop(objects, () => computed(value, { ...scope, shape, redacting: true }))
+  const redacted = () => computed(value, { ...scope, shape, redacting: true })
+  const { printed } = scope.meter.loop(
+    objects,
+    redacted,
+    descends ? { array: extentAt(flow.shape, []), below: 'document' } : undefined,
+  )
   flow.out.push({ $redact: printed })
 }
 

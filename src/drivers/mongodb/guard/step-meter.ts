@@ -1,7 +1,7 @@
 // Counts the steps that a query takes in the database for one document, multiplied by the loops around them, and finds the
 // largest value. mongod checks for a cancel between documents (old versions: every 128 documents of a pipeline), never
 // within an operator. The work for one document must therefore be small before the query is sent.
-import { isStored, type Extent } from './value-size.ts'
+import { isStored, lengthsOf, type Extent } from './value-size.ts'
 import { refusedGrowth } from './refusal.ts'
 import type { Work } from './work-budget.ts'
 
@@ -24,11 +24,32 @@ export interface Over {
   readonly variable?: string
 }
 
+/** Loops whose lengths only stored documents tell. */
+export interface Turn {
+  readonly parts: readonly string[]
+  /** The estimated length. */
+  readonly items: number
+  /** The loop runs over what is below the parts, at any depth: it is bounded by their bytes. */
+  readonly isBelow: boolean
+  /** The loop variables that are elements of it. */
+  readonly variables: readonly string[]
+}
+
+/** Steps that a query takes in each iteration of these loops. */
+export interface Turned {
+  readonly over: readonly Turn[]
+  readonly steps: number
+}
+
 /** A part of stored documents that the query reads `times` times in each iteration of the loops around it. */
 export interface Read {
   readonly part: string
   readonly over: readonly Over[]
   readonly times: number
+}
+
+function keyOf(part: string, over: readonly Over[]): string {
+  return JSON.stringify([part, ...over.map(({ parts }) => parts)])
 }
 
 /** The work of all stages of one query for one document. */
@@ -37,6 +58,9 @@ export class Load {
   /** The assumed length of arrays that $push, $lookup and similar operators gather. */
   readonly #length: number
   readonly #reads = new Map<string, Read>()
+  readonly #turned = new Map<string, Turned>()
+  /** The most copies of each part in a value that is computed on the way. */
+  readonly #copies = new Map<string, number>()
   #gathers = false
   #steps = 0
 
@@ -62,11 +86,30 @@ export class Load {
 
   /** One entry for each part and the loops around it. */
   get reads(): readonly Read[] {
-    return [...this.#reads.values()]
+    const all = new Map(this.#reads)
+    for (const [part, copies] of this.#copies) {
+      const key = keyOf(part, [])
+      all.set(key, { part, over: [], times: Math.max(copies, all.get(key)?.times ?? 0) })
+    }
+    return [...all.values()]
+  }
+
+  /** One entry for each nest of loops. */
+  get turned(): readonly Turned[] {
+    return [...this.#turned.values()]
+  }
+
+  turn({ over, steps }: Turned): void {
+    const key = JSON.stringify(over.map(({ parts, isBelow }) => [parts, isBelow]))
+    this.#turned.set(key, { over, steps: steps + (this.#turned.get(key)?.steps ?? 0) })
+  }
+
+  copied(part: string, times: number): void {
+    this.#copies.set(part, Math.max(times, this.#copies.get(part) ?? 0))
   }
 
   read({ part, over, times }: Read): void {
-    const key = JSON.stringify([part, ...over.map(({ parts }) => parts)])
+    const key = keyOf(part, over)
     this.#reads.set(key, { part, over, times: times + (this.#reads.get(key)?.times ?? 0) })
   }
 
@@ -90,6 +133,8 @@ export class Meter {
   /** The arrays whose elements the loop variables are. */
   readonly #origins = new Map<string, Pick<Extent, 'parts' | 'items'>>()
   #over: readonly Over[] = []
+  #turns: readonly Turn[] = []
+  #turnSteps = 0
   #worst = 0
   #loops = 1
   #trials = 0
@@ -115,21 +160,73 @@ export class Meter {
     this.work.spend(1)
     if (this.#trials > 0) return
     this.#worst += worst * this.#loops
+    this.#turnSteps += units * this.#loops
     this.#load.add(units * this.#loops)
   }
 
+  /** Counts steps that only matter where stored documents tell how many iterations there are. */
+  turn(steps: number): void {
+    if (this.#trials === 0) this.#turnSteps += steps * this.#loops
+  }
+
+  /** Counts what each iteration keeps in memory, as turn() does. */
+  build(bytes: number): void {
+    this.turn(bytes / STEP_BUILDS)
+  }
+
   /** Counts `body` once for each of `items` elements; `of` is their array, if known. */
-  loop<T>(items: number, body: () => T, of?: { readonly array: Extent; readonly variable?: string }): T {
+  loop<T>(items: number, body: () => T, of?: Looped): T {
     const [before, around] = [this.#loops, this.#over]
     const parts = [...(of?.array.parts.keys() ?? [])].filter(isStored)
     this.#loops *= items
-    if (parts.length > 0) this.#over = [...around, { ...of, parts, items }]
+    if (parts.length > 0 && of?.below !== 'document') this.#over = [...around, { ...of, parts, items }]
     try {
-      return body()
+      return this.#turning(of === undefined ? this.#turns : this.#entered(items, of), body)
     } finally {
       this.#loops = before
       this.#over = around
     }
+  }
+
+  /** Records the steps of `body` under these loops, without those of the loops in it. */
+  #turning<T>(turns: readonly Turn[], body: () => T): T {
+    if (turns === this.#turns) return body()
+    const [around, steps] = [this.#turns, this.#turnSteps]
+    this.#turns = turns
+    this.#turnSteps = 0
+    try {
+      return body()
+    } finally {
+      const often = turns.reduce((all, { items }) => all * Math.max(1, items), 1)
+      if (this.#turnSteps > 0) this.#load.turn({ over: turns, steps: this.#turnSteps / often })
+      this.#turns = around
+      this.#turnSteps = steps
+    }
+  }
+
+  /** The loops around the body of a loop. */
+  #entered(items: number, { array, variable, below }: Looped): readonly Turn[] {
+    const found = new Set<string>()
+    const variables = variable === undefined ? [] : [variable]
+    let turns = this.#turns
+    for (const part of lengthsOf(array)) {
+      const [name = ''] = part.split('.', 1)
+      const at = turns.findIndex((turn) => turn.variables.includes(name))
+      if (at === -1) for (const each of this.#storedIn(part)) found.add(each)
+      // An array in an element: all such arrays together are below the array of the loop.
+      else turns = turns.map((turn, n) => (n === at ? belowOf(turn, items, variables) : turn))
+    }
+    return found.size === 0 ? turns : [...turns, { parts: [...found], items, isBelow: below !== undefined, variables }]
+  }
+
+  /** The stored parts that a part of a variable can be. */
+  #storedIn(part: string): readonly string[] {
+    this.work.spend(1)
+    if (isStored(part)) return [part]
+    const [name = '', ...path] = part.split('.')
+    const parts = [...(this.#origins.get(name)?.parts.keys() ?? [])].flatMap((each) => this.#storedIn(each))
+    const named = parts.filter((each) => path.length > 0 && each.split('.')[1] === path[0])
+    return named.length > 0 ? named : parts
   }
 
   /** Counts the work of the guard in `body`, but not the work of the database. */
@@ -170,6 +267,12 @@ export class Meter {
     }
   }
 
+  /** Counts copies of stored arrays. Loops may keep the copies of all iterations. */
+  copied({ parts }: Extent): void {
+    if (this.#trials > 0) return
+    for (const [part, times] of parts) if (isStored(part)) this.#load.copied(part, times * this.#loops * COPY_GROWS)
+  }
+
   bytesOf({ bytes, parts }: Extent): number {
     let total = bytes
     this.work.spend(parts.size)
@@ -185,10 +288,33 @@ export class Meter {
     this.work.spend(extent.parts.size)
     if (this.#trials > 0) return extent
     const bytes = this.bytesOf(extent)
-    if (bytes <= BYTES_MAX) return extent
-    throw tooLarge('size', bytes)
+    if (bytes > BYTES_MAX) throw tooLarge('size', bytes)
+    return extent
   }
 }
+
+function belowOf(turn: Turn, items: number, variables: readonly string[]): Turn {
+  return {
+    ...turn,
+    isBelow: true,
+    items: turn.items * Math.max(1, items),
+    variables: [...turn.variables, ...variables],
+  }
+}
+
+/** What a loop runs over. */
+interface Looped {
+  readonly array: Extent
+  /** The element. */
+  readonly variable?: string
+  /** The loop runs over the objects below an array, or in a document, at any depth. */
+  readonly below?: 'array' | 'document'
+}
+
+/** mongod takes so many times the stored bytes of an array that it builds anew. */
+const COPY_GROWS = 3
+/** Bytes that an iteration keeps, for a step. */
+const STEP_BUILDS = 20
 
 /** Returns the extent of a value without variables. Throws Refusal if the value is too large. */
 export function within(extent: Extent): Extent {

@@ -23,6 +23,8 @@ export interface Extent {
   readonly fields: ReadonlyMap<string, Extent> | null
   /** The extent of one element. */
   readonly each: Extent | null
+  /** The parts whose lengths bound a number, or the length of an array. Absent for an array: those of `parts`. */
+  readonly counts?: ReadonlySet<string>
 }
 
 /** Assumed elements of a stored array without a sample. */
@@ -75,6 +77,20 @@ export function wholeOf(variable: string, like: Pick<Extent, 'items' | 'each' | 
   return { ...like, most: Infinity, rows: null, bytes: 0, parts: new Map([[variable, 1]]) }
 }
 
+/** The parts whose lengths bound the length of an array. */
+export function lengthsOf({ counts, parts }: Extent): Iterable<string> {
+  return counts ?? parts.keys()
+}
+
+/** A value that is at most as long as these together. */
+export function counted(extents: readonly Extent[]): Pick<Extent, 'counts'> {
+  const counts = new Set(extents.flatMap((extent) => [...lengthsOf(extent)]))
+  return counts.size > 0 || extents.some((extent) => extent.counts !== undefined) ? { counts } : {}
+}
+
+/** No part of a document tells its length. */
+export const UNCOUNTED: Required<Pick<Extent, 'counts'>> = { counts: new Set() }
+
 export function sum(extents: readonly Extent[], bytes = 0): Extent {
   const parts = new Map<string, number>()
   let [total, items, least] = [bytes, 0, 0]
@@ -112,7 +128,12 @@ export function largest(extents: readonly Extent[]): Extent {
   for (const [part, times] of parts) {
     if (times < 0 && others.some((other) => !other.parts.has(part))) parts.set(part, 0)
   }
-  return { bytes, parts, items, least, most, rows: null, fields: largestFields(extents), each: eachOf(extents) }
+  const sizes = { bytes, parts, items, least, most }
+  const isCounted = extents.some(({ counts }) => counts !== undefined)
+  return {
+    ...{ ...sizes, rows: null, fields: largestFields(extents), each: eachOf(extents) },
+    ...(isCounted && counted(extents)),
+  }
 }
 
 function largestFields(extents: readonly Extent[]): Extent['fields'] {
@@ -133,7 +154,7 @@ export function eachOf(extents: readonly Extent[]): Extent | null {
   return each.length === extents.length ? largest(each) : null
 }
 
-export function times(extent: Extent, n: number): Extent {
+export function times({ counts: _, ...extent }: Extent, n: number): Extent {
   const parts = new Map([...extent.parts].map(([part, some]) => [part, Math.min(some * n, HUGE)]))
   return {
     ...extent,
