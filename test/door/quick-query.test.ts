@@ -257,6 +257,24 @@ describe('the short path of a query', () => {
     assert.equal((await raw(bytes))[0]?.status, 200)
   })
 
+  test('a client that closes its side behind its request gets a whole answer or none, and holds no connection', async () => {
+    const slow = sql('SELECT count(*) AS n FROM orders a, orders b, orders c WHERE a.id <> b.id + c.id')
+    const halfClosed = async (body: string, isChunked: boolean): Promise<readonly Answer[]> => {
+      const socket = dial()
+      let received = Buffer.alloc(0)
+      socket.on('data', (data: Buffer) => (received = Buffer.concat([received, data])))
+      socket.end(written({ body }, isChunked))
+      await new Promise<void>((resolve) => socket.once('close', () => resolve()))
+      const answers = split(received)
+      assert.equal(received.length > 0, answers.length === 1)
+      return answers
+    }
+    // More than the connections of a pool.
+    const all = Array.from({ length: 24 }, (_, n) => halfClosed(n % 3 === 0 ? slow : sql('SELECT 1 AS n'), n % 2 === 0))
+    for (const answers of await Promise.all(all)) for (const { status } of answers) assert.equal(status, 200)
+    for (let i = 0; i < 12; i++) assert.equal((await raw(written({ body: sql('SELECT 1') }, false)))[0]?.status, 200)
+  })
+
   test('clients that do not read their answers hold no database connection', async () => {
     const large = sql("SELECT repeat('x', 5000) AS x FROM generate_series(1, 1000)", {})
     // More than the connections of a pool.

@@ -238,17 +238,21 @@ test('a column with another length under a prepared query is prepared again or S
   assert.match(await look(), /abcdefghi|^SCHEMA_STALE/)
 })
 
-test('a server that forgets prepared statements is answered by texts from then on', async () => {
+for (const forget of ['DEALLOCATE ALL', 'DISCARD ALL']) {
+  test(`a server that forgets prepared statements is answered by texts from then on: ${forget}`, () => forgets(forget))
+}
+
+async function forgets(how: string): Promise<void> {
   await using caller = await open()
   const look = (id: number): Promise<string> => caller.ask(`SELECT note FROM orders WHERE id = ${id}`)
   for (const id of [1, 2, 3]) await look(id)
   assert.equal((await caller.prepared()).length, 1)
   const { wire } = caller.login.session
-  await wire.exchange(Buffer.concat([statement('DEALLOCATE ALL'), SYNC]), 1, NO_ROWS)
+  await wire.exchange(Buffer.concat([statement(how), SYNC]), 1, NO_ROWS)
   for (const id of [4, 5, 6]) assert.match(await look(id), new RegExp(`note ${id}"`))
   assert.match(await caller.ask('SELECT a.note FROM orders a JOIN orders b USING (id) WHERE id = 7'), /note 7"/)
   assert.equal((await caller.prepared()).length, 0)
-})
+}
 
 test('behind a pooler that nobody sees, a name never means what another session prepared', async () => {
   await using pooler = await startTransactionPooler(server.port)
