@@ -8,12 +8,18 @@ import { build } from 'vite'
 /** Copies of smaller files would not save a packet. */
 const SMALL_BYTES = 1_000
 
-/** Throws if the contract's schema library was bundled: the console imports types only. */
-export async function buildConsole(folder: string): Promise<void> {
-  await build({ configFile: join(import.meta.dirname, 'vite.config.ts'), logLevel: 'warn', build: { outDir: folder } })
+/**
+ * Returns the paths of the modules that are in it. Throws if the contract's schema library was bundled: the console
+ * imports types only.
+ */
+export async function buildConsole(folder: string): Promise<readonly string[]> {
+  const configFile = join(import.meta.dirname, 'vite.config.ts')
+  const built = await build({ configFile, logLevel: 'warn', build: { outDir: folder } })
+  const outputs = Array.isArray(built) ? built.flatMap(({ output }) => output) : 'output' in built ? built.output : []
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
   for (const file of files) await compress(file)
+  return outputs.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []))
 }
 
 async function compress(file: string): Promise<void> {

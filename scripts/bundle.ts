@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 import { buildConsole } from '../console/build.ts'
 import { standaloneScript } from '../src/http/scalar.ts'
+import { licensesText, packagesOf } from './licenses.ts'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 
@@ -18,12 +19,17 @@ const ENTRIES = {
   'judge-worker': 'src/drivers/mongodb/guard/judge-worker.ts',
 }
 
-/** Makes the whole bundle in an empty folder. */
-export async function bundleInto(folder: string): Promise<void> {
-  await Promise.all([bundle(folder), copies(folder), buildConsole(join(folder, 'console'))])
+/** Makes the whole bundle in an empty folder, with the licenses of what is in it. Returns the folders of those packages. */
+export async function bundleInto(folder: string): Promise<ReadonlySet<string>> {
+  const [server, console] = await Promise.all([bundle(folder), buildConsole(join(folder, 'console')), copies(folder)])
+  // Scalar's script is a file that its package ships.
+  const packages = packagesOf([...server, ...console, join(ROOT, 'node_modules/@scalar/fastify-api-reference')])
+  await writeFile(join(folder, 'THIRD-PARTY-LICENSES.txt'), await licensesText(packages))
+  return packages
 }
 
-async function bundle(folder: string): Promise<void> {
+/** Returns the paths of the modules that are in the bundle. */
+async function bundle(folder: string): Promise<readonly string[]> {
   const built = await rolldown({
     cwd: ROOT,
     input: Object.fromEntries(Object.entries(ENTRIES).filter(([, file]) => existsSync(join(ROOT, file)))),
@@ -41,7 +47,7 @@ async function bundle(folder: string): Promise<void> {
     },
   })
   try {
-    await built.write({
+    const { output } = await built.write({
       dir: folder,
       format: 'esm',
       minify: true,
@@ -49,6 +55,7 @@ async function bundle(folder: string): Promise<void> {
       entryFileNames: '[name].js',
       chunkFileNames: 'part-[name]-[hash].js',
     })
+    return output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []))
   } finally {
     await built.close()
   }

@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { NODE_BUNDLE_MIN } from '../src/node-version.ts'
 import { bundleInto } from './bundle.ts'
+import { sbomOf } from './sbom.ts'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 
@@ -18,13 +19,14 @@ const MANIFEST = {
   type: 'module',
   engines: { node: `>=${NODE_BUNDLE_MIN}` },
   bin: { [name]: 'dist/cli.js' },
-  files: ['dist', 'demo'],
+  files: ['dist', 'demo', 'sbom.cdx.json'],
 }
 
 const folder = resolve(process.argv[2] ?? join(ROOT, 'dist-package'))
 await rm(folder, { recursive: true, force: true })
 await mkdir(join(folder, 'dist'), { recursive: true })
-await bundleInto(join(folder, 'dist'))
+const packages = await bundleInto(join(folder, 'dist'))
+await writeFile(join(folder, 'sbom.cdx.json'), await sbomOf(packages))
 await cp(join(ROOT, 'demo/seed.sql'), join(folder, 'demo/seed.sql'))
 await cp(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'))
 await cp(join(ROOT, 'deploy/npm/README.md'), join(folder, 'README.md'))

@@ -62,7 +62,7 @@ function narrow(): Run {
 }
 
 function everyFile(): string[] {
-  return filesOf(['src/**/*.test.ts', 'test/**/*.test.ts', 'demo/**/*.test.ts'])
+  return filesOf(['src/**/*.test.ts', 'test/**/*.test.ts', 'demo/**/*.test.ts', 'scripts/*.test.ts'])
 }
 
 function filesOf(patterns: readonly string[]): string[] {

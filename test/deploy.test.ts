@@ -1,13 +1,16 @@
 // The files in deploy/ and the code agree: every setting that they use exists, their ports and times fit together, and the
 // version is that of the package.
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { readConfig } from '../src/config.ts'
 import { VERSION } from '../src/contract/version.ts'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
+const run = promisify(execFile)
 const read = (path: string) => readFileSync(ROOT + path, 'utf8')
 const FILES = globSync('deploy/**/*', { cwd: ROOT, withFileTypes: true })
   .filter((entry) => entry.isFile())
@@ -55,6 +58,61 @@ test('the settings of the image and the chart are valid together', () => {
   const stop = Number(/^TimeoutStopSec=(\d+)$/m.exec(read('deploy/vitrine.service'))?.[1])
   assert.ok(stop * 1000 > readConfig({ HOST: '0.0.0.0' }).drainDelayMs + readConfig({}).graceMs)
 })
+
+/** All settings of the service, as docs.test.ts reads them. */
+const SETTINGS = [
+  ...new Set(
+    [...read('src/config.ts').matchAll(/'(VITRINE_[A-Z_]+|PORT|HOST|[A-Z]+_URL|LOG_LEVEL)'/g)].map(
+      ([, name = '']) => name,
+    ),
+  ),
+].sort()
+
+/** The chart takes them from a Secret. */
+const IN_SECRET = [
+  'DATABASE_URL',
+  'REDIS_URL',
+  'SMTP_URL',
+  'VITRINE_MODEL_KEY',
+  'VITRINE_SECRET_KEY',
+  'VITRINE_SECRET_KEY_PREVIOUS',
+]
+
+test('every setting is in the example for compose and systemd, once', () => {
+  const listed = [...read('deploy/vitrine.env.example').matchAll(/^#([A-Z_]+)=/gm)].map(([, name = '']) => name)
+  assert.deepEqual(listed.sort(), SETTINGS)
+  assert.match(read('deploy/compose.yaml'), /env_file: \[\{ path: vitrine\.env, required: false \}\]/)
+})
+
+test('the chart takes every setting that is neither a secret nor fixed by the image', () => {
+  const { properties } = JSON.parse(read('deploy/chart/values.schema.json'))
+  assert.equal(properties.env.additionalProperties, false)
+  // The demo is for newcomers; the image sets the others, and the probes and ports of the chart rely on them.
+  const fixed = ['HOST', 'PORT', 'VITRINE_DATA_DIR', 'VITRINE_DEMO', 'VITRINE_HEALTH_ADDR']
+  assert.deepEqual([...Object.keys(properties.env.properties), ...IN_SECRET, ...fixed].sort(), SETTINGS)
+  const values = Object.keys(settingsOf('deploy/chart/values.yaml', /^env:\n(?: .*\n)+/m))
+  for (const name of values) assert.ok(name in properties.env.properties, name)
+  const keys = [...read('deploy/chart/values.yaml').matchAll(/^([a-zA-Z]+):/gm)].map(([, name = '']) => name)
+  for (const name of keys) assert.ok(name in properties, name)
+})
+
+test('the chart is linted, rendered and valid for Kubernetes', async (t) => {
+  const tools = await Promise.all(['helm', 'kubernetes-validate'].map((tool) => isInstalled(tool)))
+  if (tools.includes(false)) return t.skip('there is no helm or no kubernetes-validate on the PATH')
+  const { stdout } = await run(ROOT + 'deploy/check-chart')
+  assert.match(stdout, /^the chart is valid$/m)
+})
+
+test('the systemd unit is valid', async (t) => {
+  if (!(await isInstalled('systemd-analyze'))) return t.skip('there is no systemd-analyze on the PATH')
+  const { stdout, stderr } = await run('systemd-analyze', ['verify', ROOT + 'deploy/vitrine.service'])
+  assert.equal(stdout + stderr, '')
+})
+
+async function isInstalled(tool: string): Promise<boolean> {
+  const { stdout } = await run('sh', ['-c', `command -v ${tool} || true`])
+  return stdout.trim() !== ''
+}
 
 test('the chart has the version of the package', () => {
   const chart = read('deploy/chart/Chart.yaml')

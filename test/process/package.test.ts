@@ -25,7 +25,7 @@ const PATIENCE_MS = 120_000
 
 /** Every file of the package. Anything else fails: tests, source maps, notes, keys. */
 const FILES = [
-  /^(?:package\.json|README\.md|LICENSE|demo\/seed\.sql)$/,
+  /^(?:package\.json|README\.md|LICENSE|sbom\.cdx\.json|demo\/seed\.sql|dist\/THIRD-PARTY-LICENSES\.txt)$/,
   /^dist\/(?:main|cli|parse-worker|judge-worker|scalar|part-[\w.-]+)\.js$/,
   /^dist\/(?:libpg-query\.wasm|openapi\.json|package\.json)$/,
   /^dist\/console\/(?:[\w.-]+\/)*[\w.-]+\.(?:html|js|css|svg|woff2|png|json|txt)(?:\.br|\.gz)?$/,
@@ -94,6 +94,25 @@ describe('the package for npm', { skip: process.platform !== 'linux' && 'the dem
       [manifest.name, manifest.version, manifest.license, manifest.bin, manifest.engines],
       ['vitrine', version, license, { vitrine: 'dist/cli.js' }, { node: `>=${NODE_BUNDLE_MIN}` }],
     )
+  })
+
+  test('names every package that is in the bundle, with its license, also in the bill of materials', async () => {
+    const licenses = await readFile(join(folder, 'made/dist/THIRD-PARTY-LICENSES.txt'), 'utf8')
+    const names = [...licenses.matchAll(/^-{80}\n(\S+ \S+) \([\w.-]+\)\n-{80}$/gm)].map(([, name = '']) => name)
+    const { components } = JSON.parse(await readFile(join(folder, 'made/sbom.cdx.json'), 'utf8'))
+    assert.deepEqual(
+      components.map(({ name, version }: { name: string; version: string }) => `${name} ${version}`).sort(),
+      names.sort(),
+    )
+    for (const name of ['fastify', 'libpg-query', 'pg', 'mongodb', 'react', '@scalar/fastify-api-reference']) {
+      assert.ok(
+        names.some((each) => each.startsWith(`${name} `)),
+        name,
+      )
+    }
+    for (const tool of ['typescript', 'eslint', 'playwright-core']) {
+      assert.ok(!names.some((each) => each.startsWith(`${tool} `)), tool)
+    }
   })
 
   /** Starts the installed command, and waits until `ready` matches its output. */

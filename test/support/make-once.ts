@@ -12,7 +12,7 @@ export async function makeOnce(
   cache: string,
   name: string,
   result: string,
-  make: (folder: string) => Promise<void>,
+  make: (folder: string) => Promise<unknown>,
 ): Promise<void> {
   if (await exists(result)) return
   await mkdir(cache, { recursive: true })

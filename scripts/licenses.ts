@@ -1,0 +1,56 @@
+// The licenses of the packages whose code is in the bundle, found by the modules that the bundlers put there. A package without a
+// license, or with one that is not listed here, ends the build: somebody must read it first.
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** They ask for their text to be passed on, and for nothing else of what is linked with them. */
+const ALLOWED: ReadonlySet<string> = new Set([
+  '0BSD',
+  'Apache-2.0',
+  'BSD-2-Clause',
+  'BSD-3-Clause',
+  'ISC',
+  'MIT',
+  'MIT-0',
+  'Unlicense',
+])
+
+const RULE = '-'.repeat(80)
+
+/** The folders of the packages that modules come from. `ids`: paths, and names that the bundler made up. */
+export function packagesOf(ids: Iterable<string>): Set<string> {
+  const folders = new Set<string>()
+  for (const id of ids) {
+    const folder = /^.*[/\\]node_modules[/\\](?:@[^/\\]+[/\\])?[^/\\]+/.exec(id.replace(/^\0/, ''))?.[0]
+    if (folder !== undefined) folders.add(folder)
+  }
+  return folders
+}
+
+/** One section for each package, by name. Throws an Error that lists every package with another license. */
+export async function licensesText(folders: Iterable<string>): Promise<string> {
+  const sections = new Map<string, string>()
+  const problems: string[] = []
+  for (const folder of folders) {
+    const { name, version, license, author } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
+    const texts = await textsIn(folder)
+    if (!ALLOWED.has(license)) problems.push(`${name} ${version}: ${JSON.stringify(license)}`)
+    const by = typeof author === 'string' ? author : author?.name
+    const text =
+      texts.length > 0 ? texts.join('\n\n') : `The package has no text of its license.${by ? ` Author: ${by}` : ''}`
+    sections.set(`${name} ${version}`, `${RULE}\n${name} ${version} (${license})\n${RULE}\n\n${text}\n`)
+  }
+  if (problems.length > 0)
+    throw new Error(`Read these licenses, then list them in scripts/licenses.ts:\n${problems.join('\n')}`)
+  const names = [...sections.keys()].sort()
+  const head = 'Vitrine contains code of the packages below. Each section has the license of one package.\n'
+  return [head, ...names.map((name) => sections.get(name))].join('\n')
+}
+
+async function textsIn(folder: string): Promise<readonly string[]> {
+  const files = (await readdir(folder, { withFileTypes: true }))
+    .filter((entry) => entry.isFile() && /^(?:licen[cs]e|copying|notice)/i.test(entry.name))
+    .map((entry) => entry.name)
+    .sort()
+  return Promise.all(files.map(async (file) => (await readFile(join(folder, file), 'utf8')).trim()))
+}

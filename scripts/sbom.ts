@@ -1,0 +1,41 @@
+// The bill of materials of the bundle, in CycloneDX: what `npm sbom` knows of the packages whose code is in it. npm alone would list what
+// is installed: tools too, and without the console's packages if tools are left out.
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { z } from 'zod'
+
+const ROOT = fileURLToPath(new URL('../', import.meta.url))
+
+const Bom = z.looseObject({
+  metadata: z.looseObject({ component: z.looseObject({ 'bom-ref': z.string() }) }),
+  components: z.array(z.looseObject({ 'bom-ref': z.string(), name: z.string(), version: z.string() })),
+  dependencies: z.array(z.strictObject({ ref: z.string(), dependsOn: z.array(z.string()) })),
+})
+
+/** Throws an Error that names a package of the bundle that npm does not know. */
+export async function sbomOf(packages: Iterable<string>): Promise<string> {
+  const wanted = new Map<string, string>()
+  for (const folder of packages) {
+    const { name, version } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
+    wanted.set(`${name}@${version}`, name)
+  }
+  const args = ['sbom', '--sbom-format', 'cyclonedx', '--include=dev', '--loglevel=error']
+  // Vite sets NODE_ENV to production. npm then leaves packages out, some of the service's own too.
+  const { stdout } = await promisify(execFile)('npm', args, {
+    cwd: ROOT,
+    env: { ...process.env, NODE_ENV: '' },
+    maxBuffer: 64 << 20,
+  })
+  const bom = Bom.parse(JSON.parse(stdout))
+  const components = bom.components.filter(({ name, version }) => wanted.delete(`${name}@${version}`))
+  if (wanted.size > 0) throw new Error(`npm does not know ${[...wanted.keys()].join(', ')}`)
+  const root = bom.metadata.component['bom-ref']
+  const refs = new Set([root, ...components.map((component) => component['bom-ref'])])
+  const dependencies = bom.dependencies
+    .filter(({ ref }) => refs.has(ref))
+    .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((each) => refs.has(each)) }))
+  return `${JSON.stringify({ ...bom, components, dependencies }, null, 1)}\n`
+}
