@@ -2,8 +2,10 @@
 // so the route has another server and gate behind it here. A scenario that does not apply is listed with its reason; the
 // runner fails if a listed scenario passes.
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { createRequire } from 'node:module'
+import { createServer } from 'node:net'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -11,6 +13,7 @@ import { test } from 'node:test'
 import { openSdk } from '../../src/connector/sdk.ts'
 import { startApp } from '../support/app.ts'
 import { conformanceServer } from '../support/conformance-server.ts'
+import { decide, locationOf, open, overHttp, registered } from '../support/oauth.ts'
 
 const PACKAGE = '@modelcontextprotocol/conformance'
 const RUNNER = join(dirname(createRequire(import.meta.url).resolve(`${PACKAGE}/package.json`)), 'dist/index.js')
@@ -90,6 +93,52 @@ for (const [revision, skipped] of Object.entries(NOT_APPLICABLE)) {
       await rm(folder, { recursive: true })
     }
   })
+}
+
+test('conforms as an authorization server: its metadata, and the grant of a code', async () => {
+  const { output } = await run(['list'])
+  const [, named = ''] = /Authorization server scenarios[^\n]*\n((?: {2}- .*\n?)+)/.exec(output) ?? []
+  assert.deepEqual(
+    [...named.matchAll(/- (\S+)/g)].map(([, name]) => name),
+    ['authorization-server-metadata-endpoint', 'authorization-code-grant'],
+  )
+  // The scenarios named auth/… do not apply: they test a client, and the runner is the server.
+  assert.ok(!named.includes('auth/'))
+
+  await using app = await startApp()
+  const service = overHttp(app)
+  const ada = await app.person('Ada')
+  const teamId = await app.team(ada)
+  const { clientId } = await registered(service, { redirect_uris: ['http://127.0.0.1/callback'] })
+  const port = await freePort()
+  const asked = ['--url', app.url, '--client-id', clientId, '--resource', `${app.url}/mcp`, '--port', String(port)]
+  const runner = spawn(process.execPath, [RUNNER, 'authorization', ...asked], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const exited = once(runner, 'exit')
+  let printed = ''
+  for await (const part of runner.stdout) {
+    printed += String(part)
+    const [url] = new RegExp(`^${app.url}/auth/oauth2/authorize\\?\\S+(?=\\n)`, 'm').exec(printed) ?? []
+    if (url === undefined) continue
+    printed = printed.replace(url, '(opened)')
+    // What a person does in the browser.
+    const page = locationOf(await open(service, url.slice(app.url.length), ada))
+    const decided = await decide(service, ada, page.search.slice(1), { teamIds: [teamId] })
+    assert.equal((await fetch(decided.json.url)).status, 200)
+  }
+  const [code] = await exited
+  assert.equal(code, 0, printed)
+  assert.doesNotMatch(printed, /skipped|failure/i)
+  assert.match(printed, /authorization-code-grant/)
+})
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return address.port
 }
 
 const sdk = openSdk(
