@@ -12,7 +12,7 @@ import { authOptions } from './api/options.ts'
 import { queryClient, read } from './api/queries.ts'
 import { accessToken, hasSession } from './api/session.ts'
 import { Frame, teamFor } from './frame/Frame.tsx'
-import { nextPath } from './frame/next.ts'
+import { nextPlace } from './frame/next.ts'
 import { NothingHere } from './frame/NothingHere.tsx'
 import { PageFailed } from './frame/PageFailed.tsx'
 import { Root } from './frame/Root.tsx'
@@ -24,7 +24,7 @@ const root = createRootRoute({ component: Root, errorComponent: PageFailed })
 
 /** A person who is signed in needs no sign-in page. */
 async function leaveIfSignedIn({ search }: { readonly search: Search<'next'> }): Promise<void> {
-  if (await hasSession()) throw redirect({ href: nextPath(search.next) ?? '/app/' })
+  if (await hasSession()) throw redirect(nextPlace(search.next))
 }
 
 const outside = createRoute({ getParentRoute: () => root, id: 'outside' })

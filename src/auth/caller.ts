@@ -5,7 +5,7 @@ import type { AccountId, ApiKeyId, DatasourceId, GrantId, SessionId, TeamId } fr
 export type { Scope }
 
 /** The reach of an account, restricted. */
-interface Restricted {
+export interface Restricted {
   readonly accountId: AccountId
   /** The account's name, for the audit. */
   readonly name: string

@@ -4,8 +4,8 @@ import type { GrantId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { ConnectorGrantTable } from '../store/tables.ts'
 import type { GrantCaller } from './caller.ts'
-import { datasourceIdsOf, endedTeamIdsOf, scopesOf, teamIdsOf } from './find-key.ts'
 import { lastUses } from './last-use.ts'
+import { restrictionsOf } from './restrictions.ts'
 
 export interface GrantFinder {
   /** Returns null if the grant does not exist, has ended or has expired. Notes the use. */
@@ -46,19 +46,6 @@ async function load(store: Store, id: GrantId) {
 }
 
 function callerOf(row: ConnectorGrantTable, accountName: string): GrantCaller {
-  const teamIds = teamIdsOf(row)
-  const datasourceIds = datasourceIdsOf(row)
-  return {
-    kind: 'grant',
-    accountId: row.account_id,
-    name: accountName,
-    grantId: row.id,
-    clientId: row.client_id,
-    clientName: row.client_name,
-    scopes: new Set(scopesOf(row)),
-    teamIds: teamIds && new Set(teamIds),
-    datasourceIds: datasourceIds && new Set(datasourceIds),
-    endedTeamIds: new Set(endedTeamIdsOf(row)),
-    expiresAt: row.expires_at,
-  }
+  const { id: grantId, client_id: clientId, client_name: clientName } = row
+  return { kind: 'grant', name: accountName, grantId, clientId, clientName, ...restrictionsOf(row) }
 }

@@ -1,15 +1,12 @@
 // Finds the caller of an API key: checks the format, then the hash, then the state. This is the hot path of every call
 // with a key. It reads one cached row and waits for no write.
-import { z } from 'zod'
-import { asId, type ApiKeyId, type DatasourceId, type TeamId } from '../ids.ts'
+import type { ApiKeyId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { ApiKeyTable } from '../store/tables.ts'
 import type { KeyCaller } from './caller.ts'
 import { hashOf, isKeyText } from './key-text.ts'
 import { lastUses } from './last-use.ts'
-
-const Scopes = z.array(z.enum(['profile', 'data:schema', 'data:read']))
-const Ids = z.array(z.string())
+import { restrictionsOf } from './restrictions.ts'
 
 export interface KeyFinder {
   /** Returns null if the key does not exist, is revoked or has expired. `userAgent`: the client's name for itself. */
@@ -79,36 +76,5 @@ async function load(store: Store, by: 'hash' | 'id', value: string): Promise<Fou
 
 /** Returns the key's permissions from its row. Does not check revocation or expiry. */
 export function callerOf(row: ApiKeyTable, accountName: string): KeyCaller {
-  const teamIds = teamIdsOf(row)
-  const datasourceIds = datasourceIdsOf(row)
-  return {
-    kind: 'key',
-    accountId: row.account_id,
-    name: accountName,
-    keyId: row.id,
-    keyName: row.name,
-    scopes: new Set(scopesOf(row)),
-    teamIds: teamIds && new Set(teamIds),
-    datasourceIds: datasourceIds && new Set(datasourceIds),
-    endedTeamIds: new Set(endedTeamIdsOf(row)),
-    expiresAt: row.expires_at,
-  }
-}
-
-/** Parse the JSON columns of a key or a grant. */
-export function scopesOf(row: Pick<ApiKeyTable, 'scopes'>) {
-  return Scopes.parse(JSON.parse(row.scopes))
-}
-export function teamIdsOf(row: Pick<ApiKeyTable, 'team_ids'>): readonly TeamId[] | null {
-  return row.team_ids === null ? null : ids(row.team_ids).map((id) => asId<TeamId>(id))
-}
-export function datasourceIdsOf(row: Pick<ApiKeyTable, 'datasource_ids'>): readonly DatasourceId[] | null {
-  return row.datasource_ids === null ? null : ids(row.datasource_ids).map((id) => asId<DatasourceId>(id))
-}
-export function endedTeamIdsOf(row: Pick<ApiKeyTable, 'ended_team_ids'>): readonly TeamId[] {
-  return ids(row.ended_team_ids).map((id) => asId<TeamId>(id))
-}
-
-function ids(json: string): readonly string[] {
-  return Ids.parse(JSON.parse(json))
+  return { kind: 'key', name: accountName, keyId: row.id, keyName: row.name, ...restrictionsOf(row) }
 }

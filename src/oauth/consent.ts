@@ -55,12 +55,13 @@ interface Pending {
 
 /** The page: the consent, or signing in first. */
 export async function showConsent(deps: ConsentDeps, request: Request): Promise<Response> {
-  const pending = await pendingOf(deps, new URL(request.url).search.slice(1))
+  const { pathname, search } = new URL(request.url)
+  const pending = await pendingOf(deps, search.slice(1))
   if (pending === null) return errorPage(EXPIRED)
   const { client, redirectUri, scopes } = pending
   const host = hostOf(client, redirectUri)
   const person = await personOf(deps.store, await deps.identify(request))
-  if (person === null) return signInPage(host)
+  if (person === null) return signInPage(host, pathname + search)
   const { caller, email } = person
   return consentPage({
     clientName: client.name,

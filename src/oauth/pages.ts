@@ -1,7 +1,7 @@
 // The pages of an authorization, drawn by the service itself: errors, signing in, and the consent. Every text that an
 // agent chose is shown as text.
 import { PASSWORD } from '../contract/sign-in-routes.ts'
-import { page } from '../sign-in/page.ts'
+import { page, TELLING_SCRIPT } from '../sign-in/page.ts'
 import type { Scope } from '../auth/caller.ts'
 import { SCOPES } from './scopes.ts'
 
@@ -25,14 +25,16 @@ export function errorPage(sentence: string): Response {
   )
 }
 
-export function signInPage(host: string): Response {
+/** `here`: the path of the page, to which the console's sign-in leads back. */
+export function signInPage(host: string, here: string): Response {
   const form = `<h1>Sign in</h1>
 <p>${escaped(host)} asks for access to Vitrine. Sign in to decide.</p>
 <form id="password"><p><label>E-mail <input name="email" type="email" autocomplete="username" required></label></p>
 <p><label>Password <input name="password" type="password" autocomplete="current-password" required maxlength="${PASSWORD.max}"></label></p>
 <p><button>Sign in</button></p></form>
 <form id="code" hidden><p><label>A code from the authenticator, or a backup code <input name="code" autocomplete="one-time-code" required maxlength="100"></label></p>
-<p><button>Continue</button></p></form>`
+<p><button>Continue</button></p></form>
+<p><a href="/app/sign-in?next=${encodeURIComponent(here)}">Sign in with a passkey or another account</a></p>`
   return page('Sign in', form, SIGN_IN_SCRIPT, { style: STYLE })
 }
 
@@ -100,14 +102,7 @@ function formOf({ clientName, host, hasDocument, redirectUri, isOwnComputer, acc
 </form>`
 }
 
-const SIGN_IN_SCRIPT = `
-const say = (text) => { document.querySelector('output').textContent = text }
-const post = async (path, body) => {
-  const answer = await fetch(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
-  const data = await answer.json()
-  if (!answer.ok) throw new Error(data.error)
-  return data
-}
+const SIGN_IN_SCRIPT = `${TELLING_SCRIPT}
 const on = (id, send) => document.querySelector(id).addEventListener('submit', async (event) => {
   event.preventDefault()
   say('')
@@ -131,15 +126,8 @@ on('#code', async (form) => {
 })
 `
 
-const CONSENT_SCRIPT = `
+const CONSENT_SCRIPT = `${TELLING_SCRIPT}
 const form = document.querySelector('form')
-const say = (text) => { document.querySelector('output').textContent = text }
-const post = async (path, body) => {
-  const answer = await fetch(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
-  const data = await answer.json()
-  if (!answer.ok) throw new Error(data.error)
-  return data
-}
 const ticked = (name) => [...form.querySelectorAll('input[name=' + name + ']:checked:not(:disabled)')].map((box) => box.value)
 const update = () => {
   for (const box of form.querySelectorAll('input[name=datasource]')) {

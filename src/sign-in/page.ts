@@ -31,17 +31,10 @@ ${form}
   })
 }
 
-/**
- * Removes the token from the URL, so that the history does not keep it. `send` posts JSON and returns the response
- * body.
- */
-export const COMMON_SCRIPT = `
-const params = new URLSearchParams(location.search)
-history.replaceState(null, '', location.pathname)
-const token = params.get('token')
-const form = document.querySelector('form')
+/** `say` shows a sentence. `post` sends JSON and returns the response body; it throws with the sentence of a refusal. */
+export const TELLING_SCRIPT = `
 const say = (text) => { document.querySelector('output').textContent = text }
-const send = async (path, body) => {
+const post = async (path, body) => {
   const answer = await fetch(path, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -50,5 +43,12 @@ const send = async (path, body) => {
   const data = await answer.json()
   if (!answer.ok) throw new Error(data.error)
   return data
-}
+}`
+
+/** Removes the token from the URL, so that the history does not keep it. */
+export const COMMON_SCRIPT = `${TELLING_SCRIPT}
+const params = new URLSearchParams(location.search)
+history.replaceState(null, '', location.pathname)
+const token = params.get('token')
+const form = document.querySelector('form')
 `

@@ -44,14 +44,14 @@ const show = (held) => {
   document.querySelector('#factor').hidden = !held.secondFactor || !held.mayKeep
   form.hidden = false
 }
-send('/auth/reset-password/preview', { token }).then(show).catch((error) => say(error.message))
+post('/auth/reset-password/preview', { token }).then(show).catch((error) => say(error.message))
 form.addEventListener('submit', async (event) => {
   event.preventDefault()
   const keep = { keyIds: keptOf('keys'), grantIds: keptOf('grants'), passkeyIds: keptOf('passkeys'), secondFactor: !form.endFactor.checked }
   const code = form.code.value.trim()
   try {
     const body = { token, newPassword: form.password.value, keep, ...(code === '' ? {} : { code }) }
-    const { kept } = await send('/auth/reset-password', body)
+    const { kept } = await post('/auth/reset-password', body)
     form.hidden = true
     say('The new password is set. Sign in with it.' + (kept.secondFactor ? ' The second factor stays on.' : ''))
   } catch (error) {

@@ -16,7 +16,7 @@ form.addEventListener('submit', async (event) => {
   event.preventDefault()
   try {
     const body = { token, password: form.password.value, ...(callbackURL === null ? {} : { callbackURL }) }
-    const data = await send('/auth/verify-email', body)
+    const data = await post('/auth/verify-email', body)
     form.hidden = true
     say('The address is verified. Sign in now.')
     if (data.callbackURL !== null) location.assign(data.callbackURL)

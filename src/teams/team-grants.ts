@@ -3,7 +3,7 @@
 import type { Transaction } from 'kysely'
 import { changesOf } from '../audit/changes.ts'
 import type { Call } from '../auth/caller.ts'
-import { endedTeamIdsOf } from '../auth/find-key.ts'
+import { endedTeamIdsOf } from '../auth/restrictions.ts'
 import { grantTarget, shownGrant, type GrantDeps, type ShownGrant } from '../auth/grants.ts'
 import { notFound } from '../errors.ts'
 import type { AccountId, GrantId, TeamId } from '../ids.ts'

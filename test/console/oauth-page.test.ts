@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PASSWORD, startApp, type Person, type TestApp } from '../support/app.ts'
-import { accessible, browserOrSkip } from '../support/console.ts'
+import { accessible, browserOrSkip, consoleDir, ready } from '../support/console.ts'
 import { authorizePath, overHttp, pkce, REDIRECT, registered } from '../support/oauth.ts'
 import { stopDates, totp } from '../support/totp.ts'
 
@@ -19,7 +19,7 @@ test('a person signs in with a second factor, chooses, and returns to the agent'
   await using browser = await browserOrSkip(t)
   if (browser === null) return
   stopDates()
-  await using app = await startApp()
+  await using app = await startApp({ consoleDir: await consoleDir() })
   const ada = await app.person('Ada')
   const teams = { alpha: await app.team(ada, 'Alpha'), beta: await app.team(ada, 'Beta') }
   const shop = { type: 'POSTGRES', connectionMode: 'DIRECT', host: '127.0.0.1', port: 1, database: 'shop' }
@@ -91,6 +91,34 @@ test('a person signs in with a second factor, chooses, and returns to the agent'
   await page.goto(path.replace(/redirect_uri=[^&]*/, 'redirect_uri=https%3A%2F%2Fevil.example'))
   await page.getByRole('heading', { name: 'This agent cannot be connected' }).waitFor()
   await accessible(page, 'the page of a refusal')
+
+  // Signing in with the console leads back to the consent, and nowhere else.
+  await page.context().clearCookies()
+  await page.goto(path)
+  await page.getByRole('link', { name: 'Sign in with a passkey or another account' }).click()
+  await ready(page, 'Sign in to Vitrine')
+  const bo = await app.person('Bo')
+  await page.getByLabel('Email', { exact: true }).fill(bo.email)
+  await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await page.getByText(`You are signed in as Bo (${bo.email}).`).waitFor()
+  const consent = page.url().slice(app.url.length)
+  await page.goto(`/app/sign-in?next=${encodeURIComponent(consent)}`)
+  await page.getByText('You are signed in as Bo').waitFor()
+  for (const next of [
+    'https://evil.example/auth/consent?x',
+    '//evil.example/auth/consent?x',
+    '/\\evil.example/auth/consent?x',
+    '/auth/consent',
+    '/auth/consent/../token?x',
+    '/auth/consent?x\n//evil.example',
+    '/auth/sign-out?x',
+    '/auth/oauth2/authorize?x',
+  ]) {
+    await page.goto(`/app/sign-in?next=${encodeURIComponent(next)}`)
+    await page.waitForURL(/\/app\/(?!sign-in)/)
+    assert.match(page.url(), new RegExp(`^${app.url}/app/`), next)
+  }
   // The wrong password, the wrong code, the refused request, and the agent's own address.
   browser.clean(/status of 40[01]|request to http:\/\/127\.0\.0\.1:33418\//)
 })

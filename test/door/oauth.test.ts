@@ -283,6 +283,8 @@ describe('OAuth', () => {
       assert.deepEqual([status, headers['x-frame-options']], [200, 'DENY'])
       assert.match(text, /<form id="password">.*<form id="code" hidden>/s)
       assert.ok(!text.includes('Alpha'))
+      const [, next = ''] = /href="\/app\/sign-in\?next=([^"]+)"/.exec(text) ?? []
+      assert.equal(decodeURIComponent(next), `/auth/consent${query}`)
       const { text: after } = await open(service, `/auth/consent${query}`, ada)
       assert.match(after, /Alpha/)
       const decided = await decide(service, ada, query.slice(1), { teamIds: [team] })

@@ -2,10 +2,10 @@
 import type { AnyRouter } from '@tanstack/react-router'
 import { queryClient } from '../../api/queries.ts'
 import { signedIn } from '../../api/session.ts'
-import { nextPath } from '../../frame/next.ts'
+import { nextPlace } from '../../frame/next.ts'
 
 export async function enter(router: AnyRouter, next: string | undefined): Promise<void> {
   queryClient.clear()
   signedIn()
-  await router.navigate({ href: nextPath(next) ?? '/app/', replace: true })
+  await router.navigate({ ...nextPlace(next), replace: true })
 }

@@ -1,0 +1,45 @@
+// Reads what a key or a grant is restricted to. The rows of both have the same columns for it.
+import { z } from 'zod'
+import { asId, type DatasourceId, type TeamId } from '../ids.ts'
+import type { ApiKeyTable } from '../store/tables.ts'
+import type { Restricted } from './caller.ts'
+
+const Scopes = z.array(z.enum(['profile', 'data:schema', 'data:read']))
+const Ids = z.array(z.string())
+
+type Row<K extends keyof ApiKeyTable> = Pick<ApiKeyTable, K>
+type Columns = 'account_id' | 'scopes' | 'team_ids' | 'datasource_ids' | 'ended_team_ids' | 'expires_at'
+
+/** All but the name of the account, which is in another table. */
+export function restrictionsOf(row: Row<Columns>): Omit<Restricted, 'name'> {
+  const teamIds = teamIdsOf(row)
+  const datasourceIds = datasourceIdsOf(row)
+  return {
+    accountId: row.account_id,
+    scopes: new Set(scopesOf(row)),
+    teamIds: teamIds && new Set(teamIds),
+    datasourceIds: datasourceIds && new Set(datasourceIds),
+    endedTeamIds: new Set(endedTeamIdsOf(row)),
+    expiresAt: row.expires_at,
+  }
+}
+
+export function scopesOf(row: Row<'scopes'>) {
+  return Scopes.parse(JSON.parse(row.scopes))
+}
+
+export function teamIdsOf(row: Row<'team_ids'>): readonly TeamId[] | null {
+  return row.team_ids === null ? null : ids(row.team_ids).map((id) => asId<TeamId>(id))
+}
+
+export function datasourceIdsOf(row: Row<'datasource_ids'>): readonly DatasourceId[] | null {
+  return row.datasource_ids === null ? null : ids(row.datasource_ids).map((id) => asId<DatasourceId>(id))
+}
+
+export function endedTeamIdsOf(row: Row<'ended_team_ids'>): readonly TeamId[] {
+  return ids(row.ended_team_ids).map((id) => asId<TeamId>(id))
+}
+
+function ids(json: string): readonly string[] {
+  return Ids.parse(JSON.parse(json))
+}
