@@ -146,6 +146,65 @@ describe('the environment', () => {
     })
   })
 
+  describe('with sign-in providers', () => {
+    const both = (name: string) => ({
+      [`VITRINE_${name}_CLIENT_ID`]: 'id',
+      [`VITRINE_${name}_CLIENT_SECRET`]: 'hunter2',
+    })
+    const issuer = { VITRINE_OIDC_ISSUER: 'https://id.example/realms/a/' }
+    const problem = (env: Record<string, string>): string => {
+      try {
+        readConfig(env)
+        return ''
+      } catch (error) {
+        return error instanceof Error ? error.message : ''
+      }
+    }
+
+    test('reads each, and keeps the issuer as it is written', () => {
+      const env = { ...both('GITHUB'), ...both('GOOGLE'), ...both('OIDC'), ...issuer, VITRINE_OIDC_NAME: 'Acme' }
+      const { providers } = readConfig(env)
+      assert.deepEqual(
+        providers.map(({ id, name, issuer }) => [id, name, issuer]),
+        [
+          ['github', 'GitHub', 'https://github.com'],
+          ['google', 'Google', 'https://accounts.google.com'],
+          ['oidc', 'Acme', 'https://id.example/realms/a/'],
+        ],
+      )
+      assert.deepEqual(readConfig({}).providers, [])
+      const own = readConfig({ ...both('GITHUB'), VITRINE_GITHUB_URL: 'https://git.example/' }).providers
+      assert.equal(own[0]?.issuer, 'https://git.example')
+    })
+
+    test('needs all variables of a provider or none, and says which is missing', () => {
+      for (const [env, missing] of [
+        [{ VITRINE_GITHUB_CLIENT_ID: 'id' }, 'VITRINE_GITHUB_CLIENT_SECRET: required with VITRINE_GITHUB_CLIENT_ID'],
+        [{ VITRINE_GOOGLE_CLIENT_SECRET: 'hunter2' }, 'VITRINE_GOOGLE_CLIENT_ID: required with'],
+        [{ VITRINE_GITHUB_URL: 'https://git.example' }, 'VITRINE_GITHUB_CLIENT_ID: required with VITRINE_GITHUB_URL'],
+        [both('OIDC'), 'VITRINE_OIDC_ISSUER: required with VITRINE_OIDC_CLIENT_ID'],
+        [issuer, 'VITRINE_OIDC_CLIENT_SECRET: required with VITRINE_OIDC_ISSUER'],
+        [{ VITRINE_OIDC_NAME: 'Acme' }, 'VITRINE_OIDC_CLIENT_ID: required with VITRINE_OIDC_NAME'],
+        [{ HOST: '0.0.0.0', ...both('GITHUB') }, 'VITRINE_PUBLIC_URL: required with VITRINE_GITHUB_CLIENT_ID'],
+      ] as const) {
+        const said = problem(env)
+        assert.ok(said.includes(`  ${missing}`), said)
+        assert.ok(!said.includes('hunter2'))
+      }
+      assert.equal(problem({ HOST: '0.0.0.0', VITRINE_PUBLIC_URL: 'https://a.example', ...both('GITHUB') }), '')
+    })
+
+    test('takes an issuer over HTTPS, or on this machine', () => {
+      const at = (VITRINE_OIDC_ISSUER: string) => problem({ ...both('OIDC'), VITRINE_OIDC_ISSUER })
+      for (const url of ['https://id.example', 'http://127.0.0.1:8080/a', 'http://[::1]:1/', 'http://localhost/']) {
+        assert.equal(at(url), '', url)
+      }
+      for (const url of ['http://id.example', 'id.example', 'https://a:b@id.example', 'https://id.example/?a=b']) {
+        assert.match(at(url), /VITRINE_OIDC_ISSUER: must be/, url)
+      }
+    })
+  })
+
   test('names the mistake in DATABASE_URL, never the password', () => {
     const problemOf = (DATABASE_URL: string): string => {
       try {

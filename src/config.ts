@@ -57,6 +57,25 @@ export interface ModelSettings {
   readonly name: string
 }
 
+/** A service at which people have accounts, and by which they sign in to this one. */
+export interface Provider {
+  readonly id: 'github' | 'google' | 'oidc'
+  /** As buttons name it. */
+  readonly name: string
+  /** The issuer of OpenID Connect, or the web address of GitHub. Subjects are unique within it. */
+  readonly issuer: string
+  readonly clientId: string
+  readonly clientSecret: string
+  /** An address counts as verified if the provider says nothing about it. */
+  readonly trustEmail: boolean
+}
+
+/** The name of the OpenID Connect provider, as the interface shows it. */
+export function oidcNameOf({ providers }: Pick<Config, 'providers'>): { readonly oidcName?: string } {
+  const oidc = providers.find(({ id }) => id === 'oidc')
+  return oidc === undefined ? {} : { oidcName: oidc.name }
+}
+
 /** The demo account's address. The domain is reserved (RFC 2606), so there is nothing to verify. */
 export const DEMO_EMAIL = 'demo@vitrine.example'
 
@@ -82,6 +101,8 @@ export interface Config {
   readonly secretKeyPrevious: Uint8Array | null
   /** The mail server. Null: links go to the log. Contains a password, so it is never logged. */
   readonly smtp: Smtp | null
+  /** By which people may sign in. Contains secrets, so it is never logged. */
+  readonly providers: readonly Provider[]
   /** Null: documentation is proposed without a model. Contains a key, so it is never logged. */
   readonly model: ModelSettings | null
   /** How long running requests may continue after SIGTERM. */
@@ -131,6 +152,16 @@ const KNOWN: ReadonlySet<string> = new Set([
   'VITRINE_CONNECTIONS',
   'VITRINE_CONNECTIONS_PER_ADDRESS',
   'VITRINE_GRACE_MS',
+  'VITRINE_GITHUB_CLIENT_ID',
+  'VITRINE_GITHUB_CLIENT_SECRET',
+  'VITRINE_GITHUB_URL',
+  'VITRINE_GOOGLE_CLIENT_ID',
+  'VITRINE_GOOGLE_CLIENT_SECRET',
+  'VITRINE_OIDC_ISSUER',
+  'VITRINE_OIDC_CLIENT_ID',
+  'VITRINE_OIDC_CLIENT_SECRET',
+  'VITRINE_OIDC_NAME',
+  'VITRINE_OIDC_TRUST_EMAIL',
   'VITRINE_MODEL_URL',
   'VITRINE_MODEL_KEY',
   'VITRINE_MODEL_NAME',
@@ -168,6 +199,7 @@ export function readConfig(env: Environment, start: Start = {}): Config {
     smtpUrl,
   )
   const model = modelOf(from, problems)
+  const providers = providersOf(from, problems, loopback)
   for (const name of Object.keys(env)) {
     const problem = nameProblem(env, name)
     if (problem !== null) problems.push(`${name}: ${problem}`)
@@ -188,6 +220,7 @@ export function readConfig(env: Environment, start: Start = {}): Config {
     secretKeyCommand,
     secretKeyPrevious: from.parsed('VITRINE_SECRET_KEY_PREVIOUS', '32 bytes in base64', key),
     smtp,
+    providers,
     model,
     // The demo is for newcomers, not for a service that is reachable from outside, verifies addresses or has its own store.
     demo: from.flag('VITRINE_DEMO') ?? (start.demo === true && loopback && smtp === null && databaseUrl === null),
@@ -376,6 +409,87 @@ function modelOf(from: Reader, problems: string[]): ModelSettings | null {
   const kind =
     /(?:^|\.)anthropic\.com$/.test(hostname) || pathname.split('/').includes('anthropic') ? 'anthropic' : 'openai'
   return { kind, url: url.origin + pathname.replace(/\/+$/, ''), key, name }
+}
+
+/** For each provider all variables or none, and an address that it can send people back to. */
+function providersOf(from: Reader, problems: string[], loopback: boolean): readonly Provider[] {
+  const found = [gitHubOf(from, problems), googleOf(from, problems), oidcOf(from, problems)].filter(
+    (each) => each !== null,
+  )
+  const [first] = found
+  if (first !== undefined && !loopback && from.text('VITRINE_PUBLIC_URL') === null) {
+    problems.push(
+      `VITRINE_PUBLIC_URL: required with VITRINE_${first.id.toUpperCase()}_CLIENT_ID, because ${first.name} sends people back to it`,
+    )
+  }
+  return found
+}
+
+function gitHubOf(from: Reader, problems: string[]): Provider | null {
+  const url = from.parsed('VITRINE_GITHUB_URL', 'an origin such as https://github.example.com', providerOrigin)
+  const client = clientOf(from, problems, 'GITHUB', ['_URL'])
+  return client && { id: 'github', name: 'GitHub', issuer: url ?? 'https://github.com', ...client, trustEmail: false }
+}
+
+function googleOf(from: Reader, problems: string[]): Provider | null {
+  const client = clientOf(from, problems, 'GOOGLE', [])
+  return client && { id: 'google', name: 'Google', issuer: 'https://accounts.google.com', ...client, trustEmail: false }
+}
+
+function oidcOf(from: Reader, problems: string[]): Provider | null {
+  const issuer = from.parsed(
+    'VITRINE_OIDC_ISSUER',
+    'the issuer of an OpenID Connect provider, https://host[/path] (http:// to this machine)',
+    issuerUrl,
+  )
+  const name = from.parsed('VITRINE_OIDC_NAME', 'a name of 1 to 40 printable characters', (text) =>
+    /^[^\p{C}\p{Zl}\p{Zp}]{1,40}$/u.test(text) ? text : null,
+  )
+  const trustEmail = from.flag('VITRINE_OIDC_TRUST_EMAIL') ?? false
+  const client = clientOf(from, problems, 'OIDC', ['_ISSUER', '_NAME', '_TRUST_EMAIL'])
+  if (client !== null && from.text('VITRINE_OIDC_ISSUER') === null) {
+    problems.push('VITRINE_OIDC_ISSUER: required with VITRINE_OIDC_CLIENT_ID')
+  }
+  if (client === null || issuer === null) return null
+  return { id: 'oidc', name: name ?? 'single sign-on', issuer, ...client, trustEmail }
+}
+
+/** Null if nothing is set. `more`: variables that mean nothing without a client. */
+function clientOf(
+  from: Reader,
+  problems: string[],
+  provider: string,
+  more: readonly string[],
+): Pick<Provider, 'clientId' | 'clientSecret'> | null {
+  const prefix = `VITRINE_${provider}`
+  const [idName, secretName] = [`${prefix}_CLIENT_ID`, `${prefix}_CLIENT_SECRET`]
+  const ascii = (text: string) => (/^[\x21-\x7e]{1,1000}$/.test(text) ? text : null)
+  const clientId = from.parsed(idName, 'printable ASCII', ascii)
+  const clientSecret = from.parsed(secretName, 'printable ASCII', ascii)
+  const given = [idName, secretName, ...more.map((end) => prefix + end)].find((name) => from.text(name) !== null)
+  if (given === undefined) return null
+  for (const name of [idName, secretName]) {
+    if (from.text(name) === null) problems.push(`${name}: required with ${given}`)
+  }
+  return clientId === null || clientSecret === null ? null : { clientId, clientSecret }
+}
+
+/** HTTPS, or HTTP to this machine. */
+function providerUrl(text: string): URL | null {
+  const url = URL.parse(text)
+  if (url === null || url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') return null
+  const isLocal = url.protocol === 'http:' && isLoopback(url.hostname.replace(/^\[(.*)\]$/, '$1'))
+  return url.protocol === 'https:' || isLocal ? url : null
+}
+
+function providerOrigin(text: string): string | null {
+  const url = providerUrl(text)
+  return url === null || url.pathname !== '/' ? null : url.origin
+}
+
+/** Compared character by character, so it stays as it is written. */
+function issuerUrl(text: string): string | null {
+  return providerUrl(text) === null ? null : text
 }
 
 function modelUrl(text: string): URL | null {

@@ -37,6 +37,7 @@ import { openStore } from './store/open.ts'
 import { membershipsOf, requireMembership, type Membership } from './teams/require-membership.ts'
 import { reachedBy } from './teams/counts.ts'
 import { settingsOf } from './teams/settings.ts'
+import type { Transport } from './auth/outbound.ts'
 import type { Config } from './config.ts'
 import { openOAuth } from './oauth/oauth.ts'
 import type { DocumentTransport } from './oauth/client-documents.ts'
@@ -55,6 +56,8 @@ export interface RoomsOptions {
   readonly leases?: Partial<LeaseOptions>
   /** How to read the metadata documents of OAuth clients. Tests read from their own server. */
   readonly documents?: DocumentTransport
+  /** How to reach sign-in providers. Tests reach their own. */
+  readonly transport?: Partial<Transport>
 }
 
 interface RoomsLog {
@@ -67,7 +70,7 @@ export type Rooms = Awaited<ReturnType<typeof openRooms>>
 
 /** Throws an Error of one sentence if a room cannot be opened. Rooms opened before are closed again. */
 export async function openRooms(options: RoomsOptions) {
-  const { config, log, origin, now = Date.now, leases: leaseOptions = {}, documents } = options
+  const { config, log, origin, now = Date.now, leases: leaseOptions = {}, documents, transport } = options
   await using opened = new AsyncDisposableStack()
   const lost = (err: unknown) => log.error({ err }, 'a background write failed')
   const store = opened.use(await openStore(config, { lost, log, admit: (db) => requireKeyBefore(db, config) }))
@@ -118,7 +121,10 @@ export async function openRooms(options: RoomsOptions) {
   const webhooks = opened.use(openDeliverer({ store, catalogs, secrets, sending, log }))
   const tries = attempts(store, now)
   const notices = openNotices({ store, mail, tries, origin, log })
-  const signIn = openSignIn({ store, audit, config, secrets, mail, origin, log, tries, notices, now })
+  const signIn = openSignIn({
+    ...{ store, audit, config, secrets, mail, origin, log, tries, notices, now },
+    ...(transport === undefined ? {} : { transport }),
+  })
   const oauth = openOAuth({
     store,
     audit,

@@ -58,6 +58,41 @@ export const PasswordChange = z.strictObject({
 })
 export const Verification = z.strictObject({ token, password, callbackURL: place })
 export const SessionEnd = z.strictObject({ id: text(200) })
+const provider = z.enum(['github', 'google', 'oidc'])
+/** Why a provider led back without a sign-in. The console has a sentence for each. */
+const FAILURES = [
+  'EXPIRED',
+  'CANCELLED',
+  'UNAVAILABLE',
+  'FAILED',
+  'EMAIL_UNVERIFIED',
+  'ACCOUNT_UNVERIFIED',
+  'SIGN_UP_CLOSED',
+  'INVITATION_NEEDED',
+  'SETUP_TOKEN_NEEDED',
+  'TAKEN',
+  'ANOTHER_CONNECTED',
+  'SESSION_ENDED',
+  'RATE_LIMITED',
+] as const
+export type ProviderFailure = (typeof FAILURES)[number]
+export const ProviderFailure = z.enum(FAILURES)
+export const ProviderSignIn = z.strictObject({
+  provider,
+  /** Where to go then. */
+  callbackURL: text(1_000).exactOptional(),
+  rememberMe: z.boolean().exactOptional(),
+  setupToken: text(200).exactOptional(),
+  inviteToken: text(200).exactOptional(),
+})
+export const ProviderChoice = z.strictObject({ provider })
+/** Providers add parameters of their own, which are dropped. */
+export const ProviderReturn = z.object({
+  state: text(200).exactOptional(),
+  code: text(4_000).exactOptional(),
+  error: text(200).exactOptional(),
+  iss: text(1_000).exactOptional(),
+})
 export const ResetToken = z.strictObject({ token })
 const id = text(200)
 const passkeyName = text(100).refine((value) => value.trim() !== '', 'must not be empty')
@@ -73,6 +108,7 @@ export const Reset = z.strictObject({
       keyIds: listOf(text(200), 200).exactOptional(),
       grantIds: listOf(text(200), 200).exactOptional(),
       passkeyIds: listOf(text(200), 200).exactOptional(),
+      providers: listOf(provider, 10).exactOptional(),
       secondFactor: z.boolean().exactOptional(),
     })
     .exactOptional(),
@@ -128,25 +164,41 @@ const HeldPasskey = z.object({
   lastUsedAt: at.nullable(),
   synced: z.boolean().meta({ description: 'The passkey is copied to the person’s other devices.' }),
 })
+const HeldProvider = z.object({
+  provider,
+  name: z.string(),
+  label: z.string().nullable().meta({ description: 'The login or address of the person there.' }),
+  createdAt: at,
+  offered: z.boolean().meta({ description: 'The service offers this provider.' }),
+})
 const Held = z.object({
   keys: z.array(HeldKey),
   grants: z.array(HeldGrant),
   passkeys: z.array(HeldPasskey),
+  providers: z.array(HeldProvider),
   secondFactor: z.boolean(),
   /** False if the address was never verified: then a new password ends everything. */
   mayKeep: z.boolean(),
 })
 const EndedKey = HeldKey.pick({ id: true, name: true, hint: true })
 const EndedGrant = HeldGrant.pick({ id: true, clientName: true, clientHost: true })
+const EndedProvider = HeldProvider.pick({ provider: true, name: true, label: true })
 const EndedPasskey = HeldPasskey.pick({ id: true, name: true })
 const Kept = z.object({
   keys: z.array(EndedKey),
   grants: z.array(EndedGrant),
   passkeys: z.array(EndedPasskey),
+  providers: z.array(EndedProvider),
   secondFactor: z.boolean(),
 })
 /** How a person can sign in. */
-const Ways = z.object({ password: z.boolean(), passkeys: z.array(HeldPasskey) })
+const Ways = z.object({
+  password: z.boolean(),
+  passkeys: z.array(HeldPasskey),
+  providers: z.array(HeldProvider),
+})
+/** Where the browser goes. */
+const Away = z.object({ url: z.string() })
 const Ended = Kept.extend({ sessions: z.int().min(0) })
 
 const cookie = true
@@ -393,6 +445,51 @@ export const SIGN_IN_ROUTES = {
     body: PasskeySignIn,
     answer: SignedIn,
     errors: BY_PASSWORD,
+  },
+  'POST /auth/sign-in/provider': {
+    id: 'signInWithProvider',
+    summary: 'Starts a sign-in at a provider, and returns the address to open. Works in this browser for ten minutes.',
+    body: ProviderSignIn,
+    answer: Away,
+    errors: ['NOT_FOUND', 'RATE_LIMITED'],
+  },
+  'POST /auth/connect-provider': {
+    id: 'connectProvider',
+    summary: 'Starts to connect the account with one at a provider. Needs a sign-in of the last 10 minutes.',
+    body: ProviderChoice,
+    answer: Away,
+    cookie,
+    errors: [...ADDS_WAY, 'NOT_FOUND'],
+  },
+  'POST /auth/disconnect-provider': {
+    id: 'disconnectProvider',
+    summary: 'Disconnects a provider, unless it is the last way to sign in.',
+    body: ProviderChoice,
+    answer: Status,
+    cookie,
+    errors: ['UNAUTHENTICATED', 'NOT_FOUND', 'CONFLICT'],
+  },
+  'GET /auth/callback/github': {
+    id: 'githubCallback',
+    summary: 'Where GitHub sends people back. Signs in, asks for a code, or says on the sign-in page why not.',
+    query: ProviderReturn,
+    answer: 'redirect',
+    errors: [],
+  },
+  'GET /auth/callback/google': {
+    id: 'googleCallback',
+    summary: 'Where Google sends people back. Signs in, asks for a code, or says on the sign-in page why not.',
+    query: ProviderReturn,
+    answer: 'redirect',
+    errors: [],
+  },
+  'GET /auth/callback/oidc': {
+    id: 'oidcCallback',
+    summary:
+      'Where the OpenID Connect provider sends people back. Signs in, asks for a code, or says on the sign-in page why not.',
+    query: ProviderReturn,
+    answer: 'redirect',
+    errors: [],
   },
 } as const satisfies Record<string, SignInRoute>
 

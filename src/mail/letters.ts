@@ -113,6 +113,8 @@ export type SecurityChange =
   | { readonly kind: 'backup codes renewed' }
   | { readonly kind: 'passkey added'; readonly name: string }
   | { readonly kind: 'passkey removed'; readonly name: string }
+  | { readonly kind: 'provider connected'; readonly name: string }
+  | { readonly kind: 'provider disconnected'; readonly name: string }
 
 export interface SecurityNotice {
   readonly to: string
@@ -155,7 +157,7 @@ function aboutOf(change: SecurityChange): string {
 }
 
 const NEW_PASSWORD =
-  'ask for a new password at once, with POST /auth/request-password-reset. A new password ends all sessions and, unless you keep them, revokes all API keys and removes all passkeys.'
+  'ask for a new password at once, with POST /auth/request-password-reset. A new password ends all sessions and, unless you keep them, revokes all API keys and removes all passkeys and connected accounts.'
 const FACTOR_LEFT = 'If a second factor is on that is not yours, the operator of the service can reset it.'
 
 const NOTICES: Readonly<
@@ -204,6 +206,16 @@ const NOTICES: Readonly<
   'passkey removed': {
     subject: 'A passkey was removed',
     what: 'A passkey of your account was removed: it no longer signs in.',
+    otherwise: NEW_PASSWORD,
+  },
+  'provider connected': {
+    subject: 'Your account was connected',
+    what: 'An account at another service was connected to yours: it signs in without your password.',
+    otherwise: NEW_PASSWORD,
+  },
+  'provider disconnected': {
+    subject: 'Your account was disconnected',
+    what: 'An account at another service was disconnected from yours: it no longer signs in.',
     otherwise: NEW_PASSWORD,
   },
 }

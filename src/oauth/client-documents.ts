@@ -1,12 +1,9 @@
 // Reads client metadata documents (draft-ietf-oauth-client-id-metadata-document): a client's id is the https address of
 // a JSON document about it. Anybody can name an address, so a document is read from public addresses only, within 5 KiB
 // and 5 seconds, without redirects, and not twice while it is fresh.
-import { request, type RequestOptions } from 'node:https'
-import type { IncomingMessage } from 'node:http'
-import { connect } from 'node:tls'
 import { z } from 'zod'
+import { sendOut, type Transport } from '../auth/outbound.ts'
 import { BoundedMap } from '../bounded-map.ts'
-import { deadlineOf } from '../deadline.ts'
 import { dial } from '../drivers/address.ts'
 import type { Client } from './clients.ts'
 import { verdictOf } from './redirect-uris.ts'
@@ -16,19 +13,12 @@ export interface ClientDocuments {
   read(id: string): Promise<Client | null>
 }
 
-/** How to reach the host of a document. Tests reach their own server. */
-export interface DocumentTransport {
-  readonly dial: (at: { readonly host: string; readonly port: number }, signal: AbortSignal) => ReturnType<typeof dial>
-  /** The only certificates to trust. If absent: those that Node trusts. */
-  readonly ca?: string
-  readonly deadlineMs?: number
-}
+/** How to reach the host of a document. */
+export type DocumentTransport = Transport
 
 const PUBLIC_ONLY: DocumentTransport = { dial: (at, signal) => dial(at, false, signal) }
 
-const BYTES_MAX = 5 * 1024
-const DEADLINE_MS = 5_000
-const HEADER_BYTES_MAX = 8 * 1024
+const SIZE_MAX = { bytesMax: 5 * 1024, headerBytesMax: 8 * 1024 }
 /** Reads at the same time. More would make this service a tool to flood others. */
 const READS_MAX = 8
 const CACHED_MAX = 500
@@ -109,48 +99,12 @@ export function shortName(name: string | undefined): string | null {
   return plain.length > NAME_MAX ? `${plain.slice(0, NAME_MAX).toWellFormed()}…` : plain
 }
 
-async function fetchDocument(
-  url: URL,
-  { dial, ca, deadlineMs = DEADLINE_MS }: DocumentTransport,
-): Promise<{ text: string; freshMs: number }> {
-  using deadline = deadlineOf(new AbortController().signal, deadlineMs)
-  const { signal } = deadline
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
-  const socket = await dial({ host, port: 443 }, signal)
-  try {
-    const secure = connect({ socket, servername: host, ...(ca === undefined ? {} : { ca }) })
-    const response = await answerOf(url, {
-      // Only without an agent does Node use this connection: an agent would open its own, to any address.
-      createConnection: () => secure,
-      headers: { host: url.host, accept: 'application/json', connection: 'close' },
-      maxHeaderSize: HEADER_BYTES_MAX,
-      signal,
-    })
-    const type = response.headers['content-type'] ?? ''
-    if (response.statusCode !== 200 || !/^application\/([\w.-]+\+)?json\b/i.test(type)) throw new Error('no document')
-    return { text: await textOf(response, signal), freshMs: freshMsOf(response.headers['cache-control']) }
-  } finally {
-    socket.destroy()
-  }
-}
-
-function answerOf(url: URL, options: RequestOptions): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    request(url, options, resolve).once('error', reject).end()
-  })
-}
-
-async function textOf(response: IncomingMessage, signal: AbortSignal): Promise<string> {
-  const parts: Buffer[] = []
-  let bytes = 0
-  for await (const part of response) {
-    signal.throwIfAborted()
-    if (!Buffer.isBuffer(part)) throw new TypeError('a response has bytes')
-    bytes += part.length
-    if (bytes > BYTES_MAX) throw new Error('the document is too large')
-    parts.push(part)
-  }
-  return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(parts))
+async function fetchDocument(url: URL, transport: DocumentTransport): Promise<{ text: string; freshMs: number }> {
+  const headers = { accept: 'application/json' }
+  const answer = await sendOut(transport, { url, headers, ...SIZE_MAX })
+  const type = answer.headers['content-type'] ?? ''
+  if (answer.status !== 200 || !/^application\/([\w.-]+\+)?json\b/i.test(type)) throw new Error('no document')
+  return { text: answer.text, freshMs: freshMsOf(answer.headers['cache-control']) }
 }
 
 function freshMsOf(cacheControl: string | undefined): number {

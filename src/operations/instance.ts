@@ -1,5 +1,5 @@
 // The operation that tells a console what this installation allows.
-import { VERSION, type Config } from '../config.ts'
+import { oidcNameOf, VERSION, type Config } from '../config.ts'
 import type { Mail } from '../mail/mail.ts'
 import type { Definitions } from './definitions.ts'
 
@@ -18,6 +18,7 @@ export function instanceOperations({ config, mail, origin }: Deps): Pick<Definit
       mail: mail.isOn,
       model: config.model !== null,
       signUp: config.signup,
+      ...oidcNameOf(config),
       allows: {
         privateHosts: config.allowPrivateHosts,
         applicationDefault: config.allowApplicationDefault,

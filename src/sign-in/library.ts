@@ -1,7 +1,11 @@
 // Configures better-auth. Only this file imports better-auth, and only when first needed, because loading it takes
 // longer than the rest of the start.
+import { randomBytes } from 'node:crypto'
 import type { createAuthEndpoint as CreateEndpoint } from 'better-auth/api'
-import type { setSessionCookie as SetSessionCookie } from 'better-auth/cookies'
+import type {
+  deleteSessionCookie as DeleteSessionCookie,
+  setSessionCookie as SetSessionCookie,
+} from 'better-auth/cookies'
 import type { parseUserOutput as ParseUserOutput } from 'better-auth/db'
 import { z } from 'zod'
 import type { Config } from '../config.ts'
@@ -44,6 +48,12 @@ export interface Library {
     accountId: AccountId,
     made: { readonly anew: boolean; readonly remember?: boolean },
   ): Promise<Response>
+  /** Makes the browser wait for a code of the second factor, as after the right password. Ends its session cookie. */
+  awaitCode(
+    request: Pick<Request, 'headers'>,
+    accountId: AccountId,
+    made: { readonly remember: boolean },
+  ): Promise<Response>
   /** Takes as long for an account without a password as for a wrong password. */
   isPassword(accountId: AccountId, password: string): Promise<boolean>
   /** Returns the hash as stored in sign_in_methods. */
@@ -64,6 +74,8 @@ export interface Identity {
 }
 
 const LINK_SECONDS = 3_600
+/** How long a sign-in waits for a code. */
+const WAIT_SECONDS = 600
 const BackupCodes = z.array(z.string())
 
 export async function openLibrary(deps: LibraryDeps): Promise<Library> {
@@ -92,7 +104,14 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
     plugins: [
       // second-factor.ts counts wrong codes before they are checked.
       twoFactor({ issuer: 'Vitrine', twoFactorTable: 'second_factors', accountLockout: { enabled: false } }),
-      { id: 'ours', endpoints: { identify: identify(api), signedIn: signedIn({ ...api, ...cookies, ...db }) } },
+      {
+        id: 'ours',
+        endpoints: {
+          identify: identify(api),
+          signedIn: signedIn({ ...api, ...cookies, ...db }),
+          awaitCode: awaitCode({ ...api, ...cookies }),
+        },
+      },
       jwt({
         // The token is returned only by its own endpoint, not in a header of other answers.
         disableSettingJwtHeader: true,
@@ -121,6 +140,8 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
     },
     signedIn: ({ headers }, accountId, { anew, remember = true }) =>
       auth.api.signedIn({ headers, body: { accountId, anew, remember }, asResponse: true }),
+    awaitCode: ({ headers }, accountId, { remember }) =>
+      auth.api.awaitCode({ headers, body: { accountId, remember }, asResponse: true }),
     async isPassword(accountId, sent) {
       const stored = await passwordOf(deps.store, accountId)
       if (stored !== null) return await password.verify({ hash: stored, password: sent })
@@ -177,6 +198,29 @@ function signedIn(lib: {
     const session = anew ? await internalAdapter.createSession(user.id, !remember) : null
     if (session !== null) await lib.setSessionCookie(ctx, { session, user }, !remember)
     return ctx.json({ token: session?.token ?? null, user: lib.parseUserOutput(options, user) })
+  })
+}
+
+/** Does what the library does after the right password of an account with a second factor. */
+function awaitCode(lib: {
+  readonly createAuthEndpoint: typeof CreateEndpoint
+  readonly deleteSessionCookie: typeof DeleteSessionCookie
+}) {
+  const body = z.object({ accountId: z.string(), remember: z.boolean() })
+  return lib.createAuthEndpoint.serverOnly({ method: 'POST', requireHeaders: true, body }, async (ctx) => {
+    const { secret, authCookies, createAuthCookie, internalAdapter } = ctx.context
+    const { accountId, remember } = ctx.body
+    const cookie = createAuthCookie('two_factor', { maxAge: WAIT_SECONDS })
+    const identifier = `2fa-${randomBytes(15).toString('base64url')}`
+    const expiresAt = new Date(Date.now() + WAIT_SECONDS * 1000)
+    await internalAdapter.createVerificationValue({ value: accountId, identifier, expiresAt })
+    await internalAdapter.createVerificationValue({ value: '0', identifier: `2fa-attempts-${identifier}`, expiresAt })
+    // With both cookies, the code would count for the session.
+    lib.deleteSessionCookie(ctx, !remember)
+    const { name, attributes } = authCookies.dontRememberToken
+    if (!remember) await ctx.setSignedCookie(name, 'true', secret, attributes)
+    await ctx.setSignedCookie(cookie.name, identifier, secret, cookie.attributes)
+    return ctx.json({})
   })
 }
 

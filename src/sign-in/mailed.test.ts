@@ -201,7 +201,14 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(reset(rooms, first, { newPassword: 'short' })), 'INVALID_REQUEST')
       const done = await reset(rooms, first)
       assert.ok(!done.cookies.some((line) => line.includes('session_token')))
-      assert.deepEqual(done.json.ended, { sessions: 1, keys: [], grants: [], passkeys: [], secondFactor: false })
+      assert.deepEqual(done.json.ended, {
+        sessions: 1,
+        keys: [],
+        grants: [],
+        passkeys: [],
+        providers: [],
+        secondFactor: false,
+      })
       for (const used of [first, second, 'x', `${first}x`]) {
         assert.deepEqual((await refusal(reset(rooms, used)))['reason'], 'INVALID_TOKEN')
       }

@@ -34,9 +34,13 @@ function isOurs(origin: string, request: Request, config: Public): boolean {
   return origin === config.publicUrl || isLoopbackHere(origin, new URL(request.url))
 }
 
+export function isLoopbackName(hostname: string): boolean {
+  return LOOPBACK.includes(hostname)
+}
+
 /** Accepts both loopback names, but only with the requested port: a program on another port shares the cookie. */
 function isLoopbackHere(origin: string, requested: URL): boolean {
   const url = URL.parse(origin)
-  if (url === null || url.origin !== origin || !LOOPBACK.includes(url.hostname)) return false
-  return LOOPBACK.includes(requested.hostname) && url.port === requested.port && url.protocol === requested.protocol
+  if (url === null || url.origin !== origin || !isLoopbackName(url.hostname)) return false
+  return isLoopbackName(requested.hostname) && url.port === requested.port && url.protocol === requested.protocol
 }

@@ -6,11 +6,15 @@ import {
   PasskeyName,
   PasskeySignIn,
   PasswordChange,
+  ProviderChoice,
+  ProviderReturn,
+  ProviderSignIn,
   Reset,
   ResetToken,
   SessionEnd,
   Verification,
 } from '../contract/sign-in-routes.ts'
+import { requireRecent } from '../auth/require-recent-sign-in.ts'
 import { invalidRequest } from '../errors.ts'
 import type { Store } from '../store/open.ts'
 import { asId, type SessionId } from '../ids.ts'
@@ -23,10 +27,13 @@ import type { CodeTries } from './code-tries.ts'
 import type { KnownDevices } from './known-device.ts'
 import type { Identity, Library } from './library.ts'
 import { doneFrom, type Notices } from '../auth/notices.ts'
-import { CHANGE_PASSWORD, PATHS, RESET, RESET_PREVIEW, REVOKE_SESSION, VERIFY_EMAIL } from './paths.ts'
+import { callbackOf, CHANGE_PASSWORD, PATHS, RESET, RESET_PREVIEW, REVOKE_SESSION, VERIFY_EMAIL } from './paths.ts'
 import { passkeyRequest, passkeySignIn } from './passkey-sign-in.ts'
 import { addPasskey, passkeyCreation, removePasskey, renamePasskey, type PasskeyDeps } from './passkeys.ts'
 import { personOf, type Person } from './person.ts'
+import { providerCallback, type CallbackDeps } from './providers/callback.ts'
+import { disconnectProvider } from './providers/disconnect.ts'
+import { startTrip, type Destination, type Providers } from './providers/providers.ts'
 import { previewReset, resetPassword } from './reset.ts'
 import { wrongCode } from './second-factor.ts'
 import { resetChanges } from './trail-changes.ts'
@@ -44,7 +51,11 @@ export interface OwnDeps {
   readonly devices: KnownDevices
   readonly trail: Pick<Trail, 'recordAction' | 'refusedTo'>
   readonly audit: PasskeyDeps['audit']
-  readonly config: PasskeyDeps['config']
+  readonly config: PasskeyDeps['config'] & CallbackDeps['config']
+  readonly secrets: CallbackDeps['secrets']
+  readonly providers: Providers
+  /** The public origin. */
+  readonly origin: () => string
   readonly challenges: PasskeyDeps['challenges']
   readonly notices: Notices
   readonly mailIsOn: boolean
@@ -80,7 +91,9 @@ export async function ownAnswer(
       return withCookie(Response.json(answer), deps.devices.cookie(request, email))
     }
     case 'GET /auth/sign-in-methods':
-      return Response.json(await waysOf(deps.store.db, (await signedIn(deps, identity)).caller.accountId))
+      return Response.json(
+        await waysOf(deps.store.db, (await signedIn(deps, identity)).caller.accountId, deps.providers),
+      )
     case 'POST /auth/passkey/add-options': {
       const { options, cookie } = await passkeyCreation(deps, request, await signedIn(deps, identity))
       return withCookie(Response.json(options), cookie)
@@ -103,9 +116,33 @@ export async function ownAnswer(
       const answer = await passkeySignIn(deps, request, PasskeySignIn.parse(input.body))
       return withCookie(answer, deps.challenges.clear)
     }
-    default:
-      return null
+    case 'POST /auth/sign-in/provider': {
+      const { provider, callbackURL, rememberMe, ...tokens } = ProviderSignIn.parse(input.body)
+      const destination = { ...tokens, target: callbackURL ?? '/app/', remember: rememberMe ?? true, connects: null }
+      return await away(deps, request, provider, destination)
+    }
+    case 'POST /auth/connect-provider': {
+      const { caller } = await signedIn(deps, identity)
+      const { provider } = ProviderChoice.parse(input.body)
+      requireRecent(caller.signedInAt, deps.now, 'add a way to sign in')
+      return await away(deps, request, provider, { target: '/app/', remember: true, connects: caller.sessionId })
+    }
+    case 'POST /auth/disconnect-provider': {
+      const { provider } = ProviderChoice.parse(input.body)
+      await disconnectProvider(deps, request, await signedIn(deps, identity), provider)
+      return Response.json({ status: true })
+    }
+    default: {
+      const provider = callbackOf(input.name)
+      if (provider === null) return null
+      return await providerCallback(deps, request, provider, ProviderReturn.parse(input.query))
+    }
   }
+}
+
+async function away(deps: OwnDeps, request: Request, id: string, destination: Destination): Promise<Response> {
+  const { url, cookie } = await startTrip(deps, request, deps.providers.named(id), destination)
+  return withCookie(Response.json({ url }), cookie)
 }
 
 /** Throws UNAUTHENTICATED if nobody is signed in. */

@@ -4,8 +4,9 @@ import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { createPasskey, signWith, type SoftPasskey } from '../../test/support/authenticator.ts'
+import { browserOf as testBrowser, type TestBrowser } from '../../test/support/browser.ts'
 import { startSmtp, tokenIn } from '../../test/support/mail.ts'
-import { auth, codeOf, openRooms, PASSWORD, refusal, type Rooms } from '../../test/support/people.ts'
+import { codeOf, openRooms, PASSWORD, refusal, type Rooms } from '../../test/support/people.ts'
 import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { totp } from '../../test/support/totp.ts'
 import { readDetail } from '../audit/row-detail.ts'
@@ -15,24 +16,8 @@ const ORIGIN = 'https://vitrine.example.test'
 const ENV = { VITRINE_PUBLIC_URL: ORIGIN, VITRINE_SIGNUP: 'open' }
 const EMAIL = 'ada@example.test'
 
-/** A person's browser: sends back the cookies that it got. */
-function browserOf(rooms: Rooms) {
-  const jar = new Map<string, string>()
-  return {
-    jar,
-    async ask(route: string, body?: unknown, origin = ORIGIN) {
-      const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ')
-      const answer = await auth(rooms, route, body, { cookie, headers: { origin } })
-      for (const line of answer.cookies) {
-        const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
-        if (/max-age=0/i.test(line)) jar.delete(name)
-        else jar.set(name, value)
-      }
-      return answer
-    },
-  }
-}
-type Browser = ReturnType<typeof browserOf>
+const browserOf = (rooms: Rooms) => testBrowser(rooms, ORIGIN)
+type Browser = TestBrowser
 
 async function signedUp(rooms: Rooms, email = EMAIL): Promise<Browser> {
   const browser = browserOf(rooms)

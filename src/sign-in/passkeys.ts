@@ -17,6 +17,7 @@ import type { PasskeyTable, Tables } from '../store/tables.ts'
 import { notSignedIn } from './library-refusal.ts'
 import { passkeyPlace, type PasskeyPlace } from './passkey-place.ts'
 import { callBy, type Person } from './person.ts'
+import type { Providers } from './providers/providers.ts'
 import { sealedCookie, type SealedCookie, type SealedCookieOptions } from './sealed-cookie.ts'
 import { useOnce } from './use-code.ts'
 import { passkeysOf, requireAnotherWay, shownPasskey, type ShownPasskey } from './ways.ts'
@@ -27,6 +28,7 @@ export interface PasskeyDeps {
   readonly config: Parameters<typeof passkeyPlace>[0]
   readonly challenges: SealedCookie<Challenge>
   readonly notices: Notices
+  readonly providers: Pick<Providers, 'all'>
   readonly now: number
 }
 
@@ -162,7 +164,7 @@ export async function removePasskey(
   const removed = await deps.store.write(async (tx) => {
     const row = await ownPasskey(tx, caller.accountId, id)
     await tx.deleteFrom('passkeys').where('id', '=', row.id).execute()
-    await requireAnotherWay(tx, caller.accountId)
+    await requireAnotherWay(tx, caller.accountId, deps.providers)
     await recordChange(deps, tx, request, caller, {
       action: 'removePasskey',
       changes: changesOf({ passkey: row.name }, {}),

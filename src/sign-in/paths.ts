@@ -72,6 +72,12 @@ const TRAITS: Readonly<Record<SignInRouteName, Traits>> = {
   'POST /auth/passkey/remove': { action: 'removePasskey', ownRow },
   'POST /auth/passkey/sign-in-options': { costly },
   'POST /auth/passkey/sign-in': { costly },
+  'POST /auth/sign-in/provider': { costly },
+  'POST /auth/connect-provider': { costly, ofPerson },
+  'POST /auth/disconnect-provider': { action: 'disconnectProvider', ownRow },
+  'GET /auth/callback/github': { costly },
+  'GET /auth/callback/google': { costly },
+  'GET /auth/callback/oidc': { costly },
 }
 
 export const OPTIONS = 'GET /auth/options'
@@ -84,6 +90,13 @@ export const RESET_PAGE = 'GET /auth/reset-password'
 export const RESET_PREVIEW = 'POST /auth/reset-password/preview'
 export const VERIFY_EMAIL = 'POST /auth/verify-email'
 export const VERIFY_PAGE = 'GET /auth/verify-email'
+
+const CALLBACK = 'GET /auth/callback/'
+
+/** Returns the provider of a callback, or null for every other path. */
+export function callbackOf(name: string): string | null {
+  return name.startsWith(CALLBACK) ? name.slice(CALLBACK.length) : null
+}
 
 const ROUTES: ReadonlyMap<string, SignInRoute> = new Map(Object.entries(SIGN_IN_ROUTES))
 

@@ -9,6 +9,7 @@ const FORM = `<form hidden>
 <fieldset id="keys" hidden><legend>API keys of this account</legend></fieldset>
 <fieldset id="grants" hidden><legend>Agents that act for this account</legend></fieldset>
 <fieldset id="passkeys" hidden><legend>Passkeys</legend></fieldset>
+<fieldset id="providers" hidden><legend>Connected accounts</legend></fieldset>
 <fieldset id="factor" hidden><legend>Second factor</legend>
 <p><label><input name="endFactor" type="checkbox" checked> end the second factor</label></p>
 <p><label>A code from the authenticator, or a backup code. Without a code the second factor stays on. <input name="code" autocomplete="one-time-code" maxlength="100"></label></p>
@@ -18,7 +19,7 @@ const FORM = `<form hidden>
 
 // Names come from users and agents: insert them as text, never as HTML.
 const SCRIPT = `${COMMON_SCRIPT}
-const boxes = { keys: [], grants: [], passkeys: [] }
+const boxes = { keys: [], grants: [], passkeys: [], providers: [] }
 const add = (kind, id, text, held) => {
   const box = document.createElement('input')
   box.type = 'checkbox'
@@ -38,6 +39,8 @@ const show = (held) => {
   for (const grant of held.grants)
     add('grants', grant.id, ' end the access of ' + grant.clientName + ' (' + grant.clientHost + ', ' + used(grant) + ')', held)
   for (const passkey of held.passkeys) add('passkeys', passkey.id, ' remove the passkey ' + passkey.name + ' (' + used(passkey) + ')', held)
+  for (const { provider, name, label } of held.providers) add('providers', provider, ' disconnect ' + name + (label === null ? '' : ' (' + label + ')'), held)
+  document.querySelector('#providers').hidden = held.providers.length === 0
   document.querySelector('#passkeys').hidden = held.passkeys.length === 0
   document.querySelector('#grants').hidden = held.grants.length === 0
   document.querySelector('#keys').hidden = held.keys.length === 0
@@ -47,7 +50,7 @@ const show = (held) => {
 post('/auth/reset-password/preview', { token }).then(show).catch((error) => say(error.message))
 form.addEventListener('submit', async (event) => {
   event.preventDefault()
-  const keep = { keyIds: keptOf('keys'), grantIds: keptOf('grants'), passkeyIds: keptOf('passkeys'), secondFactor: !form.endFactor.checked }
+  const keep = { keyIds: keptOf('keys'), grantIds: keptOf('grants'), passkeyIds: keptOf('passkeys'), providers: keptOf('providers'), secondFactor: !form.endFactor.checked }
   const code = form.code.value.trim()
   try {
     const body = { token, newPassword: form.password.value, keep, ...(code === '' ? {} : { code }) }

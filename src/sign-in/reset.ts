@@ -13,14 +13,16 @@ import type { ApiKeyTable, ConnectorGrantTable, PasskeyTable, Tables } from '../
 import type { CodeTries } from './code-tries.ts'
 import { invalidLink } from './library-refusal.ts'
 import type { Library } from './library.ts'
+import type { Providers } from './providers/providers.ts'
 import { wrongCode } from './second-factor.ts'
 import { factorOf, useCode } from './use-code.ts'
-import { passkeysOf, shownPasskey } from './ways.ts'
+import { passkeysOf, waysOf, type ShownProvider } from './ways.ts'
 
 interface Deps {
   readonly store: Store
   readonly library: Library
   readonly codes: Pick<CodeTries, 'byLink'>
+  readonly providers: Pick<Providers, 'all'>
   /** If mail is on, the link came by mail and proves the address. Otherwise it came from the log. */
   readonly mailIsOn: boolean
   readonly now: number
@@ -35,6 +37,7 @@ interface ShownGrant {
 }
 
 type EndedPasskey = Pick<PasskeyTable, 'id' | 'name'>
+type EndedProvider = Pick<ShownProvider, 'provider' | 'name' | 'label'>
 
 /** Lists what a new password would end. Consumes nothing. Throws INVALID_REQUEST for an invalid link. */
 export async function previewReset(deps: Omit<Deps, 'library' | 'codes'>, token: string) {
@@ -57,7 +60,7 @@ export async function previewReset(deps: Omit<Deps, 'library' | 'codes'>, token:
       lastUsedAt: grant.last_used_at,
       expiresAt: grant.expires_at,
     })),
-    passkeys: (await passkeysOf(deps.store.db, accountId)).map(shownPasskey),
+    ...(await endableWays(deps, accountId)),
     secondFactor: (await factorOf(deps.store, accountId)) !== null,
     mayKeep: !provesAddress(deps, account),
   }
@@ -67,6 +70,7 @@ interface Part {
   readonly keys: readonly ShownKey[]
   readonly grants: readonly ShownGrant[]
   readonly passkeys: readonly EndedPasskey[]
+  readonly providers: readonly EndedProvider[]
   readonly secondFactor: boolean
 }
 
@@ -100,6 +104,7 @@ export async function resetPassword(deps: Deps, order: Order): Promise<ResetDone
     const keys = await endKeys(tx, link.accountId, proves ? [] : (order.keep?.keyIds ?? []), now)
     const grants = await endGrants(tx, link.accountId, proves ? [] : (order.keep?.grantIds ?? []), now)
     const passkeys = await endPasskeys(tx, link.accountId, proves ? [] : (order.keep?.passkeyIds ?? []))
+    const providers = await endProviders(deps, tx, link.accountId, proves ? [] : (order.keep?.providers ?? []))
     const hadFactor = isTrue(account.twoFactorEnabled)
     if (proves || endsFactor) await endSecondFactor(store, tx, link.accountId)
     const secondFactor = hadFactor && (proves || endsFactor)
@@ -113,12 +118,14 @@ export async function resetPassword(deps: Deps, order: Order): Promise<ResetDone
           keys: keys.ended,
           grants: grants.ended,
           passkeys: passkeys.ended,
+          providers: providers.ended,
           secondFactor,
         },
         kept: {
           keys: keys.kept,
           grants: grants.kept,
           passkeys: passkeys.kept,
+          providers: providers.kept,
           secondFactor: hadFactor && !secondFactor,
         },
       },
@@ -246,6 +253,30 @@ async function endPasskeys(tx: Transaction<Tables>, accountId: AccountId, keep: 
   const ended = passkeys.filter((passkey) => !keep.includes(passkey.id))
   for (const { id } of ended) await tx.deleteFrom('passkeys').where('id', '=', id).execute()
   const shown = ({ id, name }: PasskeyTable): EndedPasskey => ({ id, name })
+  return { kept: kept.map(shown), ended: ended.map(shown) }
+}
+
+async function endableWays({ store, providers: offered }: Pick<Deps, 'store' | 'providers'>, accountId: AccountId) {
+  const { passkeys, providers } = await waysOf(store.db, accountId, offered)
+  return { passkeys, providers }
+}
+
+/** Throws INVALID_REQUEST if `keep` has a provider that is not connected. */
+async function endProviders(
+  { providers: offered }: Pick<Deps, 'providers'>,
+  tx: Transaction<Tables>,
+  accountId: AccountId,
+  keep: readonly string[],
+) {
+  const { providers } = await waysOf(tx, accountId, offered)
+  const kept = providers.filter(({ provider }) => keep.includes(provider))
+  if (kept.length < new Set(keep).size)
+    throw invalidRequest(['keep.providers: contains a provider that is not connected'])
+  const ended = providers.filter(({ provider }) => !keep.includes(provider))
+  for (const { provider } of ended) {
+    await tx.deleteFrom('sign_in_methods').where('userId', '=', accountId).where('providerId', '=', provider).execute()
+  }
+  const shown = ({ provider, name, label }: ShownProvider): EndedProvider => ({ provider, name, label })
   return { kept: kept.map(shown), ended: ended.map(shown) }
 }
 

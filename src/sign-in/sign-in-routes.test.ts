@@ -8,6 +8,7 @@ import { SIGN_IN_ROUTES, type SignInRoute, type SignInRouteName } from '../contr
 import { STATUS } from '../errors.ts'
 import { createPasskey, signWith } from '../../test/support/authenticator.ts'
 import { LINK, startSmtp, tokenIn } from '../../test/support/mail.ts'
+import { CLIENT, startRogue } from '../../test/support/oidc.ts'
 import { auth, openRooms, PASSWORD } from '../../test/support/people.ts'
 import { storeSource } from '../../test/support/stores.ts'
 import { totp } from '../../test/support/totp.ts'
@@ -42,7 +43,12 @@ test('each answer matches the document', async () => {
   await using source = await storeSource('sqlite')
   await using smtp = await startSmtp()
   const origin = 'https://vitrine.example.test'
+  await using rogue = await startRogue()
+  rogue.claims = { sub: 'ada', email: 'other@example.test' }
   await using rooms = await openRooms(source, {
+    VITRINE_OIDC_ISSUER: rogue.url,
+    VITRINE_OIDC_CLIENT_ID: CLIENT.id,
+    VITRINE_OIDC_CLIENT_SECRET: CLIENT.secret,
     SMTP_URL: smtp.url,
     VITRINE_PUBLIC_URL: origin,
     VITRINE_SIGNUP: 'open',
@@ -86,12 +92,20 @@ test('each answer matches the document', async () => {
   const [{ id }] = ways.json.passkeys
   await ask('POST /auth/passkey/rename', { id, name: 'Old laptop' }, cookie)
   await ask('POST /auth/passkey/remove', { id }, cookie)
+  const trip = await ask('POST /auth/connect-provider', { provider: 'oidc' }, cookie)
+  await ask('GET /auth/callback/oidc', undefined, `${cookie}; ${trip.cookie}`, rogue.back(trip.json.url).search)
+  const other = await ask('POST /auth/sign-in/provider', { provider: 'oidc' })
+  const signedIn = await ask('GET /auth/callback/oidc', undefined, other.cookie, rogue.back(other.json.url).search)
+  assert.match(signedIn.cookie, /session_token=/)
+  assert.equal((await ask('GET /auth/sign-in-methods', undefined, signedIn.cookie)).json.providers.length, 1)
+  await ask('POST /auth/disconnect-provider', { provider: 'oidc' }, cookie)
+  for (const provider of ['github', 'google'] as const) await ask(`GET /auth/callback/${provider}`)
   const begun = await ask('POST /auth/two-factor/enable', { password: PASSWORD }, cookie)
   const on = await ask('POST /auth/two-factor/verify-totp', { code: totp(begun.json.totpURI) }, cookie)
   const half = await ask('POST /auth/sign-in/email', account)
   const [one, two, three] = begun.json.backupCodes
-  const other = await ask('POST /auth/two-factor/verify-backup-code', { code: one }, half.cookie)
-  await ask('POST /auth/revoke-session', { id: list.json[0].id }, other.cookie)
+  const byCode = await ask('POST /auth/two-factor/verify-backup-code', { code: one }, half.cookie)
+  await ask('POST /auth/revoke-session', { id: list.json[0].id }, byCode.cookie)
   await ask('POST /auth/two-factor/get-totp-uri', { password: PASSWORD, code: two }, on.cookie)
   const codes = { password: PASSWORD, code: three }
   const renewed = await ask('POST /auth/two-factor/generate-backup-codes', codes, on.cookie)

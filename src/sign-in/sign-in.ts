@@ -20,7 +20,19 @@ import { requestIdOf } from '../auth/client.ts'
 import { doneFrom, type Notices } from '../auth/notices.ts'
 import { ownAnswer, requireCode, withCookie, type OwnDeps } from './own-paths.ts'
 import { signInOptions } from './options.ts'
-import { CHANGE_PASSWORD, isOfPerson, OPTIONS, PATHS, RESET_PAGE, SIGN_IN, SIGN_UP, VERIFY_PAGE } from './paths.ts'
+import {
+  callbackOf,
+  CHANGE_PASSWORD,
+  isOfPerson,
+  OPTIONS,
+  PATHS,
+  RESET_PAGE,
+  SIGN_IN,
+  SIGN_UP,
+  VERIFY_PAGE,
+} from './paths.ts'
+import { failed, failureOf } from './providers/callback.ts'
+import { openProviders, type ProvidersDeps } from './providers/providers.ts'
 import { requestInHand } from './request-in-hand.ts'
 import { resetPage } from './reset-page.ts'
 import { afterCode, noChallenge } from './second-factor.ts'
@@ -48,10 +60,15 @@ interface Deps extends Omit<LibraryDeps, 'links' | 'demoEmail'> {
   readonly store: Store
   readonly tries: Attempts
   readonly notices: Notices
-  readonly config: LibraryDeps['config'] & Pick<Config, 'signup' | 'loopback' | 'demo'>
+  readonly config: LibraryDeps['config'] & Pick<Config, 'signup' | 'loopback' | 'demo'> & ProvidersDeps['config']
+  /** How to reach providers, for tests. */
+  readonly transport?: NonNullable<ProvidersDeps['transport']>
+  readonly log?: NonNullable<LibraryDeps['log']> & NonNullable<ProvidersDeps['log']>
   readonly now?: () => number
 }
 
+/** A refusal before the callback began. */
+const NOWHERE = { target: '/app/', connects: null }
 const NOBODY: Identity = { signedIn: null, sessionId: null, waiting: null }
 /** Paths whose answer must not reveal whether an address has an account, and their minimum duration. */
 const UNIFORM = /\/(sign-up\/email|request-password-reset|send-verification-email)$/
@@ -66,6 +83,7 @@ export function openSignIn(deps: Deps): SignIn {
   const throttle = openThrottle(tries, devices, sessionCookie)
   const codes = openCodeTries({ store: deps.store, tries, devices, sessionCookie, now })
   const links = accountLinks(deps)
+  const providers = openProviders({ ...deps, secure: isSecure, now })
   const challenges = passkeyChallenges({ secrets: deps.secrets, secure: isSecure, now })
   const trail = openTrail(deps)
   const serialized = serializedWhileEmpty(deps.store)
@@ -75,9 +93,10 @@ export function openSignIn(deps: Deps): SignIn {
     return loading
   }
   const ownDeps = async (): Promise<OwnDeps> => {
-    const { store, audit, config, mail } = deps
-    const held = { store, audit, config, links, tries, codes, devices, challenges, trail, notices }
-    return { ...held, library: await library(), mailIsOn: mail.isOn, now: now() }
+    const { store, audit, config, secrets, origin, mail } = deps
+    const held = { store, audit, config, secrets, origin, links, tries, codes, devices }
+    const more = { challenges, providers, trail, notices }
+    return { ...held, ...more, library: await library(), mailIsOn: mail.isOn, now: now() }
   }
 
   /** Runs our own steps before and after the library. */
@@ -134,8 +153,12 @@ export function openSignIn(deps: Deps): SignIn {
       const input = await readSignInRequest(request, pathname, deps.config)
       if (input.name === VERIFY_PAGE) return verifyPage()
       if (input.name === OPTIONS) return Response.json(await signInOptions(deps, request))
+      const provider = callbackOf(input.name)
       const run = () => requestInHand.run(requestIdOf(request), runRecorded, request, input)
-      const work = input.name === SIGN_UP ? serialized(run) : run()
+      const work = input.name === SIGN_UP || provider !== null ? serialized(run) : run()
+      if (provider !== null) {
+        return await work.catch((error: unknown) => failed(failureOf(error), { id: provider, ...NOWHERE }))
+      }
       if (deps.mail.isOn && UNIFORM.test(input.name)) {
         await Promise.all([work.catch(() => undefined), setTimeout(UNIFORM_MS)])
       }

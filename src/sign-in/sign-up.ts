@@ -1,15 +1,17 @@
 // Who may sign up: depends on the operator's setting and on invitations. The first account of an empty store is always
 // allowed.
 import { hash, timingSafeEqual } from 'node:crypto'
+import type { Transaction } from 'kysely'
 import type { Config } from '../config.ts'
 import { AppError } from '../errors.ts'
 import type { AccountId } from '../ids.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
+import type { Tables } from '../store/tables.ts'
 import { accountBy } from './account-by.ts'
 
 interface Deps {
-  readonly store: Store
+  readonly store: Pick<Store, 'db'>
   readonly secrets: Pick<Secrets, 'derive'>
   readonly config: Pick<Config, 'signup' | 'loopback'>
 }
@@ -52,21 +54,31 @@ export async function deleteUnverified(store: Store, email: string): Promise<Acc
     .where('emailVerified', '=', store.dialect === 'postgres' ? false : 0)
     .executeTakeFirst()
   if (unverified === undefined) return null
-  return await store.write(async (tx) => {
-    const row = await tx
-      .selectFrom('accounts')
-      .leftJoin('memberships', 'memberships.account_id', 'accounts.id')
-      .select(['accounts.emailVerified', 'accounts.twoFactorEnabled', 'memberships.team_id'])
-      .where('accounts.id', '=', unverified.id)
-      .executeTakeFirst()
-    const stays = row === undefined || row.team_id !== null || row.emailVerified === true || row.emailVerified === 1
-    if (stays) return null
-    // With a second factor there may be sign-ins that wait for a code. End them.
-    const hadFactor = row.twoFactorEnabled === true || row.twoFactorEnabled === 1
-    if (hadFactor) await tx.deleteFrom('verifications').where('value', '=', unverified.id).execute()
-    await tx.deleteFrom('accounts').where('id', '=', unverified.id).execute()
-    return unverified.id
-  })
+  return await store.write(async (tx) => ((await deleteUnverifiedIn(tx, unverified.id)) ? unverified.id : null))
+}
+
+/** Returns false if the account stays. */
+async function deleteUnverifiedIn(tx: Transaction<Tables>, id: AccountId): Promise<boolean> {
+  const row = await tx
+    .selectFrom('accounts')
+    .leftJoin('memberships', 'memberships.account_id', 'accounts.id')
+    .select(['accounts.emailVerified', 'accounts.twoFactorEnabled', 'memberships.team_id'])
+    .where('accounts.id', '=', id)
+    .executeTakeFirst()
+  const stays = row === undefined || row.team_id !== null || row.emailVerified === true || row.emailVerified === 1
+  if (stays) return false
+  // With a second factor there may be sign-ins that wait for a code. End them.
+  const hadFactor = row.twoFactorEnabled === true || row.twoFactorEnabled === 1
+  if (hadFactor) await tx.deleteFrom('verifications').where('value', '=', id).execute()
+  await tx.deleteFrom('accounts').where('id', '=', id).execute()
+  return true
+}
+
+/** Deletes an unverified account whose address `newId` is about to get, with its reset links moved. False if it stays. */
+export async function replaceUnverifiedIn(tx: Transaction<Tables>, id: AccountId, newId: AccountId): Promise<boolean> {
+  if (!(await deleteUnverifiedIn(tx, id))) return false
+  await tx.updateTable('verifications').set({ value: newId }).where('value', '=', id).execute()
+  return true
 }
 
 /**
@@ -107,7 +119,7 @@ export async function isEmpty(store: Pick<Store, 'db'>): Promise<boolean> {
   return (await store.db.selectFrom('accounts').select('id').limit(1).executeTakeFirst()) === undefined
 }
 
-async function isInvited(store: Store, order: SignUpOrder, now: number): Promise<boolean> {
+async function isInvited(store: Pick<Store, 'db'>, order: SignUpOrder, now: number): Promise<boolean> {
   if (order.inviteToken === undefined) return false
   const row = await store.db
     .selectFrom('invitations')

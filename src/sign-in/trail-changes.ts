@@ -23,13 +23,22 @@ export function resetChanges(ended: {
   readonly keys: readonly { readonly name: string }[]
   readonly grants: readonly { readonly clientName: string }[]
   readonly passkeys: readonly { readonly name: string }[]
+  readonly providers: readonly { readonly name: string }[]
   readonly secondFactor: boolean
 }): Changes {
   const grants = ended.grants.map((grant) => grant.clientName)
   const keys = ended.keys.map((key) => key.name)
   const passkeys = ended.passkeys.map((passkey) => passkey.name)
-  const before = { sessions: ended.sessions, keys, grants, passkeys, secondFactor: 'on' }
-  const after = { sessions: 0, keys: [], grants: [], passkeys: [], secondFactor: ended.secondFactor ? 'off' : 'on' }
+  const providers = ended.providers.map((provider) => provider.name)
+  const before = { sessions: ended.sessions, keys, grants, passkeys, providers, secondFactor: 'on' }
+  const after = {
+    sessions: 0,
+    keys: [],
+    grants: [],
+    passkeys: [],
+    providers: [],
+    secondFactor: ended.secondFactor ? 'off' : 'on',
+  }
   return changesOf(before, after)
 }
 

@@ -255,12 +255,13 @@ for (const dialect of DIALECTS) {
         keys: [{ name: 'CI' }],
         grants: [{ clientName: 'A' }],
         passkeys: [{ name: 'Laptop' }],
+        providers: [{ name: 'GitHub' }],
         secondFactor: true,
       })
       const secondFactor = { from: 'on', to: 'off' }
       const ended = (name: string) => ({ added: [], removed: [name] })
-      const passkeys = ended('Laptop')
-      assert.deepEqual(changes, { keys: ended('CI'), grants: ended('A'), passkeys, secondFactor })
+      const ways = { passkeys: ended('Laptop'), providers: ended('GitHub') }
+      assert.deepEqual(changes, { keys: ended('CI'), grants: ended('A'), ...ways, secondFactor })
     })
   })
 }

@@ -1,9 +1,11 @@
 // The ways in which an account can sign in: its password, its passkeys, and its accounts at providers. The last one
 // stays, because without it nobody can sign in.
 import type { Kysely } from 'kysely'
+import type { Provider } from '../config.ts'
 import { AppError } from '../errors.ts'
 import type { AccountId, PasskeyId } from '../ids.ts'
 import type { PasskeyTable, Tables } from '../store/tables.ts'
+import { isoTime } from '../store/times.ts'
 
 export interface ShownPasskey {
   readonly id: PasskeyId
@@ -16,24 +18,43 @@ export interface ShownPasskey {
 export interface Ways {
   readonly password: boolean
   readonly passkeys: readonly ShownPasskey[]
+  readonly providers: readonly ShownProvider[]
 }
 
-export async function waysOf(db: Kysely<Tables>, accountId: AccountId): Promise<Ways> {
+/** An account at a provider. */
+export interface ShownProvider {
+  readonly provider: Provider['id']
+  readonly name: string
+  readonly label: string | null
+  readonly createdAt: string
+  readonly offered: boolean
+}
+
+/** The providers of this installation. */
+interface Offered {
+  readonly all: readonly Pick<Provider, 'id' | 'name'>[]
+}
+
+const NAMES: Readonly<Record<Provider['id'], string>> = { github: 'GitHub', google: 'Google', oidc: 'single sign-on' }
+
+export async function waysOf(db: Kysely<Tables>, accountId: AccountId, offered: Offered): Promise<Ways> {
   const methods = await db
     .selectFrom('sign_in_methods')
-    .select(['providerId', 'password'])
+    .select(['providerId', 'password', 'label', 'createdAt'])
     .where('userId', '=', accountId)
+    .orderBy('providerId')
     .execute()
   return {
     password: methods.some((method) => method.providerId === 'credential' && method.password !== null),
     passkeys: (await passkeysOf(db, accountId)).map(shownPasskey),
+    providers: methods.flatMap((method) => shownProvider(method, offered)),
   }
 }
 
 /** Throws CONFLICT if nothing is left. Call it after the removal, in its transaction. */
-export async function requireAnotherWay(db: Kysely<Tables>, accountId: AccountId): Promise<void> {
-  const { password, passkeys } = await waysOf(db, accountId)
-  if (password || passkeys.length > 0) return
+export async function requireAnotherWay(db: Kysely<Tables>, accountId: AccountId, offered: Offered): Promise<void> {
+  const { password, passkeys, providers } = await waysOf(db, accountId, offered)
+  if (password || passkeys.length > 0 || providers.some((provider) => provider.offered)) return
   throw new AppError('CONFLICT', 'This is the last way to sign in to your account. Add another one first.', {
     extra: { reason: 'LAST_WAY' },
   })
@@ -58,4 +79,16 @@ export function shownPasskey(row: PasskeyTable): ShownPasskey {
     lastUsedAt: row.last_used_at,
     synced: row.synced === 1,
   }
+}
+
+/** Empty for a password. */
+function shownProvider(
+  row: { readonly providerId: string; readonly label: string | null; readonly createdAt: string | Date },
+  { all }: Offered,
+): readonly ShownProvider[] {
+  const { providerId: id, label, createdAt } = row
+  if (id !== 'github' && id !== 'google' && id !== 'oidc') return []
+  const offered = all.find((provider) => provider.id === id)
+  const name = offered?.name ?? NAMES[id]
+  return [{ provider: id, name, label, createdAt: isoTime(createdAt), offered: offered !== undefined }]
 }

@@ -1,4 +1,4 @@
-// Certificates for the TLS tests: our own authority, another authority, a server certificate for `localhost` and `agent.example`, a client
+// Certificates for the TLS tests: our own authority, another authority, a server certificate for `localhost` and the names that tests give it, a client
 // certificate.
 import { execFileSync } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -18,7 +18,10 @@ export async function makeCertificates(): Promise<Certificates> {
   const ec = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
   for (const ca of ['ca', 'other'])
     openssl('req', '-x509', ...ec, '-keyout', `${ca}.key`, '-out', `${ca}.crt`, '-days', '2', '-subj', `/CN=${ca}`)
-  await writeFile(join(folder, 'server.ext'), 'subjectAltName=DNS:localhost,DNS:agent.example\n')
+  await writeFile(
+    join(folder, 'server.ext'),
+    'subjectAltName=DNS:localhost,DNS:agent.example,DNS:accounts.google.com\n',
+  )
   await writeFile(join(folder, 'ann.ext'), 'extendedKeyUsage=clientAuth\n')
   for (const [name, subject] of [
     ['server', '/O=servers/CN=localhost'],

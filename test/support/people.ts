@@ -3,7 +3,7 @@ import type { Call, SessionCaller } from '../../src/auth/caller.ts'
 import { readConfig, type Config } from '../../src/config.ts'
 import { asId, newId, type AccountId, type DatasourceId, type SessionId, type TeamId } from '../../src/ids.ts'
 import type { StoreSource } from './stores.ts'
-import { openRooms as composeRooms, type Rooms as ComposedRooms } from '../../src/rooms.ts'
+import { openRooms as composeRooms, type Rooms as ComposedRooms, type RoomsOptions } from '../../src/rooms.ts'
 
 export interface Rooms extends ComposedRooms {
   /** Warnings in the log, and mails, which are logged when no mail server is set. */
@@ -17,7 +17,11 @@ export interface Rooms extends ComposedRooms {
 export const PASSWORD = 'correct horse battery'
 
 /** The rooms over an empty store. */
-export async function openRooms(source: StoreSource, env: Record<string, string> = {}): Promise<Rooms> {
+export async function openRooms(
+  source: StoreSource,
+  env: Record<string, string> = {},
+  more: Pick<RoomsOptions, 'transport'> = {},
+): Promise<Rooms> {
   const at = await source.config()
   const config: Config = { ...readConfig(env), ...at, secretKey: new Uint8Array(32).fill(9) }
   const clock = { at: Date.now() }
@@ -26,7 +30,7 @@ export async function openRooms(source: StoreSource, env: Record<string, string>
   const keep = (detail: object, message: string) => void logged.push({ ...detail, message })
   const log = { info: () => undefined, warn: keep, error: keep }
   const origin = () => config.publicUrl ?? 'http://127.0.0.1:3000'
-  const rooms = await composeRooms({ config, log, origin, now: () => clock.at })
+  const rooms = await composeRooms({ config, log, origin, now: () => clock.at, ...more })
   return { ...rooms, logged, gone, ended: async (ids) => void gone.push(...ids), clock }
 }
 

@@ -37,6 +37,8 @@ const SIGN_IN: readonly string[] = [
   'addPasskey',
   'renamePasskey',
   'removePasskey',
+  'connectProvider',
+  'disconnectProvider',
 ]
 
 const NAMED: Readonly<Record<Exclude<ActionKind, 'change'>, readonly string[]>> = {

@@ -1,0 +1,174 @@
+// Which account a person at a provider has here, in one transaction: the connected one; else the one with the same
+// address, if both sides verified it; else a new one, if the person may sign up. An address that one side did not verify
+// joins nothing: a stranger may have typed it.
+import { randomUUID } from 'node:crypto'
+import type { Transaction } from 'kysely'
+import type { Audit } from '../../audit/audit.ts'
+import { changesOf } from '../../audit/changes.ts'
+import { accountTarget } from '../../auth/accounts.ts'
+import type { Config, Provider } from '../../config.ts'
+import { newId, type AccountId } from '../../ids.ts'
+import type { Secrets } from '../../secrets.ts'
+import type { Store } from '../../store/open.ts'
+import type { Tables } from '../../store/tables.ts'
+import { callBy } from '../person.ts'
+import { replaceUnverifiedIn, requireSignUp } from '../sign-up.ts'
+import type { HeldTrip } from './providers.ts'
+import { providerRefusal, type Profile } from './profile.ts'
+
+export interface AccountDeps {
+  readonly store: Store
+  readonly audit: Pick<Audit, 'change'>
+  readonly secrets: Pick<Secrets, 'derive'>
+  readonly config: Pick<Config, 'signup' | 'loopback'>
+  readonly mailIsOn: boolean
+  readonly now: number
+}
+
+/** A person as a provider knows them. */
+export interface Known {
+  readonly provider: Provider
+  readonly profile: Profile
+}
+
+export interface Entered {
+  readonly accountId: AccountId
+  /** The row of the connection. */
+  readonly methodId: string
+  /** The provider was connected with an account that existed. Its owner hears of it. */
+  readonly joined: boolean
+}
+
+/** Throws SIGN_IN_REFUSED. `trip`: what the person brought along. */
+export async function accountFor(
+  deps: AccountDeps,
+  request: Request,
+  { provider, profile }: Known,
+  trip: Pick<HeldTrip, 'setupToken' | 'inviteToken'>,
+): Promise<Entered> {
+  return await onceMore(() =>
+    deps.store.write(async (tx) => {
+      const method = await methodOf(tx, provider, profile)
+      if (method !== undefined) {
+        await tx.updateTable('sign_in_methods').set({ label: profile.label }).where('id', '=', method.id).execute()
+        return { accountId: method.userId, methodId: method.id, joined: false }
+      }
+      const { email } = profile
+      if (email === null || !profile.emailVerified) throw providerRefusal('EMAIL_UNVERIFIED')
+      const found = await tx.selectFrom('accounts').selectAll().where('email', '=', email).executeTakeFirst()
+      if (found !== undefined && (found.emailVerified === true || found.emailVerified === 1)) {
+        const methodId = await connect(deps, tx, request, { id: found.id, name: found.name }, { provider, profile })
+        return { accountId: found.id, methodId, joined: true }
+      }
+      if (found !== undefined && !deps.mailIsOn) throw providerRefusal('ACCOUNT_UNVERIFIED')
+      await requireSignUp({ ...deps, store: { db: tx } }, { email, ...tokensOf(trip) }, deps.now)
+      const id = newId<AccountId>()
+      const stays = found !== undefined && !(await replaceUnverifiedIn(tx, found.id, id))
+      if (stays) throw providerRefusal('ACCOUNT_UNVERIFIED')
+      const { name } = profile
+      await addAccount(deps, tx, { id, email, name })
+      const methodId = await addMethod(deps, tx, id, { provider, profile })
+      const changes = changesOf({}, { provider: provider.name })
+      await deps.audit.change(
+        tx,
+        callBy('signUp', { accountId: id, name }, request),
+        {},
+        {
+          target: accountTarget(id, name),
+          changes,
+        },
+      )
+      return { accountId: id, methodId, joined: false }
+    }),
+  )
+}
+
+/** Connects the provider with an account, in a transaction. Returns the row. */
+export async function connect(
+  deps: Pick<AccountDeps, 'store' | 'audit' | 'now'>,
+  tx: Transaction<Tables>,
+  request: Request,
+  account: { readonly id: AccountId; readonly name: string },
+  known: Known,
+): Promise<string> {
+  const { provider, profile } = known
+  const other = await tx
+    .selectFrom('sign_in_methods')
+    .select('id')
+    .where('userId', '=', account.id)
+    .where('providerId', '=', provider.id)
+    .executeTakeFirst()
+  if (other !== undefined) throw providerRefusal('ANOTHER_CONNECTED')
+  const methodId = await addMethod(deps, tx, account.id, known)
+  const changes = changesOf({}, { provider: provider.name, login: profile.label })
+  await deps.audit.change(
+    tx,
+    callBy('connectProvider', { accountId: account.id, name: account.name }, request),
+    {},
+    {
+      target: accountTarget(account.id, account.name),
+      changes,
+    },
+  )
+  return methodId
+}
+
+export async function methodOf(tx: Transaction<Tables>, provider: Provider, { subject }: Pick<Profile, 'subject'>) {
+  return await tx
+    .selectFrom('sign_in_methods')
+    .select(['id', 'userId'])
+    .where('providerId', '=', provider.id)
+    .where('accountId', '=', keyOf(provider, subject))
+    .executeTakeFirst()
+}
+
+/** With the issuer: after a change of the provider, a subject may be somebody else. */
+function keyOf({ issuer }: Provider, subject: string): string {
+  return `${issuer.replace(/\/$/, '')}#${subject}`
+}
+
+async function addAccount(
+  { store, now }: Pick<AccountDeps, 'store' | 'now'>,
+  tx: Transaction<Tables>,
+  account: { readonly id: AccountId; readonly email: string; readonly name: string },
+): Promise<void> {
+  const isPostgres = store.dialect === 'postgres'
+  const at = isPostgres ? new Date(now) : new Date(now).toISOString()
+  const flags = { emailVerified: isPostgres ? true : 1, twoFactorEnabled: isPostgres ? false : 0 }
+  await tx
+    .insertInto('accounts')
+    .values({ ...account, ...flags, image: null, createdAt: at, updatedAt: at })
+    .execute()
+}
+
+async function addMethod(
+  { store, now }: Pick<AccountDeps, 'store' | 'now'>,
+  tx: Transaction<Tables>,
+  accountId: AccountId,
+  { provider, profile }: Known,
+): Promise<string> {
+  const id = randomUUID()
+  const at = store.dialect === 'postgres' ? new Date(now) : new Date(now).toISOString()
+  const noTokens = { accessToken: null, refreshToken: null, idToken: null, scope: null, password: null }
+  const noEnds = { accessTokenExpiresAt: null, refreshTokenExpiresAt: null }
+  const row = { id, userId: accountId, accountId: keyOf(provider, profile.subject), providerId: provider.id }
+  await tx
+    .insertInto('sign_in_methods')
+    .values({ ...row, ...noTokens, ...noEnds, label: profile.label, createdAt: at, updatedAt: at })
+    .execute()
+  return id
+}
+
+function tokensOf({ setupToken, inviteToken }: Pick<HeldTrip, 'setupToken' | 'inviteToken'>) {
+  return { ...(setupToken !== undefined && { setupToken }), ...(inviteToken !== undefined && { inviteToken }) }
+}
+
+/** Two browsers of one new person: the store refuses the later row, and a repetition finds the earlier one. */
+async function onceMore<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === '23505')) throw error
+    return await work()
+  }
+}

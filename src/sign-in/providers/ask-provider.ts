@@ -1,0 +1,67 @@
+// Asks a provider for JSON. The operator names the provider's host; its discovery document may name others, which must be
+// public addresses.
+import { sendOut, type Transport } from '../../auth/outbound.ts'
+import type { Provider } from '../../config.ts'
+import { dial } from '../../drivers/address.ts'
+
+const SIZE_MAX = { bytesMax: 256 * 1024, headerBytesMax: 32 * 1024 }
+
+interface ProviderAnswer {
+  readonly status: number
+  /** Null if the answer is not JSON. */
+  readonly json: unknown
+}
+
+interface ProviderQuestion {
+  readonly headers?: Readonly<Record<string, string>>
+  /** Sent as a form. */
+  readonly form?: Readonly<Record<string, string>>
+}
+
+/** Throws an Error without secrets if no answer comes. */
+export type AskProvider = (url: string, question?: ProviderQuestion) => Promise<ProviderAnswer>
+
+/** `transport`: for tests. */
+export function askerOf(
+  { issuer }: Pick<Provider, 'issuer'>,
+  {
+    allowPrivateHosts,
+    transport = {},
+  }: { readonly allowPrivateHosts: boolean; readonly transport?: Partial<Transport> },
+): AskProvider {
+  const trusted = new URL(issuer)
+  const host = trusted.hostname.replace(/^\[(.*)\]$/, '$1')
+  const through: Transport = {
+    dial: (at, signal) => dial(at, allowPrivateHosts || at.host === host, signal),
+    ...transport,
+  }
+  return async (address, { headers = {}, form } = {}) => {
+    const url = new URL(address)
+    if (!isAllowed(url, trusted)) throw new Error('the provider names an address without TLS')
+    const { status, text } = await sendOut(through, {
+      url,
+      ...SIZE_MAX,
+      headers: {
+        accept: 'application/json',
+        'user-agent': 'Vitrine',
+        ...(form === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' }),
+        ...headers,
+      },
+      ...(form === undefined ? {} : { body: new URLSearchParams(form).toString() }),
+    })
+    return { status, json: parsed(text) }
+  }
+}
+
+/** HTTPS. Also HTTP if the operator chose it, which is possible on this machine only, and only at that place. */
+export function isAllowed(url: URL, trusted: URL): boolean {
+  return url.protocol === 'https:' || (trusted.protocol === 'http:' && url.origin === trusted.origin)
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,38 @@
+// Disconnects a provider from an account. Sign-ins at it that wait for a code end.
+import type { Audit } from '../../audit/audit.ts'
+import { changesOf } from '../../audit/changes.ts'
+import { accountTarget } from '../../auth/accounts.ts'
+import { doneFrom, type Notices } from '../../auth/notices.ts'
+import { notFound } from '../../errors.ts'
+import type { Store } from '../../store/open.ts'
+import { callBy, type Person } from '../person.ts'
+import { requireAnotherWay } from '../ways.ts'
+import type { Providers } from './providers.ts'
+
+interface Deps {
+  readonly store: Store
+  readonly audit: Pick<Audit, 'change'>
+  readonly providers: Pick<Providers, 'all'>
+  readonly notices: Notices
+}
+
+/** Throws NOT_FOUND if it is not connected, CONFLICT for the last way to sign in. */
+export async function disconnectProvider(deps: Deps, request: Request, { caller }: Person, id: string): Promise<void> {
+  const { accountId, name } = caller
+  const called = deps.providers.all.find((provider) => provider.id === id)?.name ?? id
+  await deps.store.write(async (tx) => {
+    const removed = await tx
+      .deleteFrom('sign_in_methods')
+      .where('userId', '=', accountId)
+      .where('providerId', '=', id)
+      .returning('label')
+      .executeTakeFirst()
+    if (removed === undefined) throw notFound()
+    await requireAnotherWay(tx, accountId, deps.providers)
+    await tx.deleteFrom('verifications').where('value', '=', accountId).execute()
+    const target = accountTarget(accountId, name)
+    const changes = changesOf({ provider: called, login: removed.label }, {})
+    await deps.audit.change(tx, callBy('disconnectProvider', caller, request), {}, { target, changes })
+  })
+  await deps.notices.tell(accountId, { kind: 'provider disconnected', name: called }, doneFrom(request))
+}

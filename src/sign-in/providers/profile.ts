@@ -1,0 +1,47 @@
+// What a provider says about a person, and why a sign-in there failed.
+import type { ProviderFailure } from '../../contract/sign-in-routes.ts'
+import { AppError } from '../../errors.ts'
+
+export interface Profile {
+  /** Unique within the provider, and never given to somebody else. */
+  readonly subject: string
+  /** In lower case. Null if the provider tells none. */
+  readonly email: string | null
+  readonly emailVerified: boolean
+  readonly name: string
+  /** How the person knows the account there: a login or an address. */
+  readonly label: string | null
+}
+
+const CHARS_MAX = 100
+
+/** A provider's text on one line. Null if nothing is left. */
+export function plainText(text: string | null | undefined): string | null {
+  const plain = (text ?? '')
+    .toWellFormed()
+    .replaceAll(/[\p{C}\p{Z}]+/gu, ' ')
+    .trim()
+  return plain === '' ? null : plain.slice(0, CHARS_MAX).toWellFormed()
+}
+
+/** The sentences are for the audit and for programs. The console has its own, with the provider's name. */
+const SENTENCES: Readonly<Record<ProviderFailure, string>> = {
+  EXPIRED: 'The sign-in at the provider took too long, or was started in another browser.',
+  CANCELLED: 'The sign-in at the provider was cancelled.',
+  UNAVAILABLE: 'The provider does not answer.',
+  FAILED: 'The answer of the provider is not valid.',
+  EMAIL_UNVERIFIED: 'The provider has not verified the e-mail address.',
+  ACCOUNT_UNVERIFIED: 'There is an account with this address, but the address was never verified here.',
+  SIGN_UP_CLOSED: 'Signing up is closed.',
+  INVITATION_NEEDED: 'Signing up requires an invitation for this e-mail address.',
+  SETUP_TOKEN_NEEDED: 'The first account needs the setupToken from the log of this service.',
+  TAKEN: 'The account at the provider is connected to another account here.',
+  ANOTHER_CONNECTED: 'Another account at the provider is connected already.',
+  SESSION_ENDED: 'The session that asked for the connection has ended.',
+  RATE_LIMITED: 'Too many attempts.',
+}
+
+/** `cause` is for the log, and holds no secret. */
+export function providerRefusal(reason: ProviderFailure, cause?: unknown): AppError {
+  return new AppError('SIGN_IN_REFUSED', SENTENCES[reason], { extra: { reason }, cause })
+}

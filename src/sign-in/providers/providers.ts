@@ -1,0 +1,127 @@
+// The providers of this installation, and the trips of browsers to them. A trip is kept by the browser in an encrypted
+// cookie: only the browser that left can come back, once, within ten minutes.
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { z } from 'zod'
+import type { Transport } from '../../auth/outbound.ts'
+import type { Config, Provider } from '../../config.ts'
+import { notFound } from '../../errors.ts'
+import type { Secrets } from '../../secrets.ts'
+import { isLoopbackName } from '../origins.ts'
+import { sealedCookie, type SealedCookie } from '../sealed-cookie.ts'
+import { askerOf } from './ask-provider.ts'
+import type { Flow } from './flow.ts'
+import { gitHubFlow } from './github.ts'
+import { oidcFlow } from './oidc.ts'
+import { providerRefusal } from './profile.ts'
+
+const Trip = z.object({
+  provider: z.enum(['github', 'google', 'oidc']),
+  redirectUri: z.string(),
+  state: z.string(),
+  nonce: z.string(),
+  verifier: z.string(),
+  /** Where the person wanted to go, a path of this service. */
+  target: z.string(),
+  remember: z.boolean(),
+  /** The session that connects a provider. Null: a sign-in. */
+  connects: z.string().nullable(),
+  setupToken: z.string().exactOptional(),
+  inviteToken: z.string().exactOptional(),
+})
+export type HeldTrip = z.infer<typeof Trip>
+
+const TRIP_SECONDS = 600
+
+export interface Providers {
+  readonly all: readonly Provider[]
+  /** Throws NOT_FOUND for a provider that is not configured. */
+  named(id: string): Provider
+  flowOf(provider: Provider): Flow
+  readonly trips: SealedCookie<HeldTrip>
+  readonly warn: (detail: object, message: string) => void
+}
+
+export interface ProvidersDeps {
+  readonly config: Pick<Config, 'providers' | 'allowPrivateHosts'>
+  readonly secrets: Pick<Secrets, 'derive'>
+  readonly secure: boolean
+  readonly now: () => number
+  /** How to reach providers, for tests. */
+  readonly transport?: Partial<Transport>
+  readonly log?: { warn?(detail: object, message: string): void }
+}
+
+export function openProviders(deps: ProvidersDeps): Providers {
+  const { config, secrets, secure, now, transport, log } = deps
+  const flows = new Map(
+    config.providers.map((provider) => {
+      const { allowPrivateHosts } = config
+      const ask = askerOf(provider, { allowPrivateHosts, ...(transport === undefined ? {} : { transport }) })
+      return [provider.id, provider.id === 'github' ? gitHubFlow(provider, ask) : oidcFlow(provider, ask, now)]
+    }),
+  )
+  return {
+    all: config.providers,
+    named(id) {
+      const found = config.providers.find((provider) => provider.id === id)
+      if (found === undefined) throw notFound()
+      return found
+    },
+    flowOf(provider) {
+      const flow = flows.get(provider.id)
+      if (flow === undefined) throw notFound()
+      return flow
+    },
+    trips: sealedCookie({ secrets, name: 'trip', schema: Trip, seconds: TRIP_SECONDS, secure, now }),
+    warn: (detail, message) => log?.warn?.(detail, message),
+  }
+}
+
+export type Destination = Pick<HeldTrip, 'target' | 'remember' | 'connects' | 'setupToken' | 'inviteToken'>
+
+/** Returns the address at the provider, and the cookie with the trip. Throws SIGN_IN_REFUSED if it does not answer. */
+export async function startTrip(
+  { providers, config, origin }: StartDeps,
+  request: Request,
+  provider: Provider,
+  destination: Destination,
+): Promise<{ readonly url: string; readonly cookie: string }> {
+  const random = () => randomBytes(32).toString('base64url')
+  const redirectUri = `${originFor(config, request, origin)}/auth/callback/${provider.id}`
+  const trip = {
+    ...destination,
+    provider: provider.id,
+    redirectUri,
+    state: random(),
+    nonce: random(),
+    verifier: random(),
+  }
+  try {
+    const url = await providers.flowOf(provider).authorizationUrl(trip)
+    return { url, cookie: await providers.trips.set(trip) }
+  } catch (error) {
+    providers.warn({ provider: provider.id, err: error }, 'a sign-in provider does not answer')
+    throw providerRefusal('UNAVAILABLE', error)
+  }
+}
+
+interface StartDeps {
+  readonly providers: Providers
+  readonly config: Pick<Config, 'publicUrl' | 'loopback'>
+  /** The public origin. */
+  readonly origin: () => string
+}
+
+/** On this machine people use either loopback name, and the cookie is bound to the one that they use. */
+function originFor({ publicUrl, loopback }: StartDeps['config'], request: Request, origin: () => string): string {
+  const requested = new URL(request.url)
+  if (publicUrl === null && loopback && isLoopbackName(requested.hostname)) return requested.origin
+  return publicUrl ?? origin()
+}
+
+/** Returns whether the browser comes back from this trip. */
+export function isBack(trip: HeldTrip | null, provider: string, state: string | undefined): trip is HeldTrip {
+  if (trip === null || trip.provider !== provider || state === undefined) return false
+  const [sent, wanted] = [Buffer.from(state), Buffer.from(trip.state)]
+  return sent.length === wanted.length && timingSafeEqual(sent, wanted)
+}
