@@ -32,7 +32,7 @@ const outside = createRoute({ getParentRoute: () => root, id: 'outside' })
 const setup = createRoute({
   getParentRoute: () => outside,
   path: '/setup',
-  validateSearch: texts('next'),
+  validateSearch: texts('next', 'failed', 'provider'),
   beforeLoad: async ({ search }) => {
     const { firstAccount } = await queryClient.fetchQuery(authOptions)
     if (!firstAccount) throw redirect({ to: '/sign-in', search })
@@ -43,7 +43,7 @@ const setup = createRoute({
 const signIn = createRoute({
   getParentRoute: () => outside,
   path: '/sign-in',
-  validateSearch: texts('next'),
+  validateSearch: texts('next', 'failed', 'provider'),
   beforeLoad: async ({ search }) => {
     await leaveIfSignedIn({ search })
     const { firstAccount } = await queryClient.fetchQuery(authOptions)
@@ -269,6 +269,7 @@ const profile = createRoute({
 const security = createRoute({
   getParentRoute: () => frame,
   path: '/settings/security',
+  validateSearch: texts('failed', 'provider', 'connected'),
   component: lazyRouteComponent(() => import('./screens/account/Security.tsx'), 'Security'),
 })
 

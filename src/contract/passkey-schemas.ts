@@ -39,6 +39,7 @@ export const PasskeyAssertion = z.object({
   }),
 })
 
+const NEED = z.enum(['required', 'preferred', 'discouraged'])
 const Descriptor = z.object({ id: z.string(), type: KEY, transports: z.array(z.string()).optional() })
 
 /** For PublicKeyCredential.parseCreationOptionsFromJSON(). */
@@ -50,11 +51,11 @@ export const PasskeyCreation = z.object({
   timeout: z.int(),
   excludeCredentials: z.array(Descriptor),
   authenticatorSelection: z.object({
-    residentKey: z.string(),
+    residentKey: NEED,
     requireResidentKey: z.boolean(),
-    userVerification: z.string(),
+    userVerification: NEED,
   }),
-  attestation: z.string(),
+  attestation: z.literal('none'),
 })
 
 /** For PublicKeyCredential.parseRequestOptionsFromJSON(). */
@@ -62,5 +63,5 @@ export const PasskeyRequest = z.object({
   challenge: z.string(),
   rpId: z.string(),
   timeout: z.int(),
-  userVerification: z.string(),
+  userVerification: NEED,
 })

@@ -27,7 +27,7 @@ export async function passkeyRequest(
 ): Promise<{ readonly options: z.infer<typeof PasskeyRequest>; readonly cookie: string }> {
   const { rpId } = requirePlace(deps, request)
   const challenge = newChallenge('sign in')
-  const options = { challenge: challenge.challenge, rpId, timeout: LIFE_MS, userVerification: 'required' }
+  const options = { challenge: challenge.challenge, rpId, timeout: LIFE_MS, userVerification: 'required' as const }
   return { options, cookie: await deps.challenges.set(challenge) }
 }
 

@@ -86,8 +86,12 @@ export async function passkeyCreation(
       type: 'public-key' as const,
       transports: transportsOf(passkey),
     })),
-    authenticatorSelection: { residentKey: 'required', requireResidentKey: true, userVerification: 'required' },
-    attestation: 'none',
+    authenticatorSelection: {
+      residentKey: 'required' as const,
+      requireResidentKey: true,
+      userVerification: 'required' as const,
+    },
+    attestation: 'none' as const,
   }
   return { options, cookie: await deps.challenges.set(challenge) }
 }

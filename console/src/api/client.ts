@@ -44,7 +44,7 @@ async function authorized(request: Parameters<typeof send>[0]): Promise<Response
   }
 }
 
-/** A deletion needs a session that is minutes old. Throws the refusal if the person does not sign in again. */
+/** A deletion, and another way to sign in, need a session that is minutes old. Throws the refusal if the person does not sign in again. */
 async function askOnce(refusal: Refused, signal: AbortSignal | undefined): Promise<void> {
   await askAgain('fresh', signal).catch(() => {
     throw refusal
@@ -58,7 +58,13 @@ export async function auth<N extends AuthName>(
   signal?: AbortSignal,
 ): Promise<AuthAnswer<N>> {
   const [method = '', path = ''] = name.split(' ')
-  return (await send({ method, path, body, signal })).json()
+  const request = { method, path, body, signal }
+  const response = await send(request).catch(async (error: unknown) => {
+    if (!(error instanceof Refused) || error.code !== 'REAUTHENTICATION_REQUIRED') throw error
+    await askOnce(error, signal)
+    return send(request)
+  })
+  return response.json()
 }
 
 function addressOf(path: string, { params = {}, query = {} }: AnyInput): string {

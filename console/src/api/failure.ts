@@ -42,11 +42,16 @@ export class SignedOut extends Error {
   }
 }
 
+/** Something in the browser did not work out. The message says what, to the person. */
+export class Told extends Error {
+  override readonly name = 'Told'
+}
+
 /** The sentence to show for a failed call. */
 export function sentenceOf(error: unknown): string {
   if (error instanceof Refused) return error.details.length > 0 ? error.details.join(' ') : error.message
   if (error instanceof Unreachable) return 'The service does not answer. What you typed is kept. Try again.'
-  if (error instanceof SignedOut) return error.message
+  if (error instanceof SignedOut || error instanceof Told) return error.message
   return 'This page failed. Reload it.'
 }
 

@@ -4,7 +4,7 @@ import type { OPEN_ROUTES } from '../../../src/contract/open-routes.ts'
 import type { ROUTES } from '../../../src/contract/routes.ts'
 import type { Route } from '../../../src/contract/route.ts'
 import type { SESSION_ROUTES } from '../../../src/contract/session-routes.ts'
-import type { SIGN_IN_ROUTES } from '../../../src/contract/sign-in-routes.ts'
+import type { ProviderFailure, SIGN_IN_ROUTES } from '../../../src/contract/sign-in-routes.ts'
 
 type Table = typeof ROUTES & typeof SESSION_ROUTES
 
@@ -48,6 +48,8 @@ export type AuthBody<N extends AuthName> = AuthTable[N] extends { readonly body:
 export type AuthAnswer<N extends AuthName> = AuthTable[N]['answer'] extends z.ZodType
   ? Wire<z.output<AuthTable[N]['answer']>>
   : string
+
+export type { ProviderFailure }
 
 export type Account = Answer<'getAccount'>
 export type Team = Answer<'listTeams'>[number]

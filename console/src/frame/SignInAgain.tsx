@@ -1,7 +1,9 @@
 // Asks for the password over the page when the session ended. The page stays as it is, and waiting calls continue.
+import { useQuery } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
 import { auth } from '../api/client.ts'
 import { useObservable } from '../api/observable.ts'
+import { authOptions } from '../api/options.ts'
 import { queryClient, read } from '../api/queries.ts'
 import { asking, giveUp, signedIn, signOut } from '../api/session.ts'
 import { Button } from '../parts/Button.tsx'
@@ -9,6 +11,7 @@ import { AlertDialog } from '../parts/Dialog.tsx'
 import { PasswordField, TextField } from '../parts/Field.tsx'
 import { Failure } from '../parts/Notice.tsx'
 import { useAction } from '../parts/useAction.ts'
+import { OtherWays } from '../screens/sign-in/OtherWays.tsx'
 
 export function SignInAgain() {
   const why = useObservable(asking)
@@ -20,7 +23,7 @@ export function SignInAgain() {
       title="Sign in again"
       description={
         why === 'fresh'
-          ? 'Your sign-in is too old for a deletion. Enter your password to go on.'
+          ? 'Your sign-in is over ten minutes old. Enter your password to go on.'
           : 'Your session ended. What you typed is kept.'
       }
     >
@@ -43,6 +46,16 @@ function Ask({ why }: { readonly why: 'ended' | 'fresh' }) {
     }
     signedIn()
   })
+  const options = useQuery(authOptions).data
+  // Only a passkey leaves the page as it is. A provider leads away and back, which is no loss where nothing was typed.
+  const offered = options?.methods ?? []
+  const other = { methods: why === 'fresh' ? offered : offered.filter((method) => method === 'passkey') }
+  const here = location.pathname + location.search
+  const resumed = (user: { readonly email: string }) => {
+    // Somebody else's passkey must not continue this person's page.
+    if (user.email === email) signedIn()
+    else location.reload()
+  }
   const submit = (event: FormEvent) => {
     event.preventDefault()
     action.run()
@@ -81,7 +94,8 @@ function Ask({ why }: { readonly why: 'ended' | 'fresh' }) {
           {asksCode ? 'Verify' : 'Sign in'}
         </Button>
       </div>
-      <p className="tiny">Signed in another way? Sign in in a new tab, and this page continues.</p>
+      {!asksCode && <OtherWays {...other} oidcName={options?.oidcName} next={here} onPasskey={resumed} />}
+      {why === 'ended' && <p className="tiny">Signed in another way? Sign in in a new tab, and this page continues.</p>}
     </form>
   )
 }

@@ -1,90 +1,184 @@
 // Passkeys of the person: this device or a security key instead of the password.
-import { useMutation, useQuery } from '@tanstack/react-query'
-import { KeyRound, Plus } from 'lucide-react'
-import { send } from '../../api/send.ts'
-import { Button } from '../../parts/Button.tsx'
+import { useMutation, type UseQueryResult } from '@tanstack/react-query'
+import { KeyRound, Pencil, Plus } from 'lucide-react'
+import { useState } from 'react'
+import { auth } from '../../api/client.ts'
+import type { AuthAnswer } from '../../api/types.ts'
+import { Button, IconButton } from '../../parts/Button.tsx'
+import { AlertDialog, Dialog } from '../../parts/Dialog.tsx'
+import { DialogForm } from '../../parts/DialogForm.tsx'
+import { TextField } from '../../parts/Field.tsx'
+import { Icon } from '../../parts/Icon.tsx'
 import { Load } from '../../parts/Load.tsx'
 import { Failure } from '../../parts/Notice.tsx'
 import { Panel } from '../../parts/Panel.tsx'
 import { say } from '../../parts/Status.tsx'
 import { Table } from '../../parts/Table.tsx'
-import { Icon } from '../../parts/Icon.tsx'
+import { Tag } from '../../parts/Tag.tsx'
 import { Time } from '../../parts/Time.tsx'
 import { useAction } from '../../parts/useAction.ts'
+import { useForm } from '../../parts/useForm.ts'
 import { addPasskey } from '../sign-in/passkey.ts'
+import { browserName } from './browser-name.ts'
 
-interface Passkey {
-  readonly id: string
-  readonly name?: string | null
-  readonly createdAt: string
+export type Ways = AuthAnswer<'GET /auth/sign-in-methods'>
+type Passkey = Ways['passkeys'][number]
+
+interface PasskeysProps {
+  readonly ways: UseQueryResult<Ways>
+  /** Passkeys work under the host name in the address. */
+  readonly works: boolean
 }
 
-export function Passkeys() {
-  const passkeys = useQuery({
-    queryKey: ['passkeys'],
-    queryFn: async ({ signal }): Promise<readonly Passkey[]> =>
-      (await send({ method: 'GET', path: '/auth/passkey/list-user-passkeys', signal })).json(),
-  })
+export function Passkeys({ ways, works }: PasskeysProps) {
+  const [asked, ask] = useState<{ readonly what: 'rename' | 'remove'; readonly passkey: Passkey } | null>(null)
   const add = useAction(async () => {
-    await addPasskey(`Passkey of ${new Date().toISOString().slice(0, 10)}`)
-    await passkeys.refetch()
+    await addPasskey(browserName(navigator.userAgent))
+    await ways.refetch()
     say('The passkey is added')
-  })
-  const remove = useMutation({
-    mutationFn: (id: string) => send({ method: 'POST', path: '/auth/passkey/delete-passkey', body: { id } }),
-    onSuccess: () => say('The passkey is removed'),
   })
   return (
     <Panel
       title="Passkeys"
       lead="Sign in with this device or a security key. A passkey cannot be guessed or sent to a false page."
       acts={
-        <Button small icon={Plus} busy={add.busy} onClick={add.run}>
+        <Button small icon={Plus} busy={add.busy} disabled={!works} onClick={add.run}>
           Add passkey
         </Button>
       }
     >
-      <Failure of={add.error ?? remove.error} />
-      <Load of={passkeys} what="passkeys" lines={1}>
-        {(data) =>
-          data.length === 0 ? (
-            <p className="soft">No passkey yet.</p>
-          ) : (
-            <Table
-              label="Passkeys"
-              rows={data}
-              keyOf={({ id }) => id}
-              columns={[
-                {
-                  head: 'Name',
-                  kind: 'main',
-                  cell: ({ name }) => (
-                    <span className="row">
-                      <Icon of={KeyRound} />
-                      <bdi>{name ?? 'Passkey'}</bdi>
-                    </span>
-                  ),
-                },
-                { head: 'Added', kind: 'quiet', cell: ({ createdAt }) => <Time at={createdAt} /> },
-                {
-                  head: '',
-                  kind: 'acts',
-                  cell: ({ id, name }) => (
-                    <Button
-                      small
-                      look="danger"
-                      aria-label={`Remove ${name ?? 'passkey'}`}
-                      onClick={() => remove.mutate(id)}
-                    >
-                      Remove
-                    </Button>
-                  ),
-                },
-              ]}
-            />
-          )
+      <Failure of={add.error} />
+      {!works && <NotHere />}
+      <Load of={ways} what="passkeys" lines={1}>
+        {({ passkeys }) =>
+          passkeys.length === 0 ? <p className="soft">No passkey yet.</p> : <List passkeys={passkeys} ask={ask} />
         }
       </Load>
+      {asked?.what === 'rename' && <Rename passkey={asked.passkey} onClose={() => ask(null)} />}
+      {asked?.what === 'remove' && <Remove passkey={asked.passkey} onClose={() => ask(null)} />}
     </Panel>
+  )
+}
+
+/** A passkey is bound to a name. On this machine that is localhost. */
+function NotHere() {
+  const isLocal = /^(127\.|\[::1\])/.test(location.hostname)
+  const there = `${location.protocol}//localhost:${location.port}/app/settings/security`
+  return (
+    <p className="soft">
+      {isLocal ? (
+        <>
+          A passkey needs a host name. Open this page as <a href={there}>localhost</a> to add one.
+        </>
+      ) : (
+        'A passkey needs a host name and HTTPS. The operator sets them up with VITRINE_PUBLIC_URL.'
+      )}
+    </p>
+  )
+}
+
+function List({
+  passkeys,
+  ask,
+}: {
+  readonly passkeys: readonly Passkey[]
+  readonly ask: (asked: { readonly what: 'rename' | 'remove'; readonly passkey: Passkey }) => void
+}) {
+  return (
+    <Table
+      label="Passkeys"
+      rows={passkeys}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          head: 'Name',
+          kind: 'main',
+          cell: ({ name, synced }) => (
+            <span className="row">
+              <Icon of={KeyRound} />
+              <bdi>{name}</bdi>
+              {synced && <Tag>Synced</Tag>}
+            </span>
+          ),
+        },
+        { head: 'Added', kind: 'quiet', cell: ({ createdAt }) => <Time at={createdAt} /> },
+        {
+          head: 'Last used',
+          kind: 'quiet',
+          cell: ({ lastUsedAt }) => (lastUsedAt === null ? 'never' : <Time at={lastUsedAt} />),
+        },
+        {
+          head: '',
+          kind: 'acts',
+          cell: (passkey) => (
+            <span className="row">
+              <IconButton
+                small
+                icon={Pencil}
+                label={`Rename ${passkey.name}`}
+                onClick={() => ask({ what: 'rename', passkey })}
+              />
+              <Button
+                small
+                look="danger"
+                aria-label={`Remove ${passkey.name}`}
+                onClick={() => ask({ what: 'remove', passkey })}
+              >
+                Remove
+              </Button>
+            </span>
+          ),
+        },
+      ]}
+    />
+  )
+}
+
+interface StepProps {
+  readonly passkey: Passkey
+  readonly onClose: () => void
+}
+
+function Rename({ passkey, onClose }: StepProps) {
+  const { form, field } = useForm({ name: passkey.name })
+  const rename = useMutation({
+    mutationFn: () => auth('POST /auth/passkey/rename', { id: passkey.id, name: form.name }),
+  })
+  const action = useAction(async () => {
+    await rename.mutateAsync()
+    say('Saved')
+    onClose()
+  })
+  return (
+    <Dialog open onClose={onClose} title="Rename passkey">
+      <DialogForm action={action} verb="Save" disabled={form.name.trim() === ''} onClose={onClose}>
+        <TextField label="Name" required autoFocus maxLength={100} {...field('name')} />
+      </DialogForm>
+    </Dialog>
+  )
+}
+
+function Remove({ passkey, onClose }: StepProps) {
+  const remove = useMutation({ mutationFn: () => auth('POST /auth/passkey/remove', { id: passkey.id }) })
+  const action = useAction(async () => {
+    await remove.mutateAsync()
+    say('The passkey is removed')
+    onClose()
+  })
+  return (
+    <AlertDialog
+      open
+      onClose={onClose}
+      title="Remove passkey"
+      description={
+        <>
+          <bdi>{passkey.name}</bdi> no longer signs you in. Delete it on the device too: the service cannot.
+        </>
+      }
+    >
+      <DialogForm action={action} verb="Remove passkey" look="destroy" onClose={onClose}>
+        {null}
+      </DialogForm>
+    </AlertDialog>
   )
 }

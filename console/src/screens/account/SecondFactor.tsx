@@ -12,6 +12,7 @@ import { Dialog } from '../../parts/Dialog.tsx'
 import { PasswordField, TextField } from '../../parts/Field.tsx'
 import { Load } from '../../parts/Load.tsx'
 import { Panel } from '../../parts/Panel.tsx'
+import { QrCode } from '../../parts/QrCode.tsx'
 import { say } from '../../parts/Status.tsx'
 import { Tag } from '../../parts/Tag.tsx'
 import { useAction } from '../../parts/useAction.ts'
@@ -19,7 +20,8 @@ import { useForm } from '../../parts/useForm.ts'
 
 type Step = 'on' | 'off' | 'codes'
 
-export function SecondFactor() {
+/** `needsPassword`: the account has none, which the second factor is set up with. */
+export function SecondFactor({ needsPassword }: { readonly needsPassword: boolean }) {
   const session = useQuery({
     queryKey: ['session'],
     queryFn: ({ signal }) => auth('GET /auth/get-session', undefined, signal),
@@ -31,7 +33,10 @@ export function SecondFactor() {
     void queryClient.invalidateQueries()
   }
   return (
-    <Panel title="Two-factor" lead="A code of an authenticator app after the password.">
+    <Panel
+      title="Two-factor"
+      lead="A code of an authenticator app after the password or the provider. A passkey needs none."
+    >
       <Load of={session} what="second factor" lines={1}>
         {(data) =>
           data?.user.twoFactorEnabled === true ? (
@@ -44,6 +49,8 @@ export function SecondFactor() {
                 Turn off two-factor
               </Button>
             </div>
+          ) : needsPassword ? (
+            <p className="soft">It is set up with your password. Set a password first.</p>
           ) : (
             <div>
               <Button icon={ShieldCheck} onClick={() => setStep('on')}>
@@ -84,11 +91,14 @@ function TurnOn({ onClose }: StepProps) {
     return (
       <Dialog open stays onClose={onClose} title="Add this account to your authenticator">
         <DialogForm action={finish} verb="Verify" onClose={onClose}>
+          <div className="qr-place">
+            <QrCode label="QR code of the secret">{begun.totpURI}</QrCode>
+            <p className="small soft">
+              Scan the code with the app, enter the secret by hand, or{' '}
+              <a href={begun.totpURI}>open it on this device</a>. Then enter the code that the app shows.
+            </p>
+          </div>
           <CodeBlock label="secret">{secretOf(begun.totpURI)}</CodeBlock>
-          <p className="small soft">
-            Enter the secret in the app, or <a href={begun.totpURI}>open it on this device</a>. Then enter the code that
-            the app shows.
-          </p>
           <TextField
             label="Code"
             required

@@ -3,13 +3,13 @@ import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { auth } from '../../api/client.ts'
 import { authOptions } from '../../api/options.ts'
+import { useRead } from '../../api/queries.ts'
 import { forgetToken } from '../../api/session.ts'
-import type { AuthAnswer } from '../../api/types.ts'
 import { Page } from '../../frame/Page.tsx'
 import { Button } from '../../parts/Button.tsx'
 import { Checkbox, PasswordField } from '../../parts/Field.tsx'
 import { Load } from '../../parts/Load.tsx'
-import { Failure } from '../../parts/Notice.tsx'
+import { Failure, Notice } from '../../parts/Notice.tsx'
 import { Panel } from '../../parts/Panel.tsx'
 import { say } from '../../parts/Status.tsx'
 import { Table } from '../../parts/Table.tsx'
@@ -18,18 +18,54 @@ import { Time } from '../../parts/Time.tsx'
 import { useAction } from '../../parts/useAction.ts'
 import { submitting, useForm } from '../../parts/useForm.ts'
 import { NewPassword } from '../sign-in/Setup.tsx'
+import { browserName } from './browser-name.ts'
+import { Connected, ConnectionOutcome } from './Connected.tsx'
 import { Passkeys } from './Passkeys.tsx'
 import { SecondFactor } from './SecondFactor.tsx'
 
 export function Security() {
-  const methods = useQuery(authOptions).data?.methods ?? []
+  const options = useQuery(authOptions).data
+  const ways = useQuery({
+    queryKey: ['sign-in methods'],
+    queryFn: ({ signal }) => auth('GET /auth/sign-in-methods', undefined, signal),
+  })
+  const methods = options?.methods ?? []
   return (
     <Page title="Security" lead="How you sign in, and where you are signed in." width="narrow">
-      <ChangePassword />
-      <SecondFactor />
-      {methods.includes('passkey') && <Passkeys />}
+      <ConnectionOutcome oidcName={options?.oidcName} />
+      {ways.data?.password === false ? <NoPassword mail={options?.mail === true} /> : <ChangePassword />}
+      <SecondFactor needsPassword={ways.data?.password === false} />
+      <Passkeys ways={ways} works={options === undefined || methods.includes('passkey')} />
+      <Connected ways={ways} methods={methods} oidcName={options?.oidcName} />
       <Sessions />
     </Page>
+  )
+}
+
+/** A person who came by a provider sets a password by a link, as after forgetting it. */
+function NoPassword({ mail }: { readonly mail: boolean }) {
+  const email = useRead('getAccount', {}).data?.email
+  const [sent, setSent] = useState(false)
+  const action = useAction(async () => {
+    await auth('POST /auth/request-password-reset', { email: email ?? '', redirectTo: '/app/reset' })
+    setSent(true)
+  })
+  return (
+    <Panel title="Password" lead="Your account has none: you sign in in another way.">
+      <Failure of={action.error} />
+      {sent ? (
+        <Notice tone="ok" role="status">
+          A link is on its way. It is valid for an hour.
+          {!mail && ' This service sends no mail: its operator finds the link in the log.'}
+        </Notice>
+      ) : (
+        <div>
+          <Button busy={action.busy} disabled={email === undefined} onClick={action.run}>
+            Mail me a link to set one
+          </Button>
+        </div>
+      )}
+    </Panel>
   )
 }
 
@@ -70,8 +106,6 @@ function ChangePassword() {
   )
 }
 
-type Session = AuthAnswer<'GET /auth/list-sessions'>[number]
-
 function Sessions() {
   const sessions = useQuery({
     queryKey: ['sessions'],
@@ -107,7 +141,7 @@ function Sessions() {
                 kind: 'main',
                 cell: (session) => (
                   <span className="row">
-                    <bdi>{browserOf(session)}</bdi>
+                    <bdi>{browserName(session.userAgent)}</bdi>
                     {session.current === true && <Tag tone="accent">This session</Tag>}
                   </span>
                 ),
@@ -134,28 +168,4 @@ function Sessions() {
       </Load>
     </Panel>
   )
-}
-
-const BROWSERS = [
-  [/Edg\//, 'Edge'],
-  [/Firefox\//, 'Firefox'],
-  [/Chrome\//, 'Chrome'],
-  [/Safari\//, 'Safari'],
-  [/curl\//, 'curl'],
-] as const
-const SYSTEMS = [
-  [/iPhone|iPad/, 'iOS'],
-  [/Android/, 'Android'],
-  [/Mac OS X/, 'macOS'],
-  [/Windows/, 'Windows'],
-  [/Linux/, 'Linux'],
-] as const
-
-/** `Firefox on Linux`, or the text itself where it names no browser that we know. */
-function browserOf({ userAgent }: Session): string {
-  const agent = userAgent ?? ''
-  const browser = BROWSERS.find(([pattern]) => pattern.test(agent))?.[1]
-  const system = SYSTEMS.find(([pattern]) => pattern.test(agent))?.[1]
-  if (browser === undefined) return agent === '' ? 'Unknown' : agent.slice(0, 60)
-  return system === undefined ? browser : `${browser} on ${system}`
 }

@@ -2,8 +2,9 @@
 import { useRouter } from '@tanstack/react-router'
 import { KeyRound, LogIn } from 'lucide-react'
 import type { ReactNode } from 'react'
+import { auth } from '../../api/client.ts'
 import type { Method } from '../../api/options.ts'
-import { send } from '../../api/send.ts'
+import type { AuthAnswer, AuthBody } from '../../api/types.ts'
 import { nextPath } from '../../frame/next.ts'
 import { Button } from '../../parts/Button.tsx'
 import { Icon } from '../../parts/Icon.tsx'
@@ -11,36 +12,60 @@ import { Failure } from '../../parts/Notice.tsx'
 import { useAction } from '../../parts/useAction.ts'
 import { enter } from './after.ts'
 import { signInWithPasskey } from './passkey.ts'
+import { providerName } from './provider-failure.ts'
+
+type Order = AuthBody<'POST /auth/sign-in/provider'>
+type Provider = Order['provider']
+type User = AuthAnswer<'POST /auth/passkey/sign-in'>['user']
 
 interface OtherWaysProps {
   readonly methods: readonly Method[]
   readonly oidcName: string | undefined
   readonly next: string | undefined
+  readonly rememberMe?: boolean
+  /** For a sign-up: a token that allows it. */
+  readonly tokens?: Pick<Order, 'setupToken' | 'inviteToken'>
+  /** Instead of opening `next`, once a passkey signed in. */
+  readonly onPasskey?: (user: User) => void
 }
 
-export function OtherWays({ methods, oidcName, next }: OtherWaysProps) {
-  const others = methods.filter((method) => method !== 'password')
-  if (others.length === 0) return null
+const PROVIDERS = ['github', 'google', 'oidc'] as const
+
+export function OtherWays({ methods, oidcName, next, rememberMe = true, tokens = {}, onPasskey }: OtherWaysProps) {
+  const providers = PROVIDERS.filter((provider) => methods.includes(provider))
+  const passkey = methods.includes('passkey')
+  if (providers.length === 0 && !passkey) return null
   return (
     <>
       <div className="or">or</div>
       <div className="stack close">
-        {others.includes('passkey') && <Passkey next={next} />}
-        {others.includes('github') && <Away provider="github" name="GitHub" next={next} icon={<GitHub />} />}
-        {others.includes('google') && <Away provider="google" name="Google" next={next} icon={<Google />} />}
-        {others.includes('oidc') && (
-          <Away provider="oidc" name={oidcName ?? 'single sign-on'} next={next} icon={<Icon of={LogIn} />} />
-        )}
+        {passkey && <Passkey next={next} rememberMe={rememberMe} onPasskey={onPasskey} />}
+        {providers.map((provider) => (
+          <Away
+            key={provider}
+            name={providerName(provider, oidcName)}
+            order={{ provider, rememberMe, ...tokens, callbackURL: nextPath(next) ?? '/app/' }}
+          />
+        ))}
       </div>
     </>
   )
 }
 
-function Passkey({ next }: { readonly next: string | undefined }) {
+function Passkey({
+  next,
+  rememberMe,
+  onPasskey,
+}: {
+  readonly next: string | undefined
+  readonly rememberMe: boolean
+  readonly onPasskey: ((user: User) => void) | undefined
+}) {
   const router = useRouter()
   const action = useAction(async () => {
-    await signInWithPasskey()
-    await enter(router, next)
+    const user = await signInWithPasskey(rememberMe)
+    if (onPasskey === undefined) await enter(router, next)
+    else onPasskey(user)
   })
   return (
     <>
@@ -53,34 +78,25 @@ function Passkey({ next }: { readonly next: string | undefined }) {
 }
 
 /** Leaves for the page of a provider, which leads back. */
-function Away({
-  provider,
-  name,
-  next,
-  icon,
-}: {
-  readonly provider: 'github' | 'google' | 'oidc'
-  readonly name: string
-  readonly next: string | undefined
-  readonly icon: ReactNode
-}) {
+function Away({ name, order }: { readonly name: string; readonly order: Order }) {
   const action = useAction(async () => {
-    const isOidc = provider === 'oidc'
-    const path = isOidc ? '/auth/sign-in/oauth2' : '/auth/sign-in/social'
-    const where = { callbackURL: nextPath(next) ?? '/app/', errorCallbackURL: '/app/sign-in' }
-    const body = isOidc ? { providerId: 'oidc', ...where } : { provider, ...where }
-    const { url }: { url: string } = await (await send({ method: 'POST', path, body })).json()
+    const { url } = await auth('POST /auth/sign-in/provider', order)
     location.assign(url)
   })
   return (
     <>
       <Button wide busy={action.busy} onClick={action.run}>
-        {icon}
-        Continue with {name}
+        <ProviderIcon of={order.provider} />
+        Continue with <bdi>{name}</bdi>
       </Button>
       <Failure of={action.error} />
     </>
   )
+}
+
+export function ProviderIcon({ of }: { readonly of: Provider }): ReactNode {
+  if (of === 'github') return <GitHub />
+  return of === 'google' ? <Google /> : <Icon of={LogIn} />
 }
 
 const GitHub = () => (

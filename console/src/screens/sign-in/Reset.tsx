@@ -92,6 +92,9 @@ function SetPassword({ token }: { readonly token: string }) {
   )
 }
 
+const used = ({ lastUsedAt }: { readonly lastUsedAt: string | null }) =>
+  lastUsedAt === null ? 'never used' : `last used ${ago(lastUsedAt)}`
+
 /** What a stolen mailbox could have been used for ends by default; each thing can be kept. */
 function Choose({ held, token, onDone }: { readonly held: Held; readonly token: string; readonly onDone: () => void }) {
   const { form, field } = useForm({ password: '', code: '' })
@@ -101,6 +104,8 @@ function Choose({ held, token, onDone }: { readonly held: Held; readonly token: 
     const keep = {
       keyIds: held.keys.map(({ id }) => id).filter((id) => kept.has(id)),
       grantIds: held.grants.map(({ id }) => id).filter((id) => kept.has(id)),
+      passkeyIds: held.passkeys.map(({ id }) => id).filter((id) => kept.has(id)),
+      providers: held.providers.map(({ provider }) => provider).filter((provider) => kept.has(provider)),
       secondFactor: keepFactor,
     }
     const code = form.code.trim()
@@ -112,11 +117,11 @@ function Choose({ held, token, onDone }: { readonly held: Held; readonly token: 
     })
     onDone()
   })
-  const ends = (id: string, label: string, lastUsedAt: string | null) => (
+  const ends = (id: string, label: string, note: string) => (
     <Checkbox
       key={id}
       label={label}
-      note={lastUsedAt === null ? 'never used' : `last used ${ago(lastUsedAt)}`}
+      note={note}
       disabled={!held.mayKeep}
       checked={!kept.has(id)}
       onChange={() => setKept(kept.symmetricDifference(new Set([id])))}
@@ -127,12 +132,24 @@ function Choose({ held, token, onDone }: { readonly held: Held; readonly token: 
       <NewPassword label="New password" autoFocus {...field('password')} />
       {held.keys.length > 0 && (
         <Group label="Revoke API keys">
-          {held.keys.map((key) => ends(key.id, `${key.name} (${key.hint})`, key.lastUsedAt))}
+          {held.keys.map((key) => ends(key.id, `${key.name} (${key.hint})`, used(key)))}
         </Group>
       )}
       {held.grants.length > 0 && (
         <Group label="End the access of agents">
-          {held.grants.map((grant) => ends(grant.id, `${grant.clientName} (${grant.clientHost})`, grant.lastUsedAt))}
+          {held.grants.map((grant) => ends(grant.id, `${grant.clientName} (${grant.clientHost})`, used(grant)))}
+        </Group>
+      )}
+      {held.passkeys.length > 0 && (
+        <Group label="Remove passkeys">
+          {held.passkeys.map((passkey) => ends(passkey.id, passkey.name, used(passkey)))}
+        </Group>
+      )}
+      {held.providers.length > 0 && (
+        <Group label="Disconnect accounts">
+          {held.providers.map(({ provider, name, label, createdAt }) =>
+            ends(provider, label === null ? name : `${name} (${label})`, `connected ${ago(createdAt)}`),
+          )}
         </Group>
       )}
       {held.secondFactor && held.mayKeep && (

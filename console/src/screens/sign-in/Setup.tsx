@@ -7,15 +7,17 @@ import { hasSession } from '../../api/session.ts'
 import { Outside } from '../../frame/Outside.tsx'
 import { Button } from '../../parts/Button.tsx'
 import { PasswordField, TextField } from '../../parts/Field.tsx'
-import { Failure } from '../../parts/Notice.tsx'
+import { Failure, Notice } from '../../parts/Notice.tsx'
 import { useAction } from '../../parts/useAction.ts'
 import { submitting, useForm } from '../../parts/useForm.ts'
 import { enter } from './after.ts'
 import { MailSent } from './MailSent.tsx'
+import { OtherWays } from './OtherWays.tsx'
+import { providerSentence } from './provider-failure.ts'
 import { useState } from 'react'
 
 export function Setup() {
-  const { next } = useSearch({ strict: false })
+  const { next, failed, provider } = useSearch({ strict: false })
   const options = useQuery(authOptions).data
   const router = useRouter()
   const { form, field } = useForm({ name: '', email: '', password: '', setupToken: '' })
@@ -31,9 +33,11 @@ export function Setup() {
     if (await hasSession()) await enter(router, next)
     else setSentTo(form.email)
   })
+  const failure = providerSentence({ failed, provider }, options?.oidcName)
   if (sentTo !== null) return <MailSent email={sentTo} />
   return (
     <Outside title="Set up Vitrine" lead="You are the first person here, so you become the owner.">
+      {failure !== null && <Notice tone="bad">{failure}</Notice>}
       <form className="stack" onSubmit={submitting(action.run)}>
         <TextField label="Name" required autoComplete="name" autoFocus {...field('name')} />
         <TextField label="Email" type="email" required autoComplete="username" {...field('email')} />
@@ -53,6 +57,12 @@ export function Setup() {
           Create account
         </Button>
       </form>
+      <OtherWays
+        methods={(options?.methods ?? []).filter((each) => each !== 'passkey')}
+        oidcName={options?.oidcName}
+        next={next}
+        tokens={options?.setupTokenNeeded === true ? { setupToken: form.setupToken.trim() } : {}}
+      />
     </Outside>
   )
 }

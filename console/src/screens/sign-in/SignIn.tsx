@@ -7,13 +7,14 @@ import { authOptions } from '../../api/options.ts'
 import { Outside } from '../../frame/Outside.tsx'
 import { Button } from '../../parts/Button.tsx'
 import { Checkbox, PasswordField, TextField } from '../../parts/Field.tsx'
-import { Failure } from '../../parts/Notice.tsx'
+import { Failure, Notice } from '../../parts/Notice.tsx'
 import { useAction } from '../../parts/useAction.ts'
 import { enter } from './after.ts'
 import { OtherWays } from './OtherWays.tsx'
+import { providerSentence } from './provider-failure.ts'
 
 export function SignIn(): ReactNode {
-  const { next } = useSearch({ strict: false })
+  const { next, failed, provider } = useSearch({ strict: false })
   const options = useQuery(authOptions).data
   const router = useRouter()
   const navigate = useNavigate()
@@ -21,6 +22,7 @@ export function SignIn(): ReactNode {
   const [password, setPassword] = useState('')
   const [rememberMe, setRememberMe] = useState(false)
   const search = next === undefined ? {} : { next }
+  const failure = providerSentence({ failed, provider }, options?.oidcName)
   const action = useAction(async () => {
     const answer = await auth('POST /auth/sign-in/email', { email, password, rememberMe })
     if ('twoFactorRedirect' in answer) return navigate({ to: '/two-factor', search })
@@ -32,6 +34,7 @@ export function SignIn(): ReactNode {
   }
   return (
     <Outside title="Sign in to Vitrine">
+      {failure !== null && action.error === null && <Notice tone="bad">{failure}</Notice>}
       <form className="stack" onSubmit={submit}>
         <TextField
           label="Email"
@@ -59,7 +62,7 @@ export function SignIn(): ReactNode {
           Sign in
         </Button>
       </form>
-      <OtherWays methods={options?.methods ?? []} oidcName={options?.oidcName} next={next} />
+      <OtherWays methods={options?.methods ?? []} oidcName={options?.oidcName} next={next} rememberMe={rememberMe} />
       <div className="outside-foot">
         <Link to="/reset">Forgot password?</Link>
         {options?.signUp !== 'closed' && (

@@ -76,6 +76,7 @@ export function SignUp() {
             methods={(options?.methods ?? []).filter((each) => each !== 'passkey')}
             oidcName={options?.oidcName}
             next={back}
+            {...(invite === undefined ? {} : { tokens: { inviteToken: invite } })}
           />
         </>
       )}

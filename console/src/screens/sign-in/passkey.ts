@@ -1,18 +1,66 @@
 // Passkeys through the browser's own WebAuthn functions. The service makes and checks the challenges.
-import { send } from '../../api/send.ts'
+import { auth } from '../../api/client.ts'
+import { Told } from '../../api/failure.ts'
+import type { AuthAnswer } from '../../api/types.ts'
 
-/** Throws Refused, or an Error if the person cancelled. */
-export async function signInWithPasskey(): Promise<void> {
-  const options = await (await send({ method: 'GET', path: '/auth/passkey/generate-authenticate-options' })).json()
-  const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options)
-  const credential = await navigator.credentials.get({ publicKey })
-  await send({ method: 'POST', path: '/auth/passkey/verify-authentication', body: { response: credential } })
+/** Returns the account. Throws Refused, or Told if the browser got no passkey. */
+export async function signInWithPasskey(
+  rememberMe: boolean,
+): Promise<AuthAnswer<'POST /auth/passkey/sign-in'>['user']> {
+  const options = await auth('POST /auth/passkey/sign-in-options', {})
+  const response = await answered(() => {
+    const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options)
+    return navigator.credentials.get({ publicKey })
+  })
+  if (!isSigned(response)) throw new Told(sentenceFor(''))
+  return (await auth('POST /auth/passkey/sign-in', { response: { ...response, ...SAME }, rememberMe })).user
 }
 
-/** Adds a passkey of this device to the account. */
+/** Adds a passkey of this device to the account. Throws like signInWithPasskey(). */
 export async function addPasskey(name: string): Promise<void> {
-  const options = await (await send({ method: 'GET', path: '/auth/passkey/generate-register-options' })).json()
-  const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options)
-  const credential = await navigator.credentials.create({ publicKey })
-  await send({ method: 'POST', path: '/auth/passkey/verify-registration', body: { response: credential, name } })
+  const options = await auth('POST /auth/passkey/add-options', {})
+  const response = await answered(() => {
+    const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON({
+      ...options,
+      pubKeyCredParams: [...options.pubKeyCredParams],
+      excludeCredentials: options.excludeCredentials.map(({ id, type, transports = [] }) => {
+        return { id, type, transports: [...transports] }
+      }),
+    })
+    return navigator.credentials.create({ publicKey })
+  })
+  if (isSigned(response)) throw new Told(sentenceFor(''))
+  await auth('POST /auth/passkey/add', { name, response: { ...response, ...SAME } })
+}
+
+/** The service takes no extensions. */
+const SAME = { type: 'public-key', clientExtensionResults: {} } as const
+
+type Answered = ReturnType<PublicKeyCredential['toJSON']>
+
+function isSigned(answer: Answered): answer is AuthenticationResponseJSON {
+  return 'signature' in answer.response
+}
+
+async function answered(ask: () => Promise<Credential | null>): Promise<Answered> {
+  try {
+    const credential = await ask()
+    if (credential instanceof PublicKeyCredential) return credential.toJSON()
+  } catch (error) {
+    throw new Told(sentenceFor(error instanceof DOMException ? error.name : ''))
+  }
+  throw new Told(sentenceFor(''))
+}
+
+function sentenceFor(name: string): string {
+  switch (name) {
+    // The browser does not say whether the person cancelled, waited too long, or had none.
+    case 'NotAllowedError':
+    case 'AbortError':
+      return 'No passkey was used. Try again, or go on without one.'
+    case 'InvalidStateError':
+      return 'This device already has a passkey of your account.'
+    default:
+      return 'This browser cannot use passkeys here.'
+  }
 }
