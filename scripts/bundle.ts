@@ -17,6 +17,7 @@ const ENTRIES = {
   cli: 'src/cli.ts',
   'parse-worker': 'src/drivers/postgres/guard/parse-worker.ts',
   'judge-worker': 'src/drivers/mongodb/guard/judge-worker.ts',
+  'ssh-key-worker': 'src/drivers/ssh-key-worker.ts',
 }
 
 /** Makes the whole bundle in an empty folder, with the licenses of what is in it. Returns the folders of those packages. */
@@ -35,7 +36,8 @@ async function bundle(folder: string): Promise<readonly string[]> {
     input: Object.fromEntries(Object.entries(ENTRIES).filter(([, file]) => existsSync(join(ROOT, file)))),
     platform: 'node',
     // pg requires its native binding; scalar.ts is for the source only (http/docs.ts).
-    external: ['pg-native', /\/scalar\.ts$/],
+    // ssh2 does without its native parts, which are not built.
+    external: ['pg-native', 'cpu-features', /\/sshcrypto\.node$/, /\/scalar\.ts$/],
     transform: {
       // The oldest Node of src/node-version.ts: it lacks the syntax of `using`.
       target: 'node22',

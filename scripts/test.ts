@@ -29,6 +29,7 @@ const HEAVY = [
   'test/attacks/postgres/schema-change.test.ts',
   'test/drivers/bigquery-wire.test.ts',
   'test/drivers/postgres-versions.test.ts',
+  'test/drivers/ssh-tunnel.test.ts',
   'test/console/*.test.ts',
   'test/support/no-such-engine.test.ts',
 ]

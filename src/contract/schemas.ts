@@ -328,6 +328,7 @@ const connection = {
   tlsKey: secret.exactOptional(),
   sshPrivateKey: secret.exactOptional(),
   sshPassphrase: secret.exactOptional(),
+  sshPassword: secret.exactOptional(),
 }
 export const DatasourceOrder = z.strictObject({ name, type: DatasourceType, ...connection })
 export const DatasourceChange = z.strictObject({ name: name.exactOptional(), ...connection })

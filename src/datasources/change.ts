@@ -16,6 +16,7 @@ const SECRET_FIELDS = [
   'tlsKey',
   'sshPrivateKey',
   'sshPassphrase',
+  'sshPassword',
 ] as const
 
 const CONNECTION_FIELDS = [

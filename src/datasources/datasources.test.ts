@@ -113,7 +113,7 @@ describe('datasources', () => {
       [{ host: '' }, 'host'],
       [{ port: 70_000 }, 'port'],
       [{ config: { nonsense: 1 } }, 'config'],
-      [{ connectionMode: 'SSH_TUNNEL' }, 'connectionMode'],
+      [{ connectionMode: 'SSH_TUNNEL' }, 'config.ssh'],
       [{ type: 'BIGQUERY' }, 'connectionMode'],
     ] as const) {
       await assert.rejects(create(more), (error: AppError) => {

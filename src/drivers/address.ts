@@ -147,19 +147,19 @@ export type Receive = (bytes: Buffer) => void
 /**
  * Opens a TCP connection to the host, at an allowed address. With `receive`, the socket reads into one reused buffer,
  * passes it to `receive`, and emits no `data` events. Throws AppError DATASOURCE_UNAVAILABLE for a refused address, the
- * signal's reason on abort, and otherwise the socket's own error.
+ * signal's reason on abort, and otherwise the socket's own error. `path`: the Unix socket of a tunnel, instead of the host.
  */
 export async function dial(
-  at: { readonly host: string; readonly port: number },
+  at: { readonly host: string; readonly port: number; readonly path?: string | null },
   allowPrivateHosts: boolean,
   signal: AbortSignal,
   receive?: Receive,
 ): Promise<Socket> {
   signal.throwIfAborted()
-  if (isIP(at.host) !== 0) refuse(refusal(at.host, allowPrivateHosts))
+  const path = at.path ?? null
+  if (path === null && isIP(at.host) !== 0) refuse(refusal(at.host, allowPrivateHosts))
   const socket = connect({
-    host: at.host,
-    port: at.port,
+    ...(path === null ? { host: at.host, port: at.port } : { path }),
     noDelay: true,
     keepAlive: true,
     keepAliveInitialDelay: 30_000,
@@ -168,7 +168,7 @@ export async function dial(
   })
   try {
     await connected(socket, signal)
-    refuse(refusal(socket.remoteAddress ?? '', allowPrivateHosts))
+    if (path === null) refuse(refusal(socket.remoteAddress ?? '', allowPrivateHosts))
     return socket
   } catch (error) {
     socket.destroy()

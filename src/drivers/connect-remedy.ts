@@ -5,6 +5,26 @@ import type { TestField } from './driver.ts'
 const ADDRESS = 'Check the host and port, that the database is running, and that firewalls let this service through.'
 
 const REMEDIES: readonly (readonly [RegExp, string, TestField | null])[] = [
+  [
+    /^The SSH server shows the host key/,
+    'Ask the operator of the SSH server whether its key changed: ssh-keyscan HOST | ssh-keygen -lf - prints it. If it did, set config.ssh.hostKey to the new one. If it did not, somebody is in between.',
+    'config.ssh.hostKey',
+  ],
+  [
+    /^The SSH (?:server refuses the user name|private key)/,
+    'Check config.ssh.username, sshPrivateKey and sshPassphrase, or sshPassword, with ssh from another machine.',
+    'sshPrivateKey',
+  ],
+  [
+    /^The SSH server refuses to connect/,
+    'Check host and port as the SSH server sees them, and AllowTcpForwarding and PermitOpen in its sshd_config.',
+    'host',
+  ],
+  [
+    /^The SSH server/,
+    'Check config.ssh.host and config.ssh.port, that sshd runs there, and that firewalls let this service through.',
+    'config.ssh.host',
+  ],
   [/not PostgreSQL|does not answer (?:as|like)/, 'Check the host and port: another service listens there.', 'port'],
   [
     /no such host|resolved/,

@@ -186,7 +186,18 @@ export interface TestStep {
 
 /** The fields of a connection that a test step may be about. */
 export type TestField =
-  'host' | 'port' | 'database' | 'username' | 'password' | 'sslMode' | 'tlsCa' | 'connectionMode' | 'serviceAccountKey'
+  | 'host'
+  | 'port'
+  | 'database'
+  | 'username'
+  | 'password'
+  | 'sslMode'
+  | 'tlsCa'
+  | 'connectionMode'
+  | 'serviceAccountKey'
+  | 'config.ssh.host'
+  | 'config.ssh.hostKey'
+  | 'sshPrivateKey'
 
 export interface TestReport {
   readonly ok: boolean

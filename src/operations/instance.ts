@@ -23,7 +23,7 @@ export function instanceOperations({ config, mail, origin }: Deps): Pick<Definit
         privateHosts: config.allowPrivateHosts,
         applicationDefault: config.allowApplicationDefault,
         bigqueryEndpoint: config.allowBigQueryEndpoint,
-        sshTunnel: false,
+        sshTunnel: true,
       },
       ceilings: config.ceilings,
     }),

@@ -3,6 +3,7 @@ import { agreement } from './catalog/better-login.ts'
 import { unseal } from '../confined.ts'
 import type { ConnectionSettings, ConnectOptions, Driver, QueryBody } from '../driver.ts'
 import { sharedCache } from '../shared-cache.ts'
+import { openTunnels, throughTunnel } from '../tunnel.ts'
 import { confineAside } from './guard/confine.ts'
 import { logIn } from './session/connect.ts'
 import { MongoConnection } from './session/connection.ts'
@@ -18,6 +19,7 @@ import { readSettings, targetOf } from './session/settings.ts'
 /** The first connection loads the client library; the first long body starts a guard thread. */
 export async function createMongoDriver(): Promise<Driver> {
   const threads = openThreads()
+  const tunnels = openTunnels()
   const knownOf = sharedCache<Known>(() => ({ sizes: new Map(), lookups: new Map() }))
   return {
     type: 'MONGODB',
@@ -41,10 +43,19 @@ export async function createMongoDriver(): Promise<Driver> {
     outline: (query) => unseal<MongoQuery>(query, 'MONGODB').outline(),
     redacted: redactedJson,
     connect: async (settings: ConnectionSettings, options: ConnectOptions, signal: AbortSignal) => {
-      const login = await logIn(targetOf(settings), options.allowPrivateHosts, signal)
-      return new MongoConnection(login, () => knownOf(settings))
+      const target = targetOf(settings)
+      const { allowPrivateHosts } = options
+      const [first] = target.hosts
+      const behind = { host: first?.host ?? '', port: first?.port ?? 27_017, ssh: target.ssh }
+      return await throughTunnel(tunnels, behind, allowPrivateHosts, signal, async (path) => {
+        const login = await logIn(target, allowPrivateHosts, signal, path)
+        return new MongoConnection(login, () => knownOf(settings))
+      })
     },
-    [Symbol.asyncDispose]: () => threads.end(),
+    async [Symbol.asyncDispose]() {
+      await tunnels[Symbol.asyncDispose]()
+      await threads.end()
+    },
   }
 }
 

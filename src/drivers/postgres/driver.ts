@@ -6,6 +6,7 @@ import { sharedCache } from '../shared-cache.ts'
 import { sqlBodyReader } from '../sql-body.ts'
 import { questionInSql } from '../sql-question.ts'
 import { sqlRepairs } from '../sql-repairs.ts'
+import { openTunnels, throughTunnel } from '../tunnel.ts'
 import { confine } from './guard/confine.ts'
 import { logIn } from './session/connect.ts'
 import { PostgresConnection } from './session/connection.ts'
@@ -23,6 +24,7 @@ const readBody = sqlBodyReader({ bytesMax: 65_536, params: 'byPlace' })
 /** Disposing ends the parser's threads. */
 export async function createPostgresDriver(): Promise<Driver> {
   const parser = await openParser()
+  const tunnels = openTunnels()
   const knownOf = sharedCache<Known>(() => ({ types: new TypeBook(), sizes: new Map(), implicit: null }))
   return {
     type: 'POSTGRES',
@@ -40,9 +42,16 @@ export async function createPostgresDriver(): Promise<Driver> {
     redacted: redactedSql,
     warm: (signal) => warmUp(parser, signal),
     connect: async (settings: ConnectionSettings, options: ConnectOptions, signal: AbortSignal) => {
-      const login = await logIn(targetOf(settings), options.allowPrivateHosts, signal)
-      return new PostgresConnection(login, () => knownOf(settings))
+      const target = targetOf(settings)
+      const { allowPrivateHosts } = options
+      return await throughTunnel(tunnels, target, allowPrivateHosts, signal, async (path) => {
+        const login = await logIn({ ...target, path }, allowPrivateHosts, signal)
+        return new PostgresConnection(login, () => knownOf(settings))
+      })
     },
-    [Symbol.asyncDispose]: () => parser[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      await tunnels[Symbol.asyncDispose]()
+      await parser[Symbol.asyncDispose]()
+    },
   }
 }

@@ -1,6 +1,7 @@
 // Logs in with one client for each lease. Every socket goes to a checked address, also for replica set members. Every
 // failure becomes one sentence without secrets.
 import { isIP } from 'node:net'
+import { checkServerIdentity, type PeerCertificate } from 'node:tls'
 import type * as mongodb from 'mongodb'
 import type { MongoClient, MongoClientOptions, ServerHeartbeatSucceededEvent, TopologyDescription } from 'mongodb'
 import { AppError } from '../../../errors.ts'
@@ -30,10 +31,18 @@ export interface Login {
   readonly hasSessions: boolean
 }
 
-/** Throws AppError DATASOURCE_UNAVAILABLE, or the signal's reason on abort. */
-export async function logIn(target: Target, allowPrivateHosts: boolean, signal: AbortSignal): Promise<Login> {
+/**
+ * Throws AppError DATASOURCE_UNAVAILABLE, or the signal's reason on abort. `path`: the Unix socket of a tunnel, which leads to
+ * the only host.
+ */
+export async function logIn(
+  target: Target,
+  allowPrivateHosts: boolean,
+  signal: AbortSignal,
+  path: string | null = null,
+): Promise<Login> {
   signal.throwIfAborted()
-  for (const { host } of target.hosts) {
+  for (const { host } of path === null ? target.hosts : []) {
     const sentence = isIP(host) === 0 ? null : refusal(host, allowPrivateHosts)
     if (sentence !== null) throw new AppError('DATASOURCE_UNAVAILABLE', sentence)
   }
@@ -43,7 +52,7 @@ export async function logIn(target: Target, allowPrivateHosts: boolean, signal: 
   let client: MongoClient | undefined
   const refused: string[] = []
   try {
-    client = new library.MongoClient(uriOf(target), optionsOf(target, allowPrivateHosts))
+    client = new library.MongoClient(uriOf(target, path), optionsOf(target, allowPrivateHosts, path))
     client.on('serverHeartbeatSucceeded', (event) => refused.push(...keepJudgedMembers(event, allowPrivateHosts)))
     await unless(deadline, nobodyAnswers(client), connected(client))
     const db = client.db(target.database)
@@ -82,14 +91,15 @@ async function facts(db: mongodb.Db, target: Target): Promise<Omit<Login, 'clien
 }
 
 /** Hosts only; everything else is passed as options, so the library never parses the caller's text as a URI. */
-function uriOf(target: Target): string {
+function uriOf(target: Target, path: string | null): string {
+  if (path !== null) return `mongodb://${encodeURIComponent(path)}/`
   const [first] = target.hosts
   if (target.srv) return `mongodb+srv://${first?.host ?? ''}/${encodeURIComponent(target.database)}`
   const hosts = target.hosts.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port ?? 27_017}`)
   return `mongodb://${hosts.join(',')}/`
 }
 
-function optionsOf(target: Target, allowPrivateHosts: boolean): MongoClientOptions {
+function optionsOf(target: Target, allowPrivateHosts: boolean, path: string | null): MongoClientOptions {
   return {
     appName: 'vitrine',
     // One connection for the query, one to cancel it.
@@ -107,6 +117,7 @@ function optionsOf(target: Target, allowPrivateHosts: boolean): MongoClientOptio
     ...(target.srvMaxHosts === 0 ? {} : { srvMaxHosts: target.srvMaxHosts }),
     ...credentials(target),
     ...tlsOptions(target),
+    ...(path === null ? {} : identityBehind(target)),
   }
 }
 
@@ -118,6 +129,18 @@ function credentials(target: Target): MongoClientOptions {
     auth: { username: username ?? '', password: password ?? '' },
     ...(mechanism === 'SCRAM' ? {} : { authMechanism: mechanism }),
     ...(authSource === null ? {} : { authSource }),
+  }
+}
+
+/** Behind a tunnel the library knows the socket only. The certificate is that of the host. */
+function identityBehind({ hosts, sslMode }: Target): MongoClientOptions {
+  const host = hosts[0]?.host ?? ''
+  if (sslMode === 'disable') return {}
+  return {
+    ...(isIP(host) === 0 ? { servername: host } : {}),
+    ...(sslMode === 'verify-full'
+      ? { checkServerIdentity: (_: string, certificate: PeerCertificate) => checkServerIdentity(host, certificate) }
+      : {}),
   }
 }
 

@@ -69,7 +69,7 @@ test('URI: TLS parameters become one of the four modes, and sslMode never weaken
 
 const REFUSED: readonly (readonly [string, SettingsInput, RegExp])[] = [
   ['another mode', { ...DIRECT, connectionMode: 'SOCKET' }, /connectionMode/],
-  ['a tunnel', { ...DIRECT, connectionMode: 'SSH_TUNNEL' }, /not built yet/],
+  ['a tunnel', { ...DIRECT, connectionMode: 'SSH_TUNNEL' }, /config\.ssh: is required/],
   ['a socket as host', { ...DIRECT, host: '/tmp/mongodb-27017.sock' }, /host/],
   ['a name that the client takes for a socket', { ...DIRECT, host: 'evil.sock' }, /socket/],
   ['several hosts', { ...DIRECT, host: 'a,b' }, /host/],

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { invalidRequest } from '../../../errors.ts'
 import { hostField, nameField, portField, SslMode, wrongHost, wrongSecrets } from '../../connection-fields.ts'
 import type { ConnectionSettings, SettingsInput } from '../../driver.ts'
+import { SSH_SECRETS, sshTargetOf, type SshTarget } from '../../ssh-settings.ts'
 import { readUri, type Host, type UriParts } from './uri.ts'
 
 const SECRETS = ['password', 'uri', 'tlsCa', 'tlsCertificate', 'tlsKey'] as const
@@ -15,6 +16,8 @@ const Config = z.strictObject({
   authMechanism: z.enum(['SCRAM', 'X509'], { error: 'must be SCRAM or X509' }).optional(),
   replicaSet: nameField(NAME_MAX).optional(),
   readPreference: z.enum(READ_PREFERENCES, { error: `must be ${READ_PREFERENCES.join(', ')}` }).optional(),
+  /** Read by ssh-settings.ts. */
+  ssh: z.unknown().optional(),
 })
 type Config = z.infer<typeof Config>
 
@@ -37,6 +40,8 @@ export interface Target {
   readonly srvMaxHosts: number
   readonly sslMode: SslMode
   readonly tls: { readonly ca?: string; readonly cert?: string; readonly key?: string }
+  /** Null: without a tunnel. */
+  readonly ssh: SshTarget | null
 }
 
 /** Throws AppError INVALID_REQUEST with details. */
@@ -55,16 +60,17 @@ interface Read {
 }
 
 function read(input: SettingsInput): Read {
-  const wrong: string[] = wrongSecrets('MONGODB', SECRETS, input.secrets)
+  const isTunnel = input.connectionMode === 'SSH_TUNNEL'
+  const wrong: string[] = wrongSecrets('MONGODB', isTunnel ? [...SECRETS, ...SSH_SECRETS] : SECRETS, input.secrets)
   const config = configOf(input.config, wrong)
   if (input.connectionMode === 'URI') return finish(input, wrong, config, uriParts(input, wrong))
   if (input.connectionMode === 'DIRECT') return finish(input, wrong, config, directParts(input, wrong))
-  wrong.push(
-    input.connectionMode === 'SSH_TUNNEL'
-      ? 'connectionMode: SSH_TUNNEL is not built yet'
-      : 'connectionMode: must be DIRECT or URI',
-  )
-  throw invalidRequest(wrong)
+  if (isTunnel) {
+    // The other members of a replica set are not behind this tunnel.
+    if (config.replicaSet !== undefined) wrong.push('config.replicaSet: is not available through an SSH tunnel')
+    return finish(input, wrong, config, directParts(input, wrong))
+  }
+  throw invalidRequest([...wrong, 'connectionMode: must be DIRECT, URI or SSH_TUNNEL'])
 }
 
 function finish(input: SettingsInput, wrong: string[], config: Config, parts: UriParts | null): Read {
@@ -74,6 +80,9 @@ function finish(input: SettingsInput, wrong: string[], config: Config, parts: Ur
   wrong.push(...wrongDatabase(parts.database))
   const asked = parametersOf(parts, wrong)
   const merged = { ...config, ...asked.config }
+  const isTunnel = input.connectionMode === 'SSH_TUNNEL'
+  const ssh = isTunnel ? sshTargetOf(merged.ssh, input.secrets, wrong) : null
+  if (!isTunnel && merged.ssh !== undefined) wrong.push('config.ssh: needs connectionMode SSH_TUNNEL')
   const mechanism = mechanismOf(asked.mechanism ?? merged.authMechanism ?? null, parts)
   wrong.push(...wrongLogin(input, mechanism, parts, sslMode.data))
   if (!sslMode.success || wrong.length > 0) throw invalidRequest(wrong)
@@ -81,15 +90,17 @@ function finish(input: SettingsInput, wrong: string[], config: Config, parts: Ur
   const username = mechanism === 'X509' ? null : parts.username
   const [first] = parts.hosts
   const secrets = Object.fromEntries(
-    SECRETS.filter((each) => !(each === 'uri' && !uri)).flatMap((each) => {
-      const secret = input.secrets[each]
-      return secret === undefined ? [] : [[each, secret]]
-    }),
+    [...SECRETS, ...SSH_SECRETS]
+      .filter((each) => each !== 'uri' || uri)
+      .flatMap((each) => {
+        const secret = input.secrets[each]
+        return secret === undefined ? [] : [[each, secret]]
+      }),
   )
   const { tlsCa: ca, tlsCertificate: cert, tlsKey: key } = secrets
   return {
     settings: {
-      connectionMode: uri ? 'URI' : 'DIRECT',
+      connectionMode: String(input.connectionMode),
       host: first?.host ?? null,
       port: first?.port ?? null,
       database: parts.database,
@@ -99,6 +110,7 @@ function finish(input: SettingsInput, wrong: string[], config: Config, parts: Ur
       secrets,
     },
     target: {
+      ssh,
       hosts: parts.hosts,
       srv: parts.srv,
       database: parts.database,

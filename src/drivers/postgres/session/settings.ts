@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { invalidRequest } from '../../../errors.ts'
 import { hostField, nameField, portField, SslMode, wrongHost, wrongSecrets } from '../../connection-fields.ts'
 import type { ConnectionSettings, SettingsInput } from '../../driver.ts'
+import { SSH_SECRETS, sshTargetOf, type SshTarget } from '../../ssh-settings.ts'
 import { readUri, type UriParts } from './uri.ts'
 
 const SECRETS = ['password', 'uri', 'tlsCa', 'tlsCertificate', 'tlsKey'] as const
@@ -17,19 +18,24 @@ export interface Target {
   readonly sslMode: SslMode
   readonly channelBinding: boolean
   readonly tls: { readonly ca?: string; readonly cert?: string; readonly key?: string }
+  /** Null: without a tunnel. */
+  readonly ssh: SshTarget | null
+  /** The Unix socket of the tunnel, if the login goes through one. */
+  readonly path?: string | null
 }
 
 /** Throws AppError INVALID_REQUEST with details. */
 export function readSettings(input: SettingsInput): ConnectionSettings {
-  const wrong: string[] = [...wrongSecrets('POSTGRES', SECRETS, input.secrets), ...wrongConfig(input.config)]
+  const isTunnel = input.connectionMode === 'SSH_TUNNEL'
+  const known = isTunnel ? [...SECRETS, ...SSH_SECRETS] : SECRETS
+  const wrong: string[] = [...wrongSecrets('POSTGRES', known, input.secrets), ...wrongConfig(input.config, isTunnel)]
   if (input.connectionMode === 'URI') return finish(input, wrong, uriParts(input, wrong))
   if (input.connectionMode === 'DIRECT') return finish(input, wrong, directParts(input, wrong))
-  wrong.push(
-    input.connectionMode === 'SSH_TUNNEL'
-      ? 'connectionMode: SSH_TUNNEL is not built yet'
-      : 'connectionMode: must be DIRECT or URI',
-  )
-  throw invalidRequest(wrong)
+  if (isTunnel) {
+    sshTargetOf(sshOf(input.config), input.secrets, wrong)
+    return finish(input, wrong, directParts(input, wrong))
+  }
+  throw invalidRequest([...wrong, 'connectionMode: must be DIRECT, URI or SSH_TUNNEL'])
 }
 
 type Parts = Pick<UriParts, 'host' | 'port' | 'database' | 'username' | 'sslMode'>
@@ -42,13 +48,16 @@ function finish(input: SettingsInput, wrong: string[], parts: Parts | null): Con
   if (parts === null || !sslMode.success || wrong.length > 0) throw invalidRequest(wrong)
   const { host, port, database, username } = parts
   const secrets = Object.fromEntries(
-    SECRETS.filter((name) => !(name === 'uri' && input.connectionMode === 'DIRECT')).flatMap((name) => {
-      const secret = input.secrets[name]
-      return secret === undefined ? [] : [[name, secret]]
-    }),
+    [...SECRETS, ...SSH_SECRETS]
+      .filter((name) => name !== 'uri' || input.connectionMode === 'URI')
+      .flatMap((name) => {
+        const secret = input.secrets[name]
+        return secret === undefined ? [] : [[name, secret]]
+      }),
   )
-  const connectionMode = input.connectionMode === 'URI' ? 'URI' : 'DIRECT'
-  return { connectionMode, host, port, database, username, sslMode: sslMode.data, config: {}, secrets }
+  const connectionMode = String(input.connectionMode)
+  const config = connectionMode === 'SSH_TUNNEL' ? { ssh: sshOf(input.config) } : {}
+  return { connectionMode, host, port, database, username, sslMode: sslMode.data, config, secrets }
 }
 
 function uriParts(input: SettingsInput, wrong: string[]): Parts | null {
@@ -84,20 +93,26 @@ function directParts(input: SettingsInput, wrong: string[]): Parts | null {
   return null
 }
 
-function wrongConfig(config: unknown): string[] {
+function sshOf(config: unknown): unknown {
+  return typeof config === 'object' && config !== null && 'ssh' in config ? config.ssh : undefined
+}
+
+function wrongConfig(config: unknown, isTunnel: boolean): string[] {
   if (config === undefined || config === null) return []
   const read = z.record(z.string(), z.unknown()).safeParse(config)
   if (!read.success) return ['config: must be an object']
-  return Object.keys(read.data).map((key) => `config.${key.slice(0, 60)}: is not a setting of POSTGRES`)
+  const unknown = Object.keys(read.data).filter((key) => !(isTunnel && key === 'ssh'))
+  return unknown.map((key) => `config.${key.slice(0, 60)}: is not a setting of POSTGRES`)
 }
 
 /** The target of settings that readSettings() returned. Throws AppError INVALID_REQUEST for any other settings. */
 export function targetOf(settings: ConnectionSettings): Target {
-  const { host, port, database, username, sslMode, secrets } = readSettings(settings)
+  const { host, port, database, username, sslMode, config, secrets } = readSettings(settings)
   const uri = secrets['uri'] === undefined ? null : readUri(secrets['uri'])
   const parts = uri !== null && 'host' in uri ? uri : null
   const { tlsCa: ca, tlsCertificate: cert, tlsKey: key } = secrets
   return {
+    ssh: settings.connectionMode === 'SSH_TUNNEL' ? sshTargetOf(config['ssh'], secrets, []) : null,
     host: host ?? '',
     port: port ?? 5432,
     database,

@@ -1,0 +1,49 @@
+// Worker thread that reads a private key with a passphrase: deriving the key takes up to seconds of processor time. Its owner
+// ends it after one key, or after a deadline.
+import { createPrivateKey } from 'node:crypto'
+import { parentPort, workerData } from 'node:worker_threads'
+import ssh2 from 'ssh2'
+
+export interface SshKeyTask {
+  readonly privateKey: string
+  readonly passphrase: string
+}
+
+/** The key without a passphrase, in a form that the library reads. Null if it cannot be read. */
+export type SshKeyReply = string | null
+
+function readKey({ privateKey, passphrase }: SshKeyTask): SshKeyReply {
+  const parsed = ssh2.utils.parseKey(privateKey, passphrase)
+  if (parsed instanceof Error || Array.isArray(parsed)) return null
+  const pem = parsed.getPrivatePEM()
+  // The library writes this type as PKCS #8, which it does not read.
+  return parsed.type === 'ssh-ed25519' ? openSshKey(pem, parsed.getPublicSSH()) : pem
+}
+
+/** An Ed25519 key in the format of OpenSSH, without encryption (PROTOCOL.key). */
+function openSshKey(pem: string, publicKey: Buffer): string {
+  const { d = '', x = '' } = createPrivateKey(pem).export({ format: 'jwk' })
+  const [secret, point] = [Buffer.from(d, 'base64url'), Buffer.from(x, 'base64url')]
+  const check = Buffer.alloc(8)
+  const body = [check, field('ssh-ed25519'), field(point), field(Buffer.concat([secret, point])), field('')]
+  const length = Buffer.concat(body).length
+  const padding = Buffer.from(Array.from({ length: (8 - (length % 8)) % 8 }, (_, n) => n + 1))
+  const count = Buffer.from([0, 0, 0, 1])
+  const head = [Buffer.from('openssh-key-v1\0'), field('none'), field('none'), field(''), count, field(publicKey)]
+  const all = Buffer.concat([...head, field(Buffer.concat([...body, padding]))]).toString('base64')
+  const lines = all.match(/.{1,70}/g) ?? []
+  return ['-----BEGIN OPENSSH PRIVATE KEY-----', ...lines, '-----END OPENSSH PRIVATE KEY-----', ''].join('\n')
+}
+
+function field(value: string | Buffer): Buffer {
+  const bytes = Buffer.from(value)
+  const length = Buffer.alloc(4)
+  length.writeUInt32BE(bytes.length)
+  return Buffer.concat([length, bytes])
+}
+
+function isTask(data: unknown): data is SshKeyTask {
+  return typeof data === 'object' && data !== null && 'privateKey' in data && 'passphrase' in data
+}
+
+parentPort?.postMessage(isTask(workerData) ? readKey(workerData) : null)
