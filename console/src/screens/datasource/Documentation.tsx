@@ -1,6 +1,6 @@
 // Texts about tables and columns: proposed by rules or a model, accepted by people, published to agents.
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { BookOpenText, Send, Sparkles } from 'lucide-react'
+import { BookOpenText, CheckCheck, History, Send, Sparkles } from 'lucide-react'
 import { useState, type KeyboardEvent } from 'react'
 import { call } from '../../api/client.ts'
 import { sentenceOf } from '../../api/failure.ts'
@@ -15,6 +15,8 @@ import { counted, number } from '../../parts/time.ts'
 import { Time } from '../../parts/Time.tsx'
 import { useAction } from '../../parts/useAction.ts'
 import { useDatasource } from './Datasource.tsx'
+import { AcceptMany } from './documentation/AcceptMany.tsx'
+import { Publications } from './documentation/Publications.tsx'
 import { StateOf, TextGroup } from './documentation/TextGroup.tsx'
 import { bodyFor, coverageOf, keyOf, textsOf } from './documentation/texts.ts'
 import type { Documentation as Texts, Place, Status, TableTexts } from './documentation/texts.ts'
@@ -52,10 +54,12 @@ function Page({ documentation }: { readonly documentation: Texts }) {
   })
   const publish = useCall('publishDocumentation')
   const put = useAction(async () => {
-    await publish.mutateAsync({ params, body: { version: documentation.version } })
-    say('Published')
+    const { nothing } = await publish.mutateAsync({ params, body: { version: documentation.version } })
+    say(nothing === true ? 'Nothing new to publish' : 'Published')
   })
   const coverage = coverageOf(tables)
+  const [open, setOpen] = useState<'accept' | 'publications' | null>(null)
+  const close = () => setOpen(null)
   return (
     <div className="documentation">
       <div className="row apart">
@@ -73,6 +77,14 @@ function Page({ documentation }: { readonly documentation: Texts }) {
           )}
         </p>
         <div className="row">
+          <Button icon={History} onClick={() => setOpen('publications')}>
+            Publications
+          </Button>
+          {current !== undefined && coverage.proposed > 0 && (
+            <Button icon={CheckCheck} onClick={() => setOpen('accept')}>
+              Accept many
+            </Button>
+          )}
           <Button icon={Sparkles} busy={propose.busy} onClick={propose.run}>
             Propose texts
           </Button>
@@ -101,6 +113,16 @@ function Page({ documentation }: { readonly documentation: Texts }) {
           <Article key={nameOf(current)} table={current} version={documentation.version} />
         </div>
       )}
+      {current !== undefined && (
+        <AcceptMany
+          open={open === 'accept'}
+          onClose={close}
+          tables={tables}
+          current={current}
+          version={documentation.version}
+        />
+      )}
+      <Publications open={open === 'publications'} onClose={close} />
     </div>
   )
 }

@@ -67,6 +67,23 @@ export function bodyFor(table: TableTexts, place: Place, change: { text?: string
   }
 }
 
+export const KINDS = ['summary', 'columns', 'statements', 'examples'] as const
+export type Kind = (typeof KINDS)[number]
+
+/** How many texts of these kinds wait, without those whose columns changed. */
+export function proposedIn(tables: readonly TableTexts[], kinds: ReadonlySet<Kind>): number {
+  const waits = (text: Partial<Pick<Text, 'status' | 'stale'>> | null) =>
+    text?.status === 'PROPOSED' && text.stale !== true
+  let count = 0
+  for (const { summary, examples, statements, columns } of tables) {
+    if (kinds.has('summary') && waits(summary)) count++
+    if (kinds.has('examples') && waits(examples)) count++
+    if (kinds.has('statements')) count += statements.filter(waits).length
+    if (kinds.has('columns')) count += Object.values(columns).filter(waits).length
+  }
+  return count
+}
+
 export const isAccepted = ({ status }: Text) => status === 'ACCEPTED' || status === 'CONFIRMED'
 
 export interface Coverage {
