@@ -1,7 +1,7 @@
 // The entry of the console.
 import { CSPProvider } from '@base-ui/react/csp-provider'
 import { QueryClientProvider } from '@tanstack/react-query'
-import { RouterProvider } from '@tanstack/react-router'
+import { isNotFound, RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { queryClient } from './api/queries.ts'
@@ -18,7 +18,12 @@ watchService()
 
 const place = document.getElementById('root')
 if (place === null) throw new Error('index.html has no #root')
-createRoot(place).render(
+createRoot(place, {
+  // A thing that is not there is a page of its own, not a defect.
+  onCaughtError: (error) => {
+    if (!isNotFound(error)) reportError(error)
+  },
+}).render(
   <StrictMode>
     {/* The content security policy refuses style elements. Our own CSS says what Base UI's would. */}
     <CSPProvider disableStyleElements>

@@ -1,6 +1,6 @@
 // The calls, newest first, with filters, and the chosen call beside its row.
 import { useSearch } from '@tanstack/react-router'
-import { Activity as ActivityIcon, ChevronDown } from 'lucide-react'
+import { Activity as ActivityIcon, Bot, ChevronDown, KeyRound, UserRound } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { useRead } from '../../api/queries.ts'
 import type { AuditItem } from '../../api/types.ts'
@@ -9,6 +9,7 @@ import { useTeam } from '../../frame/team.ts'
 import { Button } from '../../parts/Button.tsx'
 import { Empty } from '../../parts/Empty.tsx'
 import { Switch } from '../../parts/Field.tsx'
+import { Icon } from '../../parts/Icon.tsx'
 import { Loading, LoadFailed } from '../../parts/Load.tsx'
 import { Select } from '../../parts/Select.tsx'
 import { Table } from '../../parts/Table.tsx'
@@ -16,9 +17,12 @@ import { State } from '../../parts/Tag.tsx'
 import { Time } from '../../parts/Time.tsx'
 import { Name } from '../../parts/Words.tsx'
 import { Call } from './Call.tsx'
-import { blockedWords, callerWords, subjectWords } from './call-words.ts'
+import { blockedWords, callerWords, subjectWords, VIA_WORDS } from './call-words.ts'
 import { ANY, KINDS, TIMES, timeWords, useAuditQuery, useFilters, type Chosen } from './filters.ts'
 import { useCalls } from './useCalls.ts'
+
+/** A key may be called like a person. */
+const CALLERS = { API_KEY: KeyRound, SESSION: UserRound, CONNECTOR: Bot } as const
 
 export function Calls({ own }: { readonly own: boolean }) {
   const team = useTeam()
@@ -46,7 +50,16 @@ export function Calls({ own }: { readonly own: boolean }) {
           columns={[
             { head: 'When', kind: 'quiet', cell: ({ at }) => <Time at={at} /> },
             { head: 'Outcome', cell: ({ outcome }) => <State of={outcome} /> },
-            { head: 'Who', cell: (item) => <Name>{callerWords(item)}</Name> },
+            {
+              head: 'Who',
+              cell: (item) => (
+                <span className="caller">
+                  <Icon of={CALLERS[item.via]} />
+                  <span className="hidden-words">{VIA_WORDS[item.via]} </span>
+                  <Name>{callerWords(item)}</Name>
+                </span>
+              ),
+            },
             {
               head: 'Datasource',
               kind: 'quiet',

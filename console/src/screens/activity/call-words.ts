@@ -12,6 +12,8 @@ export function callerWords({ actor, keyName, grantName }: AuditItem): string {
   return keyName ?? grantName ?? actor.name ?? (actor.accountId === null ? 'Somebody who left' : 'Somebody')
 }
 
+export const VIA_WORDS = { API_KEY: 'API key', SESSION: 'Person', CONNECTOR: 'Agent' } as const
+
 /** What was blocked: `column email`. */
 export const blockedWords = ({ blocked, code }: Pick<AuditItem, 'blocked' | 'code'>) =>
   blocked === undefined ? (code ?? '') : `${blocked.kind} ${blocked.name}`
@@ -26,6 +28,8 @@ export const isFixable = ({ outcome, action, blocked, datasourceId }: AuditItem)
 /** One line about what was asked or changed. */
 export function subjectWords(item: AuditItem): string {
   if (item.query !== undefined) return item.query.replace(/\s+/g, ' ')
-  const action = actionWords(item.action)
+  // Drafts are judged while somebody types, and only counted.
+  const often = item.times === undefined ? '' : `, ${item.times} times`
+  const action = `${actionWords(item.action)}${often}`
   return item.target === undefined ? action : `${action}: ${item.target.name}`
 }

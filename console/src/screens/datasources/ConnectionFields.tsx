@@ -126,32 +126,30 @@ function ServerFields(props: ConnectionFieldsProps) {
       <Contradictions {...{ fields, onChange, readIt }} />
       <p className="or">{whole ? 'the string says the rest' : 'or fill in'}</p>
       {!whole && (
-        <>
-          <div className="columns-host">
-            <TextField label="Host" {...text('host')} />
-            <TextField
-              label="Port"
-              inputMode="numeric"
-              {...text('port')}
-              note={fields.port === '' ? `Empty: ${defaultPort(fields.type) ?? ''}` : undefined}
-            />
-          </div>
+        <div className="columns-host">
+          <TextField label="Host" {...text('host')} />
+          <TextField
+            label="Port"
+            inputMode="numeric"
+            {...text('port')}
+            note={fields.port === '' ? `Empty: ${defaultPort(fields.type) ?? ''}` : undefined}
+          />
           <TextField label="Database" {...text('database')} />
-        </>
+        </div>
       )}
-      <div className="columns-2">
+      <div className="columns-3">
         {!whole && <TextField label="Username" {...text('username')} />}
         <PasswordField label="Password" {...text('password')} autoComplete="new-password" note={kept} />
+        {!(whole && saysTls(fields.uri)) && (
+          <Select
+            label="TLS"
+            options={TLS}
+            value={fields.sslMode}
+            error={wrong['sslMode']}
+            onChange={(sslMode) => onChange({ ...fields, sslMode })}
+          />
+        )}
       </div>
-      {!(whole && saysTls(fields.uri)) && (
-        <Select
-          label="TLS"
-          options={TLS}
-          value={fields.sslMode}
-          error={wrong['sslMode']}
-          onChange={(sslMode) => onChange({ ...fields, sslMode })}
-        />
-      )}
       <More open={fields.tlsCa !== '' || wrong['tlsCa'] !== undefined || fields.authSource !== ''}>
         {fields.type === 'MONGODB' && !whole && (
           <TextField label="Login database" {...text('authSource')} note="Where the user is defined. Empty: admin." />

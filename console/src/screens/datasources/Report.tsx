@@ -67,7 +67,7 @@ function Headline({ of: { grade, steps, ok, latencyMs, serverVersion } }: { read
         {ok && `Connected in ${duration(latencyMs)}`}
         {serverVersion !== null && (
           <>
-            {' · '}
+            {' · version '}
             <bdi>{serverVersion}</bdi>
           </>
         )}

@@ -1,10 +1,10 @@
 // What a team sees first: this week in numbers, what is left of the budget, and what waits for the person.
 import { Link } from '@tanstack/react-router'
-import { SquareTerminal } from 'lucide-react'
+import { Plus, SquareTerminal } from 'lucide-react'
 import { useRead } from '../../api/queries.ts'
 import type { Usage } from '../../api/types.ts'
 import { Page } from '../../frame/Page.tsx'
-import { useTeam } from '../../frame/team.ts'
+import { hasRole, useTeam } from '../../frame/team.ts'
 import { LinkButton } from '../../parts/Button.tsx'
 import { Load } from '../../parts/Load.tsx'
 import { ago, number } from '../../parts/time.ts'
@@ -17,17 +17,25 @@ const DAYS = 7
 export function Home() {
   const team = useTeam()
   const usage = useRead('getUsage', { params: { teamId: team.id }, query: { days: DAYS } })
+  const datasources = useRead('listDatasources', { params: { teamId: team.id } }).data
+  const begins = datasources?.length === 0 && hasRole(team, 'ADMIN')
   return (
     <Page
       title="Home"
       lead="What people, programs and agents asked of this team’s data."
       acts={
-        <LinkButton to="/t/$team/playground" params={{ team: team.slug }} look="primary" icon={SquareTerminal}>
-          Ask a question
-        </LinkButton>
+        begins ? (
+          <LinkButton to="/t/$team/datasources/new" params={{ team: team.slug }} look="primary" icon={Plus}>
+            Connect a datasource
+          </LinkButton>
+        ) : (
+          <LinkButton to="/t/$team/playground" params={{ team: team.slug }} look="primary" icon={SquareTerminal}>
+            Ask a question
+          </LinkButton>
+        )
       }
     >
-      <div className="home">
+      <div className={begins ? 'home begins' : 'home'}>
         <section className="panel home-week" aria-label="This week">
           <header>
             <h2>This week</h2>
@@ -71,7 +79,11 @@ function Week({ usage }: { readonly usage: Usage }) {
         <Figure name="Refused" value={number(denied)} />
         <Figure name="Rows" value={number(sum('rows'))} />
       </dl>
-      <WeekChart days={usage.days} count={DAYS} />
+      {queries === 0 ? (
+        <p className="soft small">Nothing was asked yet. Questions of people, programs and agents appear here.</p>
+      ) : (
+        <WeekChart days={usage.days} count={DAYS} />
+      )}
     </>
   )
 }

@@ -177,7 +177,7 @@ function ofRefusals(team: Team, groups: Answer<'listRefusals'>): readonly Task[]
       tone: 'warn',
       what: (
         <>
-          {blocked.kind} <bdi>{blocked.name}</bdi>
+          {blocked.kind === 'table' ? 'Table' : 'Column'} <bdi>{blocked.name}</bdi>
           {blocked.kind === 'column' && table !== undefined && (
             <>
               {' '}

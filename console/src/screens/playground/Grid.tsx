@@ -2,11 +2,15 @@
 // columns scroll as ten do. Arrows move the cell, Enter opens it, the copy key copies it, Shift+Space marks its row.
 import { useVirtualizer, type VirtualItem } from '@tanstack/react-virtual'
 import { memo, useId, useMemo, useRef, useState, type KeyboardEvent } from 'react'
+import { Download } from 'lucide-react'
 import { isMac } from '../../frame/keys.ts'
 import { classes } from '../../parts/classes.ts'
 import { copyText, CopyButton } from '../../parts/Copy.tsx'
+import { Button } from '../../parts/Button.tsx'
 import { Dialog } from '../../parts/Dialog.tsx'
+import { saveFile } from '../../parts/save-file.ts'
 import { say } from '../../parts/Status.tsx'
+import { number } from '../../parts/time.ts'
 import { isMissing, isNumeric, openedOf, shownOf, textOf, tsvOf } from './cells.ts'
 
 interface Column {
@@ -32,6 +36,8 @@ const CHARACTER = 7.4
 const [NARROWEST, WIDEST] = [72, 380]
 /** Rows that the widths are taken from. */
 const SAMPLE = 40
+/** Characters of an opened value that are put into the page. */
+const OPENED_MAX = 50_000
 
 export function Grid({ columns, rows }: GridProps) {
   const place = useRef<HTMLDivElement>(null)
@@ -99,6 +105,8 @@ export function Grid({ columns, rows }: GridProps) {
         aria-colcount={columns.length}
         aria-activedescendant={isRendered ? `${id}-at` : undefined}
         tabIndex={0}
+        // The borders and a scrollbar are part of the height.
+        style={{ '--all': `${down.getTotalSize() + 18}px` }}
         onKeyDown={onKeyDown}
       >
         <div role="rowgroup" className="grid-head" style={{ width: across.getTotalSize() }}>
@@ -205,7 +213,9 @@ function OpenedCell({
 }: GridProps & { readonly cell: Cell | null; readonly onClose: () => void }) {
   const column = cell === null ? undefined : columns[cell.column]
   const value = cell === null ? null : rows[cell.row]?.[cell.column]
-  const text = openedOf(value)
+  // One value is opened for long, and drawn again with each key beside it.
+  const text = useMemo(() => openedOf(value), [value])
+  const isCut = text.length > OPENED_MAX
   return (
     <Dialog
       open={cell !== null}
@@ -213,11 +223,25 @@ function OpenedCell({
       wide
       title={<bdi>{column?.name ?? ''}</bdi>}
       description={cell === null ? '' : `${column?.dataType ?? ''}, row ${cell.row + 1}`}
-      foot={<CopyButton text={text}>Copy value</CopyButton>}
+      foot={
+        <>
+          {isCut && (
+            <Button icon={Download} onClick={() => saveFile(`${column?.name ?? 'value'}.txt`, text)}>
+              Download value
+            </Button>
+          )}
+          <CopyButton text={text}>Copy value</CopyButton>
+        </>
+      }
     >
       <pre className="cell-text" tabIndex={0} role="group" aria-label="Value">
-        <bdi>{text}</bdi>
+        <bdi>{isCut ? text.slice(0, OPENED_MAX) : text}</bdi>
       </pre>
+      {isCut && (
+        <p className="tiny">
+          The first {number(OPENED_MAX)} of {number(text.length)} characters. The copy and the file have all of them.
+        </p>
+      )}
     </Dialog>
   )
 }

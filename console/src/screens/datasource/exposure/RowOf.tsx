@@ -143,8 +143,8 @@ function ColumnWords({ row, added }: { readonly row: ColumnRow; readonly added: 
       </span>
       <span className="tree-evidence">
         {!added.has(node.key) && isAdded(added, node, column) && <Tag tone="accent">new</Tag>}
-        {unexposable !== undefined && <Words>cannot be exposed: {unexposable}</Words>}
-        {personal.guess && (
+        {unexposable !== undefined && <Words>cannot be exposed: {lower(unexposable)}</Words>}
+        {personal.guess && unexposable === undefined && (
           <Words tone="warn">looks personal{personal.why !== null && `: ${lower(personal.why)}`}</Words>
         )}
         <Used refusals={refusals7d} lastReadAt={lastReadAt} />
