@@ -337,6 +337,41 @@ test('prints a size check for stored values that are read often', () => {
     assert.deepEqual(often({ $project: { x: STAYS[name] } }), [], name)
 })
 
+test('prints a length check for loops over stored values that take long, and for no others', () => {
+  const isHeld = (...pipeline: object[]): boolean => printedOf(...pipeline).includes('48000000')
+  const work = { $size: map(range(1_000), { $add: ['$$k', 1] }, 'k') }
+  const some = { $size: map(range(50), { $add: ['$$k', 1] }, 'k') }
+  const grown = (input: unknown, body: object, initialValue: unknown = []): object => ({
+    $set: { x: { $reduce: { input, initialValue, in: body } } },
+  })
+  const size = { $range: [0, { $subtract: [{ $size: '$a' }, 1] }] }
+  const pair = { $arrayToObject: [[[{ $toString: '$$this' }, 1]]] }
+  const HELD: Readonly<Record<string, object>> = {
+    'an array': { $set: { x: map('$a', work) } },
+    'what replaced an array': { $set: { x: map(map('$a', 1), work) } },
+    'a range by a size': { $set: { x: map(size, work) } },
+    'a sorted array': { $set: { x: map({ $sortArray: { input: '$a', sortBy: 1 } }, work) } },
+    'pieces of a text': { $set: { x: map({ $split: ['$s', ' '] }, work) } },
+    'an array in an array': { $set: { x: map('$a', map('$$this.b', work, 'b')) } },
+    'a field below an array': { $set: { 'big.y': some } },
+    'objects of a document': { $redact: { $cond: [{ $eq: [some, 1] }, '$$PRUNE', '$$DESCEND'] } },
+    'a list that grows': grown('$a', { $concatArrays: ['$$value', [1]] }),
+    'a set that grows': grown(size, { $setUnion: ['$$value', [{ $add: ['$$this', 1] }]] }),
+    'an object that grows': grown(size, { $mergeObjects: ['$$value', pair] }, {}),
+    'a text that grows': grown('$a', { $concat: ['$$value', ', ', { $toString: '$$this' }] }, ''),
+    'tests of each element': { $match: { $nor: repeated(100, '').map((_, k) => ({ big: { $mod: [7, k] } })) } },
+  }
+  for (const [name, stage] of Object.entries(HELD)) assert.ok(isHeld(stage), name)
+  const FREE: Readonly<Record<string, object>> = {
+    'little work': { $set: { x: map('$a', { $multiply: ['$$this.n', '$$this.price'] }) } },
+    'a sum': grown('$a', { $add: ['$$value', '$$this'] }, 0),
+    'a part of an array': { $set: { x: map({ $slice: ['$a', 10] }, work) } },
+    'a constant': { $set: { x: map(range(10), work) } },
+    'a few tests': { $match: { $or: [{ a: 1 }, { a: { $gt: 5 } }, { s: { $regex: '^x' } }] } },
+  }
+  for (const [name, stage] of Object.entries(FREE)) assert.ok(!isHeld(stage), name)
+})
+
 test('puts cancel points right before a slow stage, and keeps all fields of an open document', () => {
   const heavy = { $set: { x: map(range(8_000), { $concat: ['$s', 'x'.repeat(2_000)] }) } }
   const stages = (...pipeline: object[]): string[] =>

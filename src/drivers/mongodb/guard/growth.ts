@@ -155,7 +155,7 @@ function ofValues(name: string, operand: Bson, env: Env): Extent {
 function ofNumber(name: string, operand: Bson, args: readonly Extent[]): Extent {
   const items = Math.max(1, ...args.map((arg) => arg.items))
   const bounds = args.map(({ most, counts }) => (name === '$multiply' && counts !== undefined ? Infinity : most))
-  return { ...SMALL, items, most: boundOf(name, operand, bounds, items), ...countsOf(name, args) }
+  return { ...SMALL, most: boundOf(name, operand, bounds, items), ...countsOf(name, args) }
 }
 
 const COUNTING = words('$size $strLenCP $strLenBytes $indexOfCP $indexOfBytes $indexOfArray')
@@ -306,14 +306,9 @@ function ofReduce(operand: Bson, env: Env): Extent {
   const step = (so: Extent): Extent =>
     grown(operand['in'], { ...env, variables: env.variables.with(new Map([...own, [name, so]])) })
   const sized = (items: number): Extent => wholeOf(value, { items, each: null, fields: null, least: 0 })
-  const turn = env.meter.trial(() => step(sized(0)))
-  const often = Math.max(
-    timesOf(value, turn),
-    moreItems(
-      turn,
-      env.meter.trial(() => step(sized(PROBE))),
-    ) / PROBE,
-  )
+  const { value: turn, steps: fewest } = env.meter.trial(() => step(sized(0)))
+  const { value: longer, steps } = env.meter.trial(() => step(sized(PROBE)))
+  const often = Math.max(timesOf(value, turn), moreItems(turn, longer) / PROBE)
   if (often > 1 && input.items > TURNS_MULTIPLIED) throw multiplied(name, often, input.items)
   const result = env.meter.made(afterTurns({ turn, often, input, initial, value, element }))
   const largestValue = env.meter.variable(env.meter.bytesOf(result), { parts: result.parts, items: 1 })
@@ -325,23 +320,26 @@ function ofReduce(operand: Bson, env: Env): Extent {
     },
     { array: input, variable: element },
   )
-  if (often > 0) grows(turn, { input, value, element }, env)
+  const isKept = timesOf(value, turn) > 0 || [...lengthsOf(turn)].includes(value)
+  if (isKept) grows({ turn, input, value, element, perItem: (steps - fewest) / PROBE }, env)
   const more = Math.max(0, env.meter.bytesOf(last) - env.meter.bytesOf(result)) * input.items
   if (more > BYTES_MAX) throw tooLarge('$reduce', more)
   return result
 }
 
-/** Each step copies the value, which grows with each: the steps are as many as the pairs of elements. */
-function grows(turn: Extent, { input, value, element }: Pick<Turns, 'input' | 'value' | 'element'>, env: Env): void {
+/** Each step goes through the value, which grows with each: the steps are as many as the pairs of elements. */
+function grows(
+  { turn, input, value, element, perItem }: Pick<Turns, 'turn' | 'input' | 'value' | 'element'> & { perItem: number },
+  env: Env,
+): void {
   const own = filled(filled(turn, value, SMALL, 0), element, SMALL, 0)
-  const pairs = Math.max(own.bytes / COPIED_BYTES, own.items * COPIED_SHARE)
+  const pairs = Math.max(own.bytes / COPIED_BYTES, Math.max(1, turn.items) * perItem)
   const again = { array: input }
   env.meter.loop(input.items, () => env.meter.loop(input.items, () => env.meter.turn(pairs / 2), again), again)
 }
 
-/** mongod copies a string of this many bytes, or an element of a list, in a part of a step. */
+/** mongod copies a string of so many bytes in a step. */
 const COPIED_BYTES = 500
-const COPIED_SHARE = 1 / 4
 
 /** How many more elements `other` has than `one`, in the field with the largest difference. */
 function moreItems(one: Extent, other: Extent): number {

@@ -138,6 +138,7 @@ export class Meter {
   #worst = 0
   #loops = 1
   #trials = 0
+  #tried = 0
   #variables = 0
 
   constructor(load: Load) {
@@ -158,7 +159,10 @@ export class Meter {
   /** Throws Refusal if there are too many steps. */
   step(units = 1, worst = units): void {
     this.work.spend(1)
-    if (this.#trials > 0) return
+    if (this.#trials > 0) {
+      this.#tried += units * this.#loops
+      return
+    }
     this.#worst += worst * this.#loops
     this.#turnSteps += units * this.#loops
     this.#load.add(units * this.#loops)
@@ -229,13 +233,19 @@ export class Meter {
     return named.length > 0 ? named : parts
   }
 
-  /** Counts the work of the guard in `body`, but not the work of the database. */
-  trial<T>(body: () => T): T {
+  /** Counts the work of the guard in `body`, but not the work of the database, which it returns. */
+  trial<T>(body: () => T): { readonly value: T; readonly steps: number } {
+    const [loops, tried] = [this.#loops, this.#tried]
     this.#trials++
+    this.#loops = 1
+    this.#tried = 0
     try {
-      return body()
+      const value = body()
+      return { value, steps: this.#tried }
     } finally {
       this.#trials--
+      this.#loops = loops
+      this.#tried = tried
     }
   }
 
