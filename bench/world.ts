@@ -149,16 +149,24 @@ async function end(child: ChildProcess): Promise<void> {
   await gone
 }
 
-/** Runs in a new data folder, or in `kept`. The bundle is this checkout's, or that of `folder`. */
+/** Runs in a new data folder, or in `kept`. The bundle is this checkout's, or that of `folder`; `more` adds to its environment. */
 export async function startVitrine(
   stack: AsyncDisposableStack,
   kept?: string,
   folder = ROOT,
+  more: Readonly<Record<string, string>> = {},
 ): Promise<{ base: string; pid: number; readyMs: number }> {
   const dataDir = kept ?? (await mkdtemp(join(tmpdir(), 'vitrine-bench-')))
   if (kept === undefined) stack.defer(() => rm(dataDir, { recursive: true, force: true }))
   const port = await freePort()
-  const env = { ...process.env, PORT: String(port), HOST: '127.0.0.1', VITRINE_DATA_DIR: dataDir, VITRINE_DEMO: '0' }
+  const env = {
+    ...process.env,
+    PORT: String(port),
+    HOST: '127.0.0.1',
+    VITRINE_DATA_DIR: dataDir,
+    VITRINE_DEMO: '0',
+    ...more,
+  }
   const started = performance.now()
   // Its own process group: npm, the shell and the service stop together.
   const child = spawn('npm', ['start', '--silent'], {
@@ -200,7 +208,7 @@ export async function freePort(): Promise<number> {
 }
 
 /** Signs up, connects the database, exposes everything and creates a key. */
-async function connect(base: string, database: Database): Promise<{ at: string; key: string }> {
+export async function connect(base: string, database: Database): Promise<{ at: string; key: string }> {
   const { host, port, name, user, password, tables } = database
   const where = { connectionMode: 'DIRECT', host, port, database: name, username: user, password }
   const exposed = tables.map((table) => ({ schema: 'public', table, columns: null }))
