@@ -32,7 +32,7 @@ export interface Provider {
 }
 
 /** The fields of RFC 6749 §5.1, or of §5.2 with a status of 400 or 401. */
-interface TokenAnswer {
+export interface TokenAnswer {
   readonly status: number
   readonly body: Readonly<Record<string, unknown>>
 }

@@ -1,13 +1,14 @@
 // Turns codes and refresh tokens into tokens, by the provider, and revokes tokens. A code that is used twice, or a
 // refresh token that is used again after its successor, was stolen: the grant ends, and nothing else.
 import { hash } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
 import type { GrantCaller } from '../auth/caller.ts'
 import { endGrant, type GrantDeps } from '../auth/grants.ts'
 import { AppError } from '../errors.ts'
 import { asId, type GrantId } from '../ids.ts'
 import { isoTime } from '../store/times.ts'
 import { OauthError } from './oauth-error.ts'
-import { REFRESH_PREFIX, type Provider } from './provider.ts'
+import { REFRESH_PREFIX, type Provider, type TokenAnswer } from './provider.ts'
 
 interface Deps extends Omit<GrantDeps, 'reached'> {
   readonly provider: Provider
@@ -34,12 +35,32 @@ export async function tokenAnswer(deps: Deps, form: URLSearchParams): Promise<Re
     default:
       throw new OauthError('unsupported_grant_type', 'Use authorization_code or refresh_token.')
   }
-  const { status, body } = await deps.provider.token(known(form))
+  const first = await deps.provider.token(known(form))
+  const { status, body } = first.status < 400 ? first : ((await raced(deps, form)) ?? first)
   if (status >= 400) throw refusalOf(body)
   pruneTokens(deps)
   // The library answers with the time of expiry and the session too.
   const { access_token, token_type, expires_in, refresh_token, scope } = body
   return Response.json({ access_token, token_type, expires_in, refresh_token, scope })
+}
+
+/** How long a refresh may wait for another one of the same token, and how often it looks. */
+const RACE = { tries: 20, stepMs: 50 } as const
+
+/**
+ * Two processes of an agent may refresh with one token at the same moment. The provider gives tokens to one of them and
+ * refuses the other, because the answer to repeat is stored a moment later. Returns that answer, or null without a race.
+ */
+async function raced(deps: Deps, form: URLSearchParams): Promise<TokenAnswer | null> {
+  const token = form.get('refresh_token')
+  if (token === null) return null
+  for (let n = 0; n < RACE.tries; n++) {
+    const row = await rowOf(deps, token)
+    if (row === undefined || row.revoked === null || !isRepeated(deps, row)) return null
+    if (row.rotationReplayResponse !== null) return await deps.provider.token(known(form))
+    await setTimeout(RACE.stepMs)
+  }
+  return null
 }
 
 /** Always answers alike, whether or not there was such a token (RFC 7009 §2.2). Throws OauthError. */
@@ -108,22 +129,28 @@ async function requireCurrent(deps: Deps, token: string, clientId: string): Prom
   if (row === undefined || row.clientId !== clientId) throw invalidRefresh()
   if (row.expires_at !== null && Date.parse(row.expires_at) <= deps.now()) throw invalidRefresh()
   if (row.revoked === null) return
-  const { rotationReplayExpiresAt: until } = row
   // The provider gives the same answer again.
-  if (until !== null && Date.parse(isoTime(until)) > deps.now()) return
+  if (isRepeated(deps, row)) return
   await endByClient(deps, grantIdOf(row), 'a refresh token was used again')
   throw invalidRefresh()
+}
+
+function isRepeated({ now }: Pick<Deps, 'now'>, { rotationReplayExpiresAt: until }: RefreshRow): boolean {
+  return until !== null && Date.parse(isoTime(until)) > now()
 }
 
 function invalidRefresh(): OauthError {
   return new OauthError('invalid_grant', 'This refresh token is not valid. Connect the agent again.')
 }
 
+type RefreshRow = NonNullable<Awaited<ReturnType<typeof rowOf>>>
+
 function rowOf(deps: Pick<Deps, 'store'>, token: string) {
   return deps.store.db
     .selectFrom('oauth_refresh_tokens')
     .innerJoin('connector_grants', 'connector_grants.id', 'oauth_refresh_tokens.referenceId')
-    .select(['clientId', 'referenceId', 'revoked', 'rotationReplayExpiresAt', 'connector_grants.expires_at'])
+    .select(['clientId', 'referenceId', 'revoked', 'rotationReplayExpiresAt', 'rotationReplayResponse'])
+    .select('connector_grants.expires_at')
     .where('token', '=', hashOf(token.slice(REFRESH_PREFIX.length)))
     .where('connector_grants.revoked_at', 'is', null)
     .executeTakeFirst()

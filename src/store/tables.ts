@@ -231,6 +231,8 @@ interface OauthRefreshTokenTable {
   expiresAt: string | Date
   /** Until then, a used token gets the same answer again. */
   rotationReplayExpiresAt: string | Date | null
+  /** Encrypted by the library. */
+  rotationReplayResponse: string | null
 }
 
 /** What a person allowed an agent, on the consent page of the connector. */
