@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { ZodType } from 'zod'
 import type { Code } from '../errors.ts'
 import { STATUS } from '../errors.ts'
+import { OAUTH_ROUTES, type OAuthRoute } from './oauth-routes.ts'
 import { OPEN_ROUTES } from './open-routes.ts'
 import type { Route } from './route.ts'
 import { Exposure } from './exposure-schemas.ts'
@@ -24,6 +25,7 @@ const TAG = {
   key: 'For API keys',
   session: 'For signed-in people',
   signIn: 'Signing in',
+  agents: 'Connecting agents',
   open: 'Without a token',
 } as const
 
@@ -37,6 +39,10 @@ export function openapi(routes: Readonly<Record<string, Route>>): Json {
   for (const [name, route] of Object.entries<SignInRoute>(SIGN_IN_ROUTES)) {
     const [method = '', path = ''] = name.split(' ')
     ;(paths[path] ??= {})[method.toLowerCase()] = signInOperation(route)
+  }
+  for (const [name, route] of Object.entries(OAUTH_ROUTES)) {
+    const [method = '', path = ''] = name.split(' ')
+    ;(paths[path] ??= {})[method.toLowerCase()] = oauthOperation(route)
   }
   for (const [id, { path, summary, answer, errors }] of Object.entries(OPEN_ROUTES)) {
     paths[path] = {
@@ -62,6 +68,7 @@ export function openapi(routes: Readonly<Record<string, Route>>): Json {
         name: TAG.signIn,
         description: 'For the pages of the service and for programs. A sign-in sets a cookie for /auth only.',
       },
+      { name: TAG.agents, description: 'OAuth 2.1, for agents at POST /mcp (docs/connector/oauth.md).' },
       { name: TAG.open, description: 'Without a token.' },
     ],
     paths,
@@ -129,6 +136,39 @@ function signInOperation(route: SignInRoute): Json {
       ...refusals(signInCodesOf(route)),
     },
   }
+}
+
+function oauthOperation(route: OAuthRoute): Json {
+  const { answer, body, status = 200, oauthErrors = [] } = route
+  const type = body?.type === 'form' ? 'application/x-www-form-urlencoded' : 'application/json'
+  return {
+    operationId: route.id,
+    summary: route.summary,
+    tags: [TAG.agents],
+    security: route.cookie === true ? [{ session: [] }] : [],
+    parameters: queryParameters(route.query),
+    ...(body !== undefined && {
+      requestBody: { required: true, content: { [type]: { schema: schemaOf(body.schema) } } },
+    }),
+    responses: {
+      ...oauthAnswer(answer, status),
+      ...refusals(['INTERNAL', 'STORE_UNAVAILABLE', ...route.errors]),
+      ...(oauthErrors.length > 0 && { 400: oauthRefusal(oauthErrors) }),
+    },
+  }
+}
+
+function oauthAnswer(answer: OAuthRoute['answer'], status: number): Record<string, Json> {
+  if (answer === 'empty') return { [status]: { description: 'Done.' } }
+  if (answer === 'redirect') return { 302: { description: 'To the consent page, or back to the agent.' } }
+  if (answer === 'page') return signInAnswer(answer)
+  return { [status]: { description: 'OK', content: { 'application/json': { schema: schemaOf(answer) } } } }
+}
+
+function oauthRefusal(errors: readonly string[]): Json {
+  const properties = { error: { enum: errors }, error_description: { type: 'string' } }
+  const schema = { type: 'object', properties, required: ['error', 'error_description'] }
+  return { description: errors.join(', '), content: { 'application/json': { schema } } }
 }
 
 function signInAnswer(answer: ZodType | 'page'): Record<string, Json> {

@@ -201,9 +201,9 @@ describe('the access matrix', () => {
 
   test('has a row for every operation of openapi.json', () => {
     const document = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'))
-    // Routes under /auth take a cookie or nothing, and are tested in sign-in-routes.test.ts.
+    // Routes under /auth take a cookie or nothing, and are tested in sign-in-routes.test.ts. oauth.test.ts has those of agents.
     const operations = Object.entries<Record<string, { operationId?: string }>>(document.paths)
-      .filter(([path]) => !path.startsWith('/auth/'))
+      .filter(([path]) => !/^\/(auth|\.well-known)\//.test(path))
       .flatMap(([, path]) => Object.values(path))
       .flatMap((operation) => operation.operationId ?? [])
     // Routes without a token are tested in before-sign-in.test.ts.

@@ -84,6 +84,25 @@ describe('OAuth', () => {
     }
   })
 
+  test('openapi.json has every route of OAuth, with the fields of its documents', async () => {
+    const { paths } = (await service.send('GET', '/openapi.json')).json
+    const fields = (path: string) =>
+      Object.keys(paths[path].get.responses[200].content['application/json'].schema.properties)
+    for (const path of Object.keys(paths).filter((each) => each.startsWith('/.well-known/'))) {
+      assert.deepEqual(Object.keys((await service.send('GET', path)).json), fields(path), path)
+    }
+    const server = (await service.send('GET', '/.well-known/oauth-authorization-server')).json
+    for (const [name, url] of Object.entries<string>(server).filter(([each]) => each.endsWith('_endpoint'))) {
+      const method = name === 'authorization_endpoint' ? 'get' : 'post'
+      assert.ok(paths[new URL(url).pathname]?.[method], name)
+    }
+    const { json } = await register(service)
+    const told = paths['/auth/oauth2/register'].post.responses[201].content['application/json'].schema.properties
+    assert.deepEqual(Object.keys(json), Object.keys(told))
+    const tokens = paths['/auth/oauth2/token'].post.responses[200].content['application/json'].schema.properties
+    assert.deepEqual(Object.keys(tokens), ['access_token', 'token_type', 'expires_in', 'refresh_token', 'scope'])
+  })
+
   test('a loopback service names the address that it was asked at', async () => {
     const { port } = new URL(app.url)
     const { json } = await service.send('GET', `http://localhost:${port}/.well-known/oauth-protected-resource/mcp`)
