@@ -98,6 +98,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     ready,
     ...(options.consoleDir === undefined ? {} : { consoleDir: options.consoleDir }),
     trustProxy: config.trustProxy,
+    corsOrigins: config.corsOrigins,
     metrics,
     accessLog: config.accessLog ? openAccessLog(log) : null,
     requestIds,
@@ -107,6 +108,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   mountConnector(server, {
     publicUrl: config.publicUrl,
     loopback: config.loopback,
+    corsOrigins: config.corsOrigins,
     authenticator,
     operations,
     origin,

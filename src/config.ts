@@ -119,6 +119,8 @@ export interface Config {
    * ranges.
    */
   readonly trustProxy: boolean | string
+  /** Origins whose pages may call the API. */
+  readonly corsOrigins: ReadonlySet<string>
   /** One log line for each answer. */
   readonly accessLog: boolean
   /** host:port, or null for none. */
@@ -146,6 +148,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   'VITRINE_ALLOW_BIGQUERY_ENDPOINT',
   'VITRINE_TRUST_PROXY',
   'VITRINE_ACCESS_LOG',
+  'VITRINE_CORS_ORIGINS',
   'VITRINE_METRICS_ADDR',
   'VITRINE_HEALTH_ADDR',
   'VITRINE_DRAIN_DELAY_MS',
@@ -230,6 +233,12 @@ export function readConfig(env: Environment, start: Start = {}): Config {
     allowBigQueryEndpoint: from.flag('VITRINE_ALLOW_BIGQUERY_ENDPOINT') ?? false,
     trustProxy:
       from.parsed('VITRINE_TRUST_PROXY', '0, 1, or addresses and ranges separated by commas', proxies) ?? false,
+    corsOrigins:
+      from.parsed(
+        'VITRINE_CORS_ORIGINS',
+        'origins separated by commas, such as https://app.example.com (no *)',
+        origins,
+      ) ?? new Set(),
     accessLog: from.flag('VITRINE_ACCESS_LOG') ?? false,
     metricsAddr: from.parsed('VITRINE_METRICS_ADDR', 'host:port', address),
     healthAddr: from.parsed('VITRINE_HEALTH_ADDR', 'host:port', address),
@@ -331,6 +340,12 @@ function origin(text: string): string | null {
   const bare =
     url.pathname === '/' && url.search === '' && url.hash === '' && url.username === '' && url.password === ''
   return bare ? url.origin : null
+}
+
+function origins(text: string): ReadonlySet<string> | null {
+  const parts = text.split(',').map((part) => origin(part.trim()))
+  const known = parts.filter((part) => part !== null)
+  return known.length === parts.length ? new Set(known) : null
 }
 
 /** Names the mistake, never a part of the URL that may hold the password. */

@@ -8,6 +8,8 @@ export interface Place {
   readonly loopback: boolean
   /** An origin without a trailing slash, if the operator set one. */
   readonly publicUrl: string | null
+  /** Origins whose pages may call. */
+  readonly corsOrigins: ReadonlySet<string>
   /** The origin under which clients reach the service. */
   readonly origin: () => string
 }
@@ -16,7 +18,7 @@ const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'
 
 /** A sentence for a request that names a foreign host or origin; null otherwise. */
 export function foreignPlace(
-  { loopback, publicUrl }: Place,
+  { loopback, publicUrl, corsOrigins }: Place,
   headers: { readonly host?: string | undefined; readonly origin?: string | undefined },
 ): string | null {
   const own = publicUrl === null ? null : URL.parse(publicUrl)
@@ -26,7 +28,7 @@ export function foreignPlace(
     return 'The header Host names another host. Use the address of this service.'
   }
   // Programs send no Origin.
-  if (headers.origin === undefined || headers.origin === publicUrl) return null
+  if (headers.origin === undefined || headers.origin === publicUrl || corsOrigins.has(headers.origin)) return null
   const origin = URL.parse(headers.origin)
   if (loopback && origin !== null && LOOPBACK.has(origin.hostname)) return null
   return 'Pages of other sites may not use this address.'

@@ -86,6 +86,8 @@ function isUsual({ headers, httpVersionMinor, httpVersionMajor }: IncomingMessag
     Number(length) <= BODY_BYTES_MAX &&
     headers['transfer-encoding'] === undefined &&
     headers['content-encoding'] === undefined &&
+    // The answer to a page of another origin may need further headers.
+    headers.origin === undefined &&
     headers.expect === undefined &&
     headers.upgrade === undefined
   )

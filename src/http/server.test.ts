@@ -18,6 +18,7 @@ function server() {
     isDraining: () => false,
     ready: never,
     trustProxy: false,
+    corsOrigins: new Set(),
     metrics: null,
     accessLog: null,
     requestIds: openRequestIds(false),

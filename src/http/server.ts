@@ -9,6 +9,7 @@ import type { AppError } from '../errors.ts'
 import type { Operation } from '../operations/call-operation.ts'
 import type { OpenOperations } from '../operations/open.ts'
 import { consoleRoutes } from './console.ts'
+import { allowOrigins } from './cors.ts'
 import { docsRoutes } from './docs.ts'
 import { parseInSlices } from '../operations/parse-json.ts'
 import { refusalOf, textOf } from '../operations/scan-json.ts'
@@ -60,6 +61,8 @@ export interface Door {
   readonly consoleDir?: string
   /** See config.ts. */
   readonly trustProxy: boolean | string
+  /** See config.ts. */
+  readonly corsOrigins: ReadonlySet<string>
   /** null turns metrics off. */
   readonly metrics: Metrics | null
   /** null: no access log. */
@@ -101,6 +104,7 @@ export function createServer(door: Door): FastifyInstance {
     reply.header('x-content-type-options', 'nosniff')
     if (door.isDraining()) reply.header('connection', 'close')
   })
+  allowOrigins(app, door.corsOrigins)
   const answered = observersOf(door)
   if (answered !== null) {
     app.addHook('onResponse', async (request, reply) => {

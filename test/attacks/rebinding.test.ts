@@ -1,0 +1,99 @@
+// DNS rebinding: a name that first leads to a public address and then to this machine. Whoever connects to an address that a
+// caller may choose connects to the address that was checked. The resolver is replaced; the servers and our code are real.
+import assert from 'node:assert/strict'
+import dns from 'node:dns'
+import { once } from 'node:events'
+import { syncBuiltinESMExports } from 'node:module'
+import { createServer, type AddressInfo, type Server } from 'node:net'
+import { after, before, beforeEach, test } from 'node:test'
+import { createMongoDriver } from '../../src/drivers/mongodb/driver.ts'
+import { createPostgresDriver } from '../../src/drivers/postgres/driver.ts'
+import { openClientDocuments } from '../../src/oauth/client-documents.ts'
+import { send } from '../../src/webhooks/send.ts'
+
+const NAME = 'rebinding.example'
+/** Public by its form, and routed nowhere (ORCHIDv2, RFC 7343). */
+const PUBLIC = '2001:20::1'
+const real = dns.lookup
+/** Lookups of the name so far. */
+let lookups = 0
+let server: Server
+let port = 0
+let connections = 0
+
+before(async () => {
+  const fake = (host: string, options: dns.LookupAllOptions, done: (error: null, found: dns.LookupAddress[]) => void) => {
+    if (host !== NAME) return void real(host, options, done as never)
+    lookups++
+    done(null, lookups === 1 ? [{ address: PUBLIC, family: 6 }] : [{ address: '127.0.0.1', family: 4 }])
+  }
+  Object.assign(dns, { lookup: fake })
+  syncBuiltinESMExports()
+  server = createServer((socket) => {
+    connections++
+    socket.destroy()
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  port = (server.address() as AddressInfo).port
+})
+after(async () => {
+  Object.assign(dns, { lookup: real })
+  syncBuiltinESMExports()
+  server.close()
+  await once(server, 'close')
+})
+beforeEach(() => {
+  lookups = 0
+  connections = 0
+})
+
+const FIELDS = { host: NAME, database: 'shop', username: 'u', sslMode: 'disable', config: {} } as const
+const HOST_KEY = `SHA256:${'A'.repeat(43)}`
+const CLOSED = { allowPrivateHosts: false }
+
+const ATTEMPTS: Readonly<Record<string, (signal: AbortSignal) => Promise<unknown>>> = {
+  async PostgreSQL(signal) {
+    await using driver = await createPostgresDriver()
+    const input = { ...FIELDS, connectionMode: 'DIRECT', port, secrets: { password: 'p' } }
+    return await driver.connect(driver.settings(input), CLOSED, signal)
+  },
+  async MongoDB(signal) {
+    await using driver = await createMongoDriver()
+    const input = { ...FIELDS, connectionMode: 'DIRECT', port, secrets: { password: 'p' } }
+    return await driver.connect(driver.settings(input), CLOSED, signal)
+  },
+  async 'an SSH server'(signal) {
+    await using driver = await createPostgresDriver()
+    const config = { ssh: { host: NAME, port, username: 'u', hostKey: HOST_KEY } }
+    const secrets = { password: 'p', sshPassword: 'p' }
+    const input = { ...FIELDS, host: 'db.internal', port: 5432, connectionMode: 'SSH_TUNNEL', config, secrets }
+    return await driver.connect(driver.settings(input), CLOSED, signal)
+  },
+  async 'the receiver of a webhook'(signal) {
+    const message = { id: '1', url: `https://${NAME}:${port}/`, secret: 'whsec_AAAA', body: '{}' }
+    const sent = await send(message, { ...CLOSED, now: Date.now }, signal)
+    if (!sent.delivered) throw new Error(sent.error ?? '')
+  },
+}
+
+for (const [what, attempt] of Object.entries(ATTEMPTS)) {
+  test(`${what}: the address that was checked is the one that is connected to`, async () => {
+    // First the public address is checked and tried. Then the name leads here, and is refused.
+    for (let n = 0; n < 2; n++) {
+      await assert.rejects(attempt(AbortSignal.timeout(8_000)))
+      assert.equal(connections, 0)
+    }
+    assert.ok(lookups >= 2)
+  })
+}
+
+test('the metadata document of an OAuth client: the address that was checked is the one that is connected to', async () => {
+  const now = { ms: 0 }
+  const documents = openClientDocuments(undefined, () => now.ms)
+  for (let n = 0; n < 2; n++) {
+    assert.equal(await documents.read(`https://${NAME}/client.json`), null)
+    now.ms += 3_600_000
+  }
+  assert.ok(lookups >= 2)
+  assert.equal(connections, 0)
+})
