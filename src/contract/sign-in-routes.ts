@@ -80,7 +80,7 @@ export const ProviderFailure = z.enum(FAILURES)
 export const ProviderSignIn = z.strictObject({
   provider,
   /** Where to go then. */
-  callbackURL: text(1_000).exactOptional(),
+  callbackURL: text(2_000).exactOptional(),
   rememberMe: z.boolean().exactOptional(),
   setupToken: text(200).exactOptional(),
   inviteToken: text(200).exactOptional(),

@@ -6,10 +6,13 @@ import { after, before, describe, test } from 'node:test'
 import { createPasskey, signWith, type SoftPasskey } from '../../test/support/authenticator.ts'
 import { browserOf as testBrowser, type TestBrowser } from '../../test/support/browser.ts'
 import { startSmtp, tokenIn } from '../../test/support/mail.ts'
-import { codeOf, openRooms, PASSWORD, refusal, type Rooms } from '../../test/support/people.ts'
+import { codeOf, openRooms, PASSWORD, refusal, sessionOf, type Rooms } from '../../test/support/people.ts'
 import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { totp } from '../../test/support/totp.ts'
 import { readDetail } from '../audit/row-detail.ts'
+import { asId, type TeamId } from '../ids.ts'
+import { requireMembership } from '../teams/require-membership.ts'
+import { createTeam } from '../teams/teams.ts'
 import { passkeyPlace } from './passkey-place.ts'
 
 const ORIGIN = 'https://vitrine.example.test'
@@ -239,6 +242,18 @@ for (const dialect of DIALECTS) {
       }
       await using rooms = await openRooms(same, { ...ENV, SMTP_URL: smtp.url })
       assert.equal((await refusal(signIn(browserOf(rooms), passkey)))['reason'], 'EMAIL_NOT_VERIFIED')
+    })
+
+    test('do not satisfy a team that requires a second factor: the password still opens the account', async () => {
+      await using rooms = await openRooms(source, ENV)
+      await addPasskey(await signedUp(rooms))
+      const { id } = await rooms.store.db.selectFrom('accounts').select('id').executeTakeFirstOrThrow()
+      const call = await sessionOf(rooms, id)
+      const team = await createTeam(rooms, call, { name: 'Team' })
+      const settings = JSON.stringify({ requireSecondFactor: true })
+      await rooms.store.write((tx) => tx.updateTable('teams').set({ settings }).execute())
+      const reached = requireMembership(rooms, call, asId<TeamId>(team.id))
+      assert.equal(await codeOf(reached), 'SECOND_FACTOR_REQUIRED')
     })
 
     test('an account has at most twenty, and ends with all of them', async () => {

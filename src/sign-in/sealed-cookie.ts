@@ -1,7 +1,6 @@
 // A value that one browser keeps for this service for some minutes: the challenge of a passkey, or a trip to a provider.
 // Encrypted and bound to its purpose, so that nobody else can read, forge or exchange it, and nothing is stored for
 // strangers.
-import { EncryptJWT, jwtDecrypt } from 'jose'
 import type { z } from 'zod'
 import type { Secrets } from '../secrets.ts'
 import { cookiesOf } from './cookies.ts'
@@ -35,6 +34,7 @@ export function sealedCookie<T>(options: SealedCookieOptions<T>): SealedCookie<T
   const attributes = `Path=/auth; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
   return {
     async set(value) {
+      const { EncryptJWT } = await import('jose')
       const at = Math.floor(now() / 1000)
       const sealed = await new EncryptJWT({ value })
         .setProtectedHeader(ENCRYPTION)
@@ -45,6 +45,7 @@ export function sealedCookie<T>(options: SealedCookieOptions<T>): SealedCookie<T
     async read(request) {
       const sealed = cookiesOf(request).get(name)
       if (sealed === undefined) return null
+      const { jwtDecrypt } = await import('jose')
       try {
         const { payload } = await jwtDecrypt(sealed, key, {
           keyManagementAlgorithms: [ENCRYPTION.alg],

@@ -27,6 +27,20 @@ describe('the options of a sign-in', () => {
     assert.equal((await app.must('GET', '/auth/options')).firstAccount, false)
   })
 
+  test('list the ways to sign in that work here, also for signed-in people', async () => {
+    const client = { VITRINE_OIDC_CLIENT_ID: 'id', VITRINE_OIDC_CLIENT_SECRET: 'secret', VITRINE_OIDC_NAME: 'Acme' }
+    // Nothing listens there: a provider that is down holds nothing up.
+    await using app = await startApp({ env: { ...client, VITRINE_OIDC_ISSUER: 'http://127.0.0.1:1' } })
+    const { methods, oidcName } = await app.must('GET', '/auth/options')
+    assert.deepEqual([methods, oidcName], [['password', 'oidc'], 'Acme'])
+    const named = await fetch(`${app.url.replace('127.0.0.1', 'localhost')}/auth/options`)
+    assert.deepEqual(SignInOptions.parse(await named.json()).methods, ['password', 'passkey', 'oidc'])
+    const person = await app.person()
+    assert.equal((await person.must('GET', '/instance')).oidcName, 'Acme')
+    const refused = await app.ask('POST', '/auth/sign-in/provider', { body: { provider: 'oidc' } })
+    assert.deepEqual([refused.status, refused.json.reason], [403, 'UNAVAILABLE'])
+  })
+
   test('ask for the setup token off loopback, until there is an account', async () => {
     await using smtp = await startSmtp()
     await using app = await startApp({ env: { ...NOT_LOOPBACK, SMTP_URL: smtp.url } })

@@ -3,6 +3,7 @@
 import { sendOut, type Transport } from '../../auth/outbound.ts'
 import type { Provider } from '../../config.ts'
 import { dial } from '../../drivers/address.ts'
+import { ProviderProblem } from './profile.ts'
 
 const SIZE_MAX = { bytesMax: 256 * 1024, headerBytesMax: 32 * 1024 }
 
@@ -37,7 +38,7 @@ export function askerOf(
   }
   return async (address, { headers = {}, form } = {}) => {
     const url = new URL(address)
-    if (!isAllowed(url, trusted)) throw new Error('the provider names an address without TLS')
+    if (!isAllowed(url, trusted)) throw new ProviderProblem('the provider names an address without TLS')
     const { status, text } = await sendOut(through, {
       url,
       ...SIZE_MAX,

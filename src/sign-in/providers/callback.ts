@@ -5,6 +5,7 @@ import type { z } from 'zod'
 import { ProviderFailure, type ProviderReturn } from '../../contract/sign-in-routes.ts'
 import type { Provider } from '../../config.ts'
 import { AppError } from '../../errors.ts'
+import { requestIdOf } from '../../auth/client.ts'
 import { doneFrom, type Notices } from '../../auth/notices.ts'
 import { asId, type SessionId } from '../../ids.ts'
 import { sessionMadeBy } from '../cookies.ts'
@@ -14,7 +15,7 @@ import { personOf } from '../person.ts'
 import type { Trail } from '../trail.ts'
 import { factorOf } from '../use-code.ts'
 import { accountFor, connect, methodOf, type AccountDeps, type Entered, type Known } from './account-for.ts'
-import { providerRefusal } from './profile.ts'
+import { problemOf, ProviderProblem, providerRefusal } from './profile.ts'
 import { isBack, type HeldTrip, type Providers } from './providers.ts'
 
 export interface CallbackDeps extends AccountDeps {
@@ -68,7 +69,7 @@ export function failureOf(error: unknown): ProviderFailure {
 async function arrived(deps: CallbackDeps, request: Request, trip: HeldTrip, sent: Sent): Promise<Response> {
   const provider = deps.providers.named(trip.provider)
   if (sent.error === 'access_denied') throw providerRefusal('CANCELLED')
-  const profile = await profileAt(deps.providers, provider, trip, sent)
+  const profile = await profileAt(deps, request, provider, { trip, sent })
   const known = { provider, profile }
   if (trip.connects !== null) return await connected(deps, request, asId<SessionId>(trip.connects), known)
   const entered = await accountFor(deps, request, known, trip)
@@ -76,13 +77,19 @@ async function arrived(deps: CallbackDeps, request: Request, trip: HeldTrip, sen
 }
 
 /** Throws SIGN_IN_REFUSED for every answer that is not a valid one. The log says what was wrong, without secrets. */
-async function profileAt(providers: Providers, provider: Provider, trip: HeldTrip, sent: Sent) {
+async function profileAt(
+  { providers }: Pick<CallbackDeps, 'providers'>,
+  request: Request,
+  provider: Provider,
+  { trip, sent }: { readonly trip: HeldTrip; readonly sent: Sent },
+) {
   try {
     if (sent.code === undefined)
-      throw new Error(`no code: ${/^[\w.-]{1,60}$/.exec(sent.error ?? '')?.[0] ?? 'no error'}`)
-    return await providers.flowOf(provider).profile(trip, { code: sent.code, iss: sent.iss })
+      throw new ProviderProblem(`no code: ${/^[\w.-]{1,60}$/.exec(sent.error ?? '')?.[0] ?? 'no error'}`)
+    return await (await providers.flowOf(provider)).profile(trip, { code: sent.code, iss: sent.iss })
   } catch (error) {
-    providers.warn({ provider: provider.id, err: error }, 'a sign-in at a provider failed')
+    const detail = { provider: provider.id, reason: problemOf(error), requestId: requestIdOf(request) }
+    providers.warn(detail, 'a sign-in at a provider failed')
     throw providerRefusal('FAILED', error)
   }
 }

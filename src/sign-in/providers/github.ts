@@ -6,7 +6,7 @@ import type { Provider } from '../../config.ts'
 import type { AskProvider } from './ask-provider.ts'
 import type { Flow } from './flow.ts'
 import { errorOf } from './oidc.ts'
-import { plainText } from './profile.ts'
+import { plainText, ProviderProblem } from './profile.ts'
 
 const Token = z.object({ access_token: z.string() })
 const User = z.object({ id: z.int(), login: z.string(), name: z.string().nullish() })
@@ -40,7 +40,7 @@ export function gitHubFlow(provider: Provider, ask: AskProvider): Flow {
         },
       })
       const token = Token.safeParse(json)
-      if (!token.success) throw new Error(`no token: ${errorOf(json)}`)
+      if (!token.success) throw new ProviderProblem(`no token: ${errorOf(json)}`)
       const headers = { authorization: `Bearer ${token.data.access_token}`, accept: 'application/vnd.github+json' }
       const user = User.parse((await ask(`${api}/user`, { headers })).json)
       const emails = Emails.parse((await ask(`${api}/user/emails`, { headers })).json)

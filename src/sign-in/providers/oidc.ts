@@ -5,7 +5,7 @@ import { createLocalJWKSet, errors, jwtVerify, type JWTVerifyGetKey } from 'jose
 import { z } from 'zod'
 import type { Provider } from '../../config.ts'
 import { isAllowed, type AskProvider } from './ask-provider.ts'
-import { plainText, type Profile } from './profile.ts'
+import { plainText, ProviderProblem, type Profile } from './profile.ts'
 import type { Flow } from './flow.ts'
 
 const Discovery = z.object({
@@ -84,10 +84,11 @@ export function oidcFlow(provider: Provider, ask: AskProvider, now: () => number
       const found = await discovered.get()
       // RFC 9207: the answer of another provider is not taken for one of this.
       const wanted = found.authorization_response_iss_parameter_supported === true
-      if (iss === undefined ? wanted : iss !== found.issuer) throw new Error('the answer is of another issuer')
+      if (iss === undefined ? wanted : iss !== found.issuer)
+        throw new ProviderProblem('the answer is of another issuer')
       const { json } = await ask(found.token_endpoint, tokenQuestion(provider, found, { code, redirectUri, verifier }))
       const tokens = Tokens.safeParse(json)
-      if (!tokens.success) throw new Error(`no tokens: ${errorOf(json)}`)
+      if (!tokens.success) throw new ProviderProblem(`no tokens: ${errorOf(json)}`)
       const { payload } = await jwtVerify(tokens.data.id_token, keyOf, {
         issuer: found.issuer,
         audience: provider.clientId,
@@ -97,10 +98,10 @@ export function oidcFlow(provider: Provider, ask: AskProvider, now: () => number
         currentDate: new Date(now()),
       })
       const claims = Claims.parse(payload)
-      if (claims.nonce !== nonce) throw new Error('the token is of another sign-in')
+      if (claims.nonce !== nonce) throw new ProviderProblem('the token is of another sign-in')
       const isOnly = typeof claims.aud === 'string' || claims.aud?.length === 1
       if (claims.azp === undefined ? !isOnly : claims.azp !== provider.clientId) {
-        throw new Error('the token is for another client')
+        throw new ProviderProblem('the token is for another client')
       }
       const more = claims.email === undefined ? await userInfo(ask, found, tokens.data.access_token, claims.sub) : {}
       return profileOf({ ...more, ...claims }, provider.trustEmail)
@@ -111,12 +112,12 @@ export function oidcFlow(provider: Provider, ask: AskProvider, now: () => number
 /** The issuer in the document must be the operator's, up to a slash at the end, which people forget. */
 async function discover({ issuer }: Provider, ask: AskProvider): Promise<Discovery> {
   const { status, json } = await ask(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
-  if (status !== 200) throw new Error(`discovery answered with status ${status}`)
+  if (status !== 200) throw new ProviderProblem(`discovery answered with status ${status}`)
   const found = Discovery.parse(json)
   if (found.issuer.replace(/\/$/, '') !== issuer.replace(/\/$/, ''))
-    throw new Error('discovery is about another issuer')
+    throw new ProviderProblem('discovery is about another issuer')
   if (!isAllowed(new URL(found.authorization_endpoint), new URL(issuer))) {
-    throw new Error('the provider names an address without TLS')
+    throw new ProviderProblem('the provider names an address without TLS')
   }
   return found
 }
@@ -147,7 +148,7 @@ async function userInfo(ask: AskProvider, found: Discovery, token: string, sub: 
   const { json } = await ask(found.userinfo_endpoint, { headers: { authorization: `Bearer ${token}` } })
   const claims = Claims.parse(json)
   // OpenID Connect Core 5.3.2: otherwise somebody else's answer could be put in its place.
-  if (claims.sub !== sub) throw new Error('the user info is of somebody else')
+  if (claims.sub !== sub) throw new ProviderProblem('the user info is of somebody else')
   return claims
 }
 

@@ -24,6 +24,20 @@ export function plainText(text: string | null | undefined): string | null {
   return plain === '' ? null : plain.slice(0, CHARS_MAX).toWellFormed()
 }
 
+/** What is wrong with a provider or its answer. The message is for the log, so it holds nothing that was received. */
+export class ProviderProblem extends Error {
+  override readonly name = 'ProviderProblem'
+}
+
+/** For the log. The messages of other errors may quote an address, a token or a person's name. */
+export function problemOf(error: unknown): string {
+  if (error instanceof ProviderProblem || error instanceof AppError) return error.message
+  if (!(error instanceof Error)) return 'unknown'
+  const [code, claim] = ['code' in error ? error.code : undefined, 'claim' in error ? error.claim : undefined]
+  const parts = [error.name === 'ZodError' ? 'the answer has another form' : (code ?? error.name), claim]
+  return parts.filter((part) => typeof part === 'string').join(' ')
+}
+
 /** The sentences are for the audit and for programs. The console has its own, with the provider's name. */
 const SENTENCES: Readonly<Record<ProviderFailure, string>> = {
   EXPIRED: 'The sign-in at the provider took too long, or was started in another browser.',

@@ -17,6 +17,7 @@ import { asId, type TeamId } from '../../ids.ts'
 import { addMember } from '../../teams/invitations.ts'
 import { requireMembership } from '../../teams/require-membership.ts'
 import { createTeam } from '../../teams/teams.ts'
+import { requireAnotherWay, waysOf } from '../ways.ts'
 
 const ORIGIN = 'http://127.0.0.1:3000'
 const EMAIL = 'ada@example.test'
@@ -471,7 +472,13 @@ describe('a provider that lies', () => {
       assert.equal(failureIn(await attempt(rooms, rogue)), 'FAILED')
     }
     const logged = JSON.stringify(rooms.logged)
-    assert.match(logged, /a sign-in at a provider failed/)
+    for (const reason of [
+      'ERR_JWT_CLAIM_VALIDATION_FAILED aud',
+      'the token is of another sign-in',
+      'ERR_JWT_EXPIRED exp',
+    ]) {
+      assert.ok(logged.includes(`"reason":"${reason}"`), reason)
+    }
     for (const text of ['a code', 'an access token', CLIENT.secret, 'eyJ']) assert.ok(!logged.includes(text), text)
   })
 
@@ -499,6 +506,25 @@ describe('a provider that lies', () => {
     const [late, backThere] = await tripTo(moved, other)
     assert.equal(await comeBack(late, backThere), '/app/')
     assert.equal(await who(late), 'eve@example.test')
+  })
+
+  test('once it is switched off, signs nobody in, and is no way that could be the last', async () => {
+    await using rogue = await startRogue()
+    rogue.claims = { email: EMAIL, email_verified: true }
+    const at = await source.config()
+    const same = { config: () => Promise.resolve(at), [Symbol.asyncDispose]: () => Promise.resolve() }
+    {
+      await using rooms = await openRooms(same, rogueEnv(rogue))
+      await attempt(rooms, rogue)
+    }
+    await using rooms = await openRooms(same)
+    const [account] = await rooms.store.db.selectFrom('accounts').selectAll().execute()
+    assert.ok(account)
+    const ways = await waysOf(rooms.store.db, account.id, { all: [] })
+    assert.deepEqual([ways.providers[0]?.name, ways.providers[0]?.offered], ['single sign-on', false])
+    assert.equal(await codeOf(leave(browserOf(rooms))), 'NOT_FOUND')
+    assert.equal(failureIn((await auth(rooms, 'GET callback/oidc?state=x&code=y')).location ?? ''), 'EXPIRED')
+    assert.equal(await codeOf(requireAnotherWay(rooms.store.db, account.id, { all: [] })), 'CONFLICT')
   })
 
   test('is not followed to another issuer, to addresses without TLS, or into the network', async () => {

@@ -2,6 +2,7 @@
 // cookie: only the browser that left can come back, once, within ten minutes.
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
+import { requestIdOf } from '../../auth/client.ts'
 import type { Transport } from '../../auth/outbound.ts'
 import type { Config, Provider } from '../../config.ts'
 import { notFound } from '../../errors.ts'
@@ -10,9 +11,7 @@ import { isLoopbackName } from '../origins.ts'
 import { sealedCookie, type SealedCookie } from '../sealed-cookie.ts'
 import { askerOf } from './ask-provider.ts'
 import type { Flow } from './flow.ts'
-import { gitHubFlow } from './github.ts'
-import { oidcFlow } from './oidc.ts'
-import { providerRefusal } from './profile.ts'
+import { problemOf, providerRefusal } from './profile.ts'
 
 const Trip = z.object({
   provider: z.enum(['github', 'google', 'oidc']),
@@ -36,7 +35,7 @@ export interface Providers {
   readonly all: readonly Provider[]
   /** Throws NOT_FOUND for a provider that is not configured. */
   named(id: string): Provider
-  flowOf(provider: Provider): Flow
+  flowOf(provider: Provider): Promise<Flow>
   readonly trips: SealedCookie<HeldTrip>
   readonly warn: (detail: object, message: string) => void
 }
@@ -53,13 +52,14 @@ export interface ProvidersDeps {
 
 export function openProviders(deps: ProvidersDeps): Providers {
   const { config, secrets, secure, now, transport, log } = deps
-  const flows = new Map(
-    config.providers.map((provider) => {
-      const { allowPrivateHosts } = config
-      const ask = askerOf(provider, { allowPrivateHosts, ...(transport === undefined ? {} : { transport }) })
-      return [provider.id, provider.id === 'github' ? gitHubFlow(provider, ask) : oidcFlow(provider, ask, now)]
-    }),
-  )
+  const { allowPrivateHosts } = config
+  const flows = new Map<Provider['id'], Promise<Flow>>()
+  /** Loaded with the first sign-in at a provider. */
+  const open = async (provider: Provider): Promise<Flow> => {
+    const ask = askerOf(provider, { allowPrivateHosts, ...(transport === undefined ? {} : { transport }) })
+    if (provider.id === 'github') return (await import('./github.ts')).gitHubFlow(provider, ask)
+    return (await import('./oidc.ts')).oidcFlow(provider, ask, now)
+  }
   return {
     all: config.providers,
     named(id) {
@@ -68,8 +68,8 @@ export function openProviders(deps: ProvidersDeps): Providers {
       return found
     },
     flowOf(provider) {
-      const flow = flows.get(provider.id)
-      if (flow === undefined) throw notFound()
+      const flow = flows.get(provider.id) ?? open(provider)
+      flows.set(provider.id, flow)
       return flow
     },
     trips: sealedCookie({ secrets, name: 'trip', schema: Trip, seconds: TRIP_SECONDS, secure, now }),
@@ -97,10 +97,12 @@ export async function startTrip(
     verifier: random(),
   }
   try {
-    const url = await providers.flowOf(provider).authorizationUrl(trip)
+    const flow = await providers.flowOf(provider)
+    const url = await flow.authorizationUrl(trip)
     return { url, cookie: await providers.trips.set(trip) }
   } catch (error) {
-    providers.warn({ provider: provider.id, err: error }, 'a sign-in provider does not answer')
+    const detail = { provider: provider.id, reason: problemOf(error), requestId: requestIdOf(request) }
+    providers.warn(detail, 'a sign-in provider does not answer')
     throw providerRefusal('UNAVAILABLE', error)
   }
 }

@@ -17,7 +17,7 @@ import { Tag } from '../../parts/Tag.tsx'
 import { Time } from '../../parts/Time.tsx'
 import { useAction } from '../../parts/useAction.ts'
 import { ProviderIcon } from '../sign-in/OtherWays.tsx'
-import { providerName, providerSentence } from '../sign-in/provider-failure.ts'
+import { named, providerName, providerSentence } from '../sign-in/provider-failure.ts'
 import type { Ways } from './Passkeys.tsx'
 
 type Provider = AuthBody<'POST /auth/connect-provider'>['provider']
@@ -84,7 +84,7 @@ export function Connected({ ways, methods, oidcName }: ConnectedProps) {
               {
                 head: 'Connected',
                 kind: 'quiet',
-                cell: ({ connection }) => (connection === undefined ? 'no' : <Time at={connection.createdAt} />),
+                cell: ({ connection }) => (connection === undefined ? '–' : <Time at={connection.createdAt} />),
               },
               {
                 head: '',
@@ -115,7 +115,9 @@ export function Connected({ ways, methods, oidcName }: ConnectedProps) {
 /** Leaves for the provider, which leads back to this page. */
 function Connect({ provider, name }: { readonly provider: Provider; readonly name: string }) {
   const action = useAction(async () => {
-    const { url } = await auth('POST /auth/connect-provider', { provider })
+    const { url } = await auth('POST /auth/connect-provider', { provider }).catch((error: unknown) => {
+      throw named(error, name)
+    })
     location.assign(url)
   })
   return (

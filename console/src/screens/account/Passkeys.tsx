@@ -33,7 +33,8 @@ interface PasskeysProps {
 export function Passkeys({ ways, works }: PasskeysProps) {
   const [asked, ask] = useState<{ readonly what: 'rename' | 'remove'; readonly passkey: Passkey } | null>(null)
   const add = useAction(async () => {
-    await addPasskey(browserName(navigator.userAgent))
+    const names = ways.data?.passkeys.map(({ name }) => name) ?? []
+    await addPasskey(unused(browserName(navigator.userAgent), names))
     await ways.refetch()
     say('The passkey is added')
   })
@@ -51,13 +52,25 @@ export function Passkeys({ ways, works }: PasskeysProps) {
       {!works && <NotHere />}
       <Load of={ways} what="passkeys" lines={1}>
         {({ passkeys }) =>
-          passkeys.length === 0 ? <p className="soft">No passkey yet.</p> : <List passkeys={passkeys} ask={ask} />
+          passkeys.length === 0 ? (
+            works && <p className="soft">No passkey yet.</p>
+          ) : (
+            <List passkeys={passkeys} ask={ask} />
+          )
         }
       </Load>
       {asked?.what === 'rename' && <Rename passkey={asked.passkey} onClose={() => ask(null)} />}
       {asked?.what === 'remove' && <Remove passkey={asked.passkey} onClose={() => ask(null)} />}
     </Panel>
   )
+}
+
+/** `Chrome on Linux 2`, if there is one of that name. */
+function unused(name: string, taken: readonly string[]): string {
+  for (let n = 1; ; n++) {
+    const candidate = n === 1 ? name : `${name} ${n}`
+    if (!taken.includes(candidate)) return candidate
+  }
 }
 
 /** A passkey is bound to a name. On this machine that is localhost. */

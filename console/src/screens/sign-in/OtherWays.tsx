@@ -12,7 +12,7 @@ import { Failure } from '../../parts/Notice.tsx'
 import { useAction } from '../../parts/useAction.ts'
 import { enter } from './after.ts'
 import { signInWithPasskey } from './passkey.ts'
-import { providerName } from './provider-failure.ts'
+import { named, providerName } from './provider-failure.ts'
 
 type Order = AuthBody<'POST /auth/sign-in/provider'>
 type Provider = Order['provider']
@@ -80,14 +80,18 @@ function Passkey({
 /** Leaves for the page of a provider, which leads back. */
 function Away({ name, order }: { readonly name: string; readonly order: Order }) {
   const action = useAction(async () => {
-    const { url } = await auth('POST /auth/sign-in/provider', order)
+    const { url } = await auth('POST /auth/sign-in/provider', order).catch((error: unknown) => {
+      throw named(error, name)
+    })
     location.assign(url)
   })
   return (
     <>
       <Button wide busy={action.busy} onClick={action.run}>
         <ProviderIcon of={order.provider} />
-        Continue with <bdi>{name}</bdi>
+        <span>
+          Continue with <bdi>{name}</bdi>
+        </span>
       </Button>
       <Failure of={action.error} />
     </>

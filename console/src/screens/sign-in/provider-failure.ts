@@ -1,5 +1,6 @@
 // Why a sign-in at a provider did not work out. The address holds a word from the service's list, never a sentence:
 // anybody can write a link.
+import { Refused, Told } from '../../api/failure.ts'
 import type { ProviderFailure } from '../../api/types.ts'
 
 /** `at`: the provider's name. */
@@ -26,8 +27,18 @@ export function providerSentence(
   { failed, provider }: { readonly failed?: string | undefined; readonly provider?: string | undefined },
   oidcName: string | undefined,
 ): string | null {
+  return sentenceFor(failed, providerName(provider, oidcName))
+}
+
+function sentenceFor(failed: unknown, name: string): string | null {
   const entry = Object.entries(SENTENCES).find(([reason]) => reason === failed)
-  return entry === undefined ? null : entry[1](providerName(provider, oidcName))
+  return entry === undefined ? null : entry[1](name)
+}
+
+/** The service's refusal, with the provider's name where it has a reason of the list. */
+export function named(error: unknown, name: string): unknown {
+  const sentence = error instanceof Refused ? sentenceFor(error.body['reason'], name) : null
+  return sentence === null ? error : new Told(sentence)
 }
 
 export function providerName(provider: string | undefined, oidcName: string | undefined): string {
