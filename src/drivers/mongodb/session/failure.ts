@@ -119,7 +119,9 @@ export function failure(error: unknown): AppError {
   if (error.name === 'MongoServerError' || (typeof code === 'number' && /^Mongo/.test(error.name))) {
     return fromServer(error, typeof code === 'number' ? code : 0)
   }
-  if (/^Mongo/.test(error.name)) return new AppError('DATASOURCE_UNAVAILABLE', LOST, { cause: error })
+  // A socket that breaks while the client writes to it fails with the error of the system, which the client passes on as it is.
+  if (/^Mongo/.test(error.name) || 'syscall' in error)
+    return new AppError('DATASOURCE_UNAVAILABLE', LOST, { cause: error })
   if (/^BSON/.test(error.name))
     return new AppError('QUERY_FAILED', 'The query cannot be encoded as BSON.', { cause: error })
   return internal(error)

@@ -1,0 +1,30 @@
+// What a caller is told when the client of MongoDB fails in a way that is not the server's answer.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, createServer } from 'node:net'
+import { test } from 'node:test'
+import { MongoNetworkError } from 'mongodb'
+import { failure, isLost } from './failure.ts'
+
+test('an error of the socket or of the client is a lost connection', async () => {
+  const server = createServer((socket) => socket.resetAndDestroy()).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  const socket = connect(typeof address === 'object' && address !== null ? address.port : 0, '127.0.0.1')
+  socket.on('connect', () => socket.write('x'))
+  const [reset] = await once(socket, 'error')
+  server.close()
+  for (const error of [reset, new MongoNetworkError('connection 1 to 127.0.0.1:1 closed')]) {
+    const told = failure(error)
+    assert.deepEqual(
+      [told.code, told.message, isLost(told)],
+      ['DATASOURCE_UNAVAILABLE', 'The connection to the database was lost.', true],
+    )
+    assert.equal(told.cause, error)
+  }
+})
+
+test('a defect of ours stays one', () => {
+  assert.equal(failure(new TypeError('x is not a function')).code, 'INTERNAL')
+  assert.equal(failure('text').code, 'INTERNAL')
+})
