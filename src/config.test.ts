@@ -95,6 +95,31 @@ describe('the environment', () => {
     )
   })
 
+  test('refuses settings that contradict each other', () => {
+    const key = Buffer.alloc(32, 7).toString('base64')
+    for (const [env, message] of [
+      [{ VITRINE_METRICS_ADDR: '127.0.0.1:3000' }, /^ {2}VITRINE_METRICS_ADDR: is the address of the API/m],
+      [{ VITRINE_HEALTH_ADDR: '0.0.0.0:8080', PORT: '8080' }, /^ {2}VITRINE_HEALTH_ADDR: is the address of the API/m],
+      [
+        { VITRINE_HEALTH_ADDR: '127.0.0.1:8080', HOST: '::', PORT: '8080' },
+        /^ {2}VITRINE_HEALTH_ADDR: is the address of the API/m,
+      ],
+      [
+        { VITRINE_SECRET_KEY: key, VITRINE_SECRET_KEY_PREVIOUS: key },
+        /^ {2}VITRINE_SECRET_KEY_PREVIOUS: equals VITRINE_SECRET_KEY/m,
+      ],
+      [
+        { VITRINE_SECRET_KEY: key, VITRINE_SECRET_KEY_COMMAND: 'print it' },
+        /^ {2}VITRINE_SECRET_KEY_COMMAND: contradicts VITRINE_SECRET_KEY/m,
+      ],
+    ] as const) {
+      assert.throws(() => readConfig(env), message)
+    }
+    const { healthAddr } = readConfig({ VITRINE_HEALTH_ADDR: '127.0.0.1:3000', HOST: '10.0.0.1' })
+    assert.equal(healthAddr, '127.0.0.1:3000', 'another address of the machine may have the same port')
+    readConfig({ PORT: '0', VITRINE_METRICS_ADDR: '127.0.0.1:0', VITRINE_HEALTH_ADDR: '127.0.0.1:0' })
+  })
+
   test('refuses a DATABASE_URL without slashes: login and password would be the database name', () => {
     const key = Buffer.alloc(32).toString('base64')
     for (const url of ['postgres:root:hunter2@db/v', 'postgres:/root:hunter2@db/v', 'postgres:\\\\root:hunter2@db/v']) {

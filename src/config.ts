@@ -253,8 +253,30 @@ export function readConfig(env: Environment, start: Start = {}): Config {
     ceilings: ceilings(from),
     logLevel: from.oneOf('LOG_LEVEL', LOG_LEVELS) ?? 'info',
   }
+  problems.push(...contradictions(config))
   if (problems.length > 0) throw new Error(`The environment is not valid:\n${problems.map((p) => `  ${p}`).join('\n')}`)
   return config
+}
+
+/** Settings that are right by themselves, and wrong together. */
+function contradictions(config: Config): readonly string[] {
+  const problems: string[] = []
+  const sides = [
+    ['VITRINE_METRICS_ADDR', config.metricsAddr],
+    ['VITRINE_HEALTH_ADDR', config.healthAddr],
+  ] as const
+  for (const [name, address] of sides) {
+    const [, host = '', port = ''] = /^(.*):(\d+)$/.exec(address ?? '') ?? []
+    const isShared = host === config.host || [host, config.host].some((each) => /^(?:0\.0\.0\.0|\[?::\]?)$/.test(each))
+    if (config.port !== 0 && Number(port) === config.port && isShared) {
+      problems.push(`${name}: is the address of the API (HOST and PORT). Choose another port`)
+    }
+  }
+  const { secretKey, secretKeyPrevious } = config
+  if (secretKey !== null && secretKeyPrevious !== null && Buffer.from(secretKey).equals(secretKeyPrevious)) {
+    problems.push('VITRINE_SECRET_KEY_PREVIOUS: equals VITRINE_SECRET_KEY. Set the other key, or remove it')
+  }
+  return problems
 }
 
 /** Names of settings that no other program is likely to use in another spelling. */

@@ -35,10 +35,10 @@ export function openSqlite(dataDir: string, options: { readonly asIs?: boolean }
   const path = join(dataDir, 'vitrine.db')
   if (options.asIs === true && !existsSync(path)) throw new Error(`There is no store in the data folder ${dataDir}.`)
   makeDataFolder(dataDir)
-  requireNotEmptied(dataDir)
   // SQLite creates the file by the umask, and the journal copies the file's mode. An existing file must not be opened
   // here: closing it would drop this process's POSIX locks on it.
   try {
+    requireNotEmptied(dataDir)
     if (existsSync(path)) chmodSync(path, 0o600)
     else closeSync(openSync(path, 'wx', 0o600))
   } catch (error) {

@@ -1,14 +1,14 @@
 // The process as an operator sees it: startup prints the address, signals stop the process, and every startup error is
 // one sentence.
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { makeCertificates, type Certificates } from '../support/certificates.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 
@@ -229,15 +229,46 @@ describe('a start with an unusable data folder', () => {
     if (process.getuid?.() !== 0) return context.skip('only root can start a process as another user')
     const dataDir = await folder()
     await chmod(dataDir, 0o700)
-    const child = spawn(process.execPath, [MAIN], { env: environment({ VITRINE_DATA_DIR: dataDir }), uid: 65534 })
+    // The program is loaded before it becomes the other user, who may not be able to read this checkout.
+    const program = `const { serve } = await import(${JSON.stringify(pathToFileURL(join(ROOT, 'src/serve.ts')).href)})
+      process.setuid(65534)
+      await serve(process.env)`
+    const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+      env: environment({ VITRINE_DATA_DIR: dataDir, PORT: '0' }),
+    })
     const err = collect(child.stderr)
     const [code] = await once(child, 'close')
-    if (/EACCES|Cannot find module/.test(err())) return context.skip('another user cannot read this checkout')
     assert.equal(code, 1)
     assert.match(
       err(),
       /^The data folder \S+ may not be used by this user \(id 65534\)\. It belongs to the user with the id 0\. Run chown /,
     )
+  })
+
+  test('on a read-only file system, new or with a store: the sentence says so, and nothing is written', async (context) => {
+    const dataDir = await folder()
+    const mount = (...args: readonly string[]) => execFileSync('mount', [...args, dataDir], { stdio: 'pipe' })
+    try {
+      mount('-t', 'tmpfs', '-o', 'size=24m', 'vitrine-test')
+    } catch {
+      return context.skip('this user may not mount a small file system')
+    }
+    try {
+      mount('-o', 'remount,ro')
+      const empty = await run(MAIN, [], { PORT: '0', VITRINE_DATA_DIR: dataDir })
+      assert.equal(empty.code, 1)
+      assert.match(empty.err, /^[^\n]* read-only[^\n]*\n$/)
+      mount('-o', 'remount,rw')
+      await (await serve({ VITRINE_DATA_DIR: dataDir })).end('SIGTERM')
+      const before = await readFile(join(dataDir, 'vitrine.db'))
+      mount('-o', 'remount,ro')
+      const used = await run(MAIN, [], { PORT: '0', VITRINE_DATA_DIR: dataDir })
+      assert.equal(used.code, 1)
+      assert.match(used.err, /^[^\n]* read-only[^\n]*\n$/)
+      assert.deepEqual(await readFile(join(dataDir, 'vitrine.db')), before)
+    } finally {
+      execFileSync('umount', [dataDir])
+    }
   })
 
   test('an address of another machine is reported with a remedy', async () => {
