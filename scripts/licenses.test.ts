@@ -32,6 +32,10 @@ test('a license that is not listed, or missing, is refused with the name of the 
   try {
     const good = await made('good', { license: 'MIT' })
     assert.match(await licensesText([good]), /-\ngood 1\.0\.0 \(MIT\)\n-+\n\nThe terms of good\.\n$/)
+    const old = await made('old', { licenses: [{ type: 'ISC', url: 'https://example.test' }] })
+    assert.match(await licensesText([old]), /\nold 1\.0\.0 \(ISC\)\n/)
+    const two = await made('two', { licenses: [{ type: 'ISC' }, { type: 'AGPL-3.0' }] })
+    await assert.rejects(licensesText([two]), /two 1\.0\.0: /)
     const others = [await made('copyleft', { license: 'AGPL-3.0' }), await made('silent', {})]
     await assert.rejects(
       licensesText([good, ...others]),

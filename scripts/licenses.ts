@@ -32,9 +32,10 @@ export async function licensesText(folders: Iterable<string>): Promise<string> {
   const sections = new Map<string, string>()
   const problems: string[] = []
   for (const folder of folders) {
-    const { name, version, license, author } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
+    const { name, version, author, ...rest } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
+    const license = licenseOf(rest)
     const texts = await textsIn(folder)
-    if (!ALLOWED.has(license)) problems.push(`${name} ${version}: ${JSON.stringify(license)}`)
+    if (!ALLOWED.has(String(license))) problems.push(`${name} ${version}: ${JSON.stringify(license)}`)
     const by = typeof author === 'string' ? author : author?.name
     const text =
       texts.length > 0 ? texts.join('\n\n') : `The package has no text of its license.${by ? ` Author: ${by}` : ''}`
@@ -45,6 +46,11 @@ export async function licensesText(folders: Iterable<string>): Promise<string> {
   const names = [...sections.keys()].sort()
   const head = 'Vitrine contains code of the packages below. Each section has the license of one package.\n'
   return [head, ...names.map((name) => sections.get(name))].join('\n')
+}
+
+/** Old packages list `licenses`. Only one of them has one meaning. */
+function licenseOf({ license, licenses }: { readonly license?: unknown; readonly licenses?: unknown }): unknown {
+  return license ?? (Array.isArray(licenses) && licenses.length === 1 ? licenses[0].type : licenses)
 }
 
 async function textsIn(folder: string): Promise<readonly string[]> {
