@@ -16,6 +16,8 @@ const LIMITS: Limits = { rowCap: 50_000, maxResponseBytes: 64 << 20, timeoutMs: 
 export interface Asked {
   readonly filter?: object
   readonly pipeline?: readonly object[]
+  /** The most rows of the answer; the floor has no such limit. */
+  readonly limit?: number
 }
 
 export interface MongoWorld extends AsyncDisposable {
@@ -30,8 +32,13 @@ export interface MongoWorld extends AsyncDisposable {
 }
 
 /** The body for Vitrine. */
-export function ours({ filter, pipeline }: Asked): object {
-  return { collection: 'orders', ...(filter === undefined ? {} : { filter }), ...(pipeline && { pipeline }) }
+export function ours({ filter, pipeline, limit }: Asked): object {
+  return {
+    collection: 'orders',
+    ...(limit === undefined ? {} : { limit }),
+    ...(filter === undefined ? {} : { filter }),
+    ...(pipeline && { pipeline }),
+  }
 }
 
 /** The aggregate a hand-written program would send: the filter first, then the exposed fields. */

@@ -24,22 +24,25 @@ const tenThousand = (turn: number): Asked => ({
   pipeline: [{ $limit: 10_000 }],
 })
 
+/** The default row cap of a team. Other teams' answers may take several batches. */
+const CAP = 1_000
+
 const WORKLOADS: readonly Workload[] = [
   {
     name: 'one document by an indexed path',
-    asked: (turn) => ({ filter: { number: (turn * 7919) % DOCUMENTS } }),
+    asked: (turn) => ({ filter: { number: (turn * 7919) % DOCUMENTS }, limit: CAP }),
     turns: TURNS,
     clients: 16,
   },
   {
     name: '100 documents by an indexed path',
-    asked: (turn) => ({ filter: { customer: (turn * 31) % 1000 } }),
+    asked: (turn) => ({ filter: { customer: (turn * 31) % 1000 }, limit: CAP }),
     turns: TURNS,
     clients: 16,
   },
   {
     name: 'sort and limit by an indexed path',
-    asked: () => ({ pipeline: [{ $sort: { number: -1 } }, { $limit: 20 }] }),
+    asked: () => ({ pipeline: [{ $sort: { number: -1 } }, { $limit: 20 }], limit: CAP }),
     turns: TURNS,
     clients: 16,
   },

@@ -31,9 +31,9 @@ export async function createMongoDriver(): Promise<Driver> {
     repairs,
     phrase: questionInMongo,
     reread: rereadBody,
-    confine: async (body: QueryBody, exposed, limits, signal) => {
+    confine: (body: QueryBody, exposed, limits, signal) => {
       if (!isMongoBody(body)) throw new TypeError('not a body of MongoDB')
-      return await confineAside(threads, body, exposed, limits, signal)
+      return confineAside(threads, body, exposed, limits, signal)
     },
     printed: (query) => unseal<MongoQuery>(query, 'MONGODB').printed(),
     reads: (query) => {

@@ -20,19 +20,22 @@ export interface Threads {
 
 /**
  * Confines one query to the exposed catalog: on this thread if that takes a few milliseconds, otherwise in a guard thread.
- * The sealed value is a MongoQuery. Rejects if the signal is aborted.
+ * The sealed value is a MongoQuery. Throws or rejects if the signal is aborted.
  */
-export async function confineAside(
+export function confineAside(
   threads: Threads,
   body: MongoBody,
   exposed: Catalog,
   limits: Limits,
   signal: AbortSignal,
-): Promise<Verdict> {
+): Verdict | Promise<Verdict> {
   signal.throwIfAborted()
   const asked = caseOf(body, exposed, limits)
   const here = judge(asked, HERE)
-  if (here.kind !== 'heavy') return verdictOf(here)
+  return here.kind === 'heavy' ? inThread(threads, asked, signal) : verdictOf(here)
+}
+
+async function inThread(threads: Threads, asked: Case, signal: AbortSignal): Promise<Verdict> {
   const answer = await threads.judge(asked, signal)
   if (answer === null || answer.kind === 'heavy') return tooHeavy()
   if (answer.kind !== 'packed') return answer

@@ -35,8 +35,8 @@ async function opened(deadlineMs?: number) {
       return threads.judge(...all)
     },
   }
-  const aside = (body: ReturnType<typeof people>, exposed = catalog(), signal = SIGNAL): Promise<Verdict> =>
-    confineAside(counted, body, exposed, LIMITS, signal)
+  const aside = async (body: ReturnType<typeof people>, exposed = catalog(), signal = SIGNAL): Promise<Verdict> =>
+    await confineAside(counted, body, exposed, LIMITS, signal)
   return { aside, told, asked: () => asked, [Symbol.asyncDispose]: () => threads.end() }
 }
 

@@ -1,6 +1,7 @@
 // Runs a confined query: checks its cost, then runs one aggregate with the sealed pipeline. Documents stay BSON bytes until
 // they are written as JSON.
 import type * as mongodb from 'mongodb'
+import { AppError } from '../../../errors.ts'
 import type { Estimate, Limits, Rows } from '../../driver.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
 import { timeLeft } from '../../time-left.ts'
@@ -8,6 +9,7 @@ import { takeBatch } from './take-batch.ts'
 import type { Login } from './connect.ts'
 import { checkCost, costBound, planCost, type Sizes } from './estimate.ts'
 import { failure, schemaStale } from './failure.ts'
+import { readFirstBatch, type FirstBatch } from './first-batch.ts'
 import { runInSlices } from './write-large.ts'
 import { isRemembered, lookupOf, remember, type Lookups } from './plan-cache.ts'
 import { toBson } from './to-bson.ts'
@@ -77,18 +79,71 @@ async function rowsOf(
   limits: Limits,
   maxTimeMS: number,
 ): Promise<Rows> {
-  const result = new Result({ rowCap: query.rowCap, bytesMax: limits.maxResponseBytes }, query.columns, at.out)
-  const cursor = collectionOf(at, query).aggregate(pipeline, {
-    ...shared(at),
-    raw: true,
-    maxTimeMS,
-    // If the answer fits the first batch, the server closes the query and its cursor with the batch. A larger batch would
-    // stay in memory as a whole.
-    batchSize: Math.min(query.rowCap + 1, BATCH_MAX),
-    allowDiskUse: false,
-    readConcern: { level: 'local' },
-    comment: COMMENT,
-  })
+  const small = query.rowCap < BATCH_MAX ? await inOneBatch(at, query, pipeline, limits, maxTimeMS) : null
+  return small ?? (await inBatches(at, query, pipeline, limits, maxTimeMS))
+}
+
+function resultOf(at: Running, query: MongoQuery, limits: Limits): Result {
+  return new Result({ rowCap: query.rowCap, bytesMax: limits.maxResponseBytes }, query.columns, at.out)
+}
+
+/** The options of an aggregate, in the words of the command. */
+function aggregateOf(query: MongoQuery, maxTimeMS: number) {
+  // If the answer fits the first batch, the server closes the query and its cursor with the batch. A larger batch would
+  // stay in memory as a whole.
+  const batchSize = Math.min(query.rowCap + 1, BATCH_MAX)
+  return {
+    batchSize,
+    rest: { maxTimeMS, allowDiskUse: false, readConcern: { level: 'local' as const }, comment: COMMENT },
+  }
+}
+
+/** Runs the query as one command. Null if that did not bring all documents: more than 16 MB, or a lost connection. */
+async function inOneBatch(
+  at: Running,
+  query: MongoQuery,
+  pipeline: mongodb.Document[],
+  limits: Limits,
+  maxTimeMS: number,
+): Promise<Rows | null> {
+  const { client, db, library } = at.login
+  const { batchSize, rest } = aggregateOf(query, maxTimeMS)
+  const command = { aggregate: query.collection, pipeline, cursor: { batchSize }, ...rest }
+  const options = { ...shared(at), readPreference: client.readPreference, raw: true }
+  let answer: mongodb.Document
+  try {
+    answer = await db.command(command, options)
+  } catch (error) {
+    // The library repeats a cursor's read once, on another connection or member, but never a command.
+    if (error instanceof library.MongoNetworkError && !at.signal.aborted) return null
+    throw error
+  }
+  const { bytes, hasMore } = readBatch(answer)
+  const result = resultOf(at, query, limits)
+  const isWanted = await runInSlices(result.addAll(bytes), at.signal)
+  // The session's end closes the cursor.
+  if (hasMore && isWanted) return null
+  return await runInSlices(result.finish(), at.signal)
+}
+
+function readBatch({ cursor }: mongodb.Document): FirstBatch {
+  try {
+    return readFirstBatch(cursor)
+  } catch (error) {
+    throw new AppError('QUERY_FAILED', 'The database sent a document that is not valid BSON.', { cause: error })
+  }
+}
+
+async function inBatches(
+  at: Running,
+  query: MongoQuery,
+  pipeline: mongodb.Document[],
+  limits: Limits,
+  maxTimeMS: number,
+): Promise<Rows> {
+  const result = resultOf(at, query, limits)
+  const { batchSize, rest } = aggregateOf(query, maxTimeMS)
+  const cursor = collectionOf(at, query).aggregate(pipeline, { ...shared(at), raw: true, batchSize, ...rest })
   try {
     let wanted = true
     while (wanted && (await cursor.hasNext())) {
