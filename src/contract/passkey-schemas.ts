@@ -48,7 +48,7 @@ export const PasskeyCreation = z.object({
   rp: z.object({ id: z.string(), name: z.string() }),
   user: z.object({ id: z.string(), name: z.string(), displayName: z.string() }),
   pubKeyCredParams: z.array(z.object({ type: KEY, alg: z.int() })),
-  timeout: z.int(),
+  timeout: z.int().min(0),
   excludeCredentials: z.array(Descriptor),
   authenticatorSelection: z.object({
     residentKey: NEED,
@@ -62,6 +62,6 @@ export const PasskeyCreation = z.object({
 export const PasskeyRequest = z.object({
   challenge: z.string(),
   rpId: z.string(),
-  timeout: z.int(),
+  timeout: z.int().min(0),
   userVerification: NEED,
 })

@@ -108,10 +108,10 @@ describe('the bytes of a JSON body', () => {
     for (const text of [
       '[]'.repeat(n),
       `[${'{},'.repeat(n)}{}]`,
-      `["${'\\\\'.repeat(n)}"]`,
-      `["${'\\"'.repeat(n)}"]`,
-      `["${String.raw`\ud83d\ude00`.repeat(n / 4)}"]`,
-      `["${'x'.repeat(n)}"${' '.repeat(n)}]`,
+      `[${`"${'\\\\'.repeat(n / 8)}",`.repeat(8)}1]`,
+      `[${`"${'\\"'.repeat(n / 8)}",`.repeat(8)}1]`,
+      `[${`"${String.raw`\ud83d\ude00`.repeat(n / 32)}",`.repeat(8)}1]`,
+      `["${'x'.repeat(n / 4)}"${' '.repeat(n)}]`,
       `{${Array.from({ length: n / 8 }, (_, i) => `"${i}":1`).join()}}`,
     ]) {
       assert.equal(await refusalOf(text, MANY), null)
