@@ -39,7 +39,7 @@ for (const dialect of DIALECTS) {
     after(() => source[Symbol.asyncDispose]())
 
     test('keeps its data when reopened, and runs no migration twice', async () => {
-      const config = await source.config()
+      const config = await source.nothing()
       {
         await using store = await openStore(config)
         await add(store, 'kept')
@@ -50,7 +50,7 @@ for (const dialect of DIALECTS) {
     })
 
     test('refuses a store of a newer version and does not change it', async () => {
-      const config = await source.config()
+      const config = await source.nothing()
       {
         await using store = await openStore(config)
         await migrate(store.db, dialect, [...MIGRATIONS, { name: '9999-later', up: async () => undefined }])
@@ -59,7 +59,7 @@ for (const dialect of DIALECTS) {
     })
 
     test('a failed migration leaves no trace', async () => {
-      await using store = await openStore(await source.config())
+      await using store = await openStore(await source.nothing())
       const broken = {
         name: '9999-broken',
         up: async (tx: Store['db']) => {
@@ -73,7 +73,7 @@ for (const dialect of DIALECTS) {
     })
 
     test('a write that throws stores nothing', async () => {
-      await using store = await openStore(await source.config())
+      await using store = await openStore(await source.nothing())
       const work = store.write(async (tx) => {
         await tx.insertInto('teams').values(team('gone')).execute()
         throw new Error('no')
@@ -83,7 +83,7 @@ for (const dialect of DIALECTS) {
     })
 
     test('concurrent writes are serialized: ten increments add ten', async () => {
-      await using store = await openStore(await source.config())
+      await using store = await openStore(await source.nothing())
       await add(store, 'counter')
       const bump = () =>
         store.write(async (tx) => {
@@ -98,7 +98,7 @@ for (const dialect of DIALECTS) {
     })
 
     test('keeps slugs unique, and deletes everything of a team with the team', async () => {
-      await using store = await openStore(await source.config())
+      await using store = await openStore(await source.nothing())
       await add(store, 'one')
       await assert.rejects(add(store, 'one'))
       await assert.rejects(
@@ -121,7 +121,7 @@ for (const dialect of DIALECTS) {
     })
 
     test('caches until something is written', async () => {
-      await using store = await openStore(await source.config())
+      await using store = await openStore(await source.nothing())
       let loads = 0
       const read = () => store.recall('teams', async () => [++loads, await slugs(store)] as const)
       assert.deepEqual(await Promise.all([read(), read()]), [
@@ -135,7 +135,7 @@ for (const dialect of DIALECTS) {
     })
 
     test('background writes finish before the store is closed', async () => {
-      const config = await source.config()
+      const config = await source.nothing()
       {
         await using store = await openStore(config)
         store.later((db) => db.insertInto('teams').values(team('late')).execute())
@@ -145,7 +145,7 @@ for (const dialect of DIALECTS) {
     })
 
     test('answered writes survive kill -9', async () => {
-      const config = await source.config()
+      const config = await source.nothing()
       const script = fileURLToPath(new URL('../../test/support/killed-writer.ts', import.meta.url))
       const child = spawn(process.execPath, [script, JSON.stringify(config)], { stdio: ['ignore', 'pipe', 'inherit'] })
       let said = ''
@@ -184,7 +184,7 @@ describe('two processes on one PostgreSQL', () => {
   after(() => source[Symbol.asyncDispose]())
 
   test('migrate once when started together, and see each other’s changes', async () => {
-    const config = await source.config()
+    const config = await source.nothing()
     const [one, other] = await Promise.all([openStore(config), openStore(config)])
     await using _one = one
     await using _other = other
@@ -196,7 +196,7 @@ describe('two processes on one PostgreSQL', () => {
   })
 
   test('forty concurrent changes that read each other’s writes all succeed', async () => {
-    const config = await source.config()
+    const config = await source.nothing()
     await using one = await openStore(config)
     await using other = await openStore(config)
     const rename = (store: Store, n: number) =>
@@ -279,7 +279,7 @@ describe('the data folder', () => {
 
 test('deleting an account deletes its keys', async () => {
   await using source = await storeSource('sqlite')
-  await using store = await openStore(await source.config())
+  await using store = await openStore(await source.nothing())
   const id = newId<AccountId>()
   const now = new Date().toISOString()
   await store.write((tx) =>
@@ -321,7 +321,7 @@ describe('contention on a PostgreSQL store', () => {
 
   for (const code of ['40001', '40P01', '55P03']) {
     test(`a change that always fails with ${code} is OVERLOADED, and changes nothing`, async () => {
-      await using store = await openStore(await source.config())
+      await using store = await openStore(await source.nothing())
       let tried = 0
       const change = store.write(async (tx) => {
         tried++
@@ -335,7 +335,7 @@ describe('contention on a PostgreSQL store', () => {
   }
 
   test('reads and changes without a free connection are OVERLOADED', async () => {
-    const { databaseUrl, dataDir } = await source.config()
+    const { databaseUrl, dataDir } = await source.nothing()
     assert.ok(databaseUrl)
     await using admin = await openStore({ databaseUrl, dataDir })
     await sql
@@ -354,7 +354,7 @@ describe('contention on a PostgreSQL store', () => {
 
 test('a change is announced to the other processes on a PostgreSQL store', async () => {
   await using source = await storeSource('postgres')
-  const config = await source.config()
+  const config = await source.nothing()
   // Nothing expires, so that only an announcement can clear the cache.
   await using one = await openStore(config, { maxAgeMs: Infinity })
   await using other = await openStore(config, { maxAgeMs: Infinity })

@@ -13,6 +13,7 @@ import { ROUTES } from '../../src/contract/routes.ts'
 import { SESSION_ROUTES } from '../../src/contract/session-routes.ts'
 import { AppError } from '../../src/errors.ts'
 import type { Operations } from '../../src/operations/call-operation.ts'
+import { placeStore } from './stores.ts'
 
 export interface TestAppOptions {
   readonly env?: Readonly<Record<string, string>>
@@ -237,6 +238,7 @@ async function textOf(value: unknown): Promise<string> {
 /** Starts the service with its own environment, independent of the tests' environment. */
 export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
   const dataDir = await mkdtemp(join(tmpdir(), 'vitrine-app-'))
+  if (options.env?.['DATABASE_URL'] === undefined) await placeStore(dataDir)
   const config = readConfig({ PORT: '0', VITRINE_DATA_DIR: dataDir, VITRINE_DEMO: '0', ...options.env })
   try {
     const app = await createApp({

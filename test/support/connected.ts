@@ -12,7 +12,7 @@ import { reach } from '../../src/datasources/reach.ts'
 import type { Role } from '../../src/contract/schemas.ts'
 import type { Membership } from '../../src/teams/require-membership.ts'
 import { addSession } from './people.ts'
-import type { StoreConfig } from './stores.ts'
+import { placeStore, type StoreConfig } from './stores.ts'
 import { openRooms as composeRooms } from '../../src/rooms.ts'
 
 const AT = '2026-01-01T00:00:00.000Z'
@@ -29,6 +29,7 @@ export async function openRooms(options: Options = {}) {
   await using opened = new AsyncDisposableStack()
   const dataDir = await mkdtemp(join(tmpdir(), 'vitrine-rooms-'))
   opened.defer(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }))
+  if (options.at === undefined) await placeStore(dataDir)
   const own = readConfig({ VITRINE_DATA_DIR: dataDir, VITRINE_ALLOW_PRIVATE_HOSTS: '1' })
   const config = options.at === undefined ? own : { ...own, ...options.at, secretKey: new Uint8Array(32).fill(7) }
   const { leases = {} } = options

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
+import { after, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import axe from 'axe-core'
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core'
@@ -53,8 +53,10 @@ export interface Watched {
   readonly problems: string[]
 }
 
+/** The browser of one test. All tests of a file share the process of Chromium, and nothing else: each person has an own context. */
 export class TestBrowser implements AsyncDisposable {
   readonly #browser: Browser
+  readonly #contexts: BrowserContext[] = []
   readonly #watched: Watched[] = []
 
   constructor(browser: Browser) {
@@ -72,6 +74,7 @@ export class TestBrowser implements AsyncDisposable {
       colorScheme: options.theme ?? 'light',
       reducedMotion: 'reduce',
     })
+    this.#contexts.push(context)
     context.setDefaultTimeout(WAIT_MS)
     return this.watch(context, app)
   }
@@ -101,25 +104,39 @@ export class TestBrowser implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#browser.close()
+    await Promise.all(this.#contexts.map((context) => context.close()))
   }
 }
 
-/** Throws NoSuchEngine. */
-async function startBrowser(): Promise<TestBrowser> {
+let started: Promise<Browser> | undefined
+after(async () => {
+  const browser = await started?.catch(() => undefined)
+  await browser?.close()
+})
+
+/** Starts Chromium, or takes the one that another test of the file started. Throws NoSuchEngine. */
+async function openBrowser(): Promise<TestBrowser> {
+  // A browser that crashed fails the test in which it did, but no other.
+  const last = await started?.catch(() => undefined)
+  const open = last?.isConnected() === true ? Promise.resolve(last) : startBrowser()
+  started = open
+  return new TestBrowser(await open)
+}
+
+async function startBrowser(): Promise<Browser> {
   const given = process.env['TEST_CHROMIUM']
   const candidates = given === undefined ? BROWSERS : [given]
   for (const executablePath of candidates) {
     if (!(await exists(executablePath))) continue
     // Chromium's sandbox does not work for root.
     const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
-    return new TestBrowser(await chromium.launch({ executablePath, args, timeout: WAIT_MS }))
+    return chromium.launch({ executablePath, args, timeout: WAIT_MS })
   }
   throw new NoSuchEngine('The console’s tests need Chromium: install Debian’s package chromium, or set TEST_CHROMIUM.')
 }
 
 /** The browser, or null after skipping the test with one line. */
-export const browserOrSkip = (t: Pick<TestContext, 'skip'>) => engineOrSkip(t, startBrowser)
+export const browserOrSkip = (t: Pick<TestContext, 'skip'>) => engineOrSkip(t, openBrowser)
 
 /** Signs in by the sign-in page and waits for the page after it. */
 export async function signIn(page: Page, email: string, path = '/app'): Promise<void> {

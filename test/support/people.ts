@@ -18,7 +18,7 @@ export const PASSWORD = 'correct horse battery'
 
 /** The rooms over an empty store. */
 export async function openRooms(
-  source: StoreSource,
+  source: Pick<StoreSource, 'config'>,
   env: Record<string, string> = {},
   more: Pick<RoomsOptions, 'transport'> = {},
 ): Promise<Rooms> {

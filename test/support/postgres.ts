@@ -44,8 +44,11 @@ export interface TestPostgres extends AsyncDisposable {
   url(database: string, user?: string, password?: string): string
   /** Runs the text (several statements are allowed) as superuser, and returns the last statement's rows as text. */
   query(database: string, sql: string): Promise<(string | null)[][]>
-  /** Creates an empty database, runs `sql` in it, and returns its name, which is unique on a shared server. */
-  createDatabase(name: string, sql?: string): Promise<string>
+  /**
+   * Creates an empty database, or a copy of `template`, which nobody may use meanwhile. Runs `sql` in it, and returns its name,
+   * which is unique on a shared server.
+   */
+  createDatabase(name: string, sql?: string, template?: string): Promise<string>
   /** Ends the server as if its machine had failed. Not for a server of TEST_POSTGRES_URL. */
   stop(): Promise<void>
   /** Starts a stopped server again, on the same port and data. */
@@ -157,8 +160,9 @@ function testServer(at: Address, control: Control, dispose: () => Promise<void>)
     url: (database, user = at.superuser, password = at.password) =>
       `postgres://${encodeURIComponent(user)}:${encodeURIComponent(password)}@${at.host}:${at.port}/${encodeURIComponent(database)}`,
     query,
-    async createDatabase(name, sql) {
-      await query('postgres', `CREATE DATABASE ${identifier(name)}`)
+    async createDatabase(name, sql, template) {
+      const like = template === undefined ? '' : ` TEMPLATE ${identifier(template)}`
+      await query('postgres', `CREATE DATABASE ${identifier(name)}${like}`)
       if (sql !== undefined) await query(name, sql)
       return name
     },
@@ -182,10 +186,10 @@ function sharedServer(url: URL): TestPostgres {
   })
   return {
     ...server,
-    createDatabase(name, sql) {
+    createDatabase(name, sql, template) {
       const unique = `${name}_${randomBytes(6).toString('hex')}`
       made.push(unique)
-      return server.createDatabase(unique, sql)
+      return server.createDatabase(unique, sql, template)
     },
   }
 }

@@ -1,10 +1,12 @@
 // Stores for tests: each call of config() makes an empty store, embedded in its own folder, or a database of its own on
 // one PostgreSQL server.
-import { mkdtemp, rm } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { randomBytes } from 'node:crypto'
 import type { DialectName } from '../../src/store/migrate.ts'
+import { openStore } from '../../src/store/open.ts'
 import { startPostgres, type TestPostgres } from './postgres.ts'
 
 const BOTH_DIALECTS: readonly DialectName[] = ['sqlite', 'postgres']
@@ -18,21 +20,50 @@ export interface StoreConfig {
 }
 
 export interface StoreSource extends AsyncDisposable {
+  /** A store without rows. It may have its tables already. */
   config(): Promise<StoreConfig>
+  /** Nothing at all: opening it makes the store, or the folder is missing. */
+  nothing(): Promise<StoreConfig>
+}
+
+/**
+ * Copies the store without rows that scripts/test.ts made for this run, if it did: migrating takes ten times as long. The first
+ * start of a service finds a store as one that ended right after it had migrated.
+ */
+export async function placeStore(dataDir: string): Promise<void> {
+  const template = process.env['TEST_STORE_TEMPLATE']
+  if (template === undefined) return
+  await mkdir(dataDir, { recursive: true, mode: 0o700 })
+  await copyFile(template, join(dataDir, 'vitrine.db'), constants.COPYFILE_EXCL)
 }
 
 export async function storeSource(dialect: DialectName): Promise<StoreSource> {
   const root = await mkdtemp(join(tmpdir(), 'vitrine-test-store-'))
   const server: TestPostgres | null = dialect === 'postgres' ? await startPostgres() : null
+  const place = async (template?: Promise<string>): Promise<StoreConfig> => {
+    const name = `store_${randomBytes(6).toString('hex')}`
+    const dataDir = join(root, name)
+    if (server === null) return { dataDir, databaseUrl: null }
+    return { dataDir, databaseUrl: server.url(await server.createDatabase(name, undefined, await template)) }
+  }
+  let template: Promise<string> | undefined
   return {
     async config() {
-      const name = `store_${randomBytes(6).toString('hex')}`
-      const databaseUrl = server === null ? null : server.url(await server.createDatabase(name))
-      return { dataDir: join(root, name), databaseUrl }
+      if (server !== null) return await place((template ??= migratedDatabase(server, root)))
+      const config = await place()
+      await placeStore(config.dataDir)
+      return config
     },
+    nothing: () => place(),
     async [Symbol.asyncDispose]() {
       await server?.[Symbol.asyncDispose]()
       await rm(root, { recursive: true, force: true, maxRetries: 5 })
     },
   }
+}
+
+async function migratedDatabase(server: TestPostgres, dataDir: string): Promise<string> {
+  const name = await server.createDatabase('migrated')
+  await using _store = await openStore({ dataDir, databaseUrl: server.url(name) })
+  return name
 }

@@ -22,7 +22,7 @@ const teamId = asId<TeamId>('team')
 for (const dialect of DIALECTS) {
   test(`on ${dialect} the audit of the previous version holds, and continues`, async () => {
     await using source = await storeSource(dialect)
-    const config = await source.config()
+    const config = await source.nothing()
     const old = new Kysely<Tables>({
       dialect:
         config.databaseUrl === null

@@ -1,0 +1,9 @@
+// node test/support/prepare-run.ts FOLDER: makes once what the test files of a run share. scripts/test.ts runs it before many files.
+// Importing the service puts its compiled sources into Node's compile cache; FOLDER gets a store without rows.
+import { argv } from 'node:process'
+import { readConfig } from '../../src/config.ts'
+import { openStore } from '../../src/store/open.ts'
+
+const [, , folder = ''] = argv
+await Promise.all([import('./app.ts'), import('./shop.ts'), import('./people.ts'), import('./connected.ts')])
+await using _store = await openStore(readConfig({ VITRINE_DATA_DIR: folder, VITRINE_DEMO: '0' }))
