@@ -38,27 +38,29 @@ export function WeekChart({ days, count }: { readonly days: readonly Day[]; read
         <span className="bad">Refused</span>
         <span className="warn">Failed</span>
       </figcaption>
-      <table className="hidden-words">
-        <caption>Questions per day</caption>
-        <thead>
-          <tr>
-            <th scope="col">Day</th>
-            <th scope="col">Questions</th>
-            <th scope="col">Refused</th>
-            <th scope="col">Failed</th>
-          </tr>
-        </thead>
-        <tbody>
-          {all.map(({ date, queries, denied, failed }) => (
-            <tr key={date}>
-              <th scope="row">{date}</th>
-              <td>{queries}</td>
-              <td>{denied}</td>
-              <td>{failed}</td>
+      <div className="hidden-words">
+        <table>
+          <caption>Questions per day</caption>
+          <thead>
+            <tr>
+              <th scope="col">Day</th>
+              <th scope="col">Questions</th>
+              <th scope="col">Refused</th>
+              <th scope="col">Failed</th>
             </tr>
-          ))}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            {all.map(({ date, queries, denied, failed }) => (
+              <tr key={date}>
+                <th scope="row">{date}</th>
+                <td>{queries}</td>
+                <td>{denied}</td>
+                <td>{failed}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
     </figure>
   )
 }
