@@ -43,8 +43,11 @@ export const ERROR_PATH = '/auth/oauth2/error'
 /** How long a consent page may be open, and a code may be unused. */
 const CODE_SECONDS = 600
 const REFRESH_SECONDS = 30 * 86_400
-/** A client that lost the answer to a refresh, or has two processes, gets the same tokens again within this time. */
-const REUSE_SECONDS = 30
+/**
+ * A client that lost the answer to a refresh, or has two processes, gets the same tokens again within this time. The
+ * provider ends all tokens of a client and a person after it, so tokens.ts refuses a moment before.
+ */
+export const REUSE = { seconds: 31, marginMs: 1_000 } as const
 
 const Redirect = z.object({ url: z.string() })
 const Fields = z.record(z.string(), z.unknown())
@@ -80,7 +83,7 @@ export async function openProvider(deps: ProviderDeps): Promise<Provider> {
     codeExpiresIn: CODE_SECONDS,
     accessTokenExpiresIn: CONNECTOR_TOKEN.lifeSeconds,
     refreshTokenExpiresIn: REFRESH_SECONDS,
-    refreshTokenReuseInterval: REUSE_SECONDS,
+    refreshTokenReuseInterval: REUSE.seconds,
     prefix: { refreshToken: REFRESH_PREFIX },
     postLogin: {
       page: CONSENT_PATH,

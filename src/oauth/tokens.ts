@@ -8,7 +8,7 @@ import { AppError } from '../errors.ts'
 import { asId, type GrantId } from '../ids.ts'
 import { isoTime } from '../store/times.ts'
 import { OauthError } from './oauth-error.ts'
-import { REFRESH_PREFIX, type Provider, type TokenAnswer } from './provider.ts'
+import { REFRESH_PREFIX, REUSE, type Provider, type TokenAnswer } from './provider.ts'
 
 interface Deps extends Omit<GrantDeps, 'reached'> {
   readonly provider: Provider
@@ -136,7 +136,7 @@ async function requireCurrent(deps: Deps, token: string, clientId: string): Prom
 }
 
 function isRepeated({ now }: Pick<Deps, 'now'>, { rotationReplayExpiresAt: until }: RefreshRow): boolean {
-  return until !== null && Date.parse(isoTime(until)) > now()
+  return until !== null && Date.parse(isoTime(until)) > now() + REUSE.marginMs
 }
 
 function invalidRefresh(): OauthError {

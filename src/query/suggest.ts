@@ -11,6 +11,8 @@ const CHARS_MAX = 4_096
 const TRIES_MAX = 10
 /** The most places that are changed. */
 const CHANGES_MAX = 3
+/** A query that takes long to judge is not repaired: each refusal would cost several times as much. */
+const JUDGING_MS = 500
 
 export interface Refused {
   readonly driver: Pick<Driver, 'read' | 'confine' | 'repairs'>
@@ -35,6 +37,7 @@ export async function suggestionFor(refused: Refused, signal: AbortSignal): Prom
   ]
   const seen = new Set([JSON.stringify(body)])
   const turn = inSlices()
+  const began = performance.now()
   let tries = 0
   for (const { body, denied, changes } of open) {
     for (const candidate of driver.repairs(body, denied, exposed)) {
@@ -42,7 +45,7 @@ export async function suggestionFor(refused: Refused, signal: AbortSignal): Prom
       if (seen.has(written)) continue
       seen.add(written)
       await turn()
-      if (tries >= TRIES_MAX || signal.aborted) return undefined
+      if (tries >= TRIES_MAX || signal.aborted || performance.now() - began > JUDGING_MS) return undefined
       tries++
       const verdict = await judged(refused, candidate, signal)
       if (verdict?.kind === 'confined') return queryIn(candidate)
