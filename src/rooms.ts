@@ -33,7 +33,7 @@ import { openRedisCounter as openRedisBudget } from './query/redis-budget.ts'
 import { openRunning } from './query/running.ts'
 import { tryQuery } from './query/try-query.ts'
 import { openSecrets, requireKeyBefore, requireKeyOf, rootKeysOf } from './secrets.ts'
-import { openStore } from './store/open.ts'
+import { openStore, type Store } from './store/open.ts'
 import { membershipsOf, requireMembership, type Membership } from './teams/require-membership.ts'
 import { reachedBy } from './teams/counts.ts'
 import { settingsOf } from './teams/settings.ts'
@@ -42,6 +42,7 @@ import type { Config } from './config.ts'
 import { openOAuth } from './oauth/oauth.ts'
 import type { DocumentTransport } from './oauth/client-documents.ts'
 import { openSignIn } from './sign-in/sign-in.ts'
+import { openClockDoubt, watchClock } from './clock-doubt.ts'
 import { openConcurrencyLimit } from './jobs/concurrency-limit.ts'
 import { openDeliverer } from './webhooks/deliverer.ts'
 import type { SharedDeps } from './operations/call-operation.ts'
@@ -85,7 +86,13 @@ export async function openRooms(options: RoomsOptions) {
   )
   const retentionDays = async (teamId: TeamId | null) =>
     (await settingsOf({ store, config }, teamId)).auditRetentionDays
-  const audit = opened.use(openAudit({ store, key: secrets.derive('audit chain'), log, retentionDays }))
+  const clock = openClockDoubt(
+    () => Date.now(),
+    () => performance.now(),
+    await newestEntry(store),
+  )
+  opened.use(watchClock(clock, log))
+  const audit = opened.use(openAudit({ store, key: secrets.derive('audit chain'), log, retentionDays, clock }))
   const mail = opened.use(openMail({ config, log }))
   const keyWarnings = opened.use(openKeyWarnings({ store, mail, origin, log }))
   const leases = opened.use(
@@ -122,7 +129,7 @@ export async function openRooms(options: RoomsOptions) {
   const tries = attempts(store, now)
   const notices = openNotices({ store, mail, tries, origin, log })
   const signIn = openSignIn({
-    ...{ store, audit, config, secrets, mail, origin, log, tries, notices, now },
+    ...{ store, audit, config, secrets, mail, origin, log, tries, notices, now, clock },
     ...(transport === undefined ? {} : { transport }),
   })
   const oauth = openOAuth({
@@ -181,6 +188,12 @@ export async function openRooms(options: RoomsOptions) {
     reached: reachedBy,
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   }
+}
+
+/** The newest time in the store, before this process writes. */
+async function newestEntry({ db }: Pick<Store, 'db'>): Promise<number | null> {
+  const row = await db.selectFrom('audit').select('at').orderBy('at', 'desc').limit(1).executeTakeFirst()
+  return row === undefined ? null : Date.parse(row.at)
 }
 
 /** Tests of webhooks per team and in this process, at the same time. */

@@ -32,7 +32,7 @@ const ORDER: readonly (readonly string[])[] = [
   ['log'],
   ['config'],
   ['contract'],
-  ['deadline', 'bounded-map', 'hang-up', 'slices', 'meters'],
+  ['deadline', 'bounded-map', 'hang-up', 'slices', 'meters', 'clock-doubt'],
   ['errors', 'ids', 'fetch-package'],
 ]
 

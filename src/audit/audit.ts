@@ -3,6 +3,7 @@
 // transaction. No row is dropped: if the store cannot keep up, `behind` tells the query path to shed load.
 import { setTimeout } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
+import type { ClockDoubt } from '../clock-doubt.ts'
 import { AppError, STATUS } from '../errors.ts'
 import type { AuditId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
@@ -77,6 +78,8 @@ interface Deps {
   /** The retention of a team, or of rows without a team (null). If absent, nothing is pruned. */
   readonly retentionDays?: (teamId: TeamId | null) => Promise<number>
   readonly now?: () => number
+  /** Nothing is removed while it doubts the clock. If absent, the clock is believed. */
+  readonly clock?: ClockDoubt
 }
 
 /** Rows must be in the store within a second. Larger batches cost less. */
@@ -215,6 +218,8 @@ class ChainedAudit implements Audit {
   async prune(): Promise<void> {
     const { store, log, retentionDays } = this.#deps
     if (retentionDays === undefined) return
+    const why = this.#deps.clock?.reason() ?? null
+    if (why !== null) return log?.warn({ why }, 'audit: nothing is removed, because the clock may be wrong')
     this.#adoptions.push(this.#now())
     await this.flush()
     const ended = await endedTeams(store)

@@ -8,6 +8,7 @@ import type {
 } from 'better-auth/cookies'
 import type { parseUserOutput as ParseUserOutput } from 'better-auth/db'
 import { z } from 'zod'
+import type { ClockDoubt } from '../clock-doubt.ts'
 import type { Config } from '../config.ts'
 import { PASSWORD } from '../contract/sign-in-routes.ts'
 import { asId, type AccountId, type SessionId } from '../ids.ts'
@@ -31,6 +32,8 @@ export interface LibraryDeps {
   /** The public origin, for links. Never taken from a request header. */
   readonly origin: () => string
   readonly now?: () => number
+  /** If absent, the clock is believed. */
+  readonly clock?: ClockDoubt
   readonly log?: { error(detail: object, message: string): void }
 }
 
@@ -94,6 +97,13 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
     ...sharedOptions(deps, origin),
     ...mailing(deps),
     databaseHooks: {
+      session: {
+        delete: {
+          // The library deletes a session that it finds expired. If the clock jumped, the session must survive the jump.
+          before: async ({ expiresAt }, ctx) =>
+            mayDelete(ctx?.path ?? '') || expiresAt.getTime() > Date.now() || (deps.clock?.reason() ?? null) === null,
+        },
+      },
       user: {
         create: {
           before: async (user) =>
@@ -283,4 +293,9 @@ interface MailedLink {
 function targetOf(url: string): string | null {
   const path = new URL(url).searchParams.get('callbackURL') ?? ''
   return path === '' || path === '/' ? null : path
+}
+
+/** Somebody ends the session. */
+function mayDelete(path: string): boolean {
+  return /^\/(?:sign-out|revoke-)/.test(path)
 }

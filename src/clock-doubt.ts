@@ -1,0 +1,70 @@
+// Whether the clock of the machine may be wrong. A clock that jumps ahead makes everything old, so what is removed by age must
+// wait: a wrong clock is corrected within a day, and removal cannot be undone.
+
+/** The longest difference between the clock and the time that passed. Leap seconds and slow corrections stay below it. */
+const JUMP_MS = 3_600_000
+/** A longer pause before the start may be a clock that was wrong then or is wrong now. */
+const PAUSE_MS = 20 * 86_400_000
+/** After this time without a jump, the clock is believed. */
+const BELIEVED_MS = 86_400_000
+
+export interface ClockDoubt {
+  /** Why nothing may be removed by age now; null if the clock is believed. */
+  reason(): string | null
+}
+
+/**
+ * `monotonic`: milliseconds that only grow with the time that passes. `lastSeen`: the newest time that was written before this
+ * process started, if anything was.
+ */
+export function openClockDoubt(now: () => number, monotonic: () => number, lastSeen: number | null): ClockDoubt {
+  let [wall, passed] = [now(), monotonic()]
+  let until = -Infinity
+  let why = ''
+  const doubt = (sentence: string) => {
+    why = sentence
+    until = monotonic() + BELIEVED_MS
+  }
+  const pauseMs = lastSeen === null ? 0 : wall - lastSeen
+  if (pauseMs > PAUSE_MS) doubt(`the clock is ${days(pauseMs)} days after the last entry`)
+  return {
+    reason() {
+      const jumpedMs = now() - wall - (monotonic() - passed)
+      if (Math.abs(jumpedMs) > JUMP_MS) {
+        ;[wall, passed] = [now(), monotonic()]
+        doubt(`the clock jumped by ${days(jumpedMs)} days`)
+      }
+      return monotonic() < until ? why : null
+    },
+  }
+}
+
+function days(ms: number): string {
+  return (ms / 86_400_000).toFixed(1)
+}
+
+const WATCH_MS = 60_000
+
+/** Warns when the clock begins to be doubted. */
+export function watchClock(
+  doubt: ClockDoubt,
+  log: { warn(detail: object, message: string): void },
+): AsyncDisposable & { look(): void } {
+  let told: string | null = null
+  const look = () => {
+    const why = doubt.reason()
+    if (why !== null && why !== told) {
+      log.warn({ why }, 'the clock may be wrong: nothing is removed by age for a day')
+    }
+    told = why
+  }
+  look()
+  const timer = setInterval(look, WATCH_MS)
+  timer.unref()
+  return {
+    look,
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer)
+    },
+  }
+}
