@@ -86,6 +86,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const metrics = config.metricsAddr === null ? null : opened.use(openMetrics(readings))
   let draining = false
   const ready = readiness({ store, audit: rooms.audit, isDraining: () => draining })
+  const tracing = config.otel === null ? null : opened.use((await import('./tracing.ts')).openTracing(config.otel))
   const requestIds = openRequestIds(config.trustProxy !== false)
   const server = createServer({
     authenticator: rooms.authenticator,
@@ -101,6 +102,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     corsOrigins: config.corsOrigins,
     metrics,
     accessLog: config.accessLog ? openAccessLog(log) : null,
+    tracing,
     requestIds,
     log,
   })

@@ -121,6 +121,15 @@ export interface Config {
   readonly trustProxy: boolean | string
   /** Origins whose pages may call the API. */
   readonly corsOrigins: ReadonlySet<string>
+  /** Where spans are sent, by the standard variables of OpenTelemetry. Headers may hold a token, so they are never logged. */
+  readonly otel: {
+    readonly url: string
+    readonly headers: Readonly<Record<string, string>>
+    readonly serviceName: string
+    readonly resource: Readonly<Record<string, string>>
+    /** The share of traces to keep. Null: all. */
+    readonly ratio: number | null
+  } | null
   /** One log line for each answer. */
   readonly accessLog: boolean
   /** host:port, or null for none. */
@@ -239,6 +248,7 @@ export function readConfig(env: Environment, start: Start = {}): Config {
         'origins separated by commas, such as https://app.example.com (no *)',
         origins,
       ) ?? new Set(),
+    otel: otelOf(from, problems),
     accessLog: from.flag('VITRINE_ACCESS_LOG') ?? false,
     metricsAddr: from.parsed('VITRINE_METRICS_ADDR', 'host:port', address),
     healthAddr: from.parsed('VITRINE_HEALTH_ADDR', 'host:port', address),
@@ -368,6 +378,47 @@ function origins(text: string): ReadonlySet<string> | null {
   const parts = text.split(',').map((part) => origin(part.trim()))
   const known = parts.filter((part) => part !== null)
   return known.length === parts.length ? new Set(known) : null
+}
+
+/** The standard variables (opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables). */
+function otelOf(from: Reader, problems: string[]): Config['otel'] {
+  const of = (name: string) => from.text(`OTEL_EXPORTER_OTLP_TRACES_${name}`) ?? from.text(`OTEL_EXPORTER_OTLP_${name}`)
+  const own = from.text('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT')
+  const shared = from.text('OTEL_EXPORTER_OTLP_ENDPOINT')
+  const isOff = from.text('OTEL_SDK_DISABLED')?.toLowerCase() === 'true' || from.text('OTEL_TRACES_EXPORTER') === 'none'
+  const url = own ?? (shared === null ? null : `${shared.replace(/\/+$/, '')}/v1/traces`)
+  if (url === null || isOff) return null
+  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) {
+    problems.push('OTEL_EXPORTER_OTLP_ENDPOINT: must be an address such as http://collector:4318')
+  }
+  if ((of('PROTOCOL') ?? 'http/json') !== 'http/json') {
+    problems.push('OTEL_EXPORTER_OTLP_PROTOCOL: must be http/json, the only protocol here (port 4318 of a collector)')
+  }
+  const asked = from.text('OTEL_TRACES_SAMPLER')?.includes('traceidratio') === true
+  const share = Number(from.text('OTEL_TRACES_SAMPLER_ARG') ?? '1')
+  if (asked && !(share >= 0 && share <= 1)) problems.push('OTEL_TRACES_SAMPLER_ARG: must be a number from 0 to 1')
+  const resource = pairsOf(from.text('OTEL_RESOURCE_ATTRIBUTES'))
+  return {
+    url,
+    headers: pairsOf(of('HEADERS')),
+    serviceName: from.text('OTEL_SERVICE_NAME') ?? resource['service.name'] ?? 'vitrine',
+    resource,
+    ratio: asked ? share : null,
+  }
+}
+
+/** `name=value,name=value`, percent-encoded, as the standard says. What cannot be read is left out. */
+function pairsOf(text: string | null): Readonly<Record<string, string>> {
+  const pairs = (text ?? '').split(',').flatMap((pair) => {
+    const at = pair.indexOf('=')
+    if (at <= 0) return []
+    try {
+      return [[pair.slice(0, at).trim(), decodeURIComponent(pair.slice(at + 1).trim())] as const]
+    } catch {
+      return []
+    }
+  })
+  return Object.fromEntries(pairs)
 }
 
 /** Names the mistake, never a part of the URL that may hold the password. */

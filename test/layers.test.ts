@@ -29,7 +29,7 @@ const ORDER: readonly (readonly string[])[] = [
   ['audit'],
   ['drivers', 'jobs', 'secrets', 'mail'],
   ['store'],
-  ['log'],
+  ['log', 'tracing'],
   ['config'],
   ['contract'],
   ['deadline', 'bounded-map', 'hang-up', 'slices', 'meters', 'clock-doubt'],

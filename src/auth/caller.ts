@@ -53,6 +53,18 @@ export type Caller = KeyCaller | SessionCaller | GrantCaller
 /** The interfaces of the service. */
 type Door = 'REST' | 'CONNECTOR'
 
+/** What a query notes for the spans of its request. Times by performance.now(); 0 if it did not come so far. */
+export interface Trace {
+  query: {
+    readonly kind: string
+    readonly began: number
+    readonly guardedAt: number
+    readonly leasedAt: number
+    readonly ranAt: number
+    readonly endedAt: number
+  } | null
+}
+
 /** What an interface knows about a call. */
 export interface Arrival {
   readonly caller: Caller
@@ -63,6 +75,8 @@ export interface Arrival {
   readonly signal: AbortSignal
   /** The `X-Request-Id` of the answer. */
   readonly requestId?: string | undefined
+  /** Only if the request is traced. */
+  readonly trace?: Trace | undefined
   /** The client's name for itself, `name/version` (client.ts). For the audit only. */
   readonly client?: string | undefined
   /** The client's network address, if known. For security mails only. */

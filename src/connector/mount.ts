@@ -84,7 +84,8 @@ export function mountConnector(app: FastifyInstance, door: ConnectorDoor): void 
         requireScope(caller, body)
         const signal = hangUpOf(reply.raw)
         const client = names.of(caller, headers['user-agent'])
-        const arrival: Arrival = { caller, knownAt, via: 'CONNECTOR', requestId: request.id, signal, client }
+        const about = { requestId: request.id, ...(request.trace !== null && { trace: request.trace }) }
+        const arrival: Arrival = { caller, knownAt, via: 'CONNECTOR', ...about, signal, client }
         const call = toolCallOf(headers, body)
         if (call !== null && isTool(call.name)) return await answerCall(door, reply, arrival, call, call.name)
         names.note(caller, headers['user-agent'], body)

@@ -1,7 +1,7 @@
 // The access log: one line for each answer, off unless VITRINE_ACCESS_LOG=1. A line names the operation and ids, never the
 // path, a query string, a text, a header, an address or a name: paths hold invitation tokens and names of tables.
 import type { Logger } from 'pino'
-import type { Caller } from '../auth/caller.ts'
+import type { Caller, Trace } from '../auth/caller.ts'
 
 export interface Answered {
   readonly requestId: string
@@ -13,6 +13,9 @@ export interface Answered {
   /** The code of a refusal; null for an answer. */
   readonly code: string | null
   readonly caller?: Caller | null | undefined
+  /** For the spans: what the query noted, and the context that a trusted proxy sent. */
+  readonly trace?: Trace | null | undefined
+  readonly traceparent?: string | undefined
   /** The parameters of the path. Only ids of teams and datasources are logged. */
   readonly params?: unknown
 }
@@ -20,10 +23,13 @@ export interface Answered {
 export type AccessLog = (answered: Answered) => void
 
 export function openAccessLog(log: Pick<Logger, 'info'>): AccessLog {
-  return ({ caller, params, durationMs, code, ...rest }) =>
+  return ({ caller, params, durationMs, code, requestId, method, operation, status }) =>
     log.info(
       {
-        ...rest,
+        requestId,
+        method,
+        operation,
+        status,
         ...(code !== null && { code }),
         durationMs: Math.round(durationMs * 100) / 100,
         ...whoOf(caller),

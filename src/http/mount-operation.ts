@@ -2,7 +2,7 @@
 // input on, and sends the answer. operations/ decides everything else.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticator } from '../auth/authenticate.ts'
-import type { Arrival } from '../auth/caller.ts'
+import type { Arrival, Trace } from '../auth/caller.ts'
 import { clientOf } from '../auth/client.ts'
 import type { Route } from '../contract/route.ts'
 import { AppError } from '../errors.ts'
@@ -29,6 +29,8 @@ declare module 'fastify' {
     knownAt: number
     /** The code of the refusal that was answered. */
     refusal: string | null
+    /** Null unless requests are traced. */
+    trace: Trace | null
   }
 }
 
@@ -80,6 +82,7 @@ function arrivalOf(route: Route, request: FastifyRequest, reply: FastifyReply): 
     knownAt,
     via: 'REST',
     requestId: request.id,
+    ...(request.trace !== null && { trace: request.trace }),
     signal: hangUpOf(reply.raw),
     client: clientOf(request.headers['user-agent']),
     // Finding the address behind proxies takes time, and no operation for API keys needs it.

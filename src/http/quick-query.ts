@@ -3,7 +3,7 @@
 // body; every other request takes the ordinary path. test/door/quick-query.test.ts sends the same requests through both.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Authenticator } from '../auth/authenticate.ts'
-import type { Arrival } from '../auth/caller.ts'
+import type { Arrival, Trace } from '../auth/caller.ts'
 import { clientOf } from '../auth/client.ts'
 import type { Route } from '../contract/route.ts'
 import { isAdmitted } from '../operations/admit.ts'
@@ -24,6 +24,7 @@ export interface QuickQuery {
   readonly refusal: (error: unknown, requestId: string) => Refusal
   /** Told of each answer. Null: nobody asks. */
   readonly answered: ((answered: Answered) => void) | null
+  readonly isTraced: boolean
 }
 
 /** A longer body is scanned in steps, which takes the ordinary path. */
@@ -50,11 +51,13 @@ export function quickQuery(door: QuickQuery): Take {
     const caller = authenticator.known(authorization, headers['user-agent'])
     const knownAt = performance.now()
     if (caller === null || !isAdmitted(caller, knownAt, route)) return false
+    const trace: Trace | undefined = door.isTraced ? { query: null } : undefined
     const arrival: Arrival = {
       caller,
       knownAt,
       via: 'REST',
       requestId,
+      trace,
       signal: hangUpOf(response),
       client: clientOf(headers['user-agent']),
       address: undefined,
@@ -63,7 +66,9 @@ export function quickQuery(door: QuickQuery): Take {
       const params = { teamId, id: datasourceId }
       void answer(door, arrival, params, body, response, requestId).then(({ status, code }) => {
         const durationMs = performance.now() - knownAt
-        door.answered?.({ requestId, method, operation: id, status, code, durationMs, caller, params })
+        const traceparent = headers['traceparent']
+        const traced = { trace, ...(typeof traceparent === 'string' && { traceparent }) }
+        door.answered?.({ requestId, method, operation: id, status, code, durationMs, caller, params, ...traced })
       })
     })
     return true

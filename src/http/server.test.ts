@@ -21,6 +21,7 @@ function server() {
     corsOrigins: new Set(),
     metrics: null,
     accessLog: null,
+    tracing: null,
     requestIds: openRequestIds(false),
     log: pino({ level: 'silent' }),
   })

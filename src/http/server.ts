@@ -67,6 +67,8 @@ export interface Door {
   readonly metrics: Metrics | null
   /** null: no access log. */
   readonly accessLog: AccessLog | null
+  /** Makes spans of an answer. null: requests are not traced. */
+  readonly tracing: { request(answered: Answered): void } | null
   readonly requestIds: RequestIds
   readonly log: Logger
 }
@@ -100,6 +102,12 @@ export function createServer(door: Door): FastifyInstance {
   app.decorateRequest('caller', null)
   app.decorateRequest('knownAt', 0)
   app.decorateRequest('refusal', null)
+  app.decorateRequest('trace', null)
+  if (door.tracing !== null) {
+    app.addHook('onRequest', async (request) => {
+      request.trace = { query: null }
+    })
+  }
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('x-content-type-options', 'nosniff')
     if (door.isDraining()) reply.header('connection', 'close')
@@ -108,10 +116,12 @@ export function createServer(door: Door): FastifyInstance {
   const answered = observersOf(door)
   if (answered !== null) {
     app.addHook('onResponse', async (request, reply) => {
-      const { id: requestId, method, caller, params, refusal: code } = request
+      const { id: requestId, method, caller, params, refusal: code, trace } = request
+      const traceparent = request.headers['traceparent']
+      const traced = { trace, ...(typeof traceparent === 'string' && { traceparent }) }
       const operation = request.routeOptions.config.operation ?? 'other'
       const durationMs = reply.elapsedTime
-      answered({ requestId, method, operation, status: reply.statusCode, code, durationMs, caller, params })
+      answered({ requestId, method, operation, status: reply.statusCode, code, durationMs, caller, params, ...traced })
     })
   }
   app.setErrorHandler((error, _request, reply) => refuse(reply, door.log, error))
@@ -140,11 +150,14 @@ export function createServer(door: Door): FastifyInstance {
 }
 
 /** Tells the metrics and the access log of an answer. Null if neither is on. */
-function observersOf({ metrics, accessLog }: Door): ((answered: Answered) => void) | null {
-  if (metrics === null) return accessLog
+function observersOf({ metrics, accessLog, tracing, trustProxy }: Door): ((answered: Answered) => void) | null {
+  if (metrics === null && tracing === null) return accessLog
   return (answered) => {
-    metrics.count(answered.operation, answered.status, answered.durationMs, answered.code)
+    metrics?.count(answered.operation, answered.status, answered.durationMs, answered.code)
     accessLog?.(answered)
+    const { traceparent: _untrusted, ...own } = answered
+    // Without a proxy in front, a caller could put its requests into any trace.
+    tracing?.request(trustProxy === false ? own : answered)
   }
 }
 
@@ -162,7 +175,16 @@ function receive(
   const take =
     route === undefined || operation === undefined
       ? null
-      : quickQuery({ authenticator, id: 'runQuery', route, operation, parse, refusal, answered })
+      : quickQuery({
+          authenticator,
+          id: 'runQuery',
+          route,
+          operation,
+          parse,
+          refusal,
+          answered,
+          isTraced: door.tracing !== null,
+        })
   const ordinary = app.server.listeners('request')
   app.server.removeAllListeners('request')
   app.server.on('request', (request, response) => {

@@ -80,6 +80,10 @@ export async function runQuery(deps: QueryDeps, call: Call, at: Reached, body: u
     return await walk(deps, call, at, body, trail)
   } catch (error) {
     throw refused(deps, call, at, trail, error)
+  } finally {
+    const { began, guardedAt, leasedAt, ranAt } = trail
+    if (call.trace !== undefined)
+      call.trace.query = { kind: at.driver.type, began, guardedAt, leasedAt, ranAt, endedAt: performance.now() }
   }
 }
 

@@ -1,0 +1,123 @@
+// Spans for OpenTelemetry: one for a request, and for a query its guard, its wait for a connection, and the database. They are
+// made from times that were noted, after the answer: the path of a query does not know them. No text, name or value is in a
+// span. Loaded only if OTEL_EXPORTER_OTLP_ENDPOINT is set.
+import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, TraceFlags, type Context } from '@opentelemetry/api'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
+import { resourceFromAttributes } from '@opentelemetry/resources'
+import {
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace'
+import type { Trace } from './auth/caller.ts'
+import { VERSION, type Config } from './config.ts'
+
+/** One answered request. */
+export interface TracedRequest {
+  readonly requestId: string
+  readonly method: string
+  readonly operation: string
+  readonly status: number
+  readonly code: string | null
+  readonly durationMs: number
+  /** What the query noted, if the request ran one. */
+  readonly trace?: Trace | null | undefined
+  /** W3C Trace Context, of a trusted proxy. */
+  readonly traceparent?: string | undefined
+}
+
+export interface Tracing extends AsyncDisposable {
+  request(traced: TracedRequest): void
+}
+
+/** Spans that wait. More are dropped, by the library. */
+const WAITING_MAX = 2_048
+const EVERY_MS = 2_000
+/** How long the end of the service waits for the last spans. */
+const LAST_MS = 3_000
+
+export function openTracing(settings: NonNullable<Config['otel']>): Tracing {
+  const exporter = new OTLPTraceExporter({
+    url: settings.url,
+    headers: { ...settings.headers },
+    timeoutMillis: LAST_MS,
+  })
+  const sampler = settings.ratio === null ? new AlwaysOnSampler() : new TraceIdRatioBasedSampler(settings.ratio)
+  const provider = new TracerProvider({
+    resource: resourceFromAttributes({
+      'service.version': VERSION,
+      ...settings.resource,
+      'service.name': settings.serviceName,
+    }),
+    sampler: new ParentBasedSampler({ root: sampler }),
+    spanProcessors: [
+      new BatchSpanProcessor({
+        exporter,
+        maxQueueSize: WAITING_MAX,
+        scheduledDelayMillis: EVERY_MS,
+        exportTimeoutMillis: LAST_MS,
+      }),
+    ],
+  })
+  const tracer = provider.getTracer('vitrine', VERSION)
+  /** performance.now() in epoch milliseconds, as the clock of the machine says now. */
+  const epochOf = (at: number) => Date.now() + at - performance.now()
+  return {
+    request({ requestId, method, operation, status, code, durationMs, trace: noted, traceparent }) {
+      const endedAt = performance.now()
+      const span = tracer.startSpan(
+        operation,
+        {
+          kind: SpanKind.SERVER,
+          startTime: epochOf(endedAt - durationMs),
+          attributes: {
+            'http.request.method': method,
+            'http.response.status_code': status,
+            'vitrine.operation': operation,
+            'vitrine.request_id': requestId,
+            ...(code !== null && { 'error.type': code }),
+          },
+        },
+        parentOf(traceparent),
+      )
+      if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
+      const within = trace.setSpan(ROOT_CONTEXT, span)
+      const part = (name: string, kind: SpanKind, from: number, to: number, attributes = {}) => {
+        tracer.startSpan(name, { kind, startTime: epochOf(from), attributes }, within).end(epochOf(to))
+      }
+      const query = noted?.query ?? null
+      if (query !== null) {
+        const { guardedAt, leasedAt, ranAt } = query
+        const attributes = { 'db.system.name': SYSTEMS[query.kind] ?? 'other_sql' }
+        if (guardedAt > 0) part('guard', SpanKind.INTERNAL, query.began, guardedAt, attributes)
+        if (leasedAt > 0) {
+          part('wait for a connection', SpanKind.INTERNAL, guardedAt, leasedAt, attributes)
+          part('database', SpanKind.CLIENT, leasedAt, ranAt > 0 ? ranAt : query.endedAt, attributes)
+        }
+      }
+      span.end(epochOf(endedAt))
+    },
+    async [Symbol.asyncDispose]() {
+      // A collector that is gone must not fail the end of the service.
+      await provider.shutdown().catch(() => undefined)
+    },
+  }
+}
+
+/** The names of the semantic conventions. */
+const SYSTEMS: Readonly<Record<string, string>> = {
+  POSTGRES: 'postgresql',
+  MONGODB: 'mongodb',
+  BIGQUERY: 'gcp.bigquery',
+}
+
+const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/
+
+function parentOf(traceparent: string | undefined): Context {
+  const [, traceId, spanId, flags = '00'] = TRACEPARENT.exec(traceparent ?? '') ?? []
+  if (traceId === undefined || spanId === undefined || /^0+$/.test(traceId) || /^0+$/.test(spanId)) return ROOT_CONTEXT
+  const traceFlags = Number.parseInt(flags, 16) & TraceFlags.SAMPLED
+  return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags, isRemote: true })
+}
