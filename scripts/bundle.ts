@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 import { buildConsole } from '../console/build.ts'
 import { standaloneScript } from '../src/http/scalar.ts'
-import { licensesText, packagesOf } from './licenses.ts'
+import { licensesOf, packagesOf } from './licenses.ts'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 
@@ -20,13 +20,21 @@ const ENTRIES = {
   'ssh-key-worker': 'src/drivers/ssh-key-worker.ts',
 }
 
-/** Makes the whole bundle in an empty folder, with the licenses of what is in it. Returns the folders of those packages. */
-export async function bundleInto(folder: string): Promise<ReadonlySet<string>> {
+interface Bundled {
+  /** The folders of the packages whose code is in the bundle. */
+  readonly packages: ReadonlySet<string>
+  /** Packages whose license nobody has read. */
+  readonly unread: readonly string[]
+}
+
+/** Makes the whole bundle in an empty folder, with the licenses of what is in it. */
+export async function bundleInto(folder: string): Promise<Bundled> {
   const [server, console] = await Promise.all([bundle(folder), buildConsole(join(folder, 'console')), copies(folder)])
   // Scalar's script is a file that its package ships.
   const packages = packagesOf([...server, ...console, join(ROOT, 'node_modules/@scalar/fastify-api-reference')])
-  await writeFile(join(folder, 'THIRD-PARTY-LICENSES.txt'), await licensesText(packages))
-  return packages
+  const { text, problems } = await licensesOf(packages)
+  await writeFile(join(folder, 'THIRD-PARTY-LICENSES.txt'), text)
+  return { packages, unread: problems }
 }
 
 /** Returns the paths of the modules that are in the bundle. */

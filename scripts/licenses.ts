@@ -1,5 +1,5 @@
 // The licenses of the packages whose code is in the bundle, found by the modules that the bundlers put there. A package without a
-// license, or with one that is not listed here, ends the build: somebody must read it first.
+// license, or with one that is not listed here, ends the release: somebody must read it first.
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -27,8 +27,14 @@ export function packagesOf(ids: Iterable<string>): Set<string> {
   return folders
 }
 
-/** One section for each package, by name. Throws an Error that lists every package with another license. */
-export async function licensesText(folders: Iterable<string>): Promise<string> {
+export interface Licenses {
+  /** One section for each package, by name. */
+  readonly text: string
+  /** The packages with another license, or none. */
+  readonly problems: readonly string[]
+}
+
+export async function licensesOf(folders: Iterable<string>): Promise<Licenses> {
   const sections = new Map<string, string>()
   const problems: string[] = []
   for (const folder of folders) {
@@ -41,11 +47,9 @@ export async function licensesText(folders: Iterable<string>): Promise<string> {
       texts.length > 0 ? texts.join('\n\n') : `The package has no text of its license.${by ? ` Author: ${by}` : ''}`
     sections.set(`${name} ${version}`, `${RULE}\n${name} ${version} (${license})\n${RULE}\n\n${text}\n`)
   }
-  if (problems.length > 0)
-    throw new Error(`Read these licenses, then list them in scripts/licenses.ts:\n${problems.join('\n')}`)
   const names = [...sections.keys()].sort()
   const head = 'Vitrine contains code of the packages below. Each section has the license of one package.\n'
-  return [head, ...names.map((name) => sections.get(name))].join('\n')
+  return { text: [head, ...names.map((name) => sections.get(name))].join('\n'), problems }
 }
 
 /** Old packages list `licenses`. Only one of them has one meaning. */
