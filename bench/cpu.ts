@@ -1,9 +1,13 @@
 // The CPU time of processes from /proc: of a service with its threads, and of a database server with its sessions. Linux only.
 import { readdir, readFile } from 'node:fs/promises'
 
-/** CPU time of all live threads and descendants of a process, in microseconds. */
+/** A clock tick of /proc/<pid>/stat. */
+const TICK_MICROS = 10_000
+
+/** CPU time of a process, of its live threads and of all its descendants, in microseconds. */
 export async function cpuMicros(pid: number): Promise<number> {
   const tasks = await readdir(`/proc/${pid}/task`).catch(() => [])
+  const ended = await endedMicros(pid)
   const each = tasks.map(async (task) => {
     const [own, children] = await Promise.all([
       readFile(`/proc/${pid}/task/${task}/schedstat`, 'utf8').catch(() => '0'),
@@ -12,7 +16,18 @@ export async function cpuMicros(pid: number): Promise<number> {
     const nested = children.split(' ').filter(Boolean).map(Number).map(cpuMicros)
     return (await Promise.all(nested)).reduce((sum, part) => sum + part, Number(own.split(' ')[0]) / 1000)
   })
-  return (await Promise.all(each)).reduce((sum, part) => sum + part, 0)
+  return (await Promise.all(each)).reduce((sum, part) => sum + part, ended)
+}
+
+/** CPU time of the children that have ended: parallel workers of a query, for example. */
+async function endedMicros(pid: number): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+  const [user = 0, system = 0] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(13, 15)
+    .map(Number)
+  return (user + system) * TICK_MICROS
 }
 
 /** The parent of a process: of a session's process, the database server. */
