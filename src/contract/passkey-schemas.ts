@@ -39,6 +39,8 @@ export const PasskeyAssertion = z.object({
   }),
 })
 
+/** COSE: EdDSA, ES256, RS256. */
+export const ALGORITHMS = [-8, -7, -257] as const
 const NEED = z.enum(['required', 'preferred', 'discouraged'])
 const Descriptor = z.object({ id: z.string(), type: KEY, transports: z.array(z.string()).optional() })
 
@@ -47,7 +49,7 @@ export const PasskeyCreation = z.object({
   challenge: z.string(),
   rp: z.object({ id: z.string(), name: z.string() }),
   user: z.object({ id: z.string(), name: z.string(), displayName: z.string() }),
-  pubKeyCredParams: z.array(z.object({ type: KEY, alg: z.int() })),
+  pubKeyCredParams: z.array(z.object({ type: KEY, alg: z.literal(ALGORITHMS) })),
   timeout: z.int().min(0),
   excludeCredentials: z.array(Descriptor),
   authenticatorSelection: z.object({

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { z } from 'zod'
-import type { PasskeyCreation } from '../contract/passkey-schemas.ts'
+import { ALGORITHMS, type PasskeyCreation } from '../contract/passkey-schemas.ts'
 import type { PasskeyAdded, PasskeyName } from '../contract/sign-in-routes.ts'
 import type { Audit } from '../audit/audit.ts'
 import { changesOf, type Changes } from '../audit/changes.ts'
@@ -36,8 +36,6 @@ export interface PasskeyDeps {
 export const LIFE_MS = 300_000
 /** Passkeys of an account. */
 const PASSKEYS_MAX = 20
-/** COSE algorithms: EdDSA, ES256, RS256. */
-const ALGORITHMS = [-8, -7, -257]
 
 const Challenge = z.object({ challenge: z.string(), for: z.enum(['add', 'sign in']) })
 export type Challenge = z.infer<typeof Challenge>
@@ -204,7 +202,7 @@ async function verified({ rpId, origin }: PasskeyPlace, challenge: string, order
     expectedOrigin: origin,
     expectedRPID: rpId,
     requireUserVerification: true,
-    supportedAlgorithmIDs: ALGORITHMS,
+    supportedAlgorithmIDs: [...ALGORITHMS],
   }).catch(() => ({ registrationInfo: undefined }))
   if (made === undefined) throw notVerified()
   return {
