@@ -1,6 +1,6 @@
 // Asks for the password over the page when the session ended. The page stays as it is, and waiting calls continue.
 import { useQuery } from '@tanstack/react-query'
-import { useState, type FormEvent } from 'react'
+import { lazy, Suspense, useState, type FormEvent } from 'react'
 import { auth } from '../api/client.ts'
 import { useObservable } from '../api/observable.ts'
 import { authOptions } from '../api/options.ts'
@@ -11,7 +11,9 @@ import { AlertDialog } from '../parts/Dialog.tsx'
 import { PasswordField, TextField } from '../parts/Field.tsx'
 import { Failure } from '../parts/Notice.tsx'
 import { useAction } from '../parts/useAction.ts'
-import { OtherWays } from '../screens/sign-in/OtherWays.tsx'
+
+/** Few people need it here, and every page loads this file. */
+const OtherWays = lazy(async () => ({ default: (await import('../screens/sign-in/OtherWays.tsx')).OtherWays }))
 
 export function SignInAgain() {
   const why = useObservable(asking)
@@ -94,7 +96,11 @@ function Ask({ why }: { readonly why: 'ended' | 'fresh' }) {
           {asksCode ? 'Verify' : 'Sign in'}
         </Button>
       </div>
-      {!asksCode && <OtherWays {...other} oidcName={options?.oidcName} next={here} onPasskey={resumed} />}
+      {!asksCode && (
+        <Suspense>
+          <OtherWays {...other} oidcName={options?.oidcName} next={here} onPasskey={resumed} />
+        </Suspense>
+      )}
       {why === 'ended' && <p className="tiny">Signed in another way? Sign in in a new tab, and this page continues.</p>}
     </form>
   )
