@@ -63,7 +63,7 @@ const FreshWebhook = Webhook.extend({ secret: z.string().optional() })
 
 const WebhookTest = z.object({
   delivered: z.boolean(),
-  status: z.int().nullable().meta({ description: 'Of the answer. Null if there was none.' }),
+  status: z.int().min(0).nullable().meta({ description: 'Of the answer. Null if there was none.' }),
   error: z.string().nullable(),
   durationMs: z.number().min(0),
 })
@@ -76,7 +76,7 @@ const Delivery = z.object({
   attempts: count,
   lastAt: at.nullable(),
   nextAt: at.nullable().meta({ description: 'When it is tried again.' }),
-  status: z.int().nullable().meta({ description: 'Of the last answer.' }),
+  status: z.int().min(0).nullable().meta({ description: 'Of the last answer.' }),
   error: z.string().nullable(),
 })
 
