@@ -26,7 +26,7 @@ const PATIENCE_MS = 120_000
 /** Every file of the package. Anything else fails: tests, source maps, notes, keys. */
 const FILES = [
   /^(?:package\.json|README\.md|LICENSE|sbom\.cdx\.json|demo\/seed\.sql|dist\/THIRD-PARTY-LICENSES\.txt)$/,
-  /^dist\/(?:main|cli|parse-worker|judge-worker|scalar|part-[\w.-]+)\.js$/,
+  /^dist\/(?:main|cli|parse-worker|judge-worker|ssh-key-worker|scalar|part-[\w.-]+)\.js$/,
   /^dist\/(?:libpg-query\.wasm|openapi\.json|package\.json)$/,
   /^dist\/console\/(?:[\w.-]+\/)*[\w.-]+\.(?:html|js|css|svg|woff2|png|json|txt)(?:\.br|\.gz)?$/,
 ]
