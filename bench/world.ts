@@ -218,11 +218,11 @@ export async function connect(base: string, database: Database): Promise<{ at: s
 const PERSON = { email: 'bench@example.test', password: 'correct horse battery staple' }
 
 /** An access token for the account that connectTo() created, or, with a name, for a new account. */
-export async function signIn(base: string, name?: string): Promise<string> {
+export async function signIn(base: string, name?: string, email = PERSON.email): Promise<string> {
   const signed = await fetch(`${base}/auth/${name === undefined ? 'sign-in' : 'sign-up'}/email`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', origin: base },
-    body: JSON.stringify({ ...PERSON, name }),
+    body: JSON.stringify({ ...PERSON, email, name }),
   })
   const cookie = signed.headers
     .getSetCookie()
@@ -237,7 +237,7 @@ export async function connectTo(
   base: string,
   spec: object,
   tables: readonly object[],
-): Promise<{ at: string; key: string }> {
+): Promise<{ at: string; key: string; token: string }> {
   const token = await signIn(base, 'Bench')
   const api = async (method: string, path: string, body: unknown): Promise<Record<string, string>> => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
@@ -267,5 +267,5 @@ export async function connectTo(
     name: 'bench',
     scopes: ['profile', 'data:schema', 'data:read'],
   })
-  return { at: base + path, key: key ?? '' }
+  return { at: base + path, key: key ?? '', token }
 }
