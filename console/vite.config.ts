@@ -2,7 +2,7 @@
 import react from '@vitejs/plugin-react'
 import { defineConfig, type Plugin } from 'vite'
 import { ROUTES } from '../src/contract/routes.ts'
-import { SESSION_ROUTES } from '../src/contract/session-routes.ts'
+import { SESSION_ROUTES } from '../src/contract/signed-in-routes.ts'
 
 const SERVICE = process.env['VITRINE_URL'] ?? 'http://127.0.0.1:3000'
 

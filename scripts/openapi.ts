@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises'
 import { openapi } from '../src/contract/openapi.ts'
 import { ROUTES } from '../src/contract/routes.ts'
-import { SESSION_ROUTES } from '../src/contract/session-routes.ts'
+import { SESSION_ROUTES } from '../src/contract/signed-in-routes.ts'
 
 const text = JSON.stringify(openapi({ ...ROUTES, ...SESSION_ROUTES }), null, 2)
 await writeFile(new URL('../openapi.json', import.meta.url), `${text}\n`)

@@ -1,7 +1,7 @@
 // The verbs of `vitrine`, one function each. Wrong usage prints the usage and exits with code 2.
 import { openapi } from './contract/openapi.ts'
 import { ROUTES } from './contract/routes.ts'
-import { SESSION_ROUTES } from './contract/session-routes.ts'
+import { SESSION_ROUTES } from './contract/signed-in-routes.ts'
 import { readConfig, VERSION } from './config.ts'
 import type { Environment } from './config.ts'
 import { openStore } from './store/open.ts'

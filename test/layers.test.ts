@@ -14,7 +14,7 @@ const ORDER: readonly (readonly string[])[] = [
   ['serve'],
   ['demo'],
   ['app'],
-  ['readings'],
+  ['room-metrics'],
   ['rooms', 'readiness', 'upkeep'],
   ['http', 'connector'],
   ['operations'],

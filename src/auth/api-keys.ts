@@ -11,8 +11,8 @@ import { unauthenticated } from './authenticate.ts'
 import type { Call, Scope } from './caller.ts'
 import { datasourceIdsOf, scopesOf, teamIdsOf } from './restrictions.ts'
 import { hashOf, hintOf, makeKeyText } from './key-text.ts'
-import { EXPIRING_MS, type KeyWarnings } from './key-warnings.ts'
-import type { Notices } from './notices.ts'
+import { EXPIRING_MS, type KeyWarnings } from './key-expiry-warnings.ts'
+import type { Notices } from './security-mail.ts'
 
 export interface ShownKey {
   readonly id: string

@@ -2,7 +2,7 @@
 import { z, type ZodType } from 'zod'
 import { VALUES } from '../contract/route.ts'
 import { invalidRequest } from '../errors.ts'
-import { parseInSlices } from '../operations/parse-json.ts'
+import { parseInSlices } from '../operations/parse-json-in-slices.ts'
 import { refusalOf } from '../operations/scan-json.ts'
 import { readBody } from '../operations/validate.ts'
 import type { JsonObject } from './records.ts'

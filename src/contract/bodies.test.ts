@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import { z, type ZodType } from 'zod'
 import type { Route } from './route.ts'
 import { ROUTES } from './routes.ts'
-import { SESSION_ROUTES } from './session-routes.ts'
+import { SESSION_ROUTES } from './signed-in-routes.ts'
 
 const many = <T>(n: number, make: (k: number) => T): T[] => Array.from({ length: n }, (_, k) => make(k))
 const WRONG: Readonly<Record<string, unknown>> = {

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { codesOf, openapi } from './openapi.ts'
 import type { Route } from './route.ts'
 import { ROUTES } from './routes.ts'
-import { SESSION_ROUTES } from './session-routes.ts'
+import { SESSION_ROUTES } from './signed-in-routes.ts'
 import { STATUS } from '../errors.ts'
 
 const TABLE: Readonly<Record<string, Route>> = { ...ROUTES, ...SESSION_ROUTES }

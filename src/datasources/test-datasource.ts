@@ -17,7 +17,7 @@ import { requireDriver, type DatasourceDeps, type NewDatasource } from './dataso
 import type { LeaseTarget } from './connection-pool.ts'
 import type { Reached } from './reach.ts'
 import type { DatasourceRow } from './rows.ts'
-import { toldReport, type ToldReport } from './told-report.ts'
+import { toldReport, type ToldReport } from './shown-report.ts'
 import type { Membership } from '../teams/require-membership.ts'
 import { openConcurrencyLimit, type ConcurrencyLimit } from '../jobs/concurrency-limit.ts'
 

@@ -1,6 +1,6 @@
-// POST …/query with a known API key, without the framework: half of what a small query costs the service otherwise goes there
-// (docs/decisions/0029-a-short-path-for-queries.md). It takes only requests in the usual form, and decides before it reads the
-// body; every other request takes the ordinary path. test/door/quick-query.test.ts sends the same requests through both.
+// Handles POST …/query with a known API key without Fastify, which otherwise takes half of the service's time for a small query
+// (docs/decisions/0029-a-short-path-for-queries.md). It takes only requests that pass isUsual(), and decides before it reads the
+// body. Every other request takes the ordinary path. test/door/quick-query.test.ts sends the same requests through both.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Authenticator } from '../auth/authenticate.ts'
 import type { Arrival, Trace } from '../auth/caller.ts'
@@ -22,12 +22,12 @@ export interface QuickQuery {
   readonly parse: (body: Buffer) => unknown
   /** Answers an error as the ordinary path does. */
   readonly refusal: (error: unknown, requestId: string) => Refusal
-  /** Told of each answer. Null: nobody asks. */
+  /** Called after each answer. Null if metrics and access log are off. */
   readonly answered: ((answered: Answered) => void) | null
   readonly isTraced: boolean
 }
 
-/** A longer body is scanned in steps, which takes the ordinary path. */
+/** Longer bodies take the ordinary path, which scans them in slices. */
 const BODY_BYTES_MAX = 32_768
 const JSON_TYPES: ReadonlySet<string> = new Set(['application/json', 'application/json; charset=utf-8'])
 
@@ -36,7 +36,7 @@ interface Sent {
   readonly code: string | null
 }
 
-/** Whether a request was taken; if not, nothing of it was read. */
+/** Returns true if it handles the request. Otherwise the body is still unread. */
 export type Take = (request: IncomingMessage, response: ServerResponse, requestId: string) => boolean
 
 export function quickQuery(door: QuickQuery): Take {
@@ -75,7 +75,7 @@ export function quickQuery(door: QuickQuery): Take {
   }
 }
 
-/** Only characters of ids: whatever is encoded, or has a query string, takes the ordinary path. */
+/** Path parameters hold only characters of ids. A URL with percent-encoding or a query string takes the ordinary path. */
 function pathForm(path: string): RegExp {
   return new RegExp(`^${path.replaceAll(/\{\w+\}/g, String.raw`([\w-]{1,200})`)}$`)
 }
@@ -91,7 +91,7 @@ function isUsual({ headers, httpVersionMinor, httpVersionMajor }: IncomingMessag
     Number(length) <= BODY_BYTES_MAX &&
     headers['transfer-encoding'] === undefined &&
     headers['content-encoding'] === undefined &&
-    // The answer to a page of another origin may need further headers.
+    // A cross-origin request may need CORS headers.
     headers.origin === undefined &&
     headers.expect === undefined &&
     headers.upgrade === undefined
@@ -100,7 +100,7 @@ function isUsual({ headers, httpVersionMinor, httpVersionMajor }: IncomingMessag
 
 const LENGTH = /^[1-9]\d{0,4}$/
 
-/** Calls `done` with the whole body. A client that goes before is not answered. */
+/** Calls `done` with the whole body. If the client disconnects first, does not call it. */
 function readBody(request: IncomingMessage, length: number, done: (body: Buffer) => void): void {
   const parts: Buffer[] = []
   request.on('data', (part: Buffer) => parts.push(part))
@@ -110,7 +110,7 @@ function readBody(request: IncomingMessage, length: number, done: (body: Buffer)
   })
 }
 
-/** Answers, and gives the status and the code of a refusal. Never rejects. */
+/** Sends the answer. Returns its status, and the error code if it is a refusal. Never rejects. */
 async function answer(
   { operation, parse, refusal, route }: QuickQuery,
   arrival: Arrival,
@@ -121,7 +121,7 @@ async function answer(
 ): Promise<Sent> {
   try {
     const value = await operation(arrival, { params, body: parse(body) })
-    if (!isPrebuilt(value)) throw new TypeError('a query must answer with JSON already written')
+    if (!isPrebuilt(value)) throw new TypeError('the query operation must return serialized JSON')
     const status = route.status ?? 200
     send(response, requestId, status, headersOf(value.headers), value.json)
     return { status, code: null }
@@ -132,7 +132,7 @@ async function answer(
   }
 }
 
-/** One write: node sends the header and a short text together. */
+/** Uses one end() call, so that Node sends the headers and a short body in one write. */
 function send(
   response: ServerResponse,
   requestId: string,

@@ -4,7 +4,7 @@ import type { z } from 'zod'
 import type { Call } from '../auth/caller.ts'
 import type { Route } from '../contract/route.ts'
 import type { ROUTES } from '../contract/routes.ts'
-import type { SESSION_ROUTES } from '../contract/session-routes.ts'
+import type { SESSION_ROUTES } from '../contract/signed-in-routes.ts'
 import type { Reached } from '../datasources/reach.ts'
 import type {
   AccountId,

@@ -8,7 +8,7 @@ import { openSecrets, requireKnownKeyOf } from '../secrets.ts'
 import { openStore, type Store } from '../store/open.ts'
 import { accountBy } from './account-by.ts'
 import { attempts } from '../auth/attempt-counter.ts'
-import { openNotices } from '../auth/notices.ts'
+import { openNotices } from '../auth/security-mail.ts'
 import { endSecondFactor } from './reset.ts'
 import { factorOf } from './use-code.ts'
 

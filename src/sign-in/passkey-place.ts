@@ -1,5 +1,5 @@
-// Pure: where a passkey of this service works. A passkey is bound to a host name, and browsers make it in secure pages
-// only. An address such as 127.0.0.1 is no host name.
+// Decides for which host name and origin passkeys work. A passkey is bound to a host name, and browsers create it only in a
+// secure context. An IP address such as 127.0.0.1 is not a valid relying party id.
 import { isIP } from 'node:net'
 import type { Config } from '../config.ts'
 
@@ -11,8 +11,8 @@ export interface PasskeyPlace {
 }
 
 /**
- * Returns null if no passkey works. Without VITRINE_PUBLIC_URL a service on loopback has passkeys under the name
- * `localhost`, if the browser uses that name.
+ * Returns null if no passkey works. Without VITRINE_PUBLIC_URL, a service on loopback supports passkeys
+ * only if the request's host is `localhost`, or a name below it.
  */
 export function passkeyPlace(
   config: Pick<Config, 'publicUrl' | 'loopback'>,

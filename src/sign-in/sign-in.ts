@@ -17,7 +17,7 @@ import { knownDevices } from './known-device.ts'
 import { libraryRefusal, notSignedIn, wrongSignIn } from './library-refusal.ts'
 import { openLibrary, type Identity, type Library, type LibraryDeps } from './library.ts'
 import { requestIdOf } from '../auth/client.ts'
-import { doneFrom, type Notices } from '../auth/notices.ts'
+import { doneFrom, type Notices } from '../auth/security-mail.ts'
 import { ownAnswer, requireCode, withCookie, type OwnDeps } from './own-paths.ts'
 import { signInOptions } from './options.ts'
 import {

@@ -1,5 +1,5 @@
 // Finds what holds now for a webhook: what the account behind it may see, and the webhook tells of.
-import { EXPIRING_MS } from '../auth/key-warnings.ts'
+import { EXPIRING_MS } from '../auth/key-expiry-warnings.ts'
 import type { Catalogs } from '../exposure/catalogs.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'

@@ -1,5 +1,6 @@
-// A team's webhooks: made, changed and deleted by its managers. The address and the secret are sealed; the secret is shown
-// once. A webhook sees what the account reaches that made or last changed it, as long as it manages the team.
+// Managers of a team create, change and delete its webhooks. The URL and the secret are stored encrypted, and the secret is
+// shown once. A webhook reports only on what one account can access: the account that created or last changed the webhook. It
+// reports nothing if that account no longer manages the team.
 import { randomBytes } from 'node:crypto'
 import type { Selectable, Transaction } from 'kysely'
 import { z } from 'zod'
@@ -19,7 +20,7 @@ import { send, type SendOptions, type Sent } from './send.ts'
 
 export interface WebhookDeps extends TeamChangeDeps {
   readonly secrets: Pick<Secrets, 'seal' | 'open'>
-  /** Limits tests at the same time. */
+  /** Limits concurrent tests of webhooks, per team and in total. */
   readonly webhookTests: ConcurrencyLimit
   readonly sending: SendOptions
 }
@@ -62,7 +63,7 @@ export function eventsOf(row: Pick<WebhookRow, 'events'>): readonly WebhookEvent
   return Events.parse(JSON.parse(row.events))
 }
 
-/** The address and the secret, opened. */
+/** Decrypts the URL and the secret. */
 export function openedOf(
   secrets: Pick<Secrets, 'open'>,
   row: WebhookRow,
@@ -79,7 +80,7 @@ export async function listWebhooks({ store }: WebhookDeps, { teamId }: Membershi
   return await Promise.all(rows.map((row) => shown(store.db, row)))
 }
 
-/** Throws CONFLICT if the team has as many as it may. */
+/** Throws CONFLICT if the team already has the maximum number of webhooks. */
 export async function createWebhook(
   deps: WebhookDeps,
   call: Call,
@@ -166,7 +167,7 @@ export async function deleteWebhook(
   })
 }
 
-/** Sends a message once, outside the queue. Throws RATE_LIMITED if other tests of the team are running. */
+/** Sends a message once, outside the queue. Throws RATE_LIMITED if too many tests are running. */
 export async function testWebhook(
   deps: WebhookDeps,
   call: Call,
@@ -285,7 +286,7 @@ async function shown(db: Store['db'], row: WebhookRow): Promise<ShownWebhook> {
   }
 }
 
-/** The host only: the rest of an address may be a secret. */
+/** Audits only the host, because the rest of the URL may contain a secret. */
 function audited(row: WebhookRow): Fields {
   return {
     name: row.name,

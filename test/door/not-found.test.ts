@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { ROUTES } from '../../src/contract/routes.ts'
-import { SESSION_ROUTES } from '../../src/contract/session-routes.ts'
+import { SESSION_ROUTES } from '../../src/contract/signed-in-routes.ts'
 import { startApp } from '../support/app.ts'
 import type { Answer, TestApp } from '../support/app.ts'
 

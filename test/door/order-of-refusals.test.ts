@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { ROUTES } from '../../src/contract/routes.ts'
-import { SESSION_ROUTES } from '../../src/contract/session-routes.ts'
+import { SESSION_ROUTES } from '../../src/contract/signed-in-routes.ts'
 import type { OperationId } from '../../src/operations/definitions.ts'
 import { startApp, type Person, type TestApp } from '../support/app.ts'
 

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import type { OPEN_ROUTES } from '../../../src/contract/open-routes.ts'
 import type { ROUTES } from '../../../src/contract/routes.ts'
 import type { Route } from '../../../src/contract/route.ts'
-import type { SESSION_ROUTES } from '../../../src/contract/session-routes.ts'
+import type { SESSION_ROUTES } from '../../../src/contract/signed-in-routes.ts'
 import type { ProviderFailure, SIGN_IN_ROUTES } from '../../../src/contract/sign-in-routes.ts'
 
 type Table = typeof ROUTES & typeof SESSION_ROUTES

@@ -6,7 +6,7 @@ import type { AuditTable } from '../../store/tables.ts'
 import type { Content } from '../chain/seal.ts'
 import type { Actions } from './kinds.ts'
 
-/** A row must match every field, and of a list one element. */
+/** A row must match every field. For a list it must match at least one element. */
 export interface AuditFilter {
   readonly ids?: readonly AuditId[]
   readonly datasourceId?: DatasourceId
@@ -28,12 +28,12 @@ export interface AuditFilter {
   readonly to?: string
 }
 
-/** The rows of a team that a reader may see and asks for. */
+/** The rows of a team that a reader may see and has asked for. */
 export interface AuditScope {
-  /** Only rows of these datasources, and rows without one. If absent, all rows, including deleted datasources. */
+  /** Only rows of these datasources, and rows without one. If absent: all rows, also those of deleted datasources. */
   readonly datasourceIds?: readonly DatasourceId[]
   readonly filter?: AuditFilter
-  /** Only newer rows. */
+  /** Only rows newer than this position. */
   readonly after?: Key
 }
 
@@ -48,7 +48,7 @@ export function isNewer(a: Key, b: Key): boolean {
   return a.at === b.at ? a.id > b.id : a.at > b.at
 }
 
-/** Returns whether a row is within the scope and after `before`. */
+/** Returns true if the row is in the scope and older than `before`. */
 export function fits(row: Content, scope: AuditScope, before: Key | null): boolean {
   const { datasourceIds: ids, filter = {}, after } = scope
   const { datasourceId, accountId, from, to } = filter
@@ -93,14 +93,14 @@ function holdsText(row: Content, wanted: string | undefined): boolean {
   if (wanted === undefined) return true
   const holds = (text: string | null | undefined) => text?.toLowerCase().includes(wanted) === true
   if (holds(row.query) || holds(row.printed)) return true
-  // The JSON is searched first: parsing takes longer. It may spell the text with escapes.
+  // Search the JSON before parsing it, because parsing takes longer. Skip this search if JSON may escape the text.
   if (row.detail === null || (!needsEscapes(wanted) && !holds(row.detail))) return false
   const { by, key, target, error, hint, req, tables = [] } = readDetail(row.detail)
   return [by, key, target?.name, error, hint, req, ...tables.map((table) => table.join('.'))].some(holds)
 }
 
-/** Returns whether JSON would spell the text in another way. */
+/** Returns true if the stored JSON may contain the text in another form. */
 export function needsEscapes(text: string): boolean {
-  // A table is searched as schema.table, which no JSON holds.
+  // Tables are stored as [schema, table] but searched as schema.table.
   return JSON.stringify(text) !== `"${text}"` || text.includes('.')
 }

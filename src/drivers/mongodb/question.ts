@@ -7,7 +7,7 @@ export function questionInMongo(question: Question): string | null {
   return pipeline === null ? null : JSON.stringify({ collection: question.of.table, pipeline })
 }
 
-/** Collections and paths as they are. Names with unusual characters are quoted as JSON strings. */
+/** Joins names with dots. Quotes names with unusual characters as JSON strings. */
 export function typedPath(names: readonly string[]): string {
   return names.map((name) => (PLAIN.test(name) ? name : JSON.stringify(name))).join('.')
 }
@@ -29,7 +29,7 @@ function pipelineOf(question: Question): readonly object[] | null {
   }
 }
 
-/** Leaves out paths below another shown path. */
+/** Omits a path if a parent path is also shown. */
 function shown(paths: readonly string[]): Readonly<Record<string, 1>> {
   const outer = paths.filter((path) => !paths.some((other) => path.startsWith(`${other}.`)))
   return Object.fromEntries(outer.map((path) => [path, 1]))

@@ -6,7 +6,7 @@ import { ProviderFailure, type ProviderReturn } from '../../contract/sign-in-rou
 import type { Provider } from '../../config.ts'
 import { AppError } from '../../errors.ts'
 import { requestIdOf } from '../../auth/client.ts'
-import { doneFrom, type Notices } from '../../auth/notices.ts'
+import { doneFrom, type Notices } from '../../auth/security-mail.ts'
 import { asId, type SessionId } from '../../ids.ts'
 import { sessionMadeBy } from '../cookies.ts'
 import type { Library } from '../library.ts'

@@ -2,7 +2,7 @@
 import type { Audit } from '../../audit/audit.ts'
 import { changesOf } from '../../audit/changes.ts'
 import { accountTarget } from '../../auth/accounts.ts'
-import { doneFrom, type Notices } from '../../auth/notices.ts'
+import { doneFrom, type Notices } from '../../auth/security-mail.ts'
 import { notFound } from '../../errors.ts'
 import type { Store } from '../../store/open.ts'
 import { callBy, type Person } from '../person.ts'

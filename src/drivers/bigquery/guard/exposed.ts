@@ -1,5 +1,5 @@
 // The guard's look-up of an exposed catalog: finds tables, views and shard families by name. It is built once for each
-// catalog. A catalog of another kind of database is a TypeError.
+// catalog. Throws TypeError for a catalog of another kind of database.
 import type { Catalog, CatalogTable } from '../../driver.ts'
 import { catalogLookup, checkVersion, hasField, listedTables } from '../../catalog-lookup.ts'
 import { CAPTURE_VERSION, type BigQueryCapture, type BigQueryTableDetail, type ShardFamily } from '../capture.ts'
@@ -8,7 +8,7 @@ import { quotedPath } from './did-you-mean.ts'
 
 export interface ExposedTable {
   readonly dataset: string
-  /** The name of a family ends in a star. */
+  /** The name of a family ends in `*`. */
   readonly table: string
   /** The exposed columns that can be printed, in the table's order; never empty. */
   readonly columns: readonly string[]
@@ -27,7 +27,7 @@ export interface ExposedFamily extends ShardFamily {
 
 export interface Exposed {
   readonly capture: BigQueryCapture
-  /** Finds a table, a view, or a shard of an exposed family, and its id as the database spells it; never a wildcard. */
+  /** Finds an exposed table, view or shard, with its id in the database's spelling. Returns null for a wildcard. */
   find(dataset: string, table: string): { readonly of: ExposedTable; readonly id: string } | null
   /** Ids of everything in a dataset, exposed or not. */
   ids(dataset: string): readonly string[]
@@ -39,7 +39,7 @@ export interface Exposed {
   tables(dataset: string): ReadonlyMap<string, ExposedTable>
   /** The tables of this name in all datasets, as `dataset.table`. */
   named(table: string): readonly string[]
-  /** Columns of exposed tables, including hidden columns, that begin like our aliases, in lower case. */
+  /** Lower-case names of columns, exposed or hidden, that begin like a generated alias. */
   readonly likeOurs: readonly string[]
   /** The names of everything exposed, as `dataset.table`. */
   readonly names: readonly string[]
@@ -51,7 +51,7 @@ export interface Exposed {
 const PRINTABLE = /^[^`\\\p{Cc}]+$/u
 
 /**
- * The look-up of an exposed catalog, cached by the object. Throws AppError SCHEMA_STALE for a capture of another
+ * The look-up of an exposed catalog, cached for the catalog object. Throws AppError SCHEMA_STALE for a capture of another
  * version.
  */
 export const exposedOf: (catalog: Catalog) => Exposed = catalogLookup('BigQuery', isCapture, build)
@@ -73,7 +73,7 @@ function build(catalog: Catalog, capture: BigQueryCapture): Exposed {
   const tables = catalog.tables.map(tableOf).filter((table) => table !== null)
   const datasets = datasetsOf(tables, capture)
   const dataset = (name: string) => datasets.get(name) ?? NOTHING
-  // The caller chooses the name, which may be `constructor`.
+  // The name comes from the caller and may be `constructor`.
   const ids = (name: string) => (Object.hasOwn(capture.tableIds, name) ? (capture.tableIds[name] ?? []) : [])
   const held = new Map<string, ReadonlySet<string>>()
   const heldIn = (name: string) => {
@@ -127,7 +127,7 @@ function find(dataset: Dataset, name: string): { of: ExposedTable; id: string } 
 function tableOf(table: CatalogTable): ExposedTable | null {
   const { detail } = table
   if (!isDetail(detail)) throw new TypeError('not a table of BigQuery')
-  // Introspection lists pseudo columns, so that an exposure can name or hide them. They are not part of a star.
+  // Introspection lists pseudo columns, so that an exposure can name or hide them. `SELECT *` does not return them.
   const shown = new Set(table.columns.map(({ name }) => name))
   const pseudoColumns = detail.pseudoColumns.filter((name) => shown.has(name))
   for (const name of detail.pseudoColumns) shown.delete(name)

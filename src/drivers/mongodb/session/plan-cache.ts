@@ -1,15 +1,18 @@
-// Caches for a minute that a lookup uses an index, so that a lookup in a collection larger than the cost limit takes one
-// round trip instead of two. Only an equality on the first path of an index over all documents is cached: the server then
+// Remembers for one minute that an equality filter uses an index. A query on a collection above the cost limit then skips
+// explain and takes one round trip. Only an equality on the first path of an index over all documents is cached: the server then
 // uses the index for any value and does not scan. The entry expires because an index may be dropped.
 import { isDocument, Scalar, type Bson, type BsonDocument, type MongoQuery } from '../query.ts'
 
 const REMEMBERED_MS = 60_000
 const REMEMBERED_MAX = 1_000
 
-/** Lookups whose plan scanned nothing, with the time of the plan. */
+/** Indexed filters whose plan had cost 0, with the time when the plan was read. */
 export type Lookups = Map<string, number>
 
-/** The lookup at the start of a query: collection, path and kind of value. Null if the query has none or reads more. */
+/**
+ * The indexed filter at the start of a query: collection, path and type of the value. Null if the query has no such filter or
+ * reads other collections.
+ */
 export function lookupOf(query: MongoQuery, form: readonly BsonDocument[]): string | null {
   const [base] = query.reads
   const match = form[0]?.['$match']
@@ -26,14 +29,17 @@ export function isRemembered(lookups: Lookups, lookup: string | null): boolean {
   return at !== undefined && performance.now() - at < REMEMBERED_MS
 }
 
-/** Caches a lookup whose plan has no cost. */
+/** Caches a filter whose plan has cost 0. */
 export function remember(lookups: Lookups, lookup: string | null, cost: number): void {
   if (lookup === null || cost !== 0) return
   if (lookups.size >= REMEMBERED_MAX) lookups.clear()
   lookups.set(lookup, performance.now())
 }
 
-/** The kind of a value or {$eq: value}; otherwise null. The kind matters, because collations apply to strings only. */
+/**
+ * The type of the value, or of the value in {$eq: value}; null for any other condition. The type matters,
+ * because collations apply to strings only.
+ */
 function kindOf(value: Bson | undefined): string | null {
   if (value instanceof Scalar) return value.of.kind === '$regularExpression' ? null : value.of.kind
   if (isDocument(value)) {

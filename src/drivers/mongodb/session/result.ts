@@ -1,5 +1,5 @@
 // Writes the documents of an answer as a table (docs/drivers/mongodb.md#values). Columns are the top-level fields. Rows are
-// written as documents arrive and cut at the caps.
+// written as documents arrive and truncated at the row limit and the size limit.
 import { AppError } from '../../../errors.ts'
 import type { ResultColumn, Rows } from '../../driver.ts'
 import { JsonBytes } from '../../json-bytes.ts'
@@ -7,18 +7,18 @@ import { AT_ONCE, writeLarge } from './write-large.ts'
 import { ALIASES, endOfName, lengthAt, sizeOf, writeAscii, writeValue } from './write-value.ts'
 
 const COLUMNS_MAX = 1_000
-/** The longest column name: a name is written in one slice. */
+/** The maximum length of a column name, which is written without yielding. */
 const NAME_BYTES_MAX = 4_096
 const ROWS_ROOM = 16 * 1024
 const COMMA = 0x2c
 const OPEN = 0x5b
 const CLOSE = 0x5d
-/** The length of `,null`, which pads a row for each later column. */
+/** The length of `,null`. A row gets one for each column that first appears in a later row. */
 const NULL_BYTES = 5
 
 export interface Caps {
   readonly rowCap: number
-  /** The most bytes of JSON for all rows. */
+  /** The maximum size of all rows as JSON, in bytes. */
   readonly bytesMax: number
 }
 
@@ -50,14 +50,14 @@ export class Result {
   #types = new Int32Array(64)
   #starts = new Int32Array(64)
   #sizes = new Int32Array(64)
-  /** The column `_id` if it is not first, and its range in each row; rows written before it have none. */
+  /** The column `_id`, if it is not the first. Its byte range in each row follows; rows before its first value have none. */
   #id: Column | null = null
   readonly #ids: (Range | undefined)[] = []
   #idAt: Range = { start: 0, end: 0 }
   #missing = 0
   #truncated = false
 
-  /** `fixed` holds the names that the query fixes, in order. Writes into `out` from its beginning. */
+  /** `fixed`: the column names that the query determines, in order. Overwrites `out`. */
   constructor(caps: Caps, fixed: readonly string[], out: JsonBytes = new JsonBytes(ROWS_ROOM)) {
     this.#caps = caps
     this.#out = out
@@ -68,7 +68,7 @@ export class Result {
   }
 
   /**
-   * Adds the documents of a BSON array, and yields after about each AT_ONCE bytes. Returns false when the caps are reached.
+   * Adds the documents of a BSON array, and yields after about every AT_ONCE bytes. Returns false when the caps are reached.
    * Throws QUERY_FAILED for invalid BSON.
    */
   *addAll(batch: Uint8Array): Generator<undefined, boolean> {
@@ -132,7 +132,7 @@ export class Result {
     return true
   }
 
-  /** Yields as addAll() does. */
+  /** Returns the finished result. Yields like addAll(). */
   *finish(): Generator<undefined, Rows> {
     const columns = [...this.#placed]
     const rows = this.#missing === 0 && this.#id === null ? this.#whole() : yield* this.#again()
@@ -259,7 +259,7 @@ export class Result {
     return type
   }
 
-  /** Writes null for a value with invalid BSON, so that one bad stored value fails no query. */
+  /** Writes null for a value with invalid BSON, so that one invalid value does not make the query fail. */
   #writeNull(start: number, error: unknown): void {
     if (!(error instanceof RangeError)) throw error
     this.#out.length = start

@@ -1,9 +1,9 @@
-// Applies the row cap in the query's LIMIT: one row more than the answer holds, to tell whether there are more rows.
+// Applies a row limit to the query's LIMIT. The caller passes one more than the row cap, to detect a truncated answer.
 import { word, type Node, type SelectStmt } from './allowed-nodes.ts'
 import { columnRef, distinctNames, newAlias, type Walk } from './scope.ts'
 import type { Selected } from './walk-select.ts'
 
-/** The query, asking for at most `rows` rows. */
+/** Returns the query with a LIMIT of at most `rows`. */
 export function limited(walk: Walk, query: Selected, rows: number): SelectStmt {
   const { node } = query
   if (node.limitOption === 'LIMIT_OPTION_WITH_TIES') return around(walk, query, rows)
@@ -14,7 +14,7 @@ function number(value: number): Node {
   return { A_Const: { ival: value === 0 ? {} : { ival: value } } }
 }
 
-/** LEAST ignores NULL, which LIMIT ALL is. */
+/** LEAST ignores NULL, and PostgreSQL treats LIMIT ALL as LIMIT NULL. */
 function least(count: Node | undefined, rows: number): Node {
   const constant = count?.A_Const
   if (!count || constant?.isnull) return number(rows)
@@ -22,7 +22,7 @@ function least(count: Node | undefined, rows: number): Node {
   return { MinMaxExpr: { op: 'IS_LEAST', args: [count, number(rows)] } }
 }
 
-/** WITH TIES may exceed its own count, so the cap goes around it. */
+/** A query WITH TIES may return more rows than its count, so an outer query applies the limit. */
 function around(walk: Walk, { node, outputs }: Selected, rows: number): SelectStmt {
   const aliasname = newAlias(walk, 't', 'the query')
   const names = distinctNames(outputs.map((output) => output.name))

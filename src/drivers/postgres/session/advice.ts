@@ -2,23 +2,25 @@
 // objects.
 
 /**
- * Class 42: errors of parsing and analysing the printed text. Only messages with these codes are shown to a caller. Other
- * messages of the class may name hidden objects, such as a table behind a view or a role.
+ * Class 42: errors of parsing and analysing the printed text. The database's message is shown only for these codes and for
+ * classes 53 and 54. Other messages of class 42 may name hidden objects, such as a table behind a view or a role.
  */
-const READING: Readonly<Record<string, string>> = {
-  '42601': 'Give both sides the same number of columns, and a sub-select used as a value one column only.',
+const SHOWN_CODES: Readonly<Record<string, string>> = {
+  '42601':
+    'Select the same number of columns on both sides of UNION. A subquery used as a value must return one column.',
   '42611': 'Correct the column definition.',
   '42702': 'Qualify the column: table.column.',
   '42712': 'Give each table in FROM its own alias.',
   '42725': 'Cast each argument to a type: CAST(x AS type).',
   '42803': 'Add the column to GROUP BY, or aggregate it, for example max(column).',
   '42804': 'Convert one side, so that both have the same type: CAST(x AS type).',
-  '42809': 'Call an aggregate with GROUP BY, a window function with OVER, and any other function with neither.',
+  '42809': 'Add OVER (…) to a window function. Use OVER only with window functions and aggregates.',
   '42846': 'Convert through text: CAST(CAST(x AS text) AS type).',
   '42883': 'Cast the arguments to types that the function or operator accepts: CAST(x AS type).',
   '42P02': 'Send a value for each parameter in the query.',
   '42P08': 'Cast the parameter to a type: CAST($1 AS type).',
-  '42P10': 'Use only names and numbers of the select list; with DISTINCT, ORDER BY must use them too.',
+  '42P10':
+    'Use a column name or position from the select list. With SELECT DISTINCT, every ORDER BY expression must be in the select list.',
   '42P18': 'Cast the value to a type: CAST(x AS type).',
   '42P19': 'Refer to the recursive query once, in the second arm of UNION, outside outer joins and sub-selects.',
   '42P20': 'Correct the window: one ORDER BY, a frame that starts before it ends, no window function in WHERE.',
@@ -33,7 +35,7 @@ const OTHER: Readonly<Record<string, string>> = {
   '22007': "Write dates as 'YYYY-MM-DD', or convert the string with to_date(text, format).",
   '22008': 'Write an existing date or time; to_date(text, format) reads other orders of day and month.',
   '22012': 'Divide by NULLIF(x, 0).',
-  '2201B': 'Correct the pattern. PostgreSQL uses POSIX syntax: \\d, \\w, and \\m for the start of a word.',
+  '2201B': 'Correct the pattern. PostgreSQL supports \\d, \\w, and \\m for the start of a word.',
   '2201E': 'Use NULLIF(x, 0), or filter with WHERE x > 0.',
   '22P02': 'Filter out values that cannot be cast, or compare them as text.',
   '25006': 'Send a query that only reads.',
@@ -43,21 +45,21 @@ const OTHER: Readonly<Record<string, string>> = {
   '42704': 'Leave the name out, or use a built-in one.',
   '42P21': 'Name a collation: x COLLATE "C".',
   '55P03': 'Send the query again later.',
-  '57014': 'Send the query again, or read less.',
+  '57014': 'Send the query again, or read fewer rows.',
 }
 
 const OF_CLASS: Readonly<Record<string, string>> = {
   '22': 'Filter out values that do not fit, with WHERE or CASE, before you use them.',
   '42': 'Rewrite the query, for example in smaller parts, to find what the database refuses.',
-  '53': 'Read less: narrow the WHERE, or sort fewer rows.',
-  '54': 'Split the query, or write it with fewer parts. Make its values shorter: use smaller counts in repeat, lpad and rpad.',
+  '53': 'Read or sort fewer rows: add conditions to WHERE.',
+  '54': 'Split or simplify the query. Make its values shorter: use smaller counts in repeat, lpad and rpad.',
 }
 
 const GENERAL = 'Try a simpler query. If it fails too, tell an administrator.'
 
-/** Whether the database's message may be shown: it is about the printed text only. */
-export function isOfReading(code: string): boolean {
-  return READING[code] !== undefined || /^5[34]/.test(code)
+/** Returns true if the database's message may be shown. */
+export function mayShowMessage(code: string): boolean {
+  return SHOWN_CODES[code] !== undefined || /^5[34]/.test(code)
 }
 
 /** The hint for an error. Only the operands in the database's `message` are read. */
@@ -66,7 +68,7 @@ export function adviceFor(code: string, message: string): string {
     const advice = OPERANDS.find(([pattern]) => pattern.test(message))
     if (advice !== undefined) return advice[1]
   }
-  return READING[code] ?? OTHER[code] ?? OF_CLASS[code.slice(0, 2)] ?? GENERAL
+  return SHOWN_CODES[code] ?? OTHER[code] ?? OF_CLASS[code.slice(0, 2)] ?? GENERAL
 }
 
 /** The hint for a query that a bound of over-bound.ts stopped. */
@@ -74,12 +76,13 @@ export function adviceForBound(what: string): string {
   if (what === 'LIKE') return LIKE_HINT
   if (what === 'repeat' || what === 'lpad' || what === 'rpad') return COUNT_HINT
   if (what === 'normalize' || what === 'is_normalized') return 'Shorten the string first: left(x, 1000).'
-  return 'The size is the length of the string times the length of the searched string. Shorten one of them first: left(x, 10000).'
+  return 'The cost grows with the length of the string and of the text searched for. Shorten one of them: left(x, 10000).'
 }
 
 const LIKE_HINT =
   'Write a shorter pattern, or shorten the string: left(x, 10000) LIKE pattern. Instead of LIKE ANY (SELECT …) write EXISTS (SELECT … WHERE x LIKE pattern).'
-const COUNT_HINT = 'Use a smaller count: repeat may make at most 262144 bytes, lpad and rpad at most 10000 characters.'
+const COUNT_HINT =
+  'Use a smaller count: repeat can return at most 262144 bytes; lpad and rpad at most 10000 characters.'
 
 /** Operators that mean something else in other dialects. */
 const OPERANDS: readonly (readonly [RegExp, string])[] = [

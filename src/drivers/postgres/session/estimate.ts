@@ -71,7 +71,7 @@ export function checkCost(estimate: number, limit: number): void {
   throw new AppError('QUERY_DENIED', message, {
     extra: {
       blocked: { kind: 'cost', name: 'plan cost' },
-      hint: 'Read less: narrow the WHERE, join fewer tables, and give each join a condition.',
+      hint: 'Read fewer rows: add conditions to WHERE, join fewer tables, and give each join a condition.',
       estimate,
       limit,
     },

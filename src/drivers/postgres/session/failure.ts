@@ -2,7 +2,7 @@
 // but names of the printed text. DETAIL, HINT and CONTEXT are never shown.
 import { AppError } from '../../../errors.ts'
 import { readOverBound, type OverBound } from '../over-bound.ts'
-import { adviceFor, adviceForBound, isOfReading } from './advice.ts'
+import { adviceFor, adviceForBound, mayShowMessage } from './advice.ts'
 import { DatabaseError } from './messages.ts'
 import { LostConnection } from './wire.ts'
 
@@ -143,7 +143,7 @@ export function schemaStale(cause?: unknown): AppError {
 function sentence(error: DatabaseError, group: string, query: FailedQuery | undefined): string {
   const fixed = DATA_SENTENCES[error.code] ?? CODE_SENTENCES[error.code]
   if (fixed !== undefined) return fixed
-  if (isOfReading(error.code) && query !== undefined && !error.inner) {
+  if (mayShowMessage(error.code) && query !== undefined && !error.inner) {
     const message = mapped(error.message, query)
     if (message !== null) return message
   }

@@ -12,7 +12,7 @@ import {
   statement,
   SYNC,
 } from './messages.ts'
-import { Held, heldKey, heldSql } from './held.ts'
+import { Held, heldKey, heldSql } from './hold-columns.ts'
 import { PreparedStatements } from './prepared.ts'
 import { Request } from './request.ts'
 import type { PostgresQuery, ReadTable } from '../query.ts'
@@ -152,7 +152,7 @@ type Asked = Pick<PostgresQuery, 'text' | 'params' | 'prepared' | 'reads'>
 export class Session {
   readonly wire: Wire
   readonly server: Server
-  /** Part of every name: behind an unseen pooler the server may hold statements of other sessions, which a name must never mean. */
+  /** Part of every statement name. Behind an undetected pooler, the server may hold statements of other sessions. */
   readonly #tag = `${randomBytes(9).toString('base64url')}_`
   readonly #statements = new PreparedStatements(this.#tag)
   readonly #request = new Request()

@@ -7,7 +7,7 @@ import { storeSource } from '../../test/support/stores.ts'
 import { totp } from '../../test/support/totp.ts'
 import { createKey, rotateKey } from './api-keys.ts'
 import { attempts } from './attempt-counter.ts'
-import { openNotices } from './notices.ts'
+import { openNotices } from './security-mail.ts'
 
 const EMAIL = 'ada@example.test'
 const OTHER = 'another long password'

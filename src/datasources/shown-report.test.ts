@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { DatasourceType, TestReport } from '../drivers/driver.ts'
-import { toldReport } from './told-report.ts'
+import { toldReport } from './shown-report.ts'
 
 const AT = '2026-01-01T00:00:00.000Z'
 

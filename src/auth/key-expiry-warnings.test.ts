@@ -9,7 +9,7 @@ import { createTeam } from '../teams/teams.ts'
 import { listTeamKeys } from '../teams/team-keys.ts'
 import { createKey, listKeys, revokeKey, rotateKey } from './api-keys.ts'
 import { authenticator } from './authenticate.ts'
-import { openKeyWarnings } from './key-warnings.ts'
+import { openKeyWarnings } from './key-expiry-warnings.ts'
 
 const DAY = 86_400_000
 const WARNED = 'an API key expires within a week'

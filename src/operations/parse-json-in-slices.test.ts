@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { parse, parseInSlices, type Reading } from './parse-json.ts'
+import { parse, parseInSlices, type Reading } from './parse-json-in-slices.ts'
 
 function parsed(text: string, reading?: Reading): unknown {
   const parsing = parse(text, reading)
