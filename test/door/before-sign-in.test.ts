@@ -139,7 +139,7 @@ describe('the instance', () => {
       mail: false,
       model: false,
       signUp: 'open',
-      allows: { privateHosts: true, applicationDefault: true, bigqueryEndpoint: false, sshTunnel: false },
+      allows: { privateHosts: true, applicationDefault: true, bigqueryEndpoint: false, sshTunnel: true },
       ceilings: { rowCap: 500 },
     })
   })
