@@ -11,6 +11,10 @@ const detail = (text: string) => {
   return refusal?.extra['details'] ?? null
 }
 
+function object(fields: number): string {
+  return `{${Array.from({ length: fields }, (_, i) => `"${i}":1`).join()}}`
+}
+
 describe('the bytes of a JSON body', () => {
   test('refuses invalid UTF-8 instead of replacing it', () => {
     for (const bytes of [[0xff], [0xc3], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf5, 0x80, 0x80, 0x80]]) {
@@ -112,7 +116,7 @@ describe('the bytes of a JSON body', () => {
       `[${`"${'\\"'.repeat(n / 8)}",`.repeat(8)}1]`,
       `[${`"${String.raw`\ud83d\ude00`.repeat(n / 32)}",`.repeat(8)}1]`,
       `["${'x'.repeat(n / 4)}"${' '.repeat(n)}]`,
-      `{${Array.from({ length: n / 8 }, (_, i) => `"${i}":1`).join()}}`,
+      `[${`${object(n / 512)},`.repeat(64)}1]`,
     ]) {
       assert.equal(await refusalOf(text, MANY), null)
       let turns = 1
@@ -120,6 +124,11 @@ describe('the bytes of a JSON body', () => {
       assert.ok(turns >= text.length / (1 << 17), `${turns} turns`)
     }
     assert.match(String((await refusalOf(`[${'1,'.repeat(n)}1]`, 9))?.message), /more than 9 values/)
+  })
+
+  test('refuses an object with too many fields to validate in one step', async () => {
+    assert.equal(await refusalOf(`[${object(10_000)},${object(10_000)}]`, MANY), null)
+    assert.match(String(await refusalOf(object(10_001), MANY)), /an object of more than 10000 fields/)
   })
 
   test('refuses a string that is too long to parse in one step', async () => {

@@ -7,6 +7,8 @@ import { invalidRequest, type AppError } from '../errors.ts'
 
 /** The nesting of arrays and objects. Serializing and comparing values recurse. */
 export const DEPTH_MAX = 1_000
+/** Fields of one object. They are validated in one step. */
+const FIELDS_MAX = 10_000
 /** Characters of one string. A string is parsed in one step. */
 const STRING_MAX = 1 << 20
 /**
@@ -96,7 +98,9 @@ export function* scan(text: string, valuesMax: number): Generator<undefined, str
     } else if (unit === COLON) {
       const inner = text.slice(string.from + 1, string.to)
       const name = string.isEscaped ? unescaped(inner) : inner
-      if (isRepeated(openNames, name)) return `${shown(name)} occurs twice in one object, at character ${string.from}`
+      const names = namesOf(openNames)
+      if (names.has(name)) return `${shown(name)} occurs twice in one object, at character ${string.from}`
+      if (names.add(name).size > FIELDS_MAX) return `holds an object of more than ${FIELDS_MAX} fields`
     } else if (unit === COMMA) values++
     else if (unit === OPEN || unit === OPEN_LIST) {
       if (openNames.push(undefined) > DEPTH_MAX) return `nested deeper than ${DEPTH_MAX} levels`
@@ -139,13 +143,11 @@ function escapedUnit(text: string, at: number): number | null {
   return /^[\da-f]{4}$/i.test(digits) ? Number.parseInt(digits, 16) : null
 }
 
-/** Adds a key to the innermost object; true if it was already there. */
-function isRepeated(openNames: (Set<string> | undefined)[], name: string): boolean {
-  const names = openNames.at(-1)
-  if (names?.has(name) === true) return true
-  if (names !== undefined) names.add(name)
-  else if (openNames.length > 0) openNames[openNames.length - 1] = new Set([name])
-  return false
+/** The keys of the innermost open object. Outside every object the text is invalid JSON, and parsing refuses it. */
+function namesOf(openNames: (Set<string> | undefined)[]): Set<string> {
+  const names = openNames.at(-1) ?? new Set()
+  if (openNames.length > 0) openNames[openNames.length - 1] = names
+  return names
 }
 
 function unescaped(inner: string): string {
