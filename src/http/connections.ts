@@ -14,7 +14,7 @@ export interface Connections {
   /** Destroys connections without a complete request, including idle ones. */
   cutOthers(): void
   readonly open: number
-  /** Connections that were closed for a newer one. */
+  /** Connections that were closed for a newer one, or for too many requests without an answer. */
   readonly evicted: number
   /** Connections that were refused because all others had a request. */
   readonly refused: number
@@ -24,8 +24,18 @@ interface Held {
   readonly address: string
   /** The latest request; null before the first. */
   exchange: { readonly request: IncomingMessage; readonly response: ServerResponse } | null
+  /** Requests without a complete answer. */
+  waiting: number
+  /** Called when an answer has ended. */
+  readonly answered: () => void
 }
 
+/**
+ * The most requests of one connection that wait for their answers. Node hands over every request that a client has sent, so
+ * without a bound a client that reads nothing could collect answers in memory. A client must expect that a server closes a
+ * pipelined connection (RFC 9112, 9.3.2).
+ */
+const PIPELINED_MAX = 32
 /** How long a client may take to read the refusal. */
 const LINGER_MS = 1_000
 /** Sockets that are closing still count for Node. */
@@ -53,6 +63,8 @@ class HeldConnections implements Connections {
     server.on('request', (request, response) => {
       const held = this.#held.get(request.socket)
       if (held === undefined) return
+      if (++held.waiting > PIPELINED_MAX) return void this.#close(request.socket)
+      response.on('close', held.answered)
       held.exchange = { request, response }
       this.#held.delete(request.socket)
       this.#held.set(request.socket, held)
@@ -75,7 +87,8 @@ class HeldConnections implements Connections {
     } else if (this.#held.size >= max && !this.#evict(() => true)) {
       return this.#refuse(socket)
     }
-    this.#held.set(socket, { address, exchange: null })
+    const held: Held = { address, exchange: null, waiting: 0, answered: () => held.waiting-- }
+    this.#held.set(socket, held)
     this.#perAddress.set(address, (this.#perAddress.get(address) ?? 0) + 1)
     socket.once('close', () => this.#drop(socket))
   }

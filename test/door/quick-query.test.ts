@@ -242,6 +242,22 @@ describe('the short path of a query', () => {
     )
   })
 
+  test('a connection may have 32 requests without an answer; one more closes it', async () => {
+    for (const isChunked of [false, true]) {
+      const request = written({ body: sql('SELECT 1 AS n') }, isChunked)
+      const fine = await raw(Buffer.concat(Array.from({ length: 32 }, () => request)), 32)
+      assert.equal(fine.length, 32)
+      const socket = dial()
+      let received = ''
+      socket.on('data', (data: Buffer) => (received += data.toString()))
+      const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+      socket.write(Buffer.concat(Array.from({ length: 33 }, () => request)))
+      await closed
+      assert.equal(received, '')
+    }
+    assert.equal((await raw(written({ body: sql('SELECT 1') }, false)))[0]?.status, 200)
+  })
+
   test('a body in single bytes is read whole, and a client that goes in the middle of it costs nothing', async () => {
     const bytes = written({ body: sql('SELECT 7 AS n') }, false)
     const socket = dial().setNoDelay(true)
