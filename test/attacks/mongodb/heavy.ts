@@ -90,6 +90,9 @@ const one: readonly Heavy[] = Object.entries(OPERATORS).flatMap(([name, x], k) =
   ...(k % 4 === 0 ? [{ name: `${name}, set`, body: (n: number) => set(x(n)) }] : []),
 ])
 
+/** About 4 n steps. */
+const work = (n: number): object => ({ $size: loop(n, { $add: [1, '$$this'] }) })
+
 /** One stored document is far larger than all others: an array of 60,000 elements, another of objects, and a long string. */
 const OF_LARGE: Readonly<Record<string, readonly Document[]>> = Object.fromEntries(
   Object.entries<unknown>({
@@ -107,6 +110,15 @@ const OF_LARGE: Readonly<Record<string, readonly Document[]>> = Object.fromEntri
     'a long text that is searched': { $split: ['$name', `${'aé '.repeat(1_000)}y`] },
     'pieces of a long text': map({ $split: ['$name', ' '] }, { $size: loop(3_000, { $add: [1, '$$this'] }) }, 'e'),
     'ranges by its length in each other': map({ $range: [0, { $min: [9_000, { $size: '$tags' }] }] }, { $size: map({ $range: [0, { $min: [9_000, { $size: '$tags' }] }] }, { $add: [1, '$$this'] }) }, 'e'),
+    'the first of them': map({ $firstN: { n: 60_000, input: '$tags' } }, work(9_000), 'e'),
+    'as many as a slice takes': map({ $slice: ['$tags', 60_000] }, work(9_000), 'e'),
+    'as many as a filter takes': map({ $filter: { input: '$tags', cond: true, limit: 60_000 } }, work(9_000), 'e'),
+    'texts for the first of them': map({ $firstN: { n: 60_000, input: '$tags' } }, { $concat: ['$land', 'x'.repeat(20_000)] }, 'e'),
+    'many copies joined': map({ $concatArrays: many(30, () => '$tags') }, work(60), 'e'),
+    'a field of what replaced an element': { $let: { vars: { t: map('$tags', { k: 1 }) }, in: map('$$t.k', work(3_000), 'e') } },
+    'pieces of a text as long as the array': map({ $split: [{ $reduce: { input: { $range: [0, { $divide: [{ $size: '$tags' }, 10] }] }, initialValue: '', in: { $concat: ['$$value', 'a'] } } }, 'a'] }, work(9_000), 'e'),
+    'an object as large as the array': map({ $objectToArray: { $mergeObjects: [{ $arrayToObject: [map({ $range: [0, { $divide: [{ $size: '$tags' }, 10] }] }, [{ $toString: '$$this' }, 1])] }, { a: 1 }] } }, work(20_000), 'e'),
+    'the array joined for each element': { $reduce: { input: '$tags', initialValue: [], in: { $concatArrays: ['$$value', '$tags'] } } },
   }).map(([name, x]) => [name, [{ $set: { x: { $size: x } } }, { $match: { x: -1 } }]]),
 )
 const twice = { $concatArrays: [1, 1].map(() => ({ $sortArray: { input: '$t', sortBy: 1 } })) }

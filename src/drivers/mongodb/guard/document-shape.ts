@@ -1,6 +1,6 @@
 // The known fields of a document at one place of a pipeline. Safety rests on the injected projection, not on the shape.
 // The shape serves to refuse hidden names with a clear message, and to find paths through partly shown objects.
-import { below as partOf, elementsOf, ITEMS, list, object, STORED, sum, type Extent } from './value-size.ts'
+import { below as partOf, elementsOf, ITEMS, largest, list, object, STORED, sum, type Extent } from './value-size.ts'
 import { within } from './step-meter.ts'
 import { refusedLimit } from './refusal.ts'
 import type { Work } from './work-budget.ts'
@@ -183,7 +183,8 @@ export function union(one: Shape, other: Shape): Shape {
   const cut = [...new Set([...one.cut, ...other.cut])]
   if (one.kids === null || other.kids === null) {
     // The other side's cuts still apply below a value that is shown as a whole.
-    return { kids: null, open: true, cut: [...new Set([...cut, ...barriersOf(one), ...barriersOf(other)])] }
+    const extent = largest([extentOf(one), extentOf(other)])
+    return { kids: null, open: true, cut: [...new Set([...cut, ...barriersOf(one), ...barriersOf(other)])], extent }
   }
   // If the other side is open, a field that only one side knows may be anything.
   const kids = new Map<string, Shape>()

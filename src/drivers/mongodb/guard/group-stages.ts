@@ -10,7 +10,8 @@ import { isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { within } from './error-place.ts'
 import { Broken, shown } from './refusal.ts'
 import { resolve } from './scope.ts'
-import { checkWeight, closed, WHOLE, type Shape } from './document-shape.ts'
+import { checkWeight, closed, extentAt, WHOLE, type Shape } from './document-shape.ts'
+import { largest, object, type Extent } from './value-size.ts'
 import { sortSpecOf } from './sort-spec.ts'
 
 /** `written` holds the names that the query writes. MongoDB's own `count` is a column only if a document has it. */
@@ -75,14 +76,16 @@ export function bucket(value: Bson, flow: Flow): void {
 export function bucketAuto(value: Bson, flow: Flow): void {
   const read = fieldsOf('$bucketAuto', value, ['groupBy', 'buckets'], ['output', 'granularity'])
   const { granularity } = read
+  const key = computed(read['groupBy'], flow.scope)
   const printed = {
-    groupBy: computed(read['groupBy'], flow.scope).printed,
+    groupBy: key.printed,
     buckets: wholeOf('$bucketAuto', read['buckets'], 1),
     ...(granularity === undefined ? {} : { granularity: textOf('$bucketAuto', granularity) }),
   }
   const output = bucketOutput('$bucketAuto', read['output'], flow)
   flow.out.push({ $bucketAuto: { ...printed, ...(output === null ? {} : { output: output.printed }) } })
-  made(flow, WHOLE, output ?? COUNT, output === null ? [] : undefined)
+  const ends = object(new Map(['min', 'max'].map((name) => [name, key.extent])))
+  made(flow, { ...WHOLE, extent: ends }, output ?? COUNT, output === null ? [] : undefined)
 }
 
 function bucketOutput(of: string, value: Bson | undefined, flow: Flow): Outputs | null {
@@ -182,9 +185,10 @@ export function fill(value: Bson, flow: Flow): void {
   const fields: Record<string, Bson> = {}
   const shapes = new Map<string, Shape>()
   for (const [name, below] of Object.entries(output)) {
-    outputPath('$fill', name)
-    fields[name] = filling(below, flow)
-    shapes.set(name, WHOLE)
+    const stored = extentAt(flow.shape, outputPath('$fill', name))
+    const found = filling(below, flow)
+    fields[name] = found.printed
+    shapes.set(name, { ...WHOLE, extent: largest(found.extent === null ? [stored] : [stored, found.extent]) })
   }
   flow.out.push({
     $fill: {
@@ -198,13 +202,16 @@ export function fill(value: Bson, flow: Flow): void {
   flow.checkSorted('$fill')
 }
 
-function filling(value: Bson, flow: Flow): BsonDocument {
+function filling(value: Bson, flow: Flow): { readonly printed: BsonDocument; readonly extent: Extent | null } {
   const { value: constant, method } = fieldsOf('an output of $fill', value, [], ['value', 'method'])
   if ((constant === undefined) === (method === undefined))
     throw new Broken('$fill takes either value or method for a field')
-  if (constant !== undefined) return { value: computed(constant, flow.scope).printed }
+  if (constant !== undefined) {
+    const { printed, extent } = computed(constant, flow.scope)
+    return { printed: { value: printed }, extent }
+  }
   const name = textOf('$fill', method)
   if (name !== 'linear' && name !== 'locf')
     throw new Broken(`$fill: ${shown(name)} is not a method; write linear or locf`)
-  return { method: name }
+  return { printed: { method: name }, extent: null }
 }

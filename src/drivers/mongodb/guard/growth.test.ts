@@ -359,9 +359,29 @@ test('prints a length check for loops over stored values that take long, and for
     'a set that grows': grown(size, { $setUnion: ['$$value', [{ $add: ['$$this', 1] }]] }),
     'an object that grows': grown(size, { $mergeObjects: ['$$value', pair] }, {}),
     'a text that grows': grown('$a', { $concat: ['$$value', ', ', { $toString: '$$this' }] }, ''),
+    'the first of many': { $set: { x: map({ $firstN: { n: 60_000, input: '$a' } }, work) } },
+    'a long slice': { $set: { x: map({ $slice: ['$a', 60_000] }, work) } },
+    'as many as a filter takes': { $set: { x: map({ $filter: { input: '$a', cond: true, limit: 60_000 } }, work) } },
+    'a field of what replaced an element': {
+      $set: { x: { $let: { vars: { t: map('$a', { k: 1 }) }, in: map('$$t.k', work) } } },
+    },
+    'pieces of a text made of an array': {
+      $set: { x: map({ $split: [reduce({ $concat: ['$$value', 'a'] }, '$a', ''), 'a'] }, work) },
+    },
+    'an object made of a range': {
+      $set: { x: map({ $objectToArray: { $mergeObjects: [{ $arrayToObject: [map(size, pair)] }, { a: 1 }] } }, work) },
+    },
     'tests of each element': { $match: { $nor: repeated(100, '').map((_, k) => ({ big: { $mod: [7, k] } })) } },
   }
   for (const [name, stage] of Object.entries(HELD)) assert.ok(isHeld(stage), name)
+  const THROUGH: Readonly<Record<string, readonly [stage: object, path: string]>> = {
+    'a filled field': [{ $fill: { sortBy: { n: 1 }, output: { a: { method: 'locf' } } } }, '$a'],
+    'what fills a field': [{ $fill: { output: { n: { value: '$a' } } } }, '$n'],
+    'the ends of buckets': [{ $bucketAuto: { groupBy: '$a', buckets: 2 } }, '$_id.max'],
+    'a field of a union': [{ $unionWith: { coll: 'people', pipeline: [{ $project: { a: '$b' } }] } }, '$a'],
+  }
+  for (const [name, [stage, path]] of Object.entries(THROUGH))
+    assert.ok(isHeld(stage, { $set: { x: map(path, work) } }), name)
   const FREE: Readonly<Record<string, object>> = {
     'little work': { $set: { x: map('$a', { $multiply: ['$$this.n', '$$this.price'] }) } },
     'a sum': grown('$a', { $add: ['$$value', '$$this'] }, 0),
@@ -370,6 +390,32 @@ test('prints a length check for loops over stored values that take long, and for
     'a few tests': { $match: { $or: [{ a: 1 }, { a: { $gt: 5 } }, { s: { $regex: '^x' } }] } },
   }
   for (const [name, stage] of Object.entries(FREE)) assert.ok(!isHeld(stage), name)
+})
+
+test('counts how much longer than a stored array what is made of it can be', () => {
+  const work = { $size: map(range(100), { $add: ['$$k', 1] }, 'k') }
+  /** Steps and powers of lengths in the printed check. */
+  const held = (input: unknown): { steps: number; lengths: number; bytes: number } => {
+    const [, steps, loops = ''] =
+      /"\$multiply":\[([\d.]+),((?:(?!"\$multiply").)*?)\]\}\]?\}?,48000000\]/.exec(
+        printedOf({ $set: { x: map(input, work) } }),
+      ) ?? assert.fail('there is no check')
+    return {
+      steps: Number(steps),
+      lengths: loops.split('"$isArray"').length - 1,
+      bytes: loops.split(',12]').length - 1,
+    }
+  }
+  const once = held('$a')
+  const joined = held({ $concatArrays: repeated(30, '$a') })
+  assert.ok(joined.steps > 25 * once.steps, JSON.stringify([once, joined]))
+  const longer = { $range: [0, { $divide: [{ $size: '$a' }, 0.01] }] }
+  assert.ok(held(longer).steps > 90 * once.steps)
+  assert.deepEqual([once.lengths, once.bytes], [1, 0])
+  const spread = reduce({ $concatArrays: ['$$value', '$$this'] })
+  assert.ok(held(spread).bytes > 0, 'the elements of elements are counted by their bytes')
+  const square = reduce({ $concatArrays: ['$$value', '$a'] })
+  assert.ok(held(square).lengths > 1, 'an array for each element')
 })
 
 test('puts cancel points right before a slow stage, and keeps all fields of an open document', () => {

@@ -63,6 +63,7 @@ function ofText(text: string, env: Env): Extent {
 
 /** A path through an array builds a new array. */
 function read(found: Extent, isThrough: boolean, env: Env): Extent {
+  env.meter.seen(found)
   const isArray = found.each !== null || (found.rows ?? 1) > 1
   if (isThrough && isArray) {
     env.meter.step(found.items * 1.5)
@@ -162,9 +163,14 @@ const COUNTING = words('$size $strLenCP $strLenBytes $indexOfCP $indexOfBytes $i
 const COUNTED = words('$add $subtract $min $max $ifNull $cond $abs $toInt $toLong $ceil $floor $trunc $round $divide')
 
 /** The stored parts whose lengths bound a number. */
-function countsOf(name: string, args: readonly Extent[]): Pick<Extent, 'counts'> {
-  const counts = new Set(args.flatMap((arg) => [...(COUNTING.has(name) ? lengthsOf(arg) : (arg.counts ?? []))]))
-  return counts.size > 0 && (COUNTING.has(name) || COUNTED.has(name)) ? { counts } : {}
+function countsOf(name: string, args: readonly Extent[]): ReturnType<typeof counted> {
+  if (COUNTING.has(name)) return counted(args)
+  return COUNTED.has(name) ? countedBy(args) : {}
+}
+
+/** A number that is bounded by those of these numbers that count something. */
+function countedBy(numbers: readonly Extent[]): ReturnType<typeof counted> {
+  return counted(numbers.filter(({ counts }) => counts !== undefined && counts.size > 0))
 }
 
 function ofPairs(whole: Extent, items: number, env: Env): Extent {
@@ -178,10 +184,18 @@ function picked(name: string, operand: Bson, args: readonly Extent[]): Extent {
     const [array = SMALL] = args
     return array.each === null || name === '$arrayToObject' ? { ...array, each: null } : array.each
   }
-  const items = most === undefined ? found.items : Math.min(found.items, Math.abs(most))
-  const n = isDocument(operand) ? numberOf(operand['n']) : most
-  const shown = name === '$slice' ? { ...(args[0] ?? SMALL), items } : found
-  return n === undefined ? shown : { ...shown, ...UNCOUNTED }
+  const shown = name === '$slice' ? (args[0] ?? SMALL) : found
+  return shortened(shown, isDocument(operand) ? numberOf(operand['n']) : most)
+}
+
+/** A part of an array with at most `n` elements. So few elements count in full, whatever the array's length. */
+const FEW = 100
+
+function shortened(array: Extent, n: number | undefined): Extent {
+  if (n === undefined) return array
+  const isKnown = [...lengthsOf(array)].length === 0
+  const items = isKnown ? Math.min(array.items, Math.abs(n)) : Math.abs(n)
+  return items <= Math.max(FEW, array.items) ? { ...array, items, ...UNCOUNTED } : array
 }
 
 /** The arguments: the elements of a list, the fields of an object, or the single operand. */
@@ -220,10 +234,9 @@ function ofLet(operand: Bson, env: Env): Extent {
 function ofRange(operand: Bson, env: Env): Extent {
   const [start = SMALL, end = SMALL] = argumentsOf('$range', operand, env)
   const items = writtenItems(operand) ?? itemsBetween(operand, start.most, end.most)
-  const counts = new Set([...(start.counts ?? []), ...(end.counts ?? [])])
   const range = list(SMALL, Math.min(items, RANGE_MAX))
   env.meter.step(range.items / 4)
-  return { ...env.meter.made(range), ...(counts.size > 0 && { counts }) }
+  return { ...env.meter.made(range), ...countedBy([start, end]) }
 }
 
 /** $map and $filter compute their body once for each element. */
@@ -244,7 +257,7 @@ function ofLoop(name: '$map' | '$filter', operand: Bson, env: Env): Extent {
     { array: input, variable },
   )
   if (operand['limit'] !== undefined) grown(operand['limit'], env)
-  if (name === '$filter') return numberOf(operand['limit']) === undefined ? input : { ...input, ...UNCOUNTED }
+  if (name === '$filter') return shortened(input, numberOf(operand['limit']))
   return env.meter.made(overAll(body, variable, input))
 }
 
@@ -321,7 +334,7 @@ function ofReduce(operand: Bson, env: Env): Extent {
     { array: input, variable: element },
   )
   const isKept = timesOf(value, turn) > 0 || [...lengthsOf(turn)].includes(value)
-  if (isKept) grows({ turn, input, value, element, perItem: (steps - fewest) / PROBE }, env)
+  if (isKept) grows({ turn, input, value, element, perItem: Math.max(0, (steps - fewest) / PROBE) }, env)
   const more = Math.max(0, env.meter.bytesOf(last) - env.meter.bytesOf(result)) * input.items
   if (more > BYTES_MAX) throw tooLarge('$reduce', more)
   return result
@@ -333,10 +346,31 @@ function grows(
   env: Env,
 ): void {
   const own = filled(filled(turn, value, SMALL, 0), element, SMALL, 0)
-  const pairs = Math.max(own.bytes / COPIED_BYTES, Math.max(1, turn.items) * perItem)
   const again = { array: input }
-  env.meter.loop(input.items, () => env.meter.loop(input.items, () => env.meter.turn(pairs / 2), again), again)
+  const eachTurn = (body: () => void): void => env.meter.loop(input.items, body, again)
+  const added = addedBy({ turn, input, value, element })
+  const pairs = Math.max(own.bytes / COPIED_BYTES, added === 'few' ? Math.max(1, turn.items) * perItem : 0)
+  eachTurn(() => eachTurn(() => env.meter.turn(pairs / 2)))
+  if (added === 'few') return
+  const count = (): void => env.meter.turn(perItem / 2)
+  if (added === 'many') eachTurn(() => eachTurn(() => env.meter.loop(turn.items, count, { array: turn })))
+  else eachTurn(() => env.meter.loop(input.items * turn.items, count, { array: input, below: 'array' }))
 }
+
+/**
+ * How long what a turn adds is: the query tells it (few), all turns together add the elements in the input's elements
+ * (parts), or each may add as much as a stored array (many).
+ */
+function addedBy({ turn, input, value, element }: Pick<Turns, 'turn' | 'input' | 'value' | 'element'>): Added {
+  const isOfValue = (part: string): boolean => part === value || part.startsWith(`${value}.`)
+  const lengths = [...lengthsOf(turn)].filter((part) => !isOfValue(part))
+  if (lengths.length === 0) return 'few'
+  const { parts } = overAll(filled(turn, value, SMALL, 0), element, input)
+  const areParts = lengths.every((part) => turn.parts.has(part)) && [...parts.values()].every((often) => often <= 1)
+  return areParts ? 'parts' : 'many'
+}
+
+type Added = 'few' | 'parts' | 'many'
 
 /** mongod copies a string of so many bytes in a step. */
 const COPIED_BYTES = 500
@@ -377,7 +411,7 @@ function afterTurns({ turn, often, input, initial, value, element }: Turns): Ext
   if (!Number.isFinite(grew.bytes) || grew.bytes > BYTES_MAX) throw tooLarge('$reduce', grew.bytes)
   return {
     ...grew,
-    ...counted([input, initial, turn]),
+    ...countedAfter({ turn, input, initial, value, element }),
     items,
     each: each === null ? null : atRest(each, [value, element], elementOf(input)),
     fields: fieldsAfter(turn, initial, { value, element, input }),
@@ -399,11 +433,30 @@ function fieldsAfter(
       const added = overAll(filled(field, value, SMALL, 0), element, input)
       return [
         name,
-        { ...sum([first, { ...added, each: null }]), items: first.items + input.items * field.items, each: null },
+        {
+          ...sum([first, { ...added, each: null }]),
+          ...countedAfter({ turn: field, initial: first, value, element, input }),
+          items: first.items + input.items * field.items,
+          each: null,
+        },
       ]
     }),
   )
 }
+
+/** Each turn may add as many elements as a stored array has. */
+function countedAfter({ initial, ...turns }: Omit<Turns, 'often'>): ReturnType<typeof counted> {
+  const { turn, input } = turns
+  const all = counted([input, initial, turn])
+  const added = addedBy(turns)
+  if (all.counts === undefined || added === 'few') return all
+  if (added === 'parts') return { ...all, isSpread: true }
+  const degree = Math.max(initial.degree ?? 1, (input.degree ?? 1) + (turn.degree ?? 1))
+  return { ...all, degree: Math.min(degree, DEGREE_MAX) }
+}
+
+/** Higher powers fail for any array that is longer than a few elements. */
+const DEGREE_MAX = 8
 
 function atRest(extent: Extent, [value = '', element = '']: readonly string[], like: Extent): Extent {
   return { ...filled(filled(extent, value, SMALL, 0), element, like), each: null, fields: null }
@@ -460,5 +513,6 @@ function ofReplace(name: string, operand: Bson, args: readonly Extent[], env: En
   if (name === '$replaceOne') return env.meter.made(sum([input, replacement]))
   const put = env.meter.bytesOf(replacement) - 8
   const longer = put <= find.least ? 1 : put / Math.max(1, find.least) + (find.least === 0 ? 1 : 0)
-  return env.meter.made({ ...times(input, Math.max(1, Math.ceil(longer))), items: input.items, least: 0 })
+  const often = Math.max(1, Math.ceil(longer))
+  return env.meter.made({ ...times(input, often), items: input.items * often, least: 0 })
 }

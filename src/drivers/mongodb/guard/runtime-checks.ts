@@ -63,11 +63,13 @@ function turnCheck(turned: readonly Turned[], label: string): Check | null {
   for (const { over, steps } of turned) {
     const here = over.filter(({ parts }) => parts.some((part) => part.startsWith(label)))
     if (here.length === 0) continue
-    const elsewhere = over.filter((turn) => !here.includes(turn)).reduce((all, { items }) => all * items, 1)
-    const key = JSON.stringify(here.map(({ parts, isBelow }) => [parts, isBelow]))
-    const group = groups.get(key) ?? { over: here, steps: 0 }
+    const others = new Set(over.filter((turn) => !here.includes(turn)).flatMap(({ parts }) => parts.map(labelOf)))
+    // No document tells the lengths in another collection: the documents of both may have the root of all turns.
+    const counted = [...here, ...[...others].flatMap(() => here)]
+    const key = JSON.stringify(counted.map(({ parts, isBelow }) => [parts, isBelow]))
+    const group = groups.get(key) ?? { over: counted, steps: 0 }
     groups.set(key, group)
-    group.steps += steps * elsewhere
+    group.steps += steps
   }
   const long = [...groups.values()].filter(({ over, steps }) => steps * LONGEST_STORED ** over.length > TURNS_MAX)
   const name = long[0]?.over[0]?.parts.find((part) => part.startsWith(label))?.slice(label.length)
@@ -76,6 +78,10 @@ function turnCheck(turned: readonly Turned[], label: string): Check | null {
     $multiply: [Number(steps.toPrecision(4)), ...over.map((turn) => turnsOf(turn, label))],
   }))
   return { name: name.split('.', 1)[0] ?? '', holds: isWithin({ $add: sizes }, TURNS_MAX) }
+}
+
+function labelOf(part: string): string {
+  return part.split('.', 1)[0] ?? ''
 }
 
 /** How often a loop turns for one document. */

@@ -1,7 +1,7 @@
 // Counts the steps that a query takes in the database for one document, multiplied by the loops around them, and finds the
 // largest value. mongod checks for a cancel between documents (old versions: every 128 documents of a pipeline), never
 // within an operator. The work for one document must therefore be small before the query is sent.
-import { isStored, lengthsOf, type Extent } from './value-size.ts'
+import { isStored, ITEMS, lengthsOf, type Extent } from './value-size.ts'
 import { refusedGrowth } from './refusal.ts'
 import type { Work } from './work-budget.ts'
 
@@ -61,6 +61,8 @@ export class Load {
   readonly #turned = new Map<string, Turned>()
   /** The most copies of each part in a value that is computed on the way. */
   readonly #copies = new Map<string, number>()
+  /** The estimated lengths of stored parts. */
+  readonly lengths = new Map<string, number>()
   #gathers = false
   #steps = 0
 
@@ -130,6 +132,8 @@ export class Meter {
   readonly work: Work
   readonly #load: Load
   readonly #sizes = new Map<string, number>()
+  /** The estimated lengths of parts of variables. */
+  readonly #lengths = new Map<string, number>()
   /** The arrays whose elements the loop variables are. */
   readonly #origins = new Map<string, Pick<Extent, 'parts' | 'items'>>()
   #over: readonly Over[] = []
@@ -208,8 +212,29 @@ export class Meter {
     }
   }
 
+  /** Notes how long a stored value, or a value in a variable, is estimated to be. */
+  seen({ parts, counts, items }: Extent): void {
+    const [only, ...others] = parts
+    if (only === undefined || others.length > 0 || only[1] !== 1 || counts !== undefined) return
+    const [part] = only
+    const lengths = isStored(part) ? this.#load.lengths : this.#lengths
+    lengths.set(part, Math.min(items, lengths.get(part) ?? Infinity))
+  }
+
+  /**
+   * The length that an array is estimated to have by the lengths of the parts that bound it. If it has more elements, as
+   * `$concatArrays` of a part with itself, the rest counts for each turn.
+   */
+  #lengthBy(array: Extent, items: number): number {
+    let length = 0
+    for (const part of lengthsOf(array)) length += this.#load.lengths.get(part) ?? this.#lengths.get(part) ?? ITEMS
+    return Math.max(1, Math.min(items, length ** (array.degree ?? 1)))
+  }
+
   /** The loops around the body of a loop. */
-  #entered(items: number, { array, variable, below }: Looped): readonly Turn[] {
+  #entered(all: number, { array, variable, below }: Looped): readonly Turn[] {
+    this.seen(array)
+    const items = this.#lengthBy(array, all)
     const found = new Set<string>()
     const variables = variable === undefined ? [] : [variable]
     let turns = this.#turns
@@ -218,9 +243,13 @@ export class Meter {
       const at = turns.findIndex((turn) => turn.variables.includes(name))
       if (at === -1) for (const each of this.#storedIn(part)) found.add(each)
       // An array in an element: all such arrays together are below the array of the loop.
-      else turns = turns.map((turn, n) => (n === at ? belowOf(turn, items, variables) : turn))
+      else turns = turns.flatMap((turn, n) => (n === at ? belowOf(turn, items, variables, array.degree) : [turn]))
     }
-    return found.size === 0 ? turns : [...turns, { parts: [...found], items, isBelow: below !== undefined, variables }]
+    if (found.size === 0) return turns
+    const isBelow = below !== undefined || array.isSpread === true
+    const { degree = 1 } = array
+    const turn = { parts: [...found], items: items ** (1 / degree), isBelow, variables }
+    return [...turns, ...Array.from({ length: degree }, () => turn)]
   }
 
   /** The stored parts that a part of a variable can be. */
@@ -303,13 +332,15 @@ export class Meter {
   }
 }
 
-function belowOf(turn: Turn, items: number, variables: readonly string[]): Turn {
-  return {
+function belowOf(turn: Turn, items: number, variables: readonly string[], degree = 1): readonly Turn[] {
+  const own = {
     ...turn,
     isBelow: true,
     items: turn.items * Math.max(1, items),
     variables: [...turn.variables, ...variables],
   }
+  const again = Array.from({ length: degree - 1 }, () => ({ ...own, items: 1, variables: [] }))
+  return [own, ...again]
 }
 
 /** What a loop runs over. */

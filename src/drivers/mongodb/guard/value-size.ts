@@ -25,7 +25,14 @@ export interface Extent {
   readonly each: Extent | null
   /** The parts whose lengths bound a number, or the length of an array. Absent for an array: those of `parts`. */
   readonly counts?: ReadonlySet<string>
+  /** The length is at most this power of the lengths of those parts together; absent for 1. */
+  readonly degree?: number
+  /** The bytes of those parts bound the length, not their elements: the elements of elements were joined. */
+  readonly isSpread?: boolean
 }
+
+/** What bounds the length of an array. */
+type Lengths = Pick<Extent, 'counts' | 'degree' | 'isSpread'>
 
 /** Assumed elements of a stored array without a sample. */
 export const ITEMS = 20
@@ -83,9 +90,16 @@ export function lengthsOf({ counts, parts }: Extent): Iterable<string> {
 }
 
 /** A value that is at most as long as these together. */
-export function counted(extents: readonly Extent[]): Pick<Extent, 'counts'> {
+export function counted(extents: readonly Extent[]): Lengths {
   const counts = new Set(extents.flatMap((extent) => [...lengthsOf(extent)]))
-  return counts.size > 0 || extents.some((extent) => extent.counts !== undefined) ? { counts } : {}
+  if (counts.size === 0 && !isCounted(extents)) return {}
+  const degree = Math.max(1, ...extents.map((extent) => extent.degree ?? 1))
+  const isSpread = extents.some((extent) => extent.isSpread === true)
+  return { counts, ...(degree > 1 && { degree }), ...(isSpread && { isSpread }) }
+}
+
+function isCounted(extents: readonly Extent[]): boolean {
+  return extents.some(({ counts }) => counts !== undefined)
 }
 
 /** No part of a document tells its length. */
@@ -109,6 +123,7 @@ export function sum(extents: readonly Extent[], bytes = 0): Extent {
     rows: null,
     fields: null,
     each: null,
+    ...(isCounted(extents) && counted(extents)),
   }
 }
 
@@ -129,10 +144,9 @@ export function largest(extents: readonly Extent[]): Extent {
     if (times < 0 && others.some((other) => !other.parts.has(part))) parts.set(part, 0)
   }
   const sizes = { bytes, parts, items, least, most }
-  const isCounted = extents.some(({ counts }) => counts !== undefined)
   return {
     ...{ ...sizes, rows: null, fields: largestFields(extents), each: eachOf(extents) },
-    ...(isCounted && counted(extents)),
+    ...(isCounted(extents) && counted(extents)),
   }
 }
 
@@ -154,7 +168,7 @@ export function eachOf(extents: readonly Extent[]): Extent | null {
   return each.length === extents.length ? largest(each) : null
 }
 
-export function times({ counts: _, ...extent }: Extent, n: number): Extent {
+export function times(extent: Extent, n: number): Extent {
   const parts = new Map([...extent.parts].map(([part, some]) => [part, Math.min(some * n, HUGE)]))
   return {
     ...extent,
@@ -169,7 +183,8 @@ export function times({ counts: _, ...extent }: Extent, n: number): Extent {
 
 /** An array with this many elements of one extent. */
 export function list(each: Extent, items: number): Extent {
-  return { ...times(each, items), items, least: 0, each }
+  const { counts: _, degree: __, isSpread: ___, ...whole } = times(each, items)
+  return { ...whole, items, least: 0, each }
 }
 
 /** An array that a stage gathers from many documents. */
@@ -227,12 +242,17 @@ export function elementOf(array: Extent): Extent {
 export function below(extent: Extent, [name, ...rest]: readonly string[]): Extent {
   if (name === undefined) return extent
   if (extent.fields !== null) return below(extent.fields.get(name) ?? SMALL, rest)
-  if (extent.each?.fields) return list(below(extent.each, [name, ...rest]), extent.items)
+  if (extent.each?.fields) return of(extent, below(extent.each, [name, ...rest]))
   const [only, ...others] = extent.parts
   if (only !== undefined && others.length === 0 && only[1] === 1 && extent.bytes === 0) {
     return below({ ...extent, parts: new Map([[`${only[0]}.${name}`, 1]]), each: null }, rest)
   }
-  return extent.each === null ? extent : list(below(extent.each, [name, ...rest]), extent.items)
+  return extent.each === null ? extent : of(extent, below(extent.each, [name, ...rest]))
+}
+
+/** An array as long as this one. */
+function of(array: Extent, each: Extent): Extent {
+  return { ...list(each, array.items), ...counted([array]) }
 }
 
 /** How often the value of a variable can occur in the extent. Parts that do not overlap count once. */
@@ -253,5 +273,18 @@ export function filled(extent: Extent, variable: string, value: Extent, often = 
   const rest = new Map([...extent.parts].filter(([part]) => part !== variable && !part.startsWith(`${variable}.`)))
   const put = often === 0 ? [] : [times(value, often)]
   const all = sum([{ ...extent, parts: rest }, ...put])
-  return { ...all, items: extent.items, least: extent.least }
+  const isOf = (part: string): boolean => part === variable || part.startsWith(`${variable}.`)
+  const lengths = [...lengthsOf(extent)]
+  const counts = new Set(lengths.flatMap((part) => (isOf(part) ? [...lengthsOf(value)] : [part])))
+  const { degree, isSpread } = counted(lengths.some(isOf) ? [extent, value] : [extent])
+  return {
+    ...all,
+    items: extent.items,
+    least: extent.least,
+    ...(isCounted([extent, value]) && {
+      counts,
+      ...(degree !== undefined && { degree }),
+      ...(isSpread && { isSpread }),
+    }),
+  }
 }
