@@ -5,7 +5,7 @@ import { VALUES } from '../contract/route.ts'
 import type { AppError } from '../errors.ts'
 import { parseInSlices } from '../operations/parse-json-in-slices.ts'
 import { refusalOf, textOf } from '../operations/scan-json.ts'
-import { notJson } from './reply.ts'
+import { notJson } from './refusals.ts'
 import { roundedNumbers, roundedParams } from './rounded.ts'
 
 /** Keys to which JavaScript gives a meaning, in any spelling, or a byte order mark. */

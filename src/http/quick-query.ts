@@ -10,7 +10,8 @@ import { isAdmitted } from '../operations/admit.ts'
 import type { Operation } from '../operations/call-operation.ts'
 import { hangUpOf } from '../hang-up.ts'
 import type { Answered } from './access-log.ts'
-import { headersOf, isPrebuilt, type Refusal } from './reply.ts'
+import type { Refusal } from './refusals.ts'
+import { headersOf, isPrebuilt } from './reply.ts'
 import { REQUEST_ID } from './request-id.ts'
 
 export interface QuickQuery {

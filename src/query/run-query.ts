@@ -18,7 +18,7 @@ import type { Store } from '../store/open.ts'
 import { knownSettings, settingsOf } from '../teams/settings.ts'
 import type { Budget } from './budget.ts'
 import { encode, rounded } from './encode-body.ts'
-import { auditText, type QueryTrail } from './audited-parts.ts'
+import { auditText, type QueryTrail } from './audit-text.ts'
 import { limitsOf } from './limits.ts'
 import type { QueryMarks, QueryMeter } from './meter.ts'
 import type { RunningQueries } from './running.ts'
@@ -42,7 +42,7 @@ export interface QueryDeps {
 export interface QueryAnswer {
   readonly json: string | Buffer
   readonly headers: Readonly<Record<string, string>>
-  /** Present if rows were cut: how many are left, and the limit that cut them. */
+  /** Present if rows were cut: how many rows the answer has, and the limit that cut them. */
   readonly cut?: { readonly rowCount: number; readonly by: 'rows' | 'bytes' }
 }
 

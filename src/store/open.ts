@@ -10,7 +10,7 @@ import { contended, isContended, openPostgres, postgresFailure, attemptsFor } fr
 import type { ServerLog } from './postgres-server.ts'
 import { openAnnouncements } from './announcements.ts'
 import { storeFileFailure } from './data-folder.ts'
-import { recallFor } from './read-cache.ts'
+import { CACHE_MAX_AGE_MS, recallFor } from './read-cache.ts'
 import { openSqlite, type Sqlite } from './sqlite.ts'
 import type { Tables } from './tables.ts'
 
@@ -65,11 +65,6 @@ interface StoreMeter {
   readonly isUp: boolean
 }
 
-/**
- * Other replicas see a change within one second, including the time to read it
- * (docs/session.md#when-a-change-takes-effect).
- */
-const CACHE_MAX_AGE_MS = 750
 /** The retry delay per attempt, randomized so that competing transactions do not collide again. */
 const PAUSE_MS = 5
 

@@ -1,6 +1,12 @@
 // A cache of recent reads for the hot path. After forget(), no value read before is returned: an answered change is
 // visible to the next request.
 
+/**
+ * How long a change by another process, such as a revoked key, may stay unseen if its announcement is lost: with the time to read
+ * it, at most one second (docs/session.md#when-a-change-takes-effect).
+ */
+export const CACHE_MAX_AGE_MS = 750
+
 export interface Recall {
   /** Returns the cached value, or loads it. Concurrent loads of a key are shared. A failed load is not cached. */
   recall<T>(key: string, load: () => Promise<T>): Promise<T>

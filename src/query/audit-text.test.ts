@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { redactedSql } from '../drivers/postgres/guard/redact.ts'
 import type { Blocked } from '../drivers/driver.ts'
 import type { Code } from '../errors.ts'
-import { auditText } from './audited-parts.ts'
+import { auditText } from './audit-text.ts'
 
 const driver = { redacted: redactedSql }
 const SQL = "SELECT nope FROM customers WHERE city = 'New York' AND pin = 4711 -- of Anna"
