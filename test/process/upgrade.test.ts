@@ -32,14 +32,19 @@ const VERSIONS = globSync('*.sql.gz', { cwd: STORES })
   .map((file) => basename(file, '.sql.gz'))
   .sort()
 
-test('there is a store of the first version, and none of a version that never was', () => {
-  assert.equal(VERSIONS[0], MIGRATIONS[0]?.name)
-  assert.ok(VERSIONS.length >= 17)
-  for (const version of VERSIONS)
-    assert.ok(
-      MIGRATIONS.some(({ name }) => name === version),
-      version,
-    )
+/** Nobody kept a store of these. The newest version gets one before the next migration is added. */
+const NOT_KEPT = ['0003-people', '0004-audit-chain', '0007-descriptions']
+
+test('there is a store of each version before the newest, and none of a version that never was', () => {
+  const names = MIGRATIONS.map(({ name }) => name)
+  assert.deepEqual(
+    names.slice(0, -1).filter((name) => !VERSIONS.includes(name)),
+    NOT_KEPT,
+  )
+  assert.deepEqual(
+    VERSIONS.filter((version) => !names.includes(version)),
+    [],
+  )
 })
 
 describe('an upgrade from each earlier version', () => {
