@@ -30,7 +30,7 @@ const ORDER: readonly (readonly string[])[] = [
   ['drivers', 'jobs', 'secrets', 'mail'],
   ['store'],
   ['log', 'tracing'],
-  ['config'],
+  ['config', 'compact-text'],
   ['contract'],
   ['deadline', 'bounded-map', 'hang-up', 'slices', 'meters', 'clock-doubt'],
   ['errors', 'ids', 'fetch-package'],
@@ -105,7 +105,7 @@ test('a door imports only operations, auth, contract, errors and rooms without a
     const to = target(entry)
     const door = room(entry.file)
     if (!/^(http|connector)$/.test(door) || to === null || room(to) === door) return false
-    return !/^(operations|auth|contract|errors|hang-up|slices|bounded-map|meters)$/.test(room(to))
+    return !/^(operations|auth|contract|errors|compact-text|hang-up|slices|bounded-map|meters)$/.test(room(to))
   })
   assert.deepEqual(wrong.map(describeImport), [])
 })

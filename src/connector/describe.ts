@@ -1,243 +1,28 @@
-// describe_datasource: as much of a description as fits into a model's context. The caller narrows it by words, tables
-// and level, and pages with a cursor.
-import { createHash } from 'node:crypto'
+// describe_datasource: a page of REST's own description, as compact text.
 import { z } from 'zod'
 import type { Arrival } from '../auth/caller.ts'
-import { invalidRequest } from '../errors.ts'
+import { describedPage, type DescribedPage } from '../compact-text/page.ts'
+import { DETAILS } from '../compact-text/table-text.ts'
 import type { Operations } from '../operations/call-operation.ts'
-import { inSlices } from '../slices.ts'
 import { BudgetTokens, Id, readArguments } from './arguments.ts'
-import { legend, schemaLine, tableText, type Detail } from './compact-text.ts'
-import { descriptionOf, type Description, type Table } from './description.ts'
 import type { JsonObject } from './records.ts'
-import { scoreOf, soughtWords } from './table-search.ts'
 
 const Arguments = z.strictObject({
   teamId: Id,
   datasourceId: Id,
   search: z.string().max(200).exactOptional(),
   tables: z.array(z.string().max(1_024)).max(50).exactOptional(),
-  detail: z.enum(['names', 'columns', 'full']).exactOptional(),
+  detail: z.enum(DETAILS).exactOptional(),
   cursor: z.string().max(512).exactOptional(),
   budgetTokens: BudgetTokens.exactOptional(),
 })
-type Ask = z.infer<typeof Arguments>
-
-/** A page of this text is about as many tokens as a client takes well. */
-const TOKENS = 12_000
-/** Measured on schemas of many tables. Lists of names are dense; columns repeat their types. */
-const BYTES_PER_TOKEN: Readonly<Record<Detail, number>> = { names: 3, columns: 4, full: 4 }
-/** The most bytes of a page, whatever the caller can take. */
-const BYTES_MAX = 256 * 1024
-const FOUND_MAX = 20
 
 export async function describeDatasource(
   operations: Pick<Operations, 'describeDatasource'>,
   arrival: Arrival,
   args: JsonObject,
-): Promise<JsonObject> {
-  const ask = readArguments(Arguments, args)
-  const params = { teamId: ask.teamId, id: ask.datasourceId }
-  const description = descriptionOf(await operations.describeDatasource(arrival, { params, query: {} }))
-  const page = cursorOf(ask, description)
-  const chosen = await choose(ask, description)
-  const bytesFor = (detail: Detail) => Math.min(BYTES_MAX, (ask.budgetTokens ?? TOKENS) * BYTES_PER_TOKEN[detail])
-  const detail = page?.detail ?? ask.detail ?? (await detailFor(ask, description, chosen.indexes, bytesFor('columns')))
-  const bytesMax = bytesFor(detail)
-  return await pageOf({ ask, description, chosen, detail, bytesMax }, page?.at ?? 0)
-}
-
-interface Chosen {
-  /** The tables to show, in their order. */
-  readonly indexes: readonly number[]
-  /** Asked for, but not exposed or not there. The two read the same. */
-  readonly missing: readonly string[]
-}
-
-async function choose(ask: Ask, description: Description): Promise<Chosen> {
-  const { search, tables } = ask
-  const all = Array.from({ length: description.tableCount }, (_, index) => index)
-  if (tables === undefined && search === undefined) return { indexes: all, missing: [] }
-  const sought = search === undefined ? [] : soughtWords(search)
-  const named = new Map((tables ?? []).map((name) => [name, false]))
-  const found: { index: number; score: number }[] = []
-  const turn = inSlices()
-  for (const index of all) {
-    await turn()
-    const table = description.table(index)
-    const names = [table.table, `${table.schema}.${table.table}`].filter((name) => named.has(name))
-    for (const name of names) named.set(name, true)
-    if (tables !== undefined && names.length === 0) continue
-    const score = search === undefined ? 1 : scoreOf(table, sought)
-    if (score > 0) found.push({ index, score })
-  }
-  const best =
-    search === undefined ? found : found.sort((a, b) => b.score - a.score || a.index - b.index).slice(0, FOUND_MAX)
-  const missing = [...named].filter(([, isFound]) => !isFound).map(([name]) => name)
-  return { indexes: best.map(({ index }) => index), missing }
-}
-
-/** The level that the caller left open: columns if they fit, else names. */
-async function detailFor(
-  ask: Ask,
-  description: Description,
-  indexes: readonly number[],
-  bytesMax: number,
-): Promise<Detail> {
-  if (ask.tables !== undefined) return 'full'
-  if (ask.search !== undefined) return 'columns'
-  const turn = inSlices()
-  let bytes = 0
-  for (const index of indexes) {
-    await turn()
-    const table = description.table(index)
-    bytes += Buffer.byteLength(tableText(table, 'columns', description.head.type)) + 1
-    if (bytes > bytesMax) return 'names'
-  }
-  return 'columns'
-}
-
-interface Page {
-  readonly ask: Ask
-  readonly description: Description
-  readonly chosen: Chosen
-  readonly detail: Detail
-  readonly bytesMax: number
-}
-
-async function pageOf({ ask, description, chosen, detail, bytesMax }: Page, from: number): Promise<JsonObject> {
-  const { head, tableCount, version } = description
-  const { indexes, missing } = chosen
-  const text = new PageText(legend(detail, head.vocabulary.table), bytesMax)
-  const turn = inSlices()
-  let at = from
-  for (; at < indexes.length; at++) {
-    await turn()
-    const index = indexes[at]
-    if (index === undefined || !text.add(description.table(index), detail, head.type)) break
-  }
-  for (const name of missing)
-    text.say(`# not exposed, or there is no such ${head.vocabulary.table}: ${JSON.stringify(name)}`)
-  if (tableCount === 0) text.say(head.schemaCapturedAt === null ? NOT_INTROSPECTED : NOTHING)
-  else if (indexes.length === 0 && ask.search !== undefined) text.say('# nothing fits these words')
-  const nextCursor = at < indexes.length ? writeCursor({ version, detail, at, ask: digest(ask) }) : null
-  return {
-    id: head.id,
-    name: head.name,
-    type: head.type,
-    queryLanguage: head.vocabulary.queryLanguage,
-    schemaCapturedAt: head.schemaCapturedAt,
-    profileCapturedAt: head.profileCapturedAt,
-    tableCount,
-    shown: at - from,
-    detail,
-    schema: text.done(),
-    nextCursor,
-  }
-}
-
-const NOT_INTROSPECTED = '# nothing is known yet: a manager of the team must introspect the datasource'
-const NOTHING = '# nothing is exposed: a manager of the team must expose tables'
-
-/** The text of a page, in lines, up to a number of bytes. The first table is always shown, if only in part. */
-class PageText {
-  readonly #lines: string[]
-  readonly #bytesMax: number
-  #bytes: number
-  #schema: string | null = null
-  #isEmpty = true
-
-  constructor(first: string, bytesMax: number) {
-    this.#lines = [first]
-    this.#bytesMax = bytesMax
-    this.#bytes = Buffer.byteLength(first)
-  }
-
-  /** False if the table does not fit any more. */
-  add(table: Table, detail: Detail, kind: Description['head']['type']): boolean {
-    const lines = tableText(table, detail, kind).split('\n')
-    if (table.schema !== this.#schema) lines.unshift(schemaLine(table.schema, kind))
-    const bytes = bytesOf(lines)
-    if (this.#bytes + bytes > this.#bytesMax) {
-      if (!this.#isEmpty) return false
-      this.#addPart(lines)
-    } else this.#push(lines, bytes)
-    this.#schema = table.schema
-    this.#isEmpty = false
-    return true
-  }
-
-  say(line: string): void {
-    this.#lines.push(line)
-  }
-
-  done(): string {
-    return this.#lines.join('\n')
-  }
-
-  #addPart(lines: readonly string[]): void {
-    const shown: string[] = []
-    let left = this.#bytesMax - this.#bytes
-    for (const line of lines) {
-      if (Buffer.byteLength(line) + 1 > left) {
-        shown.push(`${line.slice(0, Math.max(0, left / WIDEST)).toWellFormed()}…`)
-        break
-      }
-      left -= Buffer.byteLength(line) + 1
-      shown.push(line)
-    }
-    shown.push('# this one is cut: ask for it with a larger budgetTokens')
-    this.#push(shown, bytesOf(shown))
-  }
-
-  #push(lines: readonly string[], bytes: number): void {
-    this.#lines.push(...lines)
-    this.#bytes += bytes
-  }
-}
-
-/** The most bytes of a UTF-16 unit. */
-const WIDEST = 3
-
-function bytesOf(lines: readonly string[]): number {
-  return lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0)
-}
-
-const Cursor = z.strictObject({
-  version: z.string(),
-  detail: z.enum(['names', 'columns', 'full']),
-  at: z.int().min(0),
-  ask: z.string(),
-})
-
-function writeCursor(cursor: z.infer<typeof Cursor>): string {
-  return Buffer.from(JSON.stringify(cursor)).toString('base64url')
-}
-
-/** Throws INVALID_REQUEST for a cursor of another description or of other arguments. */
-function cursorOf(ask: Ask, { version }: Description): z.infer<typeof Cursor> | null {
-  if (ask.cursor === undefined) return null
-  const cursor = Cursor.safeParse(jsonOf(Buffer.from(ask.cursor, 'base64url').toString()))
-  if (!cursor.success) throw invalidRequest(['cursor: is not one of ours'])
-  if (cursor.data.version !== version) {
-    throw invalidRequest(['cursor: the description has changed since. Call describe_datasource again without cursor'])
-  }
-  if (cursor.data.ask !== digest(ask)) {
-    throw invalidRequest(['cursor: belongs to other arguments. Send the arguments of the call that returned it'])
-  }
-  return cursor.data
-}
-
-/** The arguments that a cursor belongs to. */
-function digest({ datasourceId, search, tables, detail }: Ask): string {
-  const text = JSON.stringify([datasourceId, search ?? null, tables ?? null, detail ?? null])
-  return createHash('sha256').update(text).digest('base64url').slice(0, 12)
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
+): Promise<DescribedPage> {
+  const { teamId, ...ask } = readArguments(Arguments, args)
+  const params = { teamId, id: ask.datasourceId }
+  return await describedPage(await operations.describeDatasource(arrival, { params, query: {} }), ask)
 }

@@ -3,11 +3,11 @@
 import { z } from 'zod'
 import type { Arrival } from '../auth/caller.ts'
 import { invalidRequest, notFound } from '../errors.ts'
+import { descriptionOf, type Description, type Table } from '../compact-text/description.ts'
+import { tableText } from '../compact-text/table-text.ts'
 import type { Operations } from '../operations/call-operation.ts'
 import { inSlices } from '../slices.ts'
 import { everyDatasource } from './accounts.ts'
-import { tableText } from './compact-text.ts'
-import { descriptionOf, type Description, type Table } from './description.ts'
 
 export type ResourceOps = Pick<Operations, 'listTeams' | 'listDatasources' | 'describeDatasource'>
 

@@ -1,19 +1,15 @@
 // Checks whether a query would run: the same reach, body and guard as for a query, then an estimate instead of rows. It
 // spends no budget, reads no row, and never shows more than the caller can reach.
-import { z } from 'zod'
 import { outcomeOf } from '../audit/audit.ts'
 import { reasonOf } from '../audit/reason.ts'
-import { holds, mayEnter, type Call } from '../auth/caller.ts'
-import { callerOf } from '../auth/find-key.ts'
+import type { Call } from '../auth/caller.ts'
 import { deadlineOf, type Deadline } from '../deadline.ts'
 import { noteFailure } from '../datasources/test-datasource.ts'
-import { isWithin, reaches, type Reached } from '../datasources/reach.ts'
+import { As, barredAs } from '../datasources/barred-as.ts'
+import type { Reached } from '../datasources/reach.ts'
 import type { Confined } from '../drivers/confined.ts'
 import type { Blocked, DatasourceType, Limits } from '../drivers/driver.ts'
-import { AppError, invalidRequest, notFound } from '../errors.ts'
-import { asId, type ApiKeyId } from '../ids.ts'
-import { roleAtLeast } from '../teams/roles.ts'
-import { roleRequired } from '../teams/require-membership.ts'
+import { AppError, invalidRequest } from '../errors.ts'
 import { settingsOf, type TeamSettings } from '../teams/settings.ts'
 import { auditText, type QueryTrail } from './audit-text.ts'
 import type { Drafts } from './drafts.ts'
@@ -34,12 +30,6 @@ export interface CheckResult {
 }
 
 export type CheckDeps = Omit<QueryDeps, 'budget'> & { readonly drafts: Drafts }
-
-const As = z.union([
-  z.strictObject({ role: z.enum(['OWNER', 'ADMIN', 'MEMBER']) }),
-  z.strictObject({ keyId: z.string().max(200) }),
-])
-type As = z.infer<typeof As>
 
 /**
  * The body is a query body with `as?: {role} or {keyId of one's own}` and `draft?`. Throws as a query does, except for
@@ -87,7 +77,7 @@ async function walk(deps: CheckDeps, call: Call, at: Reached, body: unknown, tra
   trail.query = queryBody.text
   trail.params = queryBody.params
   if (draft) deps.drafts.spend(call.caller)
-  const barred = as === undefined ? null : await barredAs(deps, call, at, as)
+  const barred = as === undefined ? null : await barredAs(deps, call, at, as, 'data:read')
   if (barred !== null)
     return { verdict: 'DENIED', error: barred, hint: 'Check as a role or a key that can reach this datasource.' }
 
@@ -167,34 +157,6 @@ function refusedAs(error: unknown): CheckResult | null {
     ...positionOf({ position }),
     ...(estimate !== undefined && { estimate }),
   }
-}
-
-/** Why the role or key could not reach the datasource; null if it could. */
-async function barredAs(deps: CheckDeps, call: Call, at: Reached, as: As): Promise<string | null> {
-  if ('role' in as) {
-    // Never check with a role above the caller's own: that would reveal what the higher role can see.
-    if (!roleAtLeast(at.membership.role, as.role)) throw roleRequired(as.role)
-    const member = { ...at.membership, role: as.role }
-    return (await reaches(deps.store, member, at.row)) ? null : `The role ${as.role} cannot reach this datasource.`
-  }
-  return await barredByKey(deps, call, at, asId<ApiKeyId>(as.keyId))
-}
-
-async function barredByKey(deps: CheckDeps, call: Call, at: Reached, keyId: ApiKeyId): Promise<string | null> {
-  const key = await deps.store.db
-    .selectFrom('api_keys')
-    .selectAll()
-    .where('id', '=', keyId)
-    .where('account_id', '=', call.caller.accountId)
-    .executeTakeFirst()
-  if (key === undefined) throw notFound()
-  const now = new Date().toISOString()
-  if (key.revoked_at !== null && key.revoked_at <= now) return 'This key was revoked.'
-  if (key.expires_at !== null && key.expires_at <= now) return 'This key has expired.'
-  const caller = callerOf(key, call.caller.name)
-  if (!holds(caller, 'data:read')) return 'This key lacks the scope data:read.'
-  if (!mayEnter(caller, at.teamId) || !isWithin(caller, at.id)) return 'This key cannot reach this datasource.'
-  return null
 }
 
 /** The fields of the check, and those of the query, which the driver reads. */

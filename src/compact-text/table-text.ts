@@ -2,7 +2,9 @@
 // in a name or text never starts a line, so data cannot imitate a table.
 import type { Table } from './description.ts'
 
-export type Detail = 'names' | 'columns' | 'full'
+/** How much is told of each table. */
+export const DETAILS = ['names', 'columns', 'full'] as const
+export type Detail = (typeof DETAILS)[number]
 type Kind = 'POSTGRES' | 'MONGODB' | 'BIGQUERY'
 type Column = Table['columns'][number]
 

@@ -1,10 +1,17 @@
 // Reads a description table by table. The whole JSON of a large datasource has megabytes; parsing it at once would block
-// the event loop. The door reads REST's own bytes, so it cannot show more than REST does.
+// the event loop. It reads REST's own bytes, so the text cannot show more than REST does.
 import type { z } from 'zod'
 import { Description as DescriptionSchema, ExposedTable } from '../contract/schemas.ts'
-import type { Prebuilt } from '../operations/definitions.ts'
 
 export type Table = z.infer<typeof ExposedTable>
+
+/** The JSON of GET …/schema. */
+export interface DescriptionJson {
+  readonly json: string | Buffer
+  readonly etag?: string
+  /** The offset of each table in `json`, in bytes. */
+  readonly starts?: readonly number[]
+}
 
 /** A table's name and rows, without reading its columns in full. */
 export interface Description {
@@ -17,7 +24,7 @@ export interface Description {
 
 const Head = DescriptionSchema.omit({ tables: true })
 
-export function descriptionOf({ json, etag = '', starts = [] }: Prebuilt): Description {
+export function descriptionOf({ json, etag = '', starts = [] }: DescriptionJson): Description {
   const bytes = typeof json === 'string' ? Buffer.from(json) : json
   const [first = bytes.length - TAIL] = starts
   return {
