@@ -423,6 +423,36 @@ const OF_CHECK = {
 }
 export const CheckBody = z.union([SqlBody.extend(OF_CHECK), MongoBody.extend(OF_CHECK)])
 
+// ── the description as an agent reads it ─────────────────────────────────────────────────────────────────────────
+
+const Detail = z.enum(['names', 'columns', 'full'])
+export const AgentViewAsk = z.strictObject({
+  as: text(200).min(1).exactOptional().meta({ description: 'OWNER, ADMIN, MEMBER, or the id of a key of one’s own.' }),
+  detail: Detail.exactOptional().meta({ description: 'Default: columns if they fit into a page, else names.' }),
+  cursor: text(512).exactOptional(),
+})
+export const AgentView = z.object({
+  /** Why such an agent cannot reach the datasource. Null if it can. */
+  barred: z.string().nullable(),
+  /** What describe_datasource answers, and about how many tokens `schema` is. Null if barred. */
+  page: z
+    .object({
+      id: z.string(),
+      name: z.string(),
+      type: DatasourceType,
+      queryLanguage: z.string(),
+      schemaCapturedAt: at.nullable(),
+      profileCapturedAt: at.nullable(),
+      tableCount: count,
+      shown: count,
+      detail: Detail,
+      schema: z.string(),
+      nextCursor: z.string().nullable(),
+      tokens: count,
+    })
+    .nullable(),
+})
+
 // ── audit ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export const Page = z.strictObject({

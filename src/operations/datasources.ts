@@ -12,11 +12,13 @@ import {
 import { introspectDatasource } from '../introspection/introspect.ts'
 import { requireEnabled, requireIntrospected } from '../exposure/refusals.ts'
 import { describeDatasource } from '../descriptions/describe.ts'
+import { viewAsAgent } from '../descriptions/agent-view.ts'
 import { getCatalog } from '../descriptions/catalog.ts'
 import type { Definitions } from './definitions.ts'
 
 type Names =
   | 'describeDatasource'
+  | 'viewAsAgent'
   | 'getCatalog'
   | 'listDatasources'
   | 'createDatasource'
@@ -32,6 +34,7 @@ type Names =
 
 type Deps = Parameters<typeof testDatasource>[0] &
   Parameters<typeof describeDatasource>[0] &
+  Parameters<typeof viewAsAgent>[0] &
   Parameters<typeof getCatalog>[0] &
   Parameters<typeof introspectDatasource>[0] &
   Parameters<typeof listDatasources>[0]
@@ -40,6 +43,7 @@ export function datasourceOperations(deps: Deps): Pick<Definitions, Names> {
   return {
     listDatasources: (at) => listDatasources(deps, at.call, at.membership),
     describeDatasource: (at) => describeDatasource(deps, at.call, at.reached, { full: at.query.full === '1' }),
+    viewAsAgent: (at) => viewAsAgent(deps, at.call, at.reached, at.query),
     getCatalog: {
       require: async (at) => requireIntrospected(at.reached.row),
       run: (at) => getCatalog(deps, at.call, at.reached),

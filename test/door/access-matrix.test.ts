@@ -96,6 +96,7 @@ const MATRIX = {
   cancelJob: DATASOURCE_ADMIN,
   disableDatasource: DATASOURCE_ADMIN,
   enableDatasource: DATASOURCE_ADMIN,
+  viewAsAgent: datasource(null),
   getCatalog: datasourceAdmin(QUERY_PASS),
   getExposure: DATASOURCE_ADMIN,
   putExposure: DATASOURCE_ADMIN,

@@ -110,6 +110,7 @@ describe('the audit', () => {
   test('records reads of a datasource, and a check', async () => {
     for (const [action, method, rest, body] of [
       ['describeDatasource', 'GET', '/schema', undefined],
+      ['viewAsAgent', 'GET', '/agent-view', undefined],
       ['getDatasource', 'GET', '', undefined],
       ['getExposure', 'GET', '/exposure', undefined],
       ['getAccess', 'GET', '/access', undefined],

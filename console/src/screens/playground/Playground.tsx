@@ -5,14 +5,15 @@ import { lazy, Suspense, useMemo, useState } from 'react'
 import { Refused } from '../../api/failure.ts'
 import { useRead } from '../../api/queries.ts'
 import type { Datasource, TeamDetail } from '../../api/types.ts'
+import { asParts, ME, useAsOptions } from '../../frame/as.ts'
 import { MOD } from '../../frame/keys.ts'
 import { Page } from '../../frame/Page.tsx'
-import { hasRole, ROLE_NAMES, useTeam } from '../../frame/team.ts'
+import { hasRole, useTeam } from '../../frame/team.ts'
 import { Button, LinkButton } from '../../parts/Button.tsx'
 import { Empty } from '../../parts/Empty.tsx'
 import { Load, Loading } from '../../parts/Load.tsx'
 import { Failure } from '../../parts/Notice.tsx'
-import { Select, type Option } from '../../parts/Select.tsx'
+import { Select } from '../../parts/Select.tsx'
 import { Tag } from '../../parts/Tag.tsx'
 import { counted, number } from '../../parts/time.ts'
 import { Answer } from './Answer.tsx'
@@ -124,7 +125,7 @@ function Bench({ datasources }: { readonly datasources: readonly Datasource[] })
           <CostMeter estimate={judged.verdict?.estimate} limit={limit} />
           <span className="row">
             <BudgetLeft teamId={team.id} />
-            {as !== 'me' && <span className="tiny">Only checked: rows are read as yourself.</span>}
+            {as !== ME && <span className="tiny">Only checked: rows are read as yourself.</span>}
             <Button icon={Square} disabled={!run.running} onClick={run.stop}>
               Stop
             </Button>
@@ -172,22 +173,10 @@ function useTables(params: { readonly teamId: string; readonly id: string }) {
   )
 }
 
-/** Oneself, a role, or one of one's keys. */
-function useAsOptions(): readonly Option<string>[] {
-  const team = useTeam()
-  const keys = useRead('listKeys', {}).data ?? []
-  const roles = (['MEMBER', 'ADMIN', 'OWNER'] as const).filter((role) => hasRole(team, role))
-  return [
-    { value: 'me', label: 'Me' },
-    ...roles.map((role) => ({ value: `role:${role}`, label: ROLE_NAMES[role], note: 'role' })),
-    ...keys.map(({ id, name, hint }) => ({ value: `key:${id}`, label: name, note: `key …${hint}` })),
-  ]
-}
-
 function asOf(chosen: string): As {
-  const [kind, value = ''] = chosen.split(':')
-  if (kind === 'role') return { role: value }
-  return kind === 'key' ? { keyId: value } : undefined
+  const parts = asParts(chosen)
+  if (parts === null) return undefined
+  return parts.kind === 'role' ? { role: parts.value } : { keyId: parts.value }
 }
 
 function limitOf(settings: NonNullable<TeamDetail['settings']>, kind: Datasource['type']): number {

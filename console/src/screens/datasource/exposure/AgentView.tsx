@@ -1,16 +1,16 @@
-// The description that keys and agents get, as the service answers it, with its size.
-import { useQuery } from '@tanstack/react-query'
-import { useMemo, useState } from 'react'
-import { respond } from '../../../api/client.ts'
+// The description as an agent reads it: the text of describe_datasource, page by page, with its size in tokens.
+import { ArrowRight, Undo2 } from 'lucide-react'
+import { useState } from 'react'
+import { useRead } from '../../../api/queries.ts'
 import type { Answer, Datasource } from '../../../api/types.ts'
+import { asParts, ME, useAsOptions } from '../../../frame/as.ts'
 import { Button } from '../../../parts/Button.tsx'
 import { CodeBlock } from '../../../parts/CodeBlock.tsx'
 import { Dialog } from '../../../parts/Dialog.tsx'
-import { TextField } from '../../../parts/Field.tsx'
 import { LoadFailed, Loading } from '../../../parts/Load.tsx'
 import { Notice } from '../../../parts/Notice.tsx'
-import { bytes, counted, number } from '../../../parts/time.ts'
-import { approximateTokens } from './tokens.ts'
+import { Select } from '../../../parts/Select.tsx'
+import { number } from '../../../parts/time.ts'
 
 interface AgentViewProps {
   readonly open: boolean
@@ -26,78 +26,89 @@ export function AgentView({ open, onClose, isChanged, datasource }: AgentViewPro
       onClose={onClose}
       wide
       title="As an agent sees it"
-      description="What every key and agent that reaches this datasource is told. What is not here does not exist for them."
+      description="What describe_datasource answers to an agent, word for word. What is not here does not exist for it."
       foot={<Button onClick={onClose}>Close</Button>}
     >
       {isChanged && (
         <Notice role="note">Your unsaved changes are not part of it. Agents see them after you saved.</Notice>
       )}
-      {open && <Description datasource={datasource} />}
+      {open && <Choice datasource={datasource} />}
     </Dialog>
   )
 }
 
-type DescriptionAnswer = Answer<'describeDatasource'>
+const DETAILS = [
+  { value: 'fit', label: 'What fits', note: 'as agents ask first' },
+  { value: 'names', label: 'Names' },
+  { value: 'columns', label: 'Columns' },
+  { value: 'full', label: 'Everything' },
+] as const
+type Chosen = (typeof DETAILS)[number]['value']
 
-function Description({ datasource: { teamId, id } }: { readonly datasource: Datasource }) {
-  const read = useQuery({
-    queryKey: ['describeDatasource', teamId, id, 'text'],
-    structuralSharing: false,
-    queryFn: async ({ signal }) => {
-      const text = await (await respond('describeDatasource', { params: { teamId, id } }, signal)).text()
-      const description: DescriptionAnswer = JSON.parse(text)
-      return { text, description }
-    },
-  })
-  if (read.error !== null)
-    return <LoadFailed what="description" error={read.error} onRetry={() => void read.refetch()} />
-  if (read.data === undefined) return <Loading what="description" lines={8} />
-  return <Shown {...read.data} />
-}
-
-/** More than this is not put into the page at once. */
-const SHOWN_CHARACTERS = 60_000
-
-function Shown({ text, description }: { readonly text: string; readonly description: DescriptionAnswer }) {
-  const [word, setWord] = useState('')
-  const { tables } = description
-  const size = useMemo(() => new TextEncoder().encode(text).length, [text])
-  const columns = tables.reduce((sum, table) => sum + table.columns.length, 0)
-  const wanted = word.trim().toLowerCase()
-  const shown = tables.filter(({ schema, table }) => `${schema}.${table}`.toLowerCase().includes(wanted))
-  const whole = useMemo(() => textOf(description, shown), [description, shown.length, wanted])
-  if (tables.length === 0) return <p>Nothing. Agents see the name of the datasource and no table.</p>
+function Choice({ datasource }: { readonly datasource: Datasource }) {
+  const [as, setAs] = useState(ME)
+  const [detail, setDetail] = useState<Chosen>('fit')
   return (
     <>
-      <dl className="agent-facts">
-        <Fact name="Tables" value={number(tables.length)} />
-        <Fact name="Columns" value={number(columns)} />
-        <Fact name="Size" value={bytes(size)} />
-        <Fact name="Tokens" value={`about ${number(approximateTokens(text))}`} />
-      </dl>
-      {tables.length > 1 && (
-        <TextField
-          label="Tables named like"
-          type="search"
-          value={word}
-          onChange={(event) => setWord(event.target.value)}
-          note={wanted === '' ? undefined : `${counted(shown.length, 'table')} of ${number(tables.length)}`}
-        />
-      )}
-      <CodeBlock label="description">{whole}</CodeBlock>
+      <div className="agent-choice">
+        <Select label="As" options={useAsOptions()} value={as} onChange={setAs} />
+        <Select<Chosen> label="Detail" options={DETAILS} value={detail} onChange={setDetail} />
+      </div>
+      <Pages key={`${as} ${detail}`} datasource={datasource} as={as} detail={detail} />
     </>
   )
 }
 
-function textOf(description: DescriptionAnswer, tables: DescriptionAnswer['tables']): string {
-  let text = JSON.stringify({ ...description, tables: [] }, null, 2).replace(/\[\]\n\}$/, '[')
-  for (const [n, table] of tables.entries()) {
-    const one = JSON.stringify(table, null, 2).replace(/^/gm, '    ')
-    if (text.length + one.length > SHOWN_CHARACTERS && n > 0)
-      return `${text}\n    … and ${counted(tables.length - n, 'more table', 'more tables')}`
-    text += `\n${one}${n < tables.length - 1 ? ',' : ''}`
-  }
-  return `${text}\n  ]\n}`
+interface PagesProps {
+  readonly datasource: Datasource
+  readonly as: string
+  readonly detail: Chosen
+}
+
+function Pages({ datasource: { teamId, id }, as, detail }: PagesProps) {
+  const [cursor, setCursor] = useState<string>()
+  const query = { as: asParts(as)?.value, detail: detail === 'fit' ? undefined : detail, cursor }
+  const read = useRead('viewAsAgent', { params: { teamId, id }, query })
+  // A cursor ends with the description that it belongs to, so another try begins at the first page.
+  const again = () => (cursor === undefined ? void read.refetch() : setCursor(undefined))
+  if (read.error !== null && read.data === undefined)
+    return <LoadFailed what="description" error={read.error} busy={read.isFetching} onRetry={again} />
+  if (read.data === undefined) return <Loading what="description" lines={8} />
+  const { barred, page } = read.data
+  if (page === null) return <Notice role="status">{barred} It is told nothing of this datasource.</Notice>
+  return (
+    <>
+      <Facts page={page} />
+      <CodeBlock label="description">{page.schema}</CodeBlock>
+      {(page.nextCursor !== null || cursor !== undefined) && (
+        <div className="row">
+          {cursor !== undefined && (
+            <Button icon={Undo2} onClick={() => setCursor(undefined)}>
+              First page
+            </Button>
+          )}
+          {page.nextCursor !== null && (
+            <Button icon={ArrowRight} onClick={() => setCursor(page.nextCursor ?? undefined)}>
+              Next page
+            </Button>
+          )}
+        </div>
+      )}
+    </>
+  )
+}
+
+type Page = NonNullable<Answer<'viewAsAgent'>['page']>
+
+function Facts({ page: { tableCount, shown, detail, tokens } }: { readonly page: Page }) {
+  const level = DETAILS.find(({ value }) => value === detail)?.label ?? detail
+  return (
+    <dl className="agent-facts">
+      <Fact name="Tables" value={shown === tableCount ? number(shown) : `${number(shown)} of ${number(tableCount)}`} />
+      <Fact name="Detail" value={level} />
+      <Fact name="Size" value={`about ${number(tokens)} tokens`} />
+    </dl>
+  )
 }
 
 const Fact = ({ name, value }: { readonly name: string; readonly value: string }) => (
