@@ -1,6 +1,5 @@
 // The description as an agent reads it: the compact text that describe_datasource answers, with its size in tokens. It may be
 // judged as a lower role or as one of the caller's own keys.
-import type { Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
 import { describedPage, tokensOf, type DescribedPage } from '../compact-text/page.ts'
 import type { Detail } from '../compact-text/table-text.ts'
@@ -10,7 +9,6 @@ import type { Store } from '../store/open.ts'
 import type { Descriptions } from './descriptions.ts'
 
 interface Deps {
-  readonly audit: Audit
   readonly store: Store
   readonly descriptions: Descriptions
 }
@@ -31,16 +29,8 @@ interface AgentView {
 
 /** Throws ROLE_REQUIRED for a role above the caller's own, NOT_FOUND for a foreign key, and INVALID_REQUEST for a foreign cursor. */
 export async function viewAsAgent(deps: Deps, call: Call, at: Reached, { as, ...ask }: Ask): Promise<AgentView> {
-  const place = { teamId: at.teamId, datasourceId: at.id }
-  try {
-    const barred = as === undefined ? null : await barredAs(deps, call, at, readAs(as), 'data:schema')
-    const page = barred === null ? await pageOf(deps, at, ask) : null
-    deps.audit.record(call, { ...place, outcome: 'ANSWERED' })
-    return { barred, page }
-  } catch (error) {
-    deps.audit.refused(call, place, error)
-    throw error
-  }
+  const barred = as === undefined ? null : await barredAs(deps, call, at, readAs(as), 'data:schema')
+  return { barred, page: barred === null ? await pageOf(deps, at, ask) : null }
 }
 
 async function pageOf(deps: Deps, at: Reached, ask: Omit<Ask, 'as'>): Promise<AgentView['page']> {
