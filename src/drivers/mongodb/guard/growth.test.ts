@@ -392,6 +392,25 @@ test('prints a length check for loops over stored values that take long, and for
   for (const [name, stage] of Object.entries(FREE)) assert.ok(!isHeld(stage), name)
 })
 
+test('holds each document of a join to its root of the bound', () => {
+  const work = { $size: map(range(1_000), { $add: ['$$k', 1] }, 'k') }
+  const catalog = mongoCatalog({ people: PATHS, orders: ['_id', 'p', 'q'] }, { documents: 10 })
+  /** Whether the stages before and in the $lookup have a check with a power. */
+  const powers = (from: string, x: unknown): readonly boolean[] => {
+    const lookup = { from, let: { t: '$a' }, as: 'o', pipeline: [{ $set: { x } }] }
+    const verdict = confine(readBody({ collection: 'people', pipeline: [{ $lookup: lookup }] }), catalog, LIMITS)
+    assert.ok(verdict.kind === 'confined')
+    const { pipeline } = unseal<MongoQuery>(verdict.query, 'MONGODB')
+    const [outer = '', inner = ''] = JSON.stringify(pipeline).split('"$lookup"')
+    return [outer, inner].map((stages) => stages.includes('"$pow"'))
+  }
+  assert.deepEqual(powers('orders', map('$$t', { $concat: ['$p', 'x'] })), [true, true])
+  assert.deepEqual(powers('orders', map('$$t', map('$p', work, 'e'))), [true, true])
+  assert.deepEqual(powers('people', map('$$t', { $concat: ['$s', 'x'] })), [true, true])
+  assert.deepEqual(powers('people', map('$$t', map('$b', work, 'e'))), [true, true])
+  assert.deepEqual(powers('orders', map('$q', map('$p', work, 'e'))), [false, false])
+})
+
 test('counts how much longer than a stored array what is made of it can be', () => {
   const work = { $size: map(range(100), { $add: ['$$k', 1] }, 'k') }
   /** Steps and powers of lengths in the printed check. */

@@ -54,7 +54,8 @@ export class Whole {
   holdSizes(): void {
     if (!atLeast(this.exposed.server, [4, 4])) return
     for (const [label, barrier] of this.#sources) {
-      const check = sizeCheck(this.load.reads, this.load.turned, `${label}.`)
+      const isJoined = this.#sources.filter(([other]) => other === label).length > 1
+      const check = sizeCheck(this.load.reads, this.load.turned, `${label}.`, isJoined)
       if (check !== null) barrier.check(check)
     }
   }

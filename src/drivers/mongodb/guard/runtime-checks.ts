@@ -43,50 +43,65 @@ export interface Check {
   readonly holds: Bson
 }
 
-/** Paths whose bytes are measured: each iteration of the loops over arrays reads them `times` times. */
+/**
+ * Paths whose bytes are measured: each iteration of the loops over arrays reads them `times` times. No path: the loops read another
+ * collection. `depth` is the number of loops and one.
+ */
 interface Measured {
   readonly paths: Set<string>
   readonly loops: readonly (readonly string[])[]
-  times: number
+  readonly times: number
+  readonly depth: number
 }
 
-/** The check for documents of the collection with this label; null if no document can be too large. */
-export function sizeCheck(reads: readonly Read[], turned: readonly Turned[], label: string): Check | null {
-  const [read, looped] = [readCheck(reads, label), turnCheck(turned, label)]
+/**
+ * The check for documents of the collection with this label; null if no document can be too large. `isJoined`: the query reads the
+ * collection in several places, so that loops in each other may be over arrays of different documents.
+ */
+export function sizeCheck(
+  reads: readonly Read[],
+  turned: readonly Turned[],
+  label: string,
+  isJoined: boolean,
+): Check | null {
+  const [read, looped] = [readCheck(reads, label, isJoined), turnCheck(turned, label, isJoined)]
   if (read === null || looped === null) return read ?? looped
   return { name: read.name, holds: { $and: [read.holds, looped.holds] } }
 }
 
 /** The check that loops over stored arrays do not take too many steps. */
-function turnCheck(turned: readonly Turned[], label: string): Check | null {
-  const groups = new Map<string, { readonly over: readonly Turn[]; steps: number }>()
+function turnCheck(turned: readonly Turned[], label: string, isJoined: boolean): Check | null {
+  const groups = new Map<string, { readonly over: readonly Turn[]; readonly depth: number; steps: number }>()
   for (const { over, steps } of turned) {
     const here = over.filter(({ parts }) => parts.some((part) => part.startsWith(label)))
     if (here.length === 0) continue
-    const others = new Set(over.filter((turn) => !here.includes(turn)).flatMap(({ parts }) => parts.map(labelOf)))
-    // No document tells the lengths in another collection: the documents of both may have the root of all turns.
-    const counted = [...here, ...[...others].flatMap(() => here)]
-    const key = JSON.stringify(counted.map(({ parts, isBelow }) => [parts, isBelow]))
-    const group = groups.get(key) ?? { over: counted, steps: 0 }
+    const key = JSON.stringify([over.length, ...here.map(({ parts, isBelow }) => [parts, isBelow])])
+    const group = groups.get(key) ?? { over: here, depth: over.length, steps: 0 }
     groups.set(key, group)
     group.steps += steps
   }
-  const long = [...groups.values()].filter(({ over, steps }) => steps * LONGEST_STORED ** over.length > TURNS_MAX)
+  const long = [...groups.values()].filter(({ depth, steps }) => steps * LONGEST_STORED ** depth > TURNS_MAX)
   const name = long[0]?.over[0]?.parts.find((part) => part.startsWith(label))?.slice(label.length)
   if (name === undefined) return null
-  const sizes = long.map(({ over, steps }): Bson => ({
-    $multiply: [Number(steps.toPrecision(4)), ...over.map((turn) => turnsOf(turn, label))],
-  }))
+  const sizes = long.map(({ over, depth, steps }) => {
+    const lengths = over.map((turn) => turnsOf(turn, label))
+    return productOf(Number(steps.toPrecision(4)), lengths, depth, isJoined)
+  })
   return { name: name.split('.', 1)[0] ?? '', holds: isWithin({ $add: sizes }, TURNS_MAX) }
 }
 
-function labelOf(part: string): string {
-  return part.split('.', 1)[0] ?? ''
+/**
+ * At least `times` the product of `depth` factors, of which these are the ones that this document tells. No document tells the
+ * factors of another document: if there are any, the power of each factor counts, which the product cannot exceed.
+ */
+function productOf(times: number, factors: readonly Bson[], depth: number, isJoined: boolean): Bson {
+  if (depth === 1 || (factors.length === depth && !isJoined)) return { $multiply: [times, ...factors] }
+  return { $multiply: [times, { $add: factors.map((factor): Bson => ({ $pow: [factor, depth] })) }] }
 }
 
 /** How often a loop turns for one document. */
 function turnsOf({ parts, isBelow }: Turn, label: string): Bson {
-  const own = parts.filter((part) => part.startsWith(label)).map((part) => part.slice(label.length))
+  const own = ownOf(parts, label)
   if (!isBelow) return { $add: own.map(lengthOf) }
   const tops = new Set(own.map((path) => path.split('.', 1)[0] ?? ''))
   return { $divide: [{ $bsonSize: measuredOf(tops) }, ELEMENT_BYTES] }
@@ -96,33 +111,41 @@ function measuredOf(paths: ReadonlySet<string>): Bson {
   return paths.size > PATHS_MEASURED ? '$$ROOT' : Object.fromEntries([...paths].map((path, n) => [`v${n}`, `$${path}`]))
 }
 
-function readCheck(reads: readonly Read[], label: string): Check | null {
-  const own = reads.filter(({ part }) => part.startsWith(label))
+/** The check that the query does not read stored values of this collection, or in loops over its arrays, too often. */
+function readCheck(reads: readonly Read[], label: string, isJoined: boolean): Check | null {
   const measured = new Map<string, Measured>()
-  for (const { part, over, times } of own) {
-    const [here, elsewhere] = [over.filter((each) => isOf(each, label)), over.filter((each) => !isOf(each, label))]
-    const all = elsewhere.reduce((product, { items }) => product * items, times)
-    if (here.length === 0 && all * DOCUMENT_MAX <= READ_MAX) continue
-    const loops = here.map(({ parts }) => parts.map((each) => each.slice(label.length)))
-    const often = Number(all.toPrecision(4))
-    const key = JSON.stringify([loops, often])
-    const group = measured.get(key) ?? { paths: new Set(), loops, times: often }
+  for (const { part, over, times } of reads) {
+    const isOwn = part.startsWith(label)
+    const here = over.filter((each) => isOf(each, label))
+    if (!isOwn && here.length === 0) continue
+    const depth = over.length + 1
+    if (times * DOCUMENT_MAX ** depth <= READ_MAX) continue
+    const loops = here.map(({ parts }) => ownOf(parts, label))
+    const often = Number(times.toPrecision(4))
+    const key = JSON.stringify([loops, often, depth, isOwn])
+    const group = measured.get(key) ?? { paths: new Set(), loops, times: often, depth }
     measured.set(key, group)
-    group.paths.add(part.slice(label.length))
+    if (isOwn) group.paths.add(part.slice(label.length))
   }
   const groups = [...measured.values()]
-  const [first = ''] = groups[0]?.paths ?? []
-  if (groups.length === 0) return null
-  return { name: first.split('.', 1)[0] ?? '', holds: isWithin({ $add: groups.map(bytesOf) }, READ_MAX) }
+  const [first] = groups
+  if (first === undefined) return null
+  const [named = ''] = [...first.paths, ...first.loops.flat()]
+  const bytes = groups.map(({ paths, loops, times, depth }) => {
+    const lengths = loops.map((each): Bson => ({ $add: each.map(lengthOf) }))
+    const factors = paths.size === 0 ? lengths : [...lengths, { $bsonSize: measuredOf(paths) }]
+    return productOf(times, factors, depth, isJoined)
+  })
+  return { name: named.split('.', 1)[0] ?? '', holds: isWithin({ $add: bytes }, READ_MAX) }
 }
 
 function isOf({ parts }: Over, label: string): boolean {
-  return parts.every((part) => part.startsWith(label))
+  return parts.some((part) => part.startsWith(label))
 }
 
-function bytesOf({ paths, loops, times }: Measured): Bson {
-  const size: Bson = { $bsonSize: measuredOf(paths) }
-  return { $multiply: [times, ...loops.map((paths): Bson => ({ $add: paths.map(lengthOf) })), size] }
+/** The paths of the parts that are of this collection. */
+function ownOf(parts: readonly string[], label: string): readonly string[] {
+  return parts.filter((part) => part.startsWith(label)).map((part) => part.slice(label.length))
 }
 
 /** Elements of an array, fields of an object, or pieces that a string may be split into. */
