@@ -371,3 +371,15 @@ test('a change is announced to the other processes on a PostgreSQL store', async
   one.forget()
   await until('third is seen', async () => (await seen()).some((mark) => mark.name === 'third'))
 })
+
+test('a change that is never announced is seen once what is cached expires', async () => {
+  await using source = await storeSource('postgres')
+  const config = await source.nothing()
+  await using one = await openStore(config)
+  await using other = await openStore(config)
+  const seen = () => other.recall('marks', () => other.db.selectFrom('marks').select('name').execute())
+  const before = await seen()
+  // Past write(), which announces.
+  await one.db.insertInto('marks').values({ name: 'silent', value: '' }).execute()
+  await until('the change is seen', async () => (await seen()).length > before.length)
+})
