@@ -43,15 +43,11 @@ export interface Check {
   readonly holds: Bson
 }
 
-/**
- * Paths whose bytes are measured: each iteration of the loops over arrays reads them `times` times. No path: the loops read another
- * collection. `depth` is the number of loops and one.
- */
+/** Paths whose bytes are measured: each iteration of the loops over arrays reads them `times` times. */
 interface Measured {
   readonly paths: Set<string>
   readonly loops: readonly (readonly string[])[]
-  readonly times: number
-  readonly depth: number
+  times: number
 }
 
 /**
@@ -64,7 +60,7 @@ export function sizeCheck(
   label: string,
   isJoined: boolean,
 ): Check | null {
-  const [read, looped] = [readCheck(reads, label, isJoined), turnCheck(turned, label, isJoined)]
+  const [read, looped] = [readCheck(reads, label), turnCheck(turned, label, isJoined)]
   if (read === null || looped === null) return read ?? looped
   return { name: read.name, holds: { $and: [read.holds, looped.holds] } }
 }
@@ -111,36 +107,33 @@ function measuredOf(paths: ReadonlySet<string>): Bson {
   return paths.size > PATHS_MEASURED ? '$$ROOT' : Object.fromEntries([...paths].map((path, n) => [`v${n}`, `$${path}`]))
 }
 
-/** The check that the query does not read stored values of this collection, or in loops over its arrays, too often. */
-function readCheck(reads: readonly Read[], label: string, isJoined: boolean): Check | null {
+function readCheck(reads: readonly Read[], label: string): Check | null {
+  const own = reads.filter(({ part }) => part.startsWith(label))
   const measured = new Map<string, Measured>()
-  for (const { part, over, times } of reads) {
-    const isOwn = part.startsWith(label)
-    const here = over.filter((each) => isOf(each, label))
-    if (!isOwn && here.length === 0) continue
-    const depth = over.length + 1
-    if (times * DOCUMENT_MAX ** depth <= READ_MAX) continue
-    const loops = here.map(({ parts }) => ownOf(parts, label))
-    const often = Number(times.toPrecision(4))
-    const key = JSON.stringify([loops, often, depth, isOwn])
-    const group = measured.get(key) ?? { paths: new Set(), loops, times: often, depth }
+  for (const { part, over, times } of own) {
+    const [here, elsewhere] = [over.filter((each) => isOf(each, label)), over.filter((each) => !isOf(each, label))]
+    const all = elsewhere.reduce((product, { items }) => product * items, times)
+    if (here.length === 0 && all * DOCUMENT_MAX <= READ_MAX) continue
+    const loops = here.map(({ parts }) => parts.map((each) => each.slice(label.length)))
+    const often = Number(all.toPrecision(4))
+    const key = JSON.stringify([loops, often])
+    const group = measured.get(key) ?? { paths: new Set(), loops, times: often }
     measured.set(key, group)
-    if (isOwn) group.paths.add(part.slice(label.length))
+    group.paths.add(part.slice(label.length))
   }
   const groups = [...measured.values()]
-  const [first] = groups
-  if (first === undefined) return null
-  const [named = ''] = [...first.paths, ...first.loops.flat()]
-  const bytes = groups.map(({ paths, loops, times, depth }) => {
-    const lengths = loops.map((each): Bson => ({ $add: each.map(lengthOf) }))
-    const factors = paths.size === 0 ? lengths : [...lengths, { $bsonSize: measuredOf(paths) }]
-    return productOf(times, factors, depth, isJoined)
-  })
-  return { name: named.split('.', 1)[0] ?? '', holds: isWithin({ $add: bytes }, READ_MAX) }
+  const [first = ''] = groups[0]?.paths ?? []
+  if (groups.length === 0) return null
+  return { name: first.split('.', 1)[0] ?? '', holds: isWithin({ $add: groups.map(bytesOf) }, READ_MAX) }
 }
 
 function isOf({ parts }: Over, label: string): boolean {
-  return parts.some((part) => part.startsWith(label))
+  return parts.every((part) => part.startsWith(label))
+}
+
+function bytesOf({ paths, loops, times }: Measured): Bson {
+  const size: Bson = { $bsonSize: measuredOf(paths) }
+  return { $multiply: [times, ...loops.map((paths): Bson => ({ $add: paths.map(lengthOf) })), size] }
 }
 
 /** The paths of the parts that are of this collection. */
