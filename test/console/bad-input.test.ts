@@ -61,10 +61,13 @@ describe('bad input', () => {
     await tick(page, 'salary')
     const cookie = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join('; ')
     await app.must('POST', '/auth/revoke-sessions', { body: {}, headers: { cookie, origin: app.url } })
-    await save(page)
     const ask = page.getByRole('alertdialog', { name: 'Sign in again', exact: true })
-    await ask.getByLabel('Password', { exact: true }).fill(PASSWORD)
-    await ask.getByRole('button', { name: 'Sign in', exact: true }).click()
+    const signInAgain = async () => {
+      await ask.getByLabel('Password', { exact: true }).fill(PASSWORD)
+      await ask.getByRole('button', { name: 'Sign in', exact: true }).click()
+    }
+    // The review asks the service too. Its answer may open the dialog before the click on Save, which then waits for the sign-in.
+    await Promise.all([save(page), signInAgain()])
     await page
       .getByRole('status')
       .getByText(/^Saved as version/)
