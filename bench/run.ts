@@ -3,7 +3,7 @@
 //   -- --growth    more clients, rows, tables and shapes instead of the workloads
 //   -- --write     writes the tables into docs/performance.md
 // BENCH_ONLY: a pattern for the names of the workloads; BENCH_ROUNDS (5), BENCH_MS per turn (1500); BENCH_BEFORE: a checkout
-// whose bundle runs in the same rounds. BENCH_CHECK=1: fails if a workload's ratio of CPU times is a third below the recorded one.
+// whose bundle runs in the same rounds. BENCH_CHECK=1: fails if a workload's ratio of CPU times is a third below the recorded one, three times.
 import { benchConnector } from './connector.ts'
 import { memory } from './cpu.ts'
 import { growth } from './growth.ts'
@@ -22,6 +22,9 @@ const flags = new Set(process.argv.slice(2))
 
 /** A ratio this much below the recorded one is a regression, not noise. */
 const FALL_MAX = 1 / 3
+
+/** A busy machine may delay all rounds of a workload. */
+const RETRIES_MAX = 2
 
 /** One contender's samples; the floor's samples of the same rounds have the same places. */
 type Samples = ReadonlyMap<string, readonly Sample[]>
@@ -80,15 +83,21 @@ function rowsOf({ name, clients, goal }: Pick<Workload, 'name' | 'clients' | 'go
   })
 }
 
-/** Fails if the service takes more CPU time, compared with the floor in the same rounds, than was recorded. */
-function check({ name, cpuRatio }: Workload, samples: Samples): void {
+/** The ratio of CPU times of a request. Noise only adds to either, so each contender's best round counts. */
+function cpuRatioOf(samples: Samples): number {
+  const least = (who: string): number => Math.min(...(samples.get(who) ?? []).map(({ cpuMicros }) => cpuMicros))
+  return least('floor') / least('vitrine')
+}
+
+/** Fails if the service takes more CPU time, compared with the floor, than was recorded, also when it is measured again. */
+async function check(work: Workload, samples: Samples, again: () => Promise<Samples>): Promise<void> {
+  const { name, cpuRatio } = work
   if (!isChecked || cpuRatio === undefined) return
-  const each = (who: string): number => {
-    const own = samples.get(who) ?? []
-    const spent = own.reduce((sum, { cpuMicros, requests }) => sum + cpuMicros * requests, 0)
-    return spent / own.reduce((sum, { requests }) => sum + requests, 0)
+  let ratio = cpuRatioOf(samples)
+  for (let retry = 0; retry < RETRIES_MAX && ratio < cpuRatio * (1 - FALL_MAX); retry++) {
+    console.log(`${name}: the ratio of CPU times is ${ratio.toFixed(2)}, and ${cpuRatio} is recorded. Measured again.`)
+    ratio = Math.max(ratio, cpuRatioOf(await again()))
   }
-  const ratio = each('floor') / each('vitrine')
   if (ratio >= cpuRatio * (1 - FALL_MAX)) return
   console.error(`${name}: the ratio of CPU times fell to ${ratio.toFixed(2)}; ${cpuRatio} is recorded`)
   process.exitCode = 1
@@ -145,7 +154,7 @@ async function workloads(): Promise<void> {
   for (const work of WORKLOADS.filter(({ name }) => only.test(name))) {
     const samples = await inTurns(work, askers)
     tell(rowsOf(work, samples))
-    check(work, samples)
+    await check(work, samples, () => inTurns(work, askers))
   }
   if (only.test('W5 description')) tell(await describe(world, peers))
   const resident = only.test('memory') ? await residents(world) : ''

@@ -1,12 +1,17 @@
 // Runs the tests with Node's own runner. The tests start the servers that they need, and end them.
 //   npm test                  the tests to run while you work: every room, the door, the attacks; the store on SQLite
 //   npm run test:full         what `npm test` leaves out: the heavy files, and the store on PostgreSQL
+//   npm run -s test -- --all  both in one run, as CI does
 //   npm test -- src/query     all tests of a folder or file, on both stores
-import { spawn, type ChildProcess } from 'node:child_process'
+// The last lines are always the counts of everything that ran; the failed tests stand before them.
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
+import { run, type TestsStream } from 'node:test'
+import { spec, tap } from 'node:test/reporters'
+import { parseArgs } from 'node:util'
 import { fileURLToPath } from 'node:url'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
@@ -44,10 +49,22 @@ interface Run {
   readonly stores?: 'sqlite' | 'postgres'
 }
 
-const given = process.argv.slice(2)
-const options = given.filter((argument) => argument.startsWith('-') && argument !== '--full')
-const places = given.filter((argument) => !argument.startsWith('-'))
-const runs = given.includes('--full') ? full() : [places.length > 0 ? narrow() : quick()]
+/** Test files wait for servers more than they compute. */
+const CONCURRENCY = 4
+/** The limit of a single test. The longest takes two minutes on an idle machine. */
+const TEST_MS_MAX = 600_000
+/** A file that takes longer is named in the output, so that one sees what makes a run long. */
+const NAMED_MS = 10_000
+
+const { values: chosen, positionals: places } = parseArgs({
+  allowPositionals: true,
+  options: {
+    all: { type: 'boolean', default: false },
+    full: { type: 'boolean', default: false },
+    'test-name-pattern': { type: 'string', multiple: true },
+  },
+})
+const runs = chosen.all ? [{ files: everyFile() }] : chosen.full ? full() : [places.length > 0 ? narrow() : quick()]
 if (runs.some(({ files }) => files.length === 0)) throw new Error(`there is no test in ${places.join(', ')}`)
 
 function quick(): Run {
@@ -74,51 +91,80 @@ function filesOf(patterns: readonly string[]): string[] {
   return globSync(patterns, { cwd: ROOT }).sort()
 }
 
-/** Test files wait for servers more than they compute. */
-const CONCURRENCY = 4
+/** The counts of all runs, under the names that Node's runner prints. */
+const counts: Record<string, number> = { tests: 0, suites: 0, pass: 0, fail: 0, cancelled: 0, skipped: 0, todo: 0 }
+const failed: string[] = []
+const began = performance.now()
+const stopping = new AbortController()
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stopping.abort())
 
 /**
  * Each test file is a process. Without the cache, most of them would strip and compile the whole service anew: a quarter of the CPU
  * time of a run.
  */
-const env: NodeJS.ProcessEnv = { NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/compile'), ...process.env }
-
-let running: ChildProcess | undefined
-let isStopped = false
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.on(signal, () => {
-    isStopped = true
-    running?.kill(signal)
-  })
-}
+process.env['NODE_COMPILE_CACHE'] ??= join(ROOT, 'node_modules/.cache/compile')
+process.chdir(ROOT)
 const folder = mkdtempSync(join(tmpdir(), 'vitrine-test-run-'))
 try {
-  if (runs.flatMap(({ files }) => files).length > CONCURRENCY) {
-    if ((await codeOf(['test/support/prepare-run.ts', folder])) !== 0) throw new Error('the run could not be prepared')
-    env['TEST_STORE_TEMPLATE'] = join(folder, 'vitrine.db')
-  }
-  for (const run of runs) {
-    if (!isStopped) process.exitCode = Math.max(Number(process.exitCode ?? 0), await codeOf(argumentsOf(run)))
-  }
+  if (runs.flatMap(({ files }) => files).length > CONCURRENCY) await prepare()
+  for (const each of runs) if (!stopping.signal.aborted) await testsOf(each)
 } finally {
   rmSync(folder, { recursive: true })
 }
+if (runs.length > 1 || failed.length > 0) summarize()
+if (failed.length > 0 || stopping.signal.aborted) process.exitCode = 1
 
-function argumentsOf({ files, stores }: Run): readonly string[] {
-  if (stores === undefined) delete env['TEST_STORES']
-  else env['TEST_STORES'] = stores
-  return [
-    '--test',
-    `--test-concurrency=${CONCURRENCY}`,
-    `--test-reporter=${process.stdout.isTTY ? 'spec' : 'tap'}`,
-    '--test-timeout=300000',
-    ...options,
-    ...files,
-  ]
+/** Another process makes what the test files share: importing the service here would only delay the first of them. */
+async function prepare(): Promise<void> {
+  const child = spawn(process.execPath, ['test/support/prepare-run.ts', folder], { stdio: 'inherit' })
+  const [code] = await once(child, 'exit')
+  if (code !== 0) throw new Error('the run could not be prepared')
+  process.env['TEST_STORE_TEMPLATE'] = join(folder, 'vitrine.db')
 }
 
-async function codeOf(args: readonly string[]): Promise<number> {
-  running = spawn(process.execPath, args, { cwd: ROOT, stdio: 'inherit', env })
-  const [code] = await once(running, 'exit')
-  return typeof code === 'number' ? code : 1
+async function testsOf({ files, stores }: Run): Promise<void> {
+  if (stores === undefined) delete process.env['TEST_STORES']
+  else process.env['TEST_STORES'] = stores
+  const names = chosen['test-name-pattern']
+  const stream = run({
+    files: files.map((file) => join(ROOT, file)),
+    concurrency: CONCURRENCY,
+    timeout: TEST_MS_MAX,
+    signal: stopping.signal,
+    ...(names === undefined ? {} : { testNamePatterns: names }),
+  })
+  count(stream)
+  const printed = process.stdout.isTTY ? stream.compose(spec) : stream.compose(tap)
+  for await (const text of printed) process.stdout.write(text)
+}
+
+function count(stream: TestsStream): void {
+  stream.on('test:summary', ({ file, counts: of }) => {
+    if (file !== undefined) return
+    const { tests, suites, passed, cancelled, skipped, todo } = of
+    const fail = tests - passed - cancelled - skipped - todo
+    for (const [name, more] of Object.entries({ tests, suites, pass: passed, fail, cancelled, skipped, todo }))
+      counts[name] = (counts[name] ?? 0) + more
+  })
+  stream.on('test:fail', ({ name, file = '', details: { error } }) => {
+    if (isOfSubtests(error)) return
+    const [line = ''] = String(error.cause instanceof Error ? error.cause.message : error.message).split('\n')
+    failed.push(`${relative(ROOT, file)}: ${name}: ${line}`)
+  })
+  stream.on('test:complete', ({ name, file, details }) => {
+    const isFile = name === file
+    if (isFile && details.duration_ms >= NAMED_MS && !process.stdout.isTTY)
+      console.log(`# ${relative(ROOT, name)} took ${(details.duration_ms / 1000).toFixed(0)} s`)
+  })
+}
+
+/** A test that fails because a test in it fails is told by that one. */
+function isOfSubtests(error: Error): boolean {
+  return 'failureType' in error && error.failureType === 'subtestsFailed'
+}
+
+function summarize(): void {
+  for (const each of failed) console.log(`# failed: ${each}`)
+  for (const [name, value] of Object.entries(counts)) console.log(`# ${name} ${value}`)
+  console.log(`# duration_ms ${(performance.now() - began).toFixed(0)}`)
 }

@@ -9,6 +9,7 @@ import { openStore, type Store } from '../store/open.ts'
 import { until } from '../../test/support/until.ts'
 import { openBudget, type Budget } from './budget.ts'
 import { openRedisCounter } from './redis-budget.ts'
+import { engineOrSkip } from '../../test/support/no-such-engine.ts'
 import { startRedis } from '../../test/support/redis.ts'
 
 /** A busy machine may delay an answer of Redis. */
@@ -79,8 +80,8 @@ test('several processes on one PostgreSQL share a budget', async () => {
 })
 
 test('several processes share a budget in Redis, and count for themselves while Redis is gone', async (context) => {
-  const redis = await startRedis()
-  if (redis === null) return context.skip('there is no redis-server')
+  const redis = await engineOrSkip(context, startRedis)
+  if (redis === null) return
   await using server = redis
   const lines: string[] = []
   const note = (_detail: object, message: string) => void lines.push(message)

@@ -9,23 +9,16 @@ import { join } from 'node:path'
 import { after, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import axe from 'axe-core'
-import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { buildConsole } from '../../console/build.ts'
 import { PASSWORD, type TestApp } from './app.ts'
-import { exists, makeOnce } from './make-once.ts'
-import { engineOrSkip, NoSuchEngine } from './no-such-engine.ts'
+import { startBrowser } from './chromium.ts'
+import { makeOnce } from './make-once.ts'
+import { engineOrSkip } from './no-such-engine.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const SHOTS = join(ROOT, 'test/console/.shots')
-const WAIT_MS = 30_000
-
-/** Where Debian, Ubuntu and macOS put it. */
-const BROWSERS = [
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
-]
+const WAIT_MS = 60_000
 
 export const WIDE = { width: 1440, height: 900 } as const
 export const NARROW = { width: 390, height: 844 } as const
@@ -121,18 +114,6 @@ async function openBrowser(): Promise<TestBrowser> {
   const open = last?.isConnected() === true ? Promise.resolve(last) : startBrowser()
   started = open
   return new TestBrowser(await open)
-}
-
-async function startBrowser(): Promise<Browser> {
-  const given = process.env['TEST_CHROMIUM']
-  const candidates = given === undefined ? BROWSERS : [given]
-  for (const executablePath of candidates) {
-    if (!(await exists(executablePath))) continue
-    // Chromium's sandbox does not work for root.
-    const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
-    return chromium.launch({ executablePath, args, timeout: WAIT_MS })
-  }
-  throw new NoSuchEngine('The console’s tests need Chromium: install Debian’s package chromium, or set TEST_CHROMIUM.')
 }
 
 /** The browser, or null after skipping the test with one line. */

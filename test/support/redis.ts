@@ -1,7 +1,8 @@
-// A real Redis for tests: redis-server of the PATH, on a free port, without files. Null if there is none.
+// A real Redis for tests: redis-server of the PATH, on a free port, without files.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
+import { NoSuchEngine } from './no-such-engine.ts'
 
 export interface TestRedis extends AsyncDisposable {
   readonly url: string
@@ -10,7 +11,8 @@ export interface TestRedis extends AsyncDisposable {
   stop(): Promise<void>
 }
 
-export async function startRedis(): Promise<TestRedis | null> {
+/** Throws NoSuchEngine if there is none. */
+export async function startRedis(): Promise<TestRedis> {
   const port = await freePort()
   const child = spawn(
     'redis-server',
@@ -22,14 +24,12 @@ export async function startRedis(): Promise<TestRedis | null> {
   const ended = once(child, 'close').catch(() => undefined)
   let out = ''
   child.stdout.on('data', (chunk) => (out += String(chunk)))
-  let isMissing = false
-  child.on('error', () => (isMissing = true))
+  let failure: Error | undefined
+  child.on('error', (error) => (failure = error))
   while (!out.includes('Ready to accept connections')) {
     await Promise.race([once(child.stdout, 'data'), ended])
-    if (isMissing || child.exitCode !== null) {
-      if (process.env['TEST_ENGINES'] === 'required') throw new Error('redis-server is required, but cannot be started')
-      return null
-    }
+    if (failure !== undefined) throw new NoSuchEngine(`There is no redis-server on the PATH (${failure.message}).`)
+    if (child.exitCode !== null) throw new Error(`redis-server ended: ${out}`)
   }
   const stop = async () => {
     child.kill('SIGKILL')

@@ -1,0 +1,26 @@
+// Debian's, Ubuntu's or macOS' own Chromium for the tests of the console.
+import { chromium, type Browser } from 'playwright-core'
+import { exists } from './make-once.ts'
+import { NoSuchEngine } from './no-such-engine.ts'
+
+const START_MS_MAX = 60_000
+
+const BROWSERS = [
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+]
+
+/** Starts an own process of Chromium. Throws NoSuchEngine. */
+export async function startBrowser(): Promise<Browser> {
+  const given = process.env['TEST_CHROMIUM']
+  const candidates = given === undefined ? BROWSERS : [given]
+  for (const executablePath of candidates) {
+    if (!(await exists(executablePath))) continue
+    // Chromium's sandbox does not work for root.
+    const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
+    return chromium.launch({ executablePath, args, timeout: START_MS_MAX })
+  }
+  throw new NoSuchEngine('The console’s tests need Chromium: install Debian’s package chromium, or set TEST_CHROMIUM.')
+}
