@@ -1,7 +1,9 @@
 // One HTTP request to an address that somebody else may have named: the metadata document of an OAuth client, the
-// endpoints of a sign-in provider. Connects to checked addresses only, follows no redirect, and bounds time and size.
+// endpoints of a sign-in provider, the receiver of a webhook. Connects to checked addresses only, follows no redirect, and
+// bounds time and size.
 import { request as requestPlain, type IncomingMessage } from 'node:http'
 import { request as requestSecure, type RequestOptions } from 'node:https'
+import { isIP, type Socket } from 'node:net'
 import { connect } from 'node:tls'
 import { deadlineOf } from '../deadline.ts'
 import type { dial } from '../drivers/address.ts'
@@ -19,7 +21,6 @@ export interface Outgoing {
   readonly headers: Readonly<Record<string, string>>
   /** Makes the request a POST. */
   readonly body?: string
-  readonly bytesMax: number
   readonly headerBytesMax: number
 }
 
@@ -34,17 +35,30 @@ const DEADLINE_MS = 5_000
 /** Throws an Error for a refused address, a failed connection, a late or too large answer, and text that is not UTF-8. */
 export async function sendOut(
   transport: Transport,
-  { url, headers, body, bytesMax, headerBytesMax }: Outgoing,
+  { bytesMax, ...outgoing }: Outgoing & { readonly bytesMax: number },
 ): Promise<Incoming> {
   using deadline = deadlineOf(new AbortController().signal, transport.deadlineMs ?? DEADLINE_MS)
   const { signal } = deadline
+  return await exchange(transport, outgoing, signal, async (response) => ({
+    status: response.statusCode ?? 0,
+    headers: response.headers,
+    text: await textOf(response, bytesMax, signal),
+  }))
+}
+
+/** Gives the response to `read`, which may leave its body. Closes the connection then. Throws as sendOut() does. */
+export async function exchange<T>(
+  { dial, ca }: Pick<Transport, 'dial' | 'ca'>,
+  { url, headers, body, headerBytesMax }: Outgoing,
+  signal: AbortSignal,
+  read: (response: IncomingMessage) => T | Promise<T>,
+): Promise<T> {
   const isSecure = url.protocol === 'https:'
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
   const port = url.port === '' ? (isSecure ? 443 : 80) : Number(url.port)
-  const socket = await transport.dial({ host, port }, signal)
+  const socket = await dial({ host, port }, signal)
   try {
-    const { ca } = transport
-    const connection = isSecure ? connect({ socket, servername: host, ...(ca === undefined ? {} : { ca }) }) : socket
+    const connection = isSecure ? secured(socket, host, ca) : socket
     const options: RequestOptions = {
       method: body === undefined ? 'GET' : 'POST',
       // Only without an agent does Node use this connection: an agent would open its own, to any address.
@@ -58,15 +72,15 @@ export async function sendOut(
       maxHeaderSize: headerBytesMax,
       signal,
     }
-    const response = await answerOf(isSecure ? requestSecure : requestPlain, url, options, body)
-    return {
-      status: response.statusCode ?? 0,
-      headers: response.headers,
-      text: await textOf(response, bytesMax, signal),
-    }
+    return await read(await answerOf(isSecure ? requestSecure : requestPlain, url, options, body))
   } finally {
     socket.destroy()
   }
+}
+
+/** The certificate must name the host. An IP address is not sent as a server name (RFC 6066, section 3). */
+function secured(socket: Socket, host: string, ca: string | undefined): Socket {
+  return connect({ socket, host, ...(isIP(host) === 0 && { servername: host }), ...(ca !== undefined && { ca }) })
 }
 
 function answerOf(

@@ -1,10 +1,7 @@
 // Sends one message. It connects to an allowed address only, follows no redirect and reads no body, so that a webhook
 // cannot be used to look into the network of this service. The signature is that of standardwebhooks.com.
 import { createHmac } from 'node:crypto'
-import { request as requestPlain, type ClientRequestArgs, type IncomingMessage } from 'node:http'
-import { request as requestSecure } from 'node:https'
-import { isIP, type Socket } from 'node:net'
-import { connect } from 'node:tls'
+import { exchange, type Transport } from '../auth/outbound.ts'
 import { deadlineOf } from '../deadline.ts'
 import { dial } from '../drivers/address.ts'
 import { AppError } from '../errors.ts'
@@ -52,53 +49,26 @@ const LATE = 'The receiver did not answer within 10 seconds.'
 
 async function statusOf(message: Outgoing, options: SendOptions, signal: AbortSignal): Promise<number> {
   const url = new URL(message.url)
-  const isSecure = url.protocol === 'https:'
-  if (!isSecure && !options.allowPrivateHosts) throw new AppError('INVALID_REQUEST', 'The address must be https://.')
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
-  const port = url.port === '' ? (isSecure ? 443 : 80) : Number(url.port)
-  const socket = await dial({ host, port }, options.allowPrivateHosts, signal)
-  try {
-    const connection = isSecure ? secured(socket, host, options.ca) : socket
-    const response = await answerOf(url, isSecure, connection, headersOf(message, url, options.now()), message, signal)
-    return response.statusCode ?? 0
-  } finally {
-    socket.destroy()
+  const { allowPrivateHosts, ca } = options
+  if (url.protocol !== 'https:' && !allowPrivateHosts)
+    throw new AppError('INVALID_REQUEST', 'The address must be https://.')
+  const transport: Pick<Transport, 'dial' | 'ca'> = {
+    dial: (at, within) => dial(at, allowPrivateHosts, within),
+    ...(ca !== undefined && { ca }),
   }
-}
-
-function secured(socket: Socket, host: string, ca: string | undefined): Socket {
-  return connect({ socket, host, ...(isIP(host) === 0 && { servername: host }), ...(ca !== undefined && { ca }) })
-}
-
-/** Only without an agent does Node use this connection: an agent would open its own, to any address. */
-function answerOf(
-  url: URL,
-  isSecure: boolean,
-  connection: Socket,
-  headers: Readonly<Record<string, string>>,
-  { body }: Outgoing,
-  signal: AbortSignal,
-): Promise<IncomingMessage> {
-  const how: ClientRequestArgs = {
-    method: 'POST',
-    createConnection: () => connection,
-    headers: { ...headers },
-    maxHeaderSize: HEADER_BYTES_MAX,
-    signal,
+  const outgoing = {
+    url,
+    headers: headersOf(message, options.now()),
+    body: message.body,
+    headerBytesMax: HEADER_BYTES_MAX,
   }
-  return new Promise((resolve, reject) => {
-    const outgoing = isSecure ? requestSecure(url, how, resolve) : requestPlain(url, how, resolve)
-    outgoing.once('error', reject).end(body)
-  })
+  return await exchange(transport, outgoing, signal, ({ statusCode = 0 }) => statusCode)
 }
 
-function headersOf({ id, body, secret }: Outgoing, url: URL, now: number): Readonly<Record<string, string>> {
+function headersOf({ id, body, secret }: Outgoing, now: number): Readonly<Record<string, string>> {
   const timestamp = String(Math.floor(now / 1000))
   return {
-    host: url.host,
-    connection: 'close',
     'content-type': 'application/json',
-    'content-length': String(Buffer.byteLength(body)),
     'user-agent': 'Vitrine',
     'webhook-id': id,
     'webhook-timestamp': timestamp,
