@@ -5,7 +5,7 @@ import { AppError } from '../errors.ts'
 import type { AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { AccountTable } from '../store/tables.ts'
-import { isoTime } from '../store/times.ts'
+import { isoTime, storedTime } from '../store/times.ts'
 import { unauthenticated } from './authenticate.ts'
 import type { Call } from './caller.ts'
 import { requireConfirmed } from './require-recent-sign-in.ts'
@@ -41,8 +41,7 @@ export async function renameAccount(deps: Deps, call: Call, change: { readonly n
   const { name } = change
   if (name !== undefined) {
     await deps.store.write(async (tx) => {
-      // The format of sign-in's adapter: a string on SQLite.
-      const updatedAt = deps.store.dialect === 'postgres' ? new Date() : new Date().toISOString()
+      const updatedAt = storedTime(deps.store.dialect, Date.now())
       const row = await tx.selectFrom('accounts').select('name').where('id', '=', accountId).executeTakeFirst()
       await tx.updateTable('accounts').set({ name, updatedAt }).where('id', '=', accountId).execute()
       const changes = changesOf({ name: row?.name }, { name })

@@ -21,6 +21,7 @@ import { changeKey, createKey, listKeys, revokeKey, rotateKey } from './api-keys
 import { authenticator, type Authenticator } from './authenticate.ts'
 import { holds, mayEnter } from './caller.ts'
 import { isKeyText, makeKeyText } from './key-text.ts'
+import { storedTime } from '../store/times.ts'
 import { createTeam } from '../teams/teams.ts'
 
 const bearer = (token: string) => `Bearer ${token}`
@@ -174,7 +175,7 @@ for (const dialect of DIALECTS) {
       // Inserts our own signing key, because the test is about the claims.
       const own = await generateKeyPair('EdDSA', { extractable: true })
       const { exportJWK } = await import('jose')
-      const createdAt = dialect === 'postgres' ? new Date() : new Date().toISOString()
+      const createdAt = storedTime(dialect, Date.now())
       const row = {
         id: 'own',
         publicKey: JSON.stringify(await exportJWK(own.publicKey)),

@@ -11,6 +11,7 @@ import { authenticator } from './authenticate.ts'
 import type { Call } from './caller.ts'
 import { connectorResources } from './connector-tokens.ts'
 import type { ConnectorGrantTable } from '../store/tables.ts'
+import { storedTime } from '../store/times.ts'
 
 const ORIGIN = 'http://127.0.0.1:3000'
 const CLIENT = 'https://agent.example/client.json'
@@ -19,7 +20,7 @@ const bearer = (token: string) => `Bearer ${token}`
 /** Inserts our own signing key, and returns a function that signs with it. */
 async function signerOf({ store }: Rooms, id = 'own') {
   const own = await generateKeyPair('EdDSA', { extractable: true })
-  const createdAt = store.dialect === 'postgres' ? new Date() : new Date().toISOString()
+  const createdAt = storedTime(store.dialect, Date.now())
   const publicKey = JSON.stringify(await exportJWK(own.publicKey))
   const row = { id, publicKey, privateKey: '', createdAt, expiresAt: null, alg: 'EdDSA', crv: 'Ed25519' }
   await store.write((tx) => tx.insertInto('signing_keys').values(row).execute())

@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { endGrant, listGrants } from '../auth/grants.ts'
 import { asId, type AccountId, type GrantId } from '../ids.ts'
+import { storedTime } from '../store/times.ts'
 import { createTeam } from '../teams/teams.ts'
 import {
   asked,
@@ -35,7 +36,7 @@ const endReplay = ({ store }: Rooms) =>
   store.write((tx) =>
     tx
       .updateTable('oauth_refresh_tokens')
-      .set({ rotationReplayExpiresAt: store.dialect === 'postgres' ? new Date(1000) : new Date(1000).toISOString() })
+      .set({ rotationReplayExpiresAt: storedTime(store.dialect, 1000) })
       .where('revoked', 'is not', null)
       .execute(),
   )

@@ -5,6 +5,7 @@ import { z } from 'zod'
 import type { Attempts } from '../auth/attempt-counter.ts'
 import { addressOf } from '../auth/client.ts'
 import type { Store } from '../store/open.ts'
+import { storedTime } from '../store/times.ts'
 import { shortName } from './client-documents.ts'
 import { OauthError } from './oauth-error.ts'
 import { isOwnComputer, verdictOf } from './redirect-uris.ts'
@@ -51,7 +52,7 @@ export async function registerClient(deps: Deps, request: Request): Promise<Resp
     redirectUris: JSON.stringify(redirectUris),
     grantTypes: JSON.stringify(GRANT_TYPES),
     tokenEndpointAuthMethod: 'none',
-    createdAt: store.dialect === 'postgres' ? new Date(now) : new Date(now).toISOString(),
+    createdAt: storedTime(store.dialect, now),
   }
   await store.append((tx) => tx.insertInto('oauth_clients').values(row).execute())
   const answer = {
@@ -93,7 +94,7 @@ function metadata(detail = 'not valid'): OauthError {
 
 /** A client with a grant stays, also after the grant has ended: the person may connect it again. */
 async function pruneUnused(store: Store, now: number): Promise<void> {
-  const time = (ms: number) => (store.dialect === 'postgres' ? new Date(ms) : new Date(ms).toISOString())
+  const time = (ms: number) => storedTime(store.dialect, ms)
   await store.append(async (tx) => {
     const unused = () =>
       tx

@@ -6,7 +6,7 @@ import type { GrantCaller } from '../auth/caller.ts'
 import { endGrant, type GrantDeps } from '../auth/grants.ts'
 import { AppError } from '../errors.ts'
 import { asId, type GrantId } from '../ids.ts'
-import { isoTime } from '../store/times.ts'
+import { isoTime, storedTime } from '../store/times.ts'
 import { OauthError } from './oauth-error.ts'
 import { REFRESH_PREFIX, REUSE, type Provider, type TokenAnswer } from './provider.ts'
 
@@ -161,7 +161,7 @@ function rowOf(deps: Pick<Deps, 'store'>, token: string) {
  * unknown one.
  */
 function pruneTokens({ store, now }: Pick<Deps, 'store' | 'now'>): void {
-  const time = (ms: number) => (store.dialect === 'postgres' ? new Date(ms) : new Date(ms).toISOString())
+  const time = (ms: number) => storedTime(store.dialect, ms)
   store.later((db) =>
     db
       .deleteFrom('oauth_refresh_tokens')

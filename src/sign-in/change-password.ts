@@ -5,6 +5,7 @@ import { changesOf } from '../audit/changes.ts'
 import { endGrantsOf } from '../auth/grants.ts'
 import type { PasswordChange } from '../contract/sign-in-routes.ts'
 import type { Store } from '../store/open.ts'
+import { storedTime } from '../store/times.ts'
 import { heldBy, stillHolds } from './held-password.ts'
 import { notSignedIn, wrongPassword } from './library-refusal.ts'
 import type { Identity, Library } from './library.ts'
@@ -39,7 +40,7 @@ export async function changePassword(
     if (session === undefined) throw notSignedIn()
     const set = await tx
       .updateTable('sign_in_methods')
-      .set({ password, updatedAt: store.dialect === 'postgres' ? new Date(now) : new Date(now).toISOString() })
+      .set({ password, updatedAt: storedTime(store.dialect, now) })
       .where('userId', '=', signedIn)
       .where('providerId', '=', 'credential')
       .where('password', '=', held.password)

@@ -22,6 +22,7 @@ import { createTeam, listTeams } from '../teams/teams.ts'
 import type { AccountId } from '../ids.ts'
 import { newId } from '../ids.ts'
 import { authenticator } from '../auth/authenticate.ts'
+import { storedTime } from '../store/times.ts'
 import type { Library } from './library.ts'
 import { verifyEmail } from './verify-email.ts'
 
@@ -223,7 +224,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual((await refusal(reset(rooms, overtaken)))['reason'], 'INVALID_TOKEN')
 
       const late = await ask()
-      const expiresAt = dialect === 'postgres' ? new Date(0) : new Date(0).toISOString()
+      const expiresAt = storedTime(dialect, 0)
       await rooms.store.write((tx) => tx.updateTable('verifications').set({ expiresAt }).execute())
       assert.deepEqual((await refusal(reset(rooms, late)))['reason'], 'INVALID_TOKEN')
       await signIn(rooms, email)

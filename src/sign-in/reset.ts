@@ -10,6 +10,7 @@ import { invalidRequest } from '../errors.ts'
 import type { AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { ApiKeyTable, ConnectorGrantTable, PasskeyTable, Tables } from '../store/tables.ts'
+import { storedTime } from '../store/times.ts'
 import type { CodeTries } from './code-tries.ts'
 import { invalidLink } from './library-refusal.ts'
 import type { Library } from './library.ts'
@@ -167,7 +168,7 @@ async function linkOf({ store, now }: Pick<Deps, 'store' | 'now'>, token: string
     .innerJoin('accounts', 'accounts.id', 'verifications.value')
     .select(['verifications.id', 'accounts.id as accountId'])
     .where('identifier', '=', identifier)
-    .where('expiresAt', '>', store.dialect === 'postgres' ? new Date(now) : new Date(now).toISOString())
+    .where('expiresAt', '>', storedTime(store.dialect, now))
     .executeTakeFirst()
   if (row === undefined) throw invalidLink()
   return row
@@ -196,7 +197,7 @@ async function setPassword(
   tx: Transaction<Tables>,
   { accountId, password, now }: { readonly accountId: AccountId; readonly password: string; readonly now: number },
 ): Promise<void> {
-  const at = store.dialect === 'postgres' ? new Date(now) : new Date(now).toISOString()
+  const at = storedTime(store.dialect, now)
   const changed = await tx
     .updateTable('sign_in_methods')
     .set({ password, updatedAt: at })

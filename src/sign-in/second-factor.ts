@@ -7,7 +7,7 @@ import { AppError } from '../errors.ts'
 import { asId, type AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
-import { isoTime } from '../store/times.ts'
+import { isoTime, storedTime } from '../store/times.ts'
 import { tooManyTries } from '../auth/attempt-counter.ts'
 import { sessionMadeBy } from './cookies.ts'
 import { markUsed } from './use-code.ts'
@@ -21,7 +21,7 @@ export const LOCKED_MS = 900_000
  * correct. Throws RATE_LIMITED while the factor is locked.
  */
 export async function countCode(store: Store, accountId: AccountId, now: number): Promise<void> {
-  const time = (ms: number) => (store.dialect === 'postgres' ? new Date(ms) : new Date(ms).toISOString())
+  const time = (ms: number) => storedTime(store.dialect, ms)
   const lockedUntil = await store.append(async (tx) => {
     const own = tx.updateTable('second_factors').where('userId', '=', accountId)
     // The update locks the row until the transaction ends, so concurrent codes are counted one by one.

@@ -6,6 +6,7 @@ import { LINK, startSmtp, tokenIn } from '../../test/support/mail.ts'
 import { auth, codeOf, openRooms, PASSWORD, refusal, type Rooms } from '../../test/support/people.ts'
 import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { secretOf, stopDates, totp } from '../../test/support/totp.ts'
+import { storedTime } from '../store/times.ts'
 
 const EMAIL = 'ada@example.test'
 const signIn = (rooms: Rooms, password = PASSWORD) => auth(rooms, 'POST sign-in/email', { email: EMAIL, password })
@@ -146,7 +147,7 @@ for (const dialect of DIALECTS) {
       const locked = await refusal(verify(rooms, third.cookie, totp(uri)))
       assert.deepEqual([locked['code'], locked['reason']], ['RATE_LIMITED', 'ACCOUNT_TEMPORARILY_LOCKED'])
       assert.ok(Number(locked['retryAfter']) > 0)
-      const lockedUntil = dialect === 'postgres' ? new Date(0) : new Date(0).toISOString()
+      const lockedUntil = storedTime(dialect, 0)
       await rooms.store.write((tx) => tx.updateTable('second_factors').set({ lockedUntil }).execute())
       await verify(rooms, third.cookie, totp(uri))
     })

@@ -1,6 +1,13 @@
-// Converts times of the sign-in tables: ISO strings on SQLite, Date objects on PostgreSQL.
+// Reads and writes the times of the tables that the sign-in library defines: ISO strings on SQLite, Date objects on
+// PostgreSQL. Vitrine's own tables hold ISO strings on both.
+import type { DialectName } from './migrate.ts'
 
 /** ISO 8601, UTC. */
 export function isoTime(value: string | Date): string {
   return typeof value === 'string' ? value : value.toISOString()
+}
+
+/** Converts epoch milliseconds to the type that these tables hold. */
+export function storedTime(dialect: DialectName, ms: number): string | Date {
+  return dialect === 'postgres' ? new Date(ms) : new Date(ms).toISOString()
 }

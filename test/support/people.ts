@@ -4,6 +4,7 @@ import { readConfig, type Config } from '../../src/config.ts'
 import { asId, newId, type AccountId, type DatasourceId, type SessionId, type TeamId } from '../../src/ids.ts'
 import type { StoreSource } from './stores.ts'
 import { openRooms as composeRooms, type Rooms as ComposedRooms, type RoomsOptions } from '../../src/rooms.ts'
+import { storedTime } from '../../src/store/times.ts'
 
 export interface Rooms extends ComposedRooms {
   /** Warnings in the log, and mails, which are logged when no mail server is set. */
@@ -70,7 +71,7 @@ export async function someone(rooms: Rooms, email: string, options: { verified?:
   // Rows are ordered by time, so the clock advances with each person.
   rooms.clock.at++
   const id = newId<AccountId>()
-  const at = rooms.store.dialect === 'postgres' ? new Date(rooms.now()) : new Date(rooms.now()).toISOString()
+  const at = storedTime(rooms.store.dialect, rooms.now())
   const emailVerified =
     rooms.store.dialect === 'postgres' ? options.verified === true : Number(options.verified === true)
   const name = email.split('@')[0] ?? ''
@@ -91,7 +92,7 @@ export async function addSession(
   rooms: Pick<Rooms, 'store' | 'now'>,
   { accountId, sessionId }: Pick<SessionCaller, 'accountId' | 'sessionId'>,
 ): Promise<void> {
-  const time = (ms: number) => (rooms.store.dialect === 'postgres' ? new Date(ms) : new Date(ms).toISOString())
+  const time = (ms: number) => storedTime(rooms.store.dialect, ms)
   const [createdAt, expiresAt] = [time(rooms.now()), time(rooms.now() + 7 * 86_400_000)]
   const of = { userId: accountId, token: newId(), ipAddress: null, userAgent: null }
   await rooms.store.write((tx) =>

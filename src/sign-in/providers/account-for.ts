@@ -11,6 +11,7 @@ import { newId, type AccountId } from '../../ids.ts'
 import type { Secrets } from '../../secrets.ts'
 import type { Store } from '../../store/open.ts'
 import type { Tables } from '../../store/tables.ts'
+import { storedTime } from '../../store/times.ts'
 import { callBy } from '../person.ts'
 import { replaceUnverifiedIn, requireSignUp } from '../sign-up.ts'
 import type { HeldTrip } from './providers.ts'
@@ -133,7 +134,7 @@ async function addAccount(
   account: { readonly id: AccountId; readonly email: string; readonly name: string },
 ): Promise<void> {
   const isPostgres = store.dialect === 'postgres'
-  const at = isPostgres ? new Date(now) : new Date(now).toISOString()
+  const at = storedTime(store.dialect, now)
   const flags = { emailVerified: isPostgres ? true : 1, twoFactorEnabled: isPostgres ? false : 0 }
   await tx
     .insertInto('accounts')
@@ -148,7 +149,7 @@ async function addMethod(
   { provider, profile }: Known,
 ): Promise<string> {
   const id = randomUUID()
-  const at = store.dialect === 'postgres' ? new Date(now) : new Date(now).toISOString()
+  const at = storedTime(store.dialect, now)
   const noTokens = { accessToken: null, refreshToken: null, idToken: null, scope: null, password: null }
   const noEnds = { accessTokenExpiresAt: null, refreshTokenExpiresAt: null }
   const row = { id, userId: accountId, accountId: keyOf(provider, profile.subject), providerId: provider.id }

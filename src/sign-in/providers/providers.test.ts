@@ -14,6 +14,7 @@ import { totp } from '../../../test/support/totp.ts'
 import { readDetail } from '../../audit/row-detail.ts'
 import { dial } from '../../drivers/address.ts'
 import { asId, type TeamId } from '../../ids.ts'
+import { storedTime } from '../../store/times.ts'
 import { addMember } from '../../teams/invitations.ts'
 import { requireMembership } from '../../teams/require-membership.ts'
 import { createTeam } from '../../teams/teams.ts'
@@ -259,7 +260,7 @@ for (const dialect of DIALECTS) {
       await rooms.store.write((tx) => tx.deleteFrom('sign_in_methods').where('providerId', '=', 'credential').execute())
       const last = await refusal(ada.ask('POST disconnect-provider', { provider: 'oidc' }))
       assert.deepEqual([last['code'], last['reason']], ['CONFLICT', 'LAST_WAY'])
-      const at = dialect === 'postgres' ? new Date() : new Date().toISOString()
+      const at = storedTime(dialect, Date.now())
       const [{ userId } = { userId: undefined }] = await methodsOf(rooms)
       assert.ok(userId)
       await rooms.store.write((tx) =>
