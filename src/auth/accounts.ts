@@ -3,6 +3,7 @@ import type { Audit } from '../audit/audit.ts'
 import { changesOf, type Target } from '../audit/changes.ts'
 import { AppError } from '../errors.ts'
 import type { AccountId } from '../ids.ts'
+import { isTrue } from '../store/flags.ts'
 import type { Store } from '../store/open.ts'
 import type { AccountTable } from '../store/tables.ts'
 import { isoTime, storedTime } from '../store/times.ts'
@@ -111,7 +112,7 @@ function shown(row: AccountTable): Account {
     email: row.email,
     name: row.name,
     avatarUrl: row.image,
-    emailVerified: row.emailVerified === true || row.emailVerified === 1,
+    emailVerified: isTrue(row.emailVerified),
     createdAt: isoTime(row.createdAt),
   }
 }

@@ -3,6 +3,7 @@
 import type { ApiKeyId } from '../ids.ts'
 import { keyExpiringLetter } from '../mail/letters.ts'
 import type { Mail } from '../mail/mail.ts'
+import { isTrue } from '../store/flags.ts'
 import type { Store } from '../store/open.ts'
 
 /** How long before its expiry a key counts as expiring (docs/session.md#api-keys). */
@@ -89,8 +90,8 @@ async function warnOne({ store, mail, origin, log }: Deps, key: Expiring, at: nu
   const { expires_at: expiresAt, name, hint } = key
   log.warn({ keyId: key.id, accountId: key.account_id, expiresAt }, 'an API key expires within a week')
   // An unverified address may belong to a stranger.
-  const isVerified = key.emailVerified === true || key.emailVerified === 1
-  if (mail.isOn && isVerified) mail.send(keyExpiringLetter({ to: key.email, origin: origin(), name, hint, expiresAt }))
+  if (!mail.isOn || !isTrue(key.emailVerified)) return
+  mail.send(keyExpiringLetter({ to: key.email, origin: origin(), name, hint, expiresAt }))
 }
 
 /** Returns true if this process must send the warning. */

@@ -3,6 +3,7 @@
 import type { AccountId } from '../ids.ts'
 import { securityLetter, type SecurityChange } from '../mail/letters.ts'
 import type { Mail } from '../mail/mail.ts'
+import { isTrue } from '../store/flags.ts'
 import type { Store } from '../store/open.ts'
 import type { Attempts } from './attempt-counter.ts'
 import { addressOf } from './client.ts'
@@ -41,7 +42,7 @@ export function openNotices({ store, mail, tries, origin, log, now = Date.now }:
           .select(['email', 'emailVerified'])
           .where('id', '=', accountId)
           .executeTakeFirst()
-        if (account === undefined || (account.emailVerified !== true && account.emailVerified !== 1)) return
+        if (account === undefined || !isTrue(account.emailVerified)) return
         if (!(await tries.allows([{ key: `notices ${accountId}`, ...LETTERS }]))) return
         const at = new Date(now())
         mail.send(securityLetter({ to: account.email, origin: origin(), change, at, client, address }))

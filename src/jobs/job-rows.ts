@@ -1,6 +1,7 @@
 // The jobs table, shared by all processes: admission, progress, and abandoned jobs. Runs nothing itself.
 import type { Transaction } from 'kysely'
 import type { AccountId, DatasourceId, JobId } from '../ids.ts'
+import { isTrue } from '../store/flags.ts'
 import type { Store } from '../store/open.ts'
 import type { JobTable, Tables } from '../store/tables.ts'
 import { hasEnded, INTERRUPTED, type JobFilter, type JobState } from './job.ts'
@@ -232,7 +233,7 @@ interface StateRow extends Pick<JobTable, 'id' | 'kind' | 'state' | 'done' | 'to
   readonly name: string | null
   readonly created_at: string
   readonly updated_at: string
-  readonly goes_on: unknown
+  readonly goes_on: number | boolean
 }
 
 function stateOf(row: StateRow, reached: Reached | null): JobState {
@@ -250,11 +251,6 @@ function stateOf(row: StateRow, reached: Reached | null): JobState {
     return { ...about, step: null, state: 'FAILED', error: INTERRUPTED }
   const step = hasEnded(row.state) ? null : (reached?.step ?? row.step)
   return { ...about, step, state: row.state, ...(row.error !== null && { error: row.error }) }
-}
-
-/** Normalizes a boolean of either dialect. */
-function isTrue(value: unknown): boolean {
-  return value === true || value === 1
 }
 
 function iso(ms: number): string {

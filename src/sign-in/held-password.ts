@@ -1,6 +1,7 @@
 // A session made with a password is valid only if that password is still current. Verifying a password takes long. A
 // reset link may change it meanwhile, which ends all sessions, but not one that is created a moment later.
 import type { AccountId } from '../ids.ts'
+import { isTrue } from '../store/flags.ts'
 import type { Store } from '../store/open.ts'
 import { sessionMadeBy } from './cookies.ts'
 import { endSecondFactor } from './reset.ts'
@@ -27,7 +28,7 @@ export async function heldBy(
     'email' in who ? methods.where('accounts.email', '=', who.email) : methods.where('accounts.id', '=', who.accountId)
   const row = await own.executeTakeFirst()
   if (row === undefined || row.password === null) return null
-  const hadFactor = row.twoFactorEnabled === true || row.twoFactorEnabled === 1
+  const hadFactor = isTrue(row.twoFactorEnabled)
   return { accountId: row.id, password: row.password, hadFactor }
 }
 

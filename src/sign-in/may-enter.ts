@@ -2,6 +2,7 @@
 // sign-in with the password.
 import { AppError } from '../errors.ts'
 import type { AccountId } from '../ids.ts'
+import { isTrue } from '../store/flags.ts'
 import type { Store } from '../store/open.ts'
 import { EMAIL_NOT_VERIFIED, notSignedIn } from './library-refusal.ts'
 
@@ -16,6 +17,6 @@ export async function requireMayEnter(
     .where('id', '=', accountId)
     .executeTakeFirst()
   if (account === undefined) throw notSignedIn()
-  if (!mailIsOn || account.emailVerified === true || account.emailVerified === 1) return
+  if (!mailIsOn || isTrue(account.emailVerified)) return
   throw new AppError('SIGN_IN_REFUSED', EMAIL_NOT_VERIFIED, { extra: { reason: 'EMAIL_NOT_VERIFIED' } })
 }

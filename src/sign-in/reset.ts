@@ -8,6 +8,7 @@ import type { Reset } from '../contract/sign-in-routes.ts'
 import { aliveGrantsOf, endGrantsOf } from '../auth/grants.ts'
 import { invalidRequest } from '../errors.ts'
 import type { AccountId } from '../ids.ts'
+import { isTrue, storedFlag } from '../store/flags.ts'
 import type { Store } from '../store/open.ts'
 import type { ApiKeyTable, ConnectorGrantTable, PasskeyTable, Tables } from '../store/tables.ts'
 import { storedTime } from '../store/times.ts'
@@ -100,8 +101,10 @@ export async function resetPassword(deps: Deps, order: Order): Promise<ResetDone
     await setPassword(store, tx, { accountId: link.accountId, password, now })
     const sessions = await tx.deleteFrom('sessions').where('userId', '=', link.accountId).executeTakeFirst()
     await tx.deleteFrom('verifications').where('value', '=', link.accountId).execute()
-    const yes = store.dialect === 'postgres' ? true : 1
-    if (proves) await tx.updateTable('accounts').set({ emailVerified: yes }).where('id', '=', link.accountId).execute()
+    if (proves) {
+      const emailVerified = storedFlag(store.dialect, true)
+      await tx.updateTable('accounts').set({ emailVerified }).where('id', '=', link.accountId).execute()
+    }
     const keys = await endKeys(tx, link.accountId, proves ? [] : (order.keep?.keyIds ?? []), now)
     const grants = await endGrants(tx, link.accountId, proves ? [] : (order.keep?.grantIds ?? []), now)
     const passkeys = await endPasskeys(tx, link.accountId, proves ? [] : (order.keep?.passkeyIds ?? []))
@@ -140,7 +143,7 @@ export async function endSecondFactor(
   tx: Transaction<Tables>,
   accountId: AccountId,
 ): Promise<void> {
-  const twoFactorEnabled = store.dialect === 'postgres' ? false : 0
+  const twoFactorEnabled = storedFlag(store.dialect, false)
   await tx.deleteFrom('second_factors').where('userId', '=', accountId).execute()
   await tx.updateTable('accounts').set({ twoFactorEnabled }).where('id', '=', accountId).execute()
 }
@@ -299,8 +302,4 @@ function aliveKeys(db: Store['db'], accountId: AccountId, now: number): Promise<
 
 function shown({ id, name, hint }: ApiKeyTable): ShownKey {
   return { id, name, hint }
-}
-
-function isTrue(value: number | boolean | null): boolean {
-  return value === true || value === 1
 }

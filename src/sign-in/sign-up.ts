@@ -6,6 +6,7 @@ import type { Config } from '../config.ts'
 import { AppError } from '../errors.ts'
 import type { AccountId } from '../ids.ts'
 import type { Secrets } from '../secrets.ts'
+import { isTrue, storedFlag } from '../store/flags.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 import { accountBy } from './account-by.ts'
@@ -51,7 +52,7 @@ export async function deleteUnverified(store: Store, email: string): Promise<Acc
     .selectFrom('accounts')
     .select('id')
     .where('email', '=', email)
-    .where('emailVerified', '=', store.dialect === 'postgres' ? false : 0)
+    .where('emailVerified', '=', storedFlag(store.dialect, false))
     .executeTakeFirst()
   if (unverified === undefined) return null
   return await store.write(async (tx) => ((await deleteUnverifiedIn(tx, unverified.id)) ? unverified.id : null))
@@ -65,11 +66,9 @@ async function deleteUnverifiedIn(tx: Transaction<Tables>, id: AccountId): Promi
     .select(['accounts.emailVerified', 'accounts.twoFactorEnabled', 'memberships.team_id'])
     .where('accounts.id', '=', id)
     .executeTakeFirst()
-  const stays = row === undefined || row.team_id !== null || row.emailVerified === true || row.emailVerified === 1
-  if (stays) return false
+  if (row === undefined || row.team_id !== null || isTrue(row.emailVerified)) return false
   // With a second factor there may be sign-ins that wait for a code. End them.
-  const hadFactor = row.twoFactorEnabled === true || row.twoFactorEnabled === 1
-  if (hadFactor) await tx.deleteFrom('verifications').where('value', '=', id).execute()
+  if (isTrue(row.twoFactorEnabled)) await tx.deleteFrom('verifications').where('value', '=', id).execute()
   await tx.deleteFrom('accounts').where('id', '=', id).execute()
   return true
 }

@@ -3,6 +3,7 @@
 import { hash } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { AccountId } from '../ids.ts'
+import { storedFlag } from '../store/flags.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 import type { Library } from './library.ts'
@@ -27,7 +28,7 @@ export async function factorOf(
     .innerJoin('accounts', 'accounts.id', 'second_factors.userId')
     .select(['second_factors.id', 'second_factors.secret', 'second_factors.backupCodes'])
     .where('second_factors.userId', '=', accountId)
-    .where('accounts.twoFactorEnabled', '=', store.dialect === 'postgres' ? true : 1)
+    .where('accounts.twoFactorEnabled', '=', storedFlag(store.dialect, true))
     .executeTakeFirst()
   return row === undefined ? null : { ...row, accountId }
 }

@@ -2,6 +2,7 @@
 // alone, a stranger could sign up with the address and have the owner verify the stranger's account.
 import { AppError } from '../errors.ts'
 import type { AccountId } from '../ids.ts'
+import { storedFlag } from '../store/flags.ts'
 import type { Store } from '../store/open.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
 import type { AccountLinks } from './account-links.ts'
@@ -47,7 +48,7 @@ export async function verifyEmail(
  * Throws UNAUTHENTICATED in that case.
  */
 async function setVerified(store: Store, accountId: AccountId): Promise<boolean> {
-  const yes = store.dialect === 'postgres' ? true : 1
+  const yes = storedFlag(store.dialect, true)
   return await store.write(async (tx) => {
     const own = tx.updateTable('accounts').set({ emailVerified: yes }).where('id', '=', accountId)
     const changed = await own.where('emailVerified', '!=', yes).executeTakeFirst()

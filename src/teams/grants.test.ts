@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import { endGrant, listGrants, makeGrant, narrowGrant, type GrantOrder } from '../auth/grants.ts'
 import type { Call } from '../auth/caller.ts'
 import { asId, newId, type AccountId, type GrantId, type TeamId } from '../ids.ts'
+import { storedFlag } from '../store/flags.ts'
 import { startSmtp } from '../../test/support/mail.ts'
 import {
   auth,
@@ -244,7 +245,7 @@ for (const dialect of DIALECTS) {
       await rooms.store.write((tx) =>
         tx
           .updateTable('accounts')
-          .set({ emailVerified: dialect === 'postgres' ? true : 1 })
+          .set({ emailVerified: storedFlag(dialect, true) })
           .execute(),
       )
       const { json } = await auth(rooms, 'POST sign-in/email', { email, password: PASSWORD })

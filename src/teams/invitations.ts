@@ -9,6 +9,7 @@ import type { Call } from '../auth/caller.ts'
 import { newId, type InvitationId, type TeamId } from '../ids.ts'
 import { invitationLetter } from '../mail/letters.ts'
 import type { Mail } from '../mail/mail.ts'
+import { isTrue } from '../store/flags.ts'
 import type { Store } from '../store/open.ts'
 import type { Role } from '../contract/schemas.ts'
 import type { InvitationTable, Tables } from '../store/tables.ts'
@@ -242,10 +243,6 @@ function shown(row: InvitationTable): Member {
     createdAt: row.created_at,
     expiresAt: row.expires_at,
   }
-}
-
-function isTrue(value: number | boolean): boolean {
-  return value === true || value === 1
 }
 
 export function hashOf(token: string): string {

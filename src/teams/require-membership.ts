@@ -4,6 +4,7 @@ import type { Audit } from '../audit/audit.ts'
 import { mayEnter, type Call, type Caller } from '../auth/caller.ts'
 import { AppError, notFound } from '../errors.ts'
 import type { AccountId, TeamId } from '../ids.ts'
+import { isTrue } from '../store/flags.ts'
 import type { Store } from '../store/open.ts'
 import type { Role } from '../contract/schemas.ts'
 import type { MembershipTable } from '../store/tables.ts'
@@ -98,8 +99,7 @@ function standingOf(store: Store, teamId: TeamId, accountId: AccountId): Promise
       .executeTakeFirst()
     if (row === undefined) return null
     const membership = { teamId, accountId, role: row.role, status: row.status }
-    const hasFactor = row.twoFactorEnabled === true || row.twoFactorEnabled === 1
-    return { membership, lacksSecondFactor: !hasFactor && requiresSecondFactor(row.settings) }
+    return { membership, lacksSecondFactor: !isTrue(row.twoFactorEnabled) && requiresSecondFactor(row.settings) }
   })
 }
 

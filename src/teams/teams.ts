@@ -7,6 +7,7 @@ import { requireConfirmed } from '../auth/require-recent-sign-in.ts'
 import type { Config } from '../config.ts'
 import { AppError, notFound } from '../errors.ts'
 import { newId, type AccountId, type DatasourceId, type TeamId } from '../ids.ts'
+import { isTrue } from '../store/flags.ts'
 import type { Store } from '../store/open.ts'
 import type { Role } from '../contract/schemas.ts'
 import type { Tables, TeamTable } from '../store/tables.ts'
@@ -218,7 +219,7 @@ async function requireOwnFactor(tx: Transaction<Tables>, accountId: AccountId): 
     .select('twoFactorEnabled')
     .where('id', '=', accountId)
     .executeTakeFirst()
-  if (account?.twoFactorEnabled === true || account?.twoFactorEnabled === 1) return
+  if (isTrue(account?.twoFactorEnabled)) return
   throw new AppError('CONFLICT', 'Set up your own second factor before you require one: POST /auth/two-factor/enable.')
 }
 

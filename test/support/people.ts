@@ -4,6 +4,7 @@ import { readConfig, type Config } from '../../src/config.ts'
 import { asId, newId, type AccountId, type DatasourceId, type SessionId, type TeamId } from '../../src/ids.ts'
 import type { StoreSource } from './stores.ts'
 import { openRooms as composeRooms, type Rooms as ComposedRooms, type RoomsOptions } from '../../src/rooms.ts'
+import { storedFlag } from '../../src/store/flags.ts'
 import { storedTime } from '../../src/store/times.ts'
 
 export interface Rooms extends ComposedRooms {
@@ -72,8 +73,7 @@ export async function someone(rooms: Rooms, email: string, options: { verified?:
   rooms.clock.at++
   const id = newId<AccountId>()
   const at = storedTime(rooms.store.dialect, rooms.now())
-  const emailVerified =
-    rooms.store.dialect === 'postgres' ? options.verified === true : Number(options.verified === true)
+  const emailVerified = storedFlag(rooms.store.dialect, options.verified === true)
   const name = email.split('@')[0] ?? ''
   const row = { id, name, email, emailVerified, image: null, createdAt: at, updatedAt: at }
   await rooms.store.write((tx) => tx.insertInto('accounts').values(row).execute())

@@ -9,6 +9,7 @@ import { accountTarget } from '../../auth/accounts.ts'
 import type { Config, Provider } from '../../config.ts'
 import { newId, type AccountId } from '../../ids.ts'
 import type { Secrets } from '../../secrets.ts'
+import { isTrue, storedFlag } from '../../store/flags.ts'
 import type { Store } from '../../store/open.ts'
 import type { Tables } from '../../store/tables.ts'
 import { storedTime } from '../../store/times.ts'
@@ -57,7 +58,7 @@ export async function accountFor(
       const { email } = profile
       if (email === null || !profile.emailVerified) throw providerRefusal('EMAIL_UNVERIFIED')
       const found = await tx.selectFrom('accounts').selectAll().where('email', '=', email).executeTakeFirst()
-      if (found !== undefined && (found.emailVerified === true || found.emailVerified === 1)) {
+      if (found !== undefined && isTrue(found.emailVerified)) {
         const methodId = await connect(deps, tx, request, { id: found.id, name: found.name }, { provider, profile })
         return { accountId: found.id, methodId, joined: true }
       }
@@ -133,9 +134,9 @@ async function addAccount(
   tx: Transaction<Tables>,
   account: { readonly id: AccountId; readonly email: string; readonly name: string },
 ): Promise<void> {
-  const isPostgres = store.dialect === 'postgres'
-  const at = storedTime(store.dialect, now)
-  const flags = { emailVerified: isPostgres ? true : 1, twoFactorEnabled: isPostgres ? false : 0 }
+  const { dialect } = store
+  const at = storedTime(dialect, now)
+  const flags = { emailVerified: storedFlag(dialect, true), twoFactorEnabled: storedFlag(dialect, false) }
   await tx
     .insertInto('accounts')
     .values({ ...account, ...flags, image: null, createdAt: at, updatedAt: at })

@@ -14,6 +14,7 @@ import { totp } from '../../../test/support/totp.ts'
 import { readDetail } from '../../audit/row-detail.ts'
 import { dial } from '../../drivers/address.ts'
 import { asId, type TeamId } from '../../ids.ts'
+import { storedFlag } from '../../store/flags.ts'
 import { storedTime } from '../../store/times.ts'
 import { addMember } from '../../teams/invitations.ts'
 import { requireMembership } from '../../teams/require-membership.ts'
@@ -157,7 +158,7 @@ for (const dialect of DIALECTS) {
         assert.equal(failureIn(await signIn(browser, oidc, '1')), reason, JSON.stringify(claims))
         assert.equal(await who(browser), null)
       }
-      const yes = dialect === 'postgres' ? true : 1
+      const yes = storedFlag(dialect, true)
       await rooms.store.write((tx) => tx.updateTable('accounts').set({ emailVerified: yes }).execute())
       oidc.people.set('1', { ...ADA, email_verified: false })
       assert.equal(failureIn(await signIn(browserOf(rooms), oidc, '1')), 'EMAIL_UNVERIFIED')
