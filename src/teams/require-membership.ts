@@ -62,9 +62,7 @@ export async function requireMembership(
  */
 export function knownMembership(store: Pick<Store, 'known'>, caller: Caller, teamId: TeamId): Membership | null {
   if (!mayEnter(caller, teamId)) return null
-  const found = store.known<Found | null>(nameOf(teamId, caller.accountId)) ?? null
-  if (found === null || found.lacksSecondFactor || found.membership.status !== 'ACTIVE') return null
-  return found.membership
+  return usable(store.known<Found | null>(nameOf(teamId, caller.accountId)))
 }
 
 /** Returns the memberships with which the caller may use the routes of a team now: those of requireMembership(). */
@@ -73,11 +71,20 @@ export async function membershipsOf({ store }: Pick<Deps, 'store'>, call: Call):
   const own = store.db.selectFrom('memberships').select('team_id').where('account_id', '=', accountId)
   const found: Membership[] = []
   for (const { team_id: teamId } of await own.orderBy('team_id').execute()) {
-    const standing = mayEnter(call.caller, teamId) ? await standingOf(store, teamId, accountId) : null
-    if (standing?.membership.status !== 'ACTIVE' || standing.lacksSecondFactor) continue
-    found.push(standing.membership)
+    const membership = mayEnter(call.caller, teamId) ? await usableMembership(store, teamId, accountId) : null
+    if (membership !== null) found.push(membership)
   }
   return found
+}
+
+/** The membership with which the account may use the routes of the team now. Null where requireMembership() would throw. */
+export async function usableMembership(store: Store, teamId: TeamId, accountId: AccountId): Promise<Membership | null> {
+  return usable(await standingOf(store, teamId, accountId))
+}
+
+function usable(found: Found | null | undefined): Membership | null {
+  if (found === null || found === undefined) return null
+  return found.membership.status === 'ACTIVE' && !found.lacksSecondFactor ? found.membership : null
 }
 
 interface Found {

@@ -5,7 +5,7 @@ import type { DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import { reachedIdsOf } from '../teams/counts.ts'
 import { listTeamKeys } from '../teams/team-keys.ts'
-import type { Membership } from '../teams/require-membership.ts'
+import { usableMembership, type Membership } from '../teams/require-membership.ts'
 import { roleAtLeast } from '../teams/roles.ts'
 import { driftCondition, errorCondition, keyCondition, refusalsCondition, type Condition } from './events.ts'
 import { eventsOf, type WebhookRow } from './webhooks.ts'
@@ -16,7 +16,7 @@ export interface ConditionDeps {
   readonly now: () => number
 }
 
-/** Null if the account no longer manages the team. */
+/** Null if the account may not manage the team now. */
 export async function conditionsFor(deps: ConditionDeps, webhook: WebhookRow): Promise<readonly Condition[] | null> {
   const membership = await managerOf(deps.store, webhook)
   if (membership === null) return null
@@ -32,15 +32,9 @@ export async function conditionsFor(deps: ConditionDeps, webhook: WebhookRow): P
   return found
 }
 
-async function managerOf({ db }: Store, webhook: WebhookRow): Promise<Membership | null> {
-  const row = await db
-    .selectFrom('memberships')
-    .select(['role', 'status'])
-    .where('team_id', '=', webhook.team_id)
-    .where('account_id', '=', webhook.account_id)
-    .executeTakeFirst()
-  if (row === undefined || row.status !== 'ACTIVE' || !roleAtLeast(row.role, 'ADMIN')) return null
-  return { teamId: webhook.team_id, accountId: webhook.account_id, role: row.role, status: row.status }
+async function managerOf(store: Store, webhook: WebhookRow): Promise<Membership | null> {
+  const membership = await usableMembership(store, webhook.team_id, webhook.account_id)
+  return membership !== null && roleAtLeast(membership.role, 'ADMIN') ? membership : null
 }
 
 /** Refused rows are never packed, so the table has them all. */

@@ -1,7 +1,7 @@
 // What a webhook tells, and how its deliveries are tried again, on a real store with a real receiver. The clock is the
 // test's own.
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, test } from 'node:test'
+import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
 import { addMember, addTeam, openRooms, sessionCall, type Rooms } from '../../test/support/connected.ts'
 import { startReceiver, type Receiver } from '../../test/support/webhook-receiver.ts'
 import { makeCertificates } from '../../test/support/certificates.ts'
@@ -50,6 +50,7 @@ describe('webhooks', () => {
     owner = await addMember(rooms, teamId, 'OWNER')
     receiver = await startReceiver()
   })
+  afterEach(() => receiver[Symbol.asyncDispose]())
   after(() => rooms[Symbol.asyncDispose]())
 
   const deliverer = () => openDeliverer({ ...rooms, ...deps, log: SILENT })
@@ -92,7 +93,6 @@ describe('webhooks', () => {
     await setStatus(id, 'ERROR')
     await round()
     assert.equal(events().length, 2)
-    await receiver[Symbol.asyncDispose]()
   })
 
   test('two processes that look at the same time tell it once', async () => {
@@ -104,7 +104,6 @@ describe('webhooks', () => {
     await Promise.all([one.look(), other.look()])
     await Promise.all([one.deliver(), other.deliver()])
     assert.equal(events().length, 1)
-    await receiver[Symbol.asyncDispose]()
   })
 
   test('it tells of what its account reaches, and of nothing once the account manages no more', async () => {
@@ -129,7 +128,25 @@ describe('webhooks', () => {
       events().map(({ data }) => data.datasource.name),
       ['shown'],
     )
-    await receiver[Symbol.asyncDispose]()
+  })
+
+  test('it tells of nothing while its account lacks the second factor that the team requires', async () => {
+    await make(owner)
+    await setStatus(await connect(), 'ERROR')
+    const require = (requireSecondFactor: boolean) =>
+      rooms.store.write((tx) =>
+        tx
+          .updateTable('teams')
+          .set({ settings: JSON.stringify({ requireSecondFactor }) })
+          .where('id', '=', teamId)
+          .execute(),
+      )
+    await require(true)
+    await round()
+    assert.deepEqual(events(), [])
+    await require(false)
+    await round()
+    assert.equal(events().length, 1)
   })
 
   test('refusals count within their minutes, and only of queries', async () => {
@@ -154,7 +171,6 @@ describe('webhooks', () => {
     now = at + 3_600_000
     await round()
     assert.equal(events().length, 1)
-    await receiver[Symbol.asyncDispose]()
   })
 
   test('a key that expires within a week is told', async () => {
@@ -181,7 +197,6 @@ describe('webhooks', () => {
       events().map(({ data }) => data.key.name),
       ['soon'],
     )
-    await receiver[Symbol.asyncDispose]()
   })
 
   test('drift is told when a database changes after its exposure was saved', async () => {
@@ -203,7 +218,6 @@ describe('webhooks', () => {
       events().map(({ type, data }) => [type, data]),
       [['drift', { datasource: { id, name: 'orders' }, driftCount: 1 }]],
     )
-    await receiver[Symbol.asyncDispose]()
   })
 
   const condition = (n: number): Condition => ({ ...refusalsCondition(n, { count: 1, minutes: 1 }), key: `k${n}` })
@@ -237,7 +251,6 @@ describe('webhooks', () => {
     assert.deepEqual([delivery?.state, delivery?.attempts, delivery?.status], ['FAILED', receiver.received.length, 503])
     assert.equal(new Set(receiver.received.map(({ body }) => body)).size, 1)
     assert.equal(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size, 1)
-    await receiver[Symbol.asyncDispose]()
   })
 
   test('a delivery of a process that ended is taken over by another, not before its claim ends', async () => {
@@ -252,7 +265,6 @@ describe('webhooks', () => {
     await other.deliver()
     assert.equal(receiver.received.length, 1)
     assert.equal((await deliveries(id))[0]?.state, 'DELIVERED')
-    await receiver[Symbol.asyncDispose]()
   })
 
   test('the queue of a webhook is bounded, and what it drops is counted', async () => {
@@ -261,7 +273,6 @@ describe('webhooks', () => {
     assert.equal(await enqueue(rooms.store, await rowOf(id), many, now), 200)
     const [webhook] = await listWebhooks(deps, owner)
     assert.deepEqual([webhook?.waiting, webhook?.dropped], [200, 5])
-    await receiver[Symbol.asyncDispose]()
   })
 
   test('over TLS, the certificate must be valid for the host', async () => {
@@ -280,6 +291,5 @@ describe('webhooks', () => {
       assert.equal(error, 'The certificate of the receiver is not valid.')
     }
     assert.equal(secure.received.length, 1)
-    await receiver[Symbol.asyncDispose]()
   })
 })
