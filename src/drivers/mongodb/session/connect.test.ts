@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { BSON } from 'mongodb'
 import { makeCertificates, type Certificates } from '../../../../test/support/certificates.ts'
 import { startMongod, startNewest, type TestMongo } from '../../../../test/support/mongodb.ts'
 import { engineOrSkip, skipWithout } from '../../../../test/support/no-such-engine.ts'
@@ -7,7 +8,9 @@ import { until } from '../../../../test/support/until.ts'
 import { AppError } from '../../../errors.ts'
 import type { SettingsInput } from '../../driver.ts'
 import { logIn, type Login } from './connect.ts'
+import { borrow } from './loan.ts'
 import { readSettings, targetOf } from './settings.ts'
+import { FRAME } from './wire.ts'
 
 const soon = (): AbortSignal => AbortSignal.timeout(60_000)
 
@@ -137,6 +140,20 @@ test('a replica set: discovers members, follows readPreference, and survives a f
     input(`mongodb://ann:ann-pw@127.0.0.1:${second}/shop?authSource=admin&directConnection=true`),
   )
   assert.equal((await alone.db.collection('orders').findOne())?.['a'], 1)
+  // A borrowed connection leads to the same member, which answers only if it is told that it may be a secondary.
+  for (const [of, mode] of [
+    [login, undefined],
+    [far, 'secondary'],
+    [alone, 'primaryPreferred'],
+  ] as const) {
+    const { wire, readPreference, giveBack } = await borrow(of, soon())
+    assert.equal(readPreference === null ? undefined : Reflect.get(readPreference, 'mode'), mode)
+    const preferred = readPreference === null ? {} : { $readPreference: readPreference }
+    const command = BSON.serialize({ find: 'orders', ...preferred, $db: 'shop' })
+    const { cursor } = BSON.deserialize(await wire.exchange(Buffer.concat([Buffer.alloc(FRAME), command])))
+    assert.equal(cursor.firstBatch[0].a, 1)
+    giveBack()
+  }
   await refused(input(uri.replace('replicaSet=rs', 'replicaSet=other')), /replica set/)
 
   await server.kill(first)

@@ -27,6 +27,8 @@ export interface Login {
   readonly versionText: string
   readonly sslMode: SslMode
   readonly isLocal: boolean
+  /** One server is addressed, not its replica set. */
+  readonly isDirect: boolean
   /** Whether killSessions can end its operations. */
   readonly hasSessions: boolean
 }
@@ -85,6 +87,7 @@ async function facts(db: mongodb.Db, target: Target): Promise<Omit<Login, 'clien
     serverVersion: [major, minor, patch],
     versionText: String(info['version']),
     sslMode: target.sslMode,
+    isDirect: target.direct,
     hasSessions: typeof hello['logicalSessionTimeoutMinutes'] === 'number',
     isLocal: target.hosts.every(({ host }) => /^(127\.|::1$|localhost$)/.test(host)),
   }

@@ -24,6 +24,7 @@ import { grade } from '../catalog/grade.ts'
 import { introspect } from '../catalog/introspect.ts'
 import { profileCollection } from '../catalog/profile.ts'
 import type { MongoQuery } from '../query.ts'
+import { borrow, type Loan } from './loan.ts'
 import { estimateQuery, runQuery, type Known, type Running } from './run.ts'
 
 // The server's own timeout should expire first. This grace period is for a server that ignores the timeout.
@@ -42,6 +43,8 @@ export class MongoConnection implements Connection {
   readonly #collections = new Map<string, mongodb.Collection>()
   #out = new JsonBytes(OUT_BYTES)
   #ending: Promise<void> | null = null
+  /** Held from query to query. */
+  #loan: Loan | null = null
 
   constructor(login: Login, known: () => Known) {
     this.#login = login
@@ -81,6 +84,7 @@ export class MongoConnection implements Connection {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#ending === null) this.#giveBack()
     await (this.#ending ?? this.#login.client.close())
   }
 
@@ -91,9 +95,23 @@ export class MongoConnection implements Connection {
       known: this.#known(),
       session: this.#session,
       signal,
+      loan: () => (this.#loan?.isDue === false ? this.#loan : this.#borrow(signal)),
       collections: this.#collections,
       out: this.#out,
     }
+  }
+
+  async #borrow(signal: AbortSignal): Promise<Loan> {
+    this.#giveBack()
+    const loan = await borrow(this.#login, signal)
+    this.#loan = loan
+    return loan
+  }
+
+  #giveBack(): void {
+    const loan = this.#loan
+    this.#loan = null
+    loan?.giveBack()
   }
 
   /** Runs work with a deadline and the signal. Either one ends the work in the database and closes the client. */
@@ -104,6 +122,9 @@ export class MongoConnection implements Connection {
     let why: AppError | null = null
     const giveUp = (error: AppError): void => {
       why = error
+      // The pool has one more connection, which ends the session.
+      if (this.#loan?.wire.isWorking === true) this.#loan.wire.abandon(error)
+      else this.#giveBack()
       this.#end(true)
       ended.abort(error)
     }

@@ -9,12 +9,14 @@ import { takeBatch } from './take-batch.ts'
 import type { Login } from './connect.ts'
 import { checkCost, costBound, planCost, type Sizes } from './estimate.ts'
 import { failure, schemaStale } from './failure.ts'
-import { readFirstBatch, type FirstBatch } from './first-batch.ts'
+import type { Loan } from './loan.ts'
+import { readReply, type Batch } from './reply.ts'
 import { runInSlices } from './write-large.ts'
 import { isRemembered, lookupOf, remember, type Lookups } from './plan-cache.ts'
 import { toBson } from './to-bson.ts'
 import type { BsonDocument, MongoQuery } from '../query.ts'
 import { Result } from './result.ts'
+import { FRAME, LostConnection } from './wire.ts'
 
 /** Caches that the connections of one datasource share, for some minutes. */
 export interface Known {
@@ -28,6 +30,8 @@ export interface Running {
   /** Used to end a cancelled query in the database; null if the server has no sessions. */
   readonly session: mongodb.ClientSession | null
   readonly signal: AbortSignal
+  /** The connection for small queries. */
+  readonly loan: () => Loan | Promise<Loan>
   /** The client's collection objects, which would otherwise be made again for each query. */
   readonly collections: Map<string, mongodb.Collection>
   /** Reused from query to query. */
@@ -106,19 +110,11 @@ async function inOneBatch(
   limits: Limits,
   maxTimeMS: number,
 ): Promise<Rows | null> {
-  const { client, db, library } = at.login
   const { batchSize, rest } = aggregateOf(query, maxTimeMS)
   const command = { aggregate: query.collection, pipeline, cursor: { batchSize }, ...rest }
-  const options = { ...shared(at), readPreference: client.readPreference, raw: true }
-  let answer: mongodb.Document
-  try {
-    answer = await db.command(command, options)
-  } catch (error) {
-    // The library repeats a cursor's read once, on another connection or member, but never a command.
-    if (error instanceof library.MongoNetworkError && !at.signal.aborted) return null
-    throw error
-  }
-  const { bytes, hasMore } = readBatch(answer)
+  const answer = await exchanged(at, command)
+  if (answer === null) return null
+  const { bytes, hasMore } = batchOf(at, answer)
   const result = resultOf(at, query, limits)
   const isWanted = await runInSlices(result.addAll(bytes), at.signal)
   // The session's end closes the cursor.
@@ -126,10 +122,36 @@ async function inOneBatch(
   return await runInSlices(result.finish(), at.signal)
 }
 
-function readBatch({ cursor }: mongodb.Document): FirstBatch {
+/** The answer to a command; null if the connection was lost. The client library repeats a cursor's read once, on another connection. */
+async function exchanged(at: Running, command: mongodb.Document): Promise<Buffer | null> {
+  const { library, database } = at.login
   try {
-    return readFirstBatch(cursor)
+    const known = at.loan()
+    const { wire, readPreference } = known instanceof Promise ? await known : known
+    const document = library.BSON.serialize({
+      ...command,
+      ...(at.session === null ? {} : { lsid: at.session.id }),
+      ...(readPreference === null ? {} : { $readPreference: readPreference }),
+      $db: database,
+    })
+    const message = Buffer.allocUnsafe(FRAME + document.length)
+    message.set(document, FRAME)
+    return await wire.exchange(message)
   } catch (error) {
+    const isLost = error instanceof LostConnection || error instanceof library.MongoNetworkError
+    if (isLost && !at.signal.aborted) return null
+    throw error
+  }
+}
+
+/** Throws the server's error as the library does. */
+function batchOf({ login: { library } }: Running, answer: Buffer): Batch {
+  try {
+    const batch = readReply(answer)
+    if (batch !== null) return batch
+    throw new library.MongoServerError(library.BSON.deserialize(answer))
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
     throw new AppError('QUERY_FAILED', 'The database sent a document that is not valid BSON.', { cause: error })
   }
 }

@@ -1,0 +1,140 @@
+// Exchanges one command at a time with a MongoDB server: one write, and the answer's BSON document as bytes. It speaks OP_MSG only,
+// with one body and without checksum, compression and streams of answers, and closes the connection for anything else.
+import type { Duplex } from 'node:stream'
+
+/** The socket was closed, or the bytes are not an answer to our command. */
+export class LostConnection extends Error {
+  override readonly name = 'LostConnection'
+}
+
+const OP_MSG = 2013
+/** The header, the flags, and the kind of the only section. */
+export const FRAME = 21
+const LENGTH = 4
+/** The server's maxMessageSizeBytes. */
+const MESSAGE_MAX = 48_000_000
+
+interface Exchange {
+  readonly resolve: (body: Buffer) => void
+  readonly reject: (reason: unknown) => void
+}
+
+export class Wire {
+  readonly #socket: Duplex
+  #exchange: Exchange | null = null
+  #requestId = 0
+  #usable = true
+  /** An answer that did not arrive in one chunk, and its length before that. */
+  #message: Buffer | null = null
+  readonly #length = Buffer.alloc(LENGTH)
+  #filled = 0
+
+  /** The socket is logged in, and has no other reader until release(). */
+  constructor(socket: Duplex) {
+    this.#socket = socket
+    socket.on('data', this.#take)
+    socket.on('close', this.#closed)
+    socket.resume()
+  }
+
+  get usable(): boolean {
+    return this.#usable
+  }
+
+  get isWorking(): boolean {
+    return this.#exchange !== null
+  }
+
+  /**
+   * Sends a message whose command begins at FRAME, and returns the document of the answer. Fills in the frame. Throws
+   * LostConnection, or the reason given to abandon().
+   */
+  exchange(message: Buffer): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      if (!this.#usable || this.#exchange !== null) {
+        reject(new LostConnection('the connection is not usable'))
+        return
+      }
+      this.#requestId = (this.#requestId + 1) & 0x7fff_ffff
+      message.writeInt32LE(message.length, 0)
+      message.writeInt32LE(this.#requestId, 4)
+      message.writeInt32LE(0, 8)
+      message.writeInt32LE(OP_MSG, 12)
+      message.writeInt32LE(0, 16)
+      message[20] = 0
+      this.#exchange = { resolve, reject }
+      this.#socket.write(message)
+    })
+  }
+
+  /** Ends the exchange with this reason. The socket stays open, because the server would notice its end later than a kill. */
+  abandon(reason: unknown): void {
+    this.#usable = false
+    const exchange = this.#exchange
+    this.#exchange = null
+    exchange?.reject(reason)
+  }
+
+  /** Stops reading. Returns false if the socket cannot be used again. */
+  release(): boolean {
+    const isIdle = this.#usable && this.#exchange === null
+    this.abandon(new LostConnection('the connection was given back'))
+    this.#socket.off('data', this.#take)
+    this.#socket.off('close', this.#closed)
+    return isIdle
+  }
+
+  readonly #closed = (): void => this.abandon(new LostConnection('the connection was closed'))
+
+  #fail(why: string): void {
+    this.abandon(new LostConnection(why))
+    this.#socket.destroy()
+  }
+
+  readonly #take = (chunk: Buffer): void => {
+    if (!this.#usable) return
+    if (this.#exchange === null) return this.#fail('an answer without a command')
+    const isWhole = this.#filled === 0 && chunk.length >= FRAME && chunk.readInt32LE(0) === chunk.length
+    if (isWhole) this.#answer(chunk)
+    else this.#gather(chunk)
+  }
+
+  #gather(chunk: Buffer): void {
+    let at = 0
+    if (this.#message === null) {
+      at = this.#fill(this.#length, chunk, 0)
+      if (this.#filled < LENGTH) return
+      const length = this.#length.readInt32LE(0)
+      if (length < FRAME || length > MESSAGE_MAX) return this.#fail('an answer of an impossible length')
+      this.#message = Buffer.allocUnsafe(length)
+      this.#length.copy(this.#message)
+    }
+    const message = this.#message
+    at += this.#fill(message, chunk, at)
+    if (at < chunk.length) return this.#fail('two answers to one command')
+    if (this.#filled < message.length) return
+    this.#message = null
+    this.#filled = 0
+    this.#answer(message)
+  }
+
+  /** Copies as much of the chunk as `into` still needs, and returns how much. */
+  #fill(into: Buffer, chunk: Buffer, from: number): number {
+    const size = Math.min(into.length - this.#filled, chunk.length - from)
+    chunk.copy(into, this.#filled, from, from + size)
+    this.#filled += size
+    return size
+  }
+
+  #answer(message: Buffer): void {
+    const isOurs = message.readInt32LE(8) === this.#requestId && message.readInt32LE(12) === OP_MSG
+    const isPlain = message.readInt32LE(16) === 0 && message[20] === 0
+    const body = message.subarray(FRAME)
+    if (!isOurs || !isPlain || body.length < LENGTH || body.readInt32LE(0) !== body.length) {
+      return this.#fail('an answer of another form')
+    }
+    const exchange = this.#exchange
+    this.#exchange = null
+    exchange?.resolve(body)
+  }
+}
