@@ -27,6 +27,8 @@ export interface MongoWorld extends AsyncDisposable {
   driver(asked: Asked): Promise<unknown>
   readonly floor: Contender
   readonly vitrine: Contender
+  /** The bundle of another checkout, if one was named. */
+  readonly before: Contender | null
   /** Another Vitrine process over the same data, which has answered nothing yet. */
   fresh(): Promise<Contender>
 }
@@ -49,15 +51,18 @@ export function plain({ filter, pipeline }: Asked): { collection: string; pipeli
   }
 }
 
-export async function openMongoWorld(): Promise<MongoWorld> {
+/** `before`: a checkout with a bundle to compare with. */
+export async function openMongoWorld(before?: string): Promise<MongoWorld> {
   await using stack = new AsyncDisposableStack()
   const server = stack.use(await startMongod({ auth: true }))
   await fill(server)
   const driver = await driverAlone(server, stack)
   const { client, password } = server
   const uri = `mongodb://root:${password}@${server.host}:${server.port}/?directConnection=true`
-  const floor = await startFloor('floor-mongodb.ts', [uri, 'bench'], stack)
-  const vitrine = await service(server, stack)
+  const databasePid = await pidOf(server)
+  const floor = { ...(await startFloor('floor-mongodb.ts', [uri, 'bench'], stack)), databasePid }
+  const vitrine = { ...(await service(server, stack)), databasePid }
+  const old = before === undefined ? null : await service(server, stack, before)
   const orders = client.db('bench').collection('orders')
   const owned = stack.move()
   return {
@@ -65,9 +70,15 @@ export async function openMongoWorld(): Promise<MongoWorld> {
     driver,
     floor,
     vitrine,
+    before: old && { ...old, name: 'before', databasePid },
     fresh: () => service(server, owned),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   }
+}
+
+async function pidOf({ client }: TestMongo): Promise<number> {
+  const { pid } = await client.db('admin').command({ serverStatus: 1 })
+  return Number(pid)
 }
 
 async function fill(server: TestMongo): Promise<void> {
@@ -112,8 +123,8 @@ async function driverAlone(server: TestMongo, stack: AsyncDisposableStack): Prom
   }
 }
 
-async function service(server: TestMongo, stack: AsyncDisposableStack): Promise<Contender> {
-  const { base, pid } = await startVitrine(stack)
+async function service(server: TestMongo, stack: AsyncDisposableStack, folder?: string): Promise<Contender> {
+  const { base, pid } = await startVitrine(stack, undefined, folder)
   const { at, key } = await connectTo(base, { ...specOf(server), password: server.password }, TABLES)
   return { name: 'vitrine', url: `${at}/query`, headers: { authorization: `Bearer ${key}` }, pid }
 }

@@ -1,6 +1,7 @@
 // node bench/mongodb.ts: MongoDB, alternating in one run: the client library alone, our driver alone, FLOOR(mongodb),
 // and Vitrine's bundle over HTTP. Compare ratios only. Linux only (/proc). BENCH_TURNS: queries per workload and
-// contender (300); BENCH_MS: duration of each load with several clients (1500); BENCH_ONLY: a pattern for the names.
+// contender (300); BENCH_ROUNDS (7); BENCH_MS: duration of all rounds of a load with several clients (5000); BENCH_ONLY: a
+// pattern for the names; BENCH_BEFORE: a checkout whose bundle runs under the same load.
 import { Pool } from 'undici'
 import { memory } from './cpu.ts'
 import { load, median, post, type Sample } from './load.ts'
@@ -8,8 +9,10 @@ import { DOCUMENTS, openMongoWorld, ours, plain, type Asked } from './mongodb-wo
 import type { Contender } from './world.ts'
 
 const TURNS = Number(process.env['BENCH_TURNS'] ?? 300)
-const MS = Number(process.env['BENCH_MS'] ?? 1500)
-const ROUNDS = 5
+const MS = Number(process.env['BENCH_MS'] ?? 5000)
+const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 7)
+const WARM_ANSWERS = 10_000
+const WARM_MS = 10_000
 const ONLY = new RegExp(process.env['BENCH_ONLY'] ?? '')
 
 interface Workload {
@@ -52,8 +55,8 @@ const WORKLOADS: readonly Workload[] = [
 const CONTENDERS = ['raw', 'driver', 'floor', 'vitrine'] as const
 type Name = (typeof CONTENDERS)[number]
 
-await using world = await openMongoWorld()
-const { floor, vitrine } = world
+await using world = await openMongoWorld(process.env['BENCH_BEFORE'])
+const { floor, vitrine, before } = world
 await using stack = new AsyncDisposableStack()
 
 /** One caller with one connection. */
@@ -89,21 +92,48 @@ async function inTurns(work: Workload): Promise<Readonly<Record<Name, number>>> 
 }
 
 let turn = 0
+/** Each contender's turn follows another's, in an order that moves on with the round. */
 async function loaded({ asked, clients }: Workload): Promise<string> {
-  const pairs: { floor: Sample; vitrine: Sample }[] = []
-  for (let round = 0; round <= ROUNDS; round++) {
-    const pair = {
-      floor: await load(floor, () => plain(asked(++turn)), clients, MS / ROUNDS),
-      vitrine: await load(vitrine, () => ours(asked(++turn)), clients, MS / ROUNDS),
-    }
-    if (round > 0) pairs.push(pair)
+  const contenders = [floor, vitrine, ...(before === null ? [] : [before])]
+  const sample = (at: Contender): Promise<Sample> => {
+    const body = at === floor ? plain : ours
+    return load(at, () => body(asked(++turn)), clients, MS / ROUNDS)
   }
-  const of = (pick: (pair: { floor: Sample; vitrine: Sample }) => number): string => median(pairs.map(pick)).toFixed(2)
-  const cpu = median(pairs.map((pair) => pair.vitrine.cpuMicros)).toFixed(0)
-  const cpuFloor = median(pairs.map((pair) => pair.floor.cpuMicros)).toFixed(0)
+  for (const at of contenders) await warmUp(() => sample(at))
+  const rounds: ReadonlyMap<string, Sample>[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    const samples = new Map<string, Sample>()
+    for (let n = 0; n < contenders.length; n++) {
+      const at = contenders[(n + round) % contenders.length] ?? floor
+      samples.set(at.name, await sample(at))
+    }
+    rounds.push(samples)
+  }
+  return `c=${clients}: ${[...contenders].map((at) => under(rounds, at)).join('; ')}`
+}
+
+/** A service that has just started spends much of its time on compiling. */
+async function warmUp(sample: () => Promise<Sample>): Promise<void> {
+  const until = performance.now() + WARM_MS
+  for (let answers = 0; answers < WARM_ANSWERS && performance.now() < until;) answers += (await sample()).requests
+}
+
+/** Medians of the rounds; ratios are to the floor of the same round. */
+function under(rounds: readonly ReadonlyMap<string, Sample>[], { name }: Contender): string {
+  const of = (pick: (own: Sample, other: Sample) => number): number =>
+    median(
+      rounds.flatMap((samples) => {
+        const [own, other] = [samples.get(name), samples.get('floor')]
+        return own === undefined || other === undefined ? [] : [pick(own, other)]
+      }),
+    )
+  const cpu = `CPU ${of((own) => own.cpuMicros).toFixed(0)} + ${of((own) => own.databaseMicros).toFixed(0)} us`
+  if (name === 'floor') return `floor ${cpu}`
+  const times = (pick: (sample: Sample) => number): string => of((own, other) => pick(own) / pick(other)).toFixed(2)
   return (
-    `c=${clients}: ${of((pair) => pair.vitrine.perSecond / pair.floor.perSecond)} x the answers of the floor a second, ` +
-    `CPU ${cpu} against ${cpuFloor} us a request`
+    `${name} ${times(({ perSecond }) => perSecond)} x the floor's answers a second, ${cpu} ` +
+    `(${times(({ cpuMicros }) => cpuMicros)} x, ${times(({ databaseMicros }) => databaseMicros)} x, ` +
+    `both ${times(({ cpuMicros, databaseMicros }) => cpuMicros + databaseMicros)} x)`
   )
 }
 
