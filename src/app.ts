@@ -22,7 +22,7 @@ import { createServer } from './http/server.ts'
 import { bind, openOperations, type AnyDefinition, type Operations } from './operations/call-operation.ts'
 import { openRouteOperations } from './operations/open.ts'
 import type { RunningQueries } from './query/running.ts'
-import { sharedDepsOf, openRooms } from './rooms.ts'
+import { sharedDepsOf, openRooms, type RoomsOptions } from './rooms.ts'
 
 export interface AppOptions {
   readonly config: Config
@@ -33,6 +33,8 @@ export interface AppOptions {
   readonly connector?: Partial<Pick<ConnectorDoor, 'authenticator' | 'sdk'>>
   /** How to read the metadata documents of OAuth clients, for tests. */
   readonly documents?: DocumentTransport
+  /** How to hash passwords, for tests. */
+  readonly passwords?: RoomsOptions['passwords']
   /** Additional routes, for tests of the HTTP layer. */
   readonly more?: {
     readonly routes: Readonly<Record<string, Route>>
@@ -73,11 +75,15 @@ const LAST_ANSWERS_MS = 2_000
 
 /** Opens everything except the port. Throws an Error of one sentence on failure, and closes what was opened. */
 export async function createApp(options: AppOptions): Promise<App> {
-  const { config, log, documents } = options
+  const { config, log, documents, passwords } = options
   await using opened = new AsyncDisposableStack()
   let listening = `http://${config.host}:${config.port}`
   const origin = () => config.publicUrl ?? listening
-  const rooms = opened.use(await openRooms({ config, log, origin, ...(documents === undefined ? {} : { documents }) }))
+  const given = {
+    ...(documents === undefined ? {} : { documents }),
+    ...(passwords === undefined ? {} : { passwords }),
+  }
+  const rooms = opened.use(await openRooms({ config, log, origin, ...given }))
   const { store, signIn } = rooms
   const shared = sharedDepsOf(rooms)
   const operations = openOperations(shared, rooms)

@@ -41,6 +41,7 @@ import type { Transport } from './auth/outbound.ts'
 import type { Config } from './config.ts'
 import { openOAuth } from './oauth/oauth.ts'
 import type { DocumentTransport } from './oauth/client-documents.ts'
+import type { PasswordHash } from './sign-in/library.ts'
 import { openSignIn } from './sign-in/sign-in.ts'
 import { openClockDoubt, watchClock } from './clock-doubt.ts'
 import { openConcurrencyLimit } from './jobs/concurrency-limit.ts'
@@ -59,6 +60,8 @@ export interface RoomsOptions {
   readonly documents?: DocumentTransport
   /** How to reach sign-in providers. Tests reach their own. */
   readonly transport?: Partial<Transport>
+  /** How to hash passwords, for tests. */
+  readonly passwords?: PasswordHash
 }
 
 interface RoomsLog {
@@ -71,7 +74,7 @@ export type Rooms = Awaited<ReturnType<typeof openRooms>>
 
 /** Throws an Error of one sentence if a room cannot be opened. Rooms opened before are closed again. */
 export async function openRooms(options: RoomsOptions) {
-  const { config, log, origin, now = Date.now, leases: leaseOptions = {}, documents, transport } = options
+  const { config, log, origin, now = Date.now, leases: leaseOptions = {}, documents, transport, passwords } = options
   await using opened = new AsyncDisposableStack()
   const lost = (err: unknown) => log.error({ err }, 'a background write failed')
   const store = opened.use(await openStore(config, { lost, log, admit: (db) => requireKeyBefore(db, config) }))
@@ -131,6 +134,7 @@ export async function openRooms(options: RoomsOptions) {
   const signIn = openSignIn({
     ...{ store, audit, config, secrets, mail, origin, log, tries, notices, now, clock },
     ...(transport === undefined ? {} : { transport }),
+    ...(passwords === undefined ? {} : { passwords }),
   })
   const oauth = openOAuth({
     store,

@@ -21,6 +21,12 @@ import type { AccountLinks } from './account-links.ts'
 import { sharedOptions } from './library-options.ts'
 import { notSignedIn } from './library-refusal.ts'
 
+/** How passwords are hashed. The default is the library's scrypt. */
+export interface PasswordHash {
+  hash(password: string): Promise<string>
+  verify(given: { readonly hash: string; readonly password: string }): Promise<boolean>
+}
+
 export interface LibraryDeps {
   readonly store: Store
   readonly secrets: Pick<Secrets, 'derive'>
@@ -32,6 +38,8 @@ export interface LibraryDeps {
   /** The public origin, for links. Never taken from a request header. */
   readonly origin: () => string
   readonly now?: () => number
+  /** For tests, which sign up many people. No setting changes it. */
+  readonly passwords?: PasswordHash
   /** If absent, the clock is believed. */
   readonly clock?: ClockDoubt
   readonly log?: { error(detail: object, message: string): void }
@@ -256,6 +264,7 @@ function mailing(deps: LibraryDeps) {
       enabled: true,
       minPasswordLength: PASSWORD.min,
       maxPasswordLength: PASSWORD.max,
+      ...(deps.passwords !== undefined && { password: deps.passwords }),
       requireEmailVerification: mail.isOn,
       resetPasswordTokenExpiresIn: LINK_SECONDS,
       sendResetPassword: async ({ user, url, token }: MailedLink) =>

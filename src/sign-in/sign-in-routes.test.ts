@@ -1,5 +1,6 @@
 // openapi.json lists exactly the admitted paths under /auth, and the answers match it. The docs list all of them.
 import assert from 'node:assert/strict'
+import { scryptSync } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { z } from 'zod'
@@ -10,7 +11,7 @@ import { STATUS } from '../errors.ts'
 import { createPasskey, signWith } from '../../test/support/authenticator.ts'
 import { LINK, startSmtp, tokenIn } from '../../test/support/mail.ts'
 import { CLIENT, startRogue } from '../../test/support/oidc.ts'
-import { auth, openRooms, PASSWORD } from '../../test/support/people.ts'
+import { auth, codeOf, openRooms, PASSWORD } from '../../test/support/people.ts'
 import { storeSource } from '../../test/support/stores.ts'
 import { totp } from '../../test/support/totp.ts'
 
@@ -39,6 +40,22 @@ test('each path has its row in docs/api.md, and its body and codes in the docume
     }
   }
   assert.equal(ids.size, PATHS.size)
+})
+
+test('outside tests, a password is stored as a salted scrypt hash, and only the right one signs in', async () => {
+  await using source = await storeSource('sqlite')
+  await using rooms = await openRooms(source, {}, { hasRealPasswords: true })
+  const email = 'ada@example.test'
+  const headers = { origin: 'http://127.0.0.1:3000' }
+  const ask = (path: string, password: string, more: object = {}) =>
+    auth(rooms, `POST ${path}`, { email, password, ...more }, { headers })
+  await ask('sign-up/email', PASSWORD, { name: 'Ada' })
+  const { password } = await rooms.store.db.selectFrom('sign_in_methods').select('password').executeTakeFirstOrThrow()
+  const [, salt = '', stored] = /^([0-9a-f]{32}):([0-9a-f]{128})$/.exec(password ?? '') ?? []
+  const cost = { N: 16_384, r: 16, p: 1, maxmem: 1 << 26 }
+  assert.equal(scryptSync(PASSWORD, salt, 64, cost).toString('hex'), stored)
+  assert.equal((await ask('sign-in/email', PASSWORD)).json.user.email, email)
+  assert.equal(await codeOf(ask('sign-in/email', `${PASSWORD}?`)), 'UNAUTHENTICATED')
 })
 
 test('each answer matches the document', async () => {

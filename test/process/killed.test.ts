@@ -15,6 +15,7 @@ import { asId, type TeamId } from '../../src/ids.ts'
 import { openSecrets } from '../../src/secrets.ts'
 import { openStore } from '../../src/store/open.ts'
 import { findingsOf } from '../support/audited.ts'
+import { environment } from '../support/environment.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { startService } from '../support/service.ts'
 
@@ -128,14 +129,12 @@ interface Place {
 /** Starts the service, and kills it at a random moment: a third of them before it listens. */
 async function liveAndDie(place: Place): Promise<Life> {
   const child = spawn(process.execPath, [MAIN], {
-    env: {
-      PATH: process.env['PATH'],
-      VITRINE_DEMO: '0',
+    env: environment({
       PORT: '0',
       VITRINE_DATA_DIR: place.dataDir,
       VITRINE_METRICS_ADDR: '127.0.0.1:0',
       ...place.env,
-    },
+    }),
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const closed = once(child, 'close')

@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { makeCertificates, type Certificates } from '../support/certificates.ts'
+import { environment } from '../support/environment.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
@@ -24,9 +25,6 @@ async function folder(): Promise<string> {
   folders.push(made)
   return made
 }
-
-/** Excludes the environment of the test run. */
-const environment = (env: Record<string, string>) => ({ PATH: process.env['PATH'], VITRINE_DEMO: '0', ...env })
 
 interface Ended {
   readonly code: number | null

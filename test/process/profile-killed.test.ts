@@ -9,6 +9,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { Client } from 'pg'
 import { openStore } from '../../src/store/open.ts'
+import { environment } from '../support/environment.ts'
 import { startPostgres } from '../support/postgres.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
@@ -76,7 +77,7 @@ test('kill -9 during a profile leaves no partial row, and the next process finis
 })
 
 async function serve(dataDir: string, stack: AsyncDisposableStack) {
-  const env = { PATH: process.env['PATH'], VITRINE_DEMO: '0', PORT: '0', VITRINE_DATA_DIR: dataDir }
+  const env = environment({ PORT: '0', VITRINE_DATA_DIR: dataDir })
   const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   const kill = async (): Promise<void> => {
     if (child.exitCode !== null || child.signalCode !== null) return

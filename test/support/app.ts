@@ -13,6 +13,7 @@ import { ROUTES } from '../../src/contract/routes.ts'
 import { SESSION_ROUTES } from '../../src/contract/signed-in-routes.ts'
 import { AppError } from '../../src/errors.ts'
 import type { Operations } from '../../src/operations/call-operation.ts'
+import { CHEAP_PASSWORDS } from './passwords.ts'
 import { placeStore } from './stores.ts'
 
 export interface TestAppOptions {
@@ -24,6 +25,8 @@ export interface TestAppOptions {
   readonly connector?: NonNullable<AppOptions['connector']>
   /** How the service reads the metadata documents of OAuth clients. */
   readonly documents?: AppOptions['documents']
+  /** Hashes passwords as in production, for a store that another process of the service reads. */
+  readonly hasRealPasswords?: boolean
   /** Receives every line of the log, down to `debug`. */
   readonly logged?: (line: string) => void
 }
@@ -248,6 +251,7 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
       ...(options.connector === undefined ? {} : { connector: options.connector }),
       ...(options.consoleDir === undefined ? {} : { consoleDir: options.consoleDir }),
       ...(options.documents === undefined ? {} : { documents: options.documents }),
+      ...(options.hasRealPasswords === true ? {} : { passwords: CHEAP_PASSWORDS }),
     })
     return new TestApp(await app.listen(), dataDir, app)
   } catch (error) {

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
+import { environment } from './environment.ts'
 
 const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
 
@@ -14,7 +15,7 @@ export interface Ended {
 
 export async function vitrine(args: readonly string[], env: Record<string, string>): Promise<Ended> {
   const child = spawn(process.execPath, [CLI, ...args], {
-    env: { PATH: process.env['PATH'], VITRINE_DEMO: '0', PORT: '0', ...env },
+    env: environment({ PORT: '0', ...env }),
   })
   const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
   return { code, out, err }

@@ -2,6 +2,7 @@
 import type { Call, SessionCaller } from '../../src/auth/caller.ts'
 import { readConfig, type Config } from '../../src/config.ts'
 import { asId, newId, type AccountId, type DatasourceId, type SessionId, type TeamId } from '../../src/ids.ts'
+import { CHEAP_PASSWORDS } from './passwords.ts'
 import type { StoreSource } from './stores.ts'
 import { openRooms as composeRooms, type Rooms as ComposedRooms, type RoomsOptions } from '../../src/rooms.ts'
 import { storedFlag } from '../../src/store/flags.ts'
@@ -22,7 +23,7 @@ export const PASSWORD = 'correct horse battery'
 export async function openRooms(
   source: Pick<StoreSource, 'config'>,
   env: Record<string, string> = {},
-  more: Pick<RoomsOptions, 'transport'> = {},
+  { hasRealPasswords = false, ...more }: Pick<RoomsOptions, 'transport'> & { readonly hasRealPasswords?: boolean } = {},
 ): Promise<Rooms> {
   const at = await source.config()
   const config: Config = { ...readConfig(env), ...at, secretKey: new Uint8Array(32).fill(9) }
@@ -32,7 +33,8 @@ export async function openRooms(
   const keep = (detail: object, message: string) => void logged.push({ ...detail, message })
   const log = { info: () => undefined, warn: keep, error: keep }
   const origin = () => config.publicUrl ?? 'http://127.0.0.1:3000'
-  const rooms = await composeRooms({ config, log, origin, now: () => clock.at, ...more })
+  const passwords = hasRealPasswords ? {} : { passwords: CHEAP_PASSWORDS }
+  const rooms = await composeRooms({ config, log, origin, now: () => clock.at, ...passwords, ...more })
   return { ...rooms, logged, gone, ended: async (ids) => void gone.push(...ids), clock }
 }
 

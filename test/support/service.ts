@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { TestApp } from './app.ts'
+import { environment } from './environment.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
@@ -19,14 +20,7 @@ export interface Service extends TestApp {
 /** Starts src/main.ts on a free port, and waits until it listens. Disposing kills it and removes the data folder. */
 export async function startService(dataDir: string, env: Record<string, string> = {}): Promise<Service> {
   const child = spawn(process.execPath, [MAIN], {
-    env: {
-      PATH: process.env['PATH'],
-      VITRINE_DEMO: '0',
-      PORT: '0',
-      VITRINE_DATA_DIR: dataDir,
-      LOG_LEVEL: 'error',
-      ...env,
-    },
+    env: environment({ PORT: '0', VITRINE_DATA_DIR: dataDir, LOG_LEVEL: 'error', ...env }),
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   let out = ''
