@@ -5,7 +5,18 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { PASSWORD, type Person, type TestApp } from '../support/app.ts'
-import { accessible, browserOrSkip, consoleDir, eachLook, ready, REPLACED, shot, signIn } from '../support/console.ts'
+import {
+  accessible,
+  browserOrSkip,
+  button,
+  consoleDir,
+  eachLook,
+  ready,
+  REPLACED,
+  said,
+  shot,
+  signIn,
+} from '../support/console.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 
 /** A name as markup, with a sign that turns the direction of what follows. */
@@ -34,7 +45,6 @@ describe('bad input', () => {
   })
   after(() => shop[Symbol.asyncDispose]())
 
-  const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
   const saved = () => owner.must('GET', `${shop.at}/exposure`)
   const expose = async (table: string) => {
     const { tables } = await saved()
@@ -68,10 +78,7 @@ describe('bad input', () => {
     }
     // The review asks the service too. Its answer may open the dialog before the click on Save, which then waits for the sign-in.
     await Promise.all([save(page), signInAgain()])
-    await page
-      .getByRole('status')
-      .getByText(/^Saved as version/)
-      .waitFor()
+    await said(page, /^Saved as version/)
     owner = await app.signIn(owner.email)
     const { tables }: { tables: { table: string; columns: string[] }[] } = await saved()
     assert.deepEqual(tables.find(({ table }) => table === 'payroll')?.columns, ['salary'])
@@ -106,10 +113,7 @@ describe('bad input', () => {
       .waitFor()
     await page.unroute(at)
     await review.getByRole('button', { name: /^Save version/ }).click()
-    await page
-      .getByRole('status')
-      .getByText(/^Saved as version/)
-      .waitFor()
+    await said(page, /^Saved as version/)
     browser.clean(/status of 503|ERR_FAILED/)
   })
 

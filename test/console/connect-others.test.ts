@@ -8,7 +8,9 @@ import { PROJECT, startShop } from '../support/bigquery-shop.ts'
 import {
   accessible,
   browserOrSkip,
+  button,
   consoleDir,
+  field,
   NARROW,
   ready,
   shot,
@@ -25,9 +27,6 @@ const ROW = {
     type: n === 0 ? 'INTEGER' : n === 2 ? 'NUMERIC' : 'STRING',
   })),
 }
-
-const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
-const field = (page: Page, name: string) => page.getByRole('textbox', { name, exact: true })
 
 async function wizard(browser: TestBrowser, app: TestApp): Promise<Page> {
   const owner = await app.person('Olga')

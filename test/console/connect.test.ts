@@ -1,15 +1,17 @@
 // A person connects their own PostgreSQL in a real browser, up to the first answer; then health, access and settings.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { Page } from 'playwright-core'
 import { startApp, type Person, type TestApp } from '../support/app.ts'
 import {
   accessible,
   browserOrSkip,
+  button,
   consoleDir,
   eachLook,
+  field,
   NARROW,
   ready,
+  said,
   shot,
   signIn,
   WIDE,
@@ -37,8 +39,6 @@ describe('connecting a datasource', () => {
     await postgres[Symbol.asyncDispose]()
   })
 
-  const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
-  const field = (page: Page, name: string) => page.getByRole('textbox', { name, exact: true })
   const list = () => owner.must('GET', `/teams/${teamId}/datasources`)
 
   test('from a connection string to the first answer; nothing is saved before it is wanted', async (t) => {
@@ -169,14 +169,14 @@ describe('connecting a datasource', () => {
     assert.equal(await page.getByRole('checkbox', { name: owner.email, exact: true }).isDisabled(), true)
     await accessible(page, 'a list of people')
     await button(page, 'Save access').click()
-    await page.getByRole('status').getByText('Access saved', { exact: true }).waitFor()
+    await said(page, 'Access saved')
     assert.equal((await owner.must('GET', `/teams/${teamId}/datasources/${id}`)).accessMode, 'EXPLICIT')
 
     await eachLook(page, `${at}/settings`, 'Settings', 'datasource-settings')
     assert.equal(await page.getByLabel('Password', { exact: true }).inputValue(), '')
     await field(page, 'Name').fill('our shop')
     await button(page, 'Save connection').click()
-    await page.getByRole('status').getByText('Connection saved', { exact: true }).waitFor()
+    await said(page, 'Connection saved')
     await button(page, 'Disable datasource').click()
     await button(page, 'Enable datasource').click()
     await button(page, 'Disable datasource').waitFor()

@@ -1,7 +1,7 @@
 // The documentation of a datasource in a real browser: propose, accept, edit, reject, publish.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { accessible, browserOrSkip, consoleDir, eachLook, ready, shot, signIn } from '../support/console.ts'
+import { accessible, browserOrSkip, consoleDir, eachLook, ready, said, shot, signIn } from '../support/console.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 
 describe('documentation in the console', () => {
@@ -20,7 +20,7 @@ describe('documentation in the console', () => {
     await ready(page, 'Documentation')
     const button = (name: string) => page.getByRole('button', { name, exact: true })
     await button('Propose texts').click()
-    await page.getByRole('status').getByText('Texts are proposed', { exact: true }).waitFor()
+    await said(page, 'Texts are proposed')
     await page
       .getByRole('listbox', { name: 'Tables', exact: true })
       .getByRole('option', { name: /^orders/ })
@@ -29,7 +29,7 @@ describe('documentation in the console', () => {
     await eachLook(page, `${path}?table=public.orders`, 'Documentation', 'documentation')
     await article.getByRole('textbox', { name: 'Summary', exact: true }).fill('One row per order.')
     await article.getByRole('button', { name: 'Save summary', exact: true }).click()
-    await page.getByRole('status').getByText('Summary accepted', { exact: true }).waitFor()
+    await said(page, 'Summary accepted')
     await page
       .getByRole('status', { name: 'Coverage', exact: true })
       .getByText(/1 of 3 tables described/)
@@ -58,16 +58,13 @@ describe('documentation in the console', () => {
     await accessible(page, 'accept many')
     await shot(page, 'documentation-accept-many')
     await accept.click()
-    await page
-      .getByRole('status')
-      .getByText(/^Accepted \d+ texts?$/)
-      .waitFor()
+    await said(page, /^Accepted \d+ texts?$/)
     await page
       .getByText(/to review/)
       .first()
       .waitFor({ state: 'detached' })
     await button('Publish').click()
-    await page.getByRole('status').getByText('Published', { exact: true }).waitFor()
+    await said(page, 'Published')
     const { json } = await shop.app.ask('GET', `${shop.at}/schema`, { token: shop.key })
     const orders = json.tables.find((each: { readonly table: string }) => each.table === 'orders')
     assert.equal(orders.documentation.summary, 'One row per order.')

@@ -6,10 +6,12 @@ import type { Person, TestApp } from '../support/app.ts'
 import {
   accessible,
   browserOrSkip,
+  button,
   consoleDir,
   eachLook,
   NARROW,
   ready,
+  said,
   shot,
   signIn,
   WIDE,
@@ -39,7 +41,6 @@ describe('datasources and their exposure', () => {
   const saved = () => owner.must('GET', `${shop.at}/exposure`)
   const row = (page: Page, name: string | RegExp) =>
     page.getByRole('tree', { name: 'Tables and columns', exact: true }).getByRole('treeitem', { name })
-  const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
   const isChecked = (page: Page, name: RegExp, checked: string) =>
     row(page, name)
       .and(page.locator(`[aria-checked=${checked}]`))
@@ -142,7 +143,7 @@ describe('datasources and their exposure', () => {
     await accessible(page, 'review')
     await shot(page, 'exposure-review')
     await review.getByRole('button', { name: 'Save version 2', exact: true }).click()
-    await page.getByRole('status').getByText('Saved as version 2', { exact: true }).waitFor()
+    await said(page, 'Saved as version 2')
     await bar.waitFor({ state: 'detached' })
     assert.equal((await shop.query('SELECT email FROM customers')).status, 200)
     assert.equal((await saved()).note, 'for the newsletter')
@@ -238,10 +239,7 @@ describe('datasources and their exposure', () => {
     await shot(page, 'exposure-conflict')
     await alert.getByRole('button', { name: 'Put mine on top', exact: true }).click()
     await review.getByRole('button', { name: `Save version ${version + 2}`, exact: true }).click()
-    await page
-      .getByRole('status')
-      .getByText(`Saved as version ${version + 2}`, { exact: true })
-      .waitFor()
+    await said(page, `Saved as version ${version + 2}`)
     const now: { readonly table: string; readonly columns: readonly string[] }[] = (await saved()).tables
     assert.deepEqual(now.find(({ table }) => table === 'odd')?.columns, ['id'])
     assert.deepEqual(now.find(({ table }) => table === 'payroll')?.columns, ['salary'])
@@ -264,10 +262,7 @@ describe('datasources and their exposure', () => {
     await review.getByRole('list', { name: 'Removed', exact: true }).getByText('public.customers.email').waitFor()
     const { version } = await saved()
     await review.getByRole('button', { name: `Save version ${version + 1}`, exact: true }).click()
-    await page
-      .getByRole('status')
-      .getByText(`Saved as version ${version + 1}`, { exact: true })
-      .waitFor()
+    await said(page, `Saved as version ${version + 1}`)
     assert.equal((await shop.query('SELECT email FROM customers')).status, 403)
     await owner.must('POST', '/users/me/keys', { name: 'No schema', scopes: ['data:read'] })
     await button(page, 'As an agent sees it').click()

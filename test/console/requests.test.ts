@@ -4,7 +4,17 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import type { Person } from '../support/app.ts'
-import { accessible, browserOrSkip, consoleDir, eachLook, ready, REPLACED, shot, signIn } from '../support/console.ts'
+import {
+  accessible,
+  browserOrSkip,
+  button,
+  consoleDir,
+  eachLook,
+  ready,
+  REPLACED,
+  shot,
+  signIn,
+} from '../support/console.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 
 const PLAYGROUND = '/app/t/shop/playground'
@@ -19,7 +29,6 @@ describe('refusals of a member', () => {
   })
   after(() => shop[Symbol.asyncDispose]())
 
-  const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
   const verdict = (page: Page, words: string) =>
     page.getByRole('status', { name: 'Verdict', exact: true }).filter({ hasText: words }).waitFor()
   const requests = () => shop.owner.must('GET', `/teams/${shop.teamId}/requests`)

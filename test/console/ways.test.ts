@@ -4,7 +4,16 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { PASSWORD, startApp, type TestApp } from '../support/app.ts'
-import { accessible, browserOrSkip, consoleDir, eachLook, ready, shot, type TestBrowser } from '../support/console.ts'
+import {
+  accessible,
+  browserOrSkip,
+  button,
+  consoleDir,
+  eachLook,
+  ready,
+  shot,
+  type TestBrowser,
+} from '../support/console.ts'
 import { startOidc } from '../support/oidc.ts'
 import { totp } from '../support/totp.ts'
 
@@ -39,8 +48,6 @@ async function openLocal(browser: TestBrowser, app: TestApp): Promise<Page> {
   await page.close()
   return tab
 }
-
-const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
 
 async function fillPassword(page: Page, email: string): Promise<void> {
   await page.getByRole('textbox', { name: 'Email', exact: true }).fill(email)

@@ -128,6 +128,15 @@ export async function signIn(page: Page, email: string, path = '/app'): Promise<
   await page.getByRole('navigation', { name: 'Main' }).waitFor()
 }
 
+export const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
+export const field = (page: Page, name: string) => page.getByRole('textbox', { name, exact: true })
+
+/** Waits for one of the short sentences that the console says and takes back by itself. */
+export async function said(page: Page, words: string | RegExp): Promise<void> {
+  const status = page.getByRole('status').getByText(words, { exact: true })
+  await status.waitFor()
+}
+
 /** Waits until a page shows its heading and nothing is loading. */
 export async function ready(page: Page, heading?: string): Promise<void> {
   const h1 = heading === undefined ? { level: 1 } : { level: 1, name: heading, exact: true }
