@@ -13,7 +13,7 @@ interface DialogFormProps {
   readonly look?: 'primary' | 'destroy'
   readonly disabled?: boolean
   readonly onClose: () => void
-  readonly children: ReactNode
+  readonly children?: ReactNode
 }
 
 export function DialogForm({ action, verb, look = 'primary', disabled = false, onClose, children }: DialogFormProps) {

@@ -149,9 +149,7 @@ function Disconnect({ connection, onClose }: { readonly connection: Connection; 
         </>
       }
     >
-      <DialogForm action={action} verb="Disconnect" look="destroy" onClose={onClose}>
-        {null}
-      </DialogForm>
+      <DialogForm action={action} verb="Disconnect" look="destroy" onClose={onClose} />
     </AlertDialog>
   )
 }

@@ -189,9 +189,7 @@ function Remove({ passkey, onClose }: StepProps) {
         </>
       }
     >
-      <DialogForm action={action} verb="Remove passkey" look="destroy" onClose={onClose}>
-        {null}
-      </DialogForm>
+      <DialogForm action={action} verb="Remove passkey" look="destroy" onClose={onClose} />
     </AlertDialog>
   )
 }

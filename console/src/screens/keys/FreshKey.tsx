@@ -3,9 +3,8 @@ import { useState } from 'react'
 import { useRead } from '../../api/queries.ts'
 import { StoredConfirmation } from '../../parts/DialogForm.tsx'
 import { CodeBlock } from '../../parts/CodeBlock.tsx'
-import { CopyButton } from '../../parts/Copy.tsx'
+import { CopyField } from '../../parts/CopyField.tsx'
 import { Dialog } from '../../parts/Dialog.tsx'
-import { TextField } from '../../parts/Field.tsx'
 import { Notice } from '../../parts/Notice.tsx'
 import { Tabs } from '../../parts/Tabs.tsx'
 import { snippets, SNIPPETS, type Snippet } from './snippets.ts'
@@ -39,18 +38,7 @@ function Shown({ fresh, onDone }: { readonly fresh: Fresh; readonly onDone: () =
   const texts = snippets({ origin, key: fresh.key, ...place })
   return (
     <div className="stack">
-      <div className="fresh-key">
-        <TextField
-          label="API key"
-          readOnly
-          className="mono"
-          value={fresh.key}
-          onFocus={(event) => event.target.select()}
-        />
-        <CopyButton text={fresh.key} look="primary">
-          Copy key
-        </CopyButton>
-      </div>
+      <CopyField label="API key" value={fresh.key} verb="Copy key" />
       <Tabs label="Snippets" value={tab} onChange={setTab} tabs={SNIPPETS.map((value) => ({ value, label: value }))}>
         <CodeBlock label={`${tab} snippet`}>{texts[tab]}</CodeBlock>
       </Tabs>

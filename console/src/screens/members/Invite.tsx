@@ -4,7 +4,7 @@ import { useCall, useRead } from '../../api/queries.ts'
 import type { Role, Team } from '../../api/types.ts'
 import { DialogForm } from '../../parts/DialogForm.tsx'
 import { Button } from '../../parts/Button.tsx'
-import { CopyButton } from '../../parts/Copy.tsx'
+import { CopyField } from '../../parts/CopyField.tsx'
 import { Dialog } from '../../parts/Dialog.tsx'
 import { TextField } from '../../parts/Field.tsx'
 import { Select } from '../../parts/Select.tsx'
@@ -45,22 +45,9 @@ export function Invite({
             Valid for 14 days, for <bdi>{made?.email}</bdi> only.
           </>
         }
-        foot={
-          <>
-            <CopyButton text={made?.link ?? ''} look="primary">
-              Copy link
-            </CopyButton>
-            <Button onClick={close}>Done</Button>
-          </>
-        }
+        foot={<Button onClick={close}>Done</Button>}
       >
-        <TextField
-          label="Invitation link"
-          readOnly
-          className="mono"
-          value={made?.link ?? ''}
-          onFocus={(event) => event.target.select()}
-        />
+        <CopyField label="Invitation link" value={made?.link ?? ''} verb="Copy link" />
         <MailNote />
       </Dialog>
     </>

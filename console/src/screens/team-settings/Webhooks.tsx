@@ -4,7 +4,7 @@ import { useCall, useRead } from '../../api/queries.ts'
 import type { Answer, Input } from '../../api/types.ts'
 import { useTeam } from '../../frame/team.ts'
 import { Button } from '../../parts/Button.tsx'
-import { CopyButton } from '../../parts/Copy.tsx'
+import { CopyField } from '../../parts/CopyField.tsx'
 import { AlertDialog, Dialog } from '../../parts/Dialog.tsx'
 import { DialogForm, StoredConfirmation } from '../../parts/DialogForm.tsx'
 import { Checkbox, Group, NumberField, TextField } from '../../parts/Field.tsx'
@@ -206,18 +206,7 @@ function FreshSecret({ fresh, onDone }: { readonly fresh: Fresh | null; readonly
     >
       {fresh !== null && (
         <div className="stack">
-          <div className="fresh-key">
-            <TextField
-              label="Secret"
-              readOnly
-              className="mono"
-              value={fresh.secret}
-              onFocus={(event) => event.target.select()}
-            />
-            <CopyButton text={fresh.secret} look="primary">
-              Copy secret
-            </CopyButton>
-          </div>
+          <CopyField label="Secret" value={fresh.secret} verb="Copy secret" />
           <StoredConfirmation label="I have stored this secret" onDone={onDone} />
         </div>
       )}
@@ -274,9 +263,7 @@ function Deletion({ webhook, onClose }: { readonly webhook: Webhook; readonly on
   })
   return (
     <AlertDialog open onClose={onClose} title={`Delete ${webhook.name}`} description="Its waiting deliveries go too.">
-      <DialogForm action={action} verb="Delete webhook" look="destroy" onClose={onClose}>
-        {null}
-      </DialogForm>
+      <DialogForm action={action} verb="Delete webhook" look="destroy" onClose={onClose} />
     </AlertDialog>
   )
 }

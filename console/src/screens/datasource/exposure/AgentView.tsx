@@ -7,6 +7,7 @@ import { asParts, ME, useAsOptions } from '../../../frame/as.ts'
 import { Button } from '../../../parts/Button.tsx'
 import { CodeBlock } from '../../../parts/CodeBlock.tsx'
 import { Dialog } from '../../../parts/Dialog.tsx'
+import { Facts } from '../../../parts/Facts.tsx'
 import { LoadFailed, Loading } from '../../../parts/Load.tsx'
 import { Notice } from '../../../parts/Notice.tsx'
 import { Select } from '../../../parts/Select.tsx'
@@ -78,7 +79,7 @@ function Pages({ datasource: { teamId, id }, as, detail }: PagesProps) {
   if (page === null) return <Notice role="status">{barred} It is told nothing of this datasource.</Notice>
   return (
     <>
-      <Facts page={page} />
+      <Facts of={factsOf(page)} />
       <CodeBlock label="description">{page.schema}</CodeBlock>
       {(page.nextCursor !== null || cursor !== undefined) && (
         <div className="row">
@@ -100,20 +101,10 @@ function Pages({ datasource: { teamId, id }, as, detail }: PagesProps) {
 
 type Page = NonNullable<Answer<'viewAsAgent'>['page']>
 
-function Facts({ page: { tableCount, shown, detail, tokens } }: { readonly page: Page }) {
-  const level = DETAILS.find(({ value }) => value === detail)?.label ?? detail
-  return (
-    <dl className="agent-facts">
-      <Fact name="Tables" value={shown === tableCount ? number(shown) : `${number(shown)} of ${number(tableCount)}`} />
-      <Fact name="Detail" value={level} />
-      <Fact name="Size" value={`about ${number(tokens)} tokens`} />
-    </dl>
-  )
+function factsOf({ tableCount, shown, detail, tokens }: Page): readonly (readonly [string, string])[] {
+  return [
+    ['Tables', shown === tableCount ? number(shown) : `${number(shown)} of ${number(tableCount)}`],
+    ['Detail', DETAILS.find(({ value }) => value === detail)?.label ?? detail],
+    ['Size', `about ${number(tokens)} tokens`],
+  ]
 }
-
-const Fact = ({ name, value }: { readonly name: string; readonly value: string }) => (
-  <div>
-    <dt>{name}</dt>
-    <dd>{value}</dd>
-  </div>
-)

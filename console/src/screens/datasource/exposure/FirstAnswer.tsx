@@ -10,8 +10,8 @@ import { useTeam } from '../../../frame/team.ts'
 import { Button } from '../../../parts/Button.tsx'
 import { AlertDialog } from '../../../parts/Dialog.tsx'
 import { CodeBlock } from '../../../parts/CodeBlock.tsx'
-import { CopyButton } from '../../../parts/Copy.tsx'
-import { Checkbox, TextField } from '../../../parts/Field.tsx'
+import { CopyField } from '../../../parts/CopyField.tsx'
+import { Checkbox } from '../../../parts/Field.tsx'
 import { Failure, Notice } from '../../../parts/Notice.tsx'
 import { counted, duration } from '../../../parts/time.ts'
 import { useAction } from '../../../parts/useAction.ts'
@@ -110,10 +110,7 @@ function WithKey({ made, saved, onStored }: WithKeyProps) {
   return (
     <>
       <p>Copy the key now: it is shown this once. Then ask with it.</p>
-      <div className="with-button">
-        <TextField label="API key" className="mono" readOnly value={made.key} />
-        <CopyButton text={made.key}>Copy key</CopyButton>
-      </div>
+      <CopyField label="API key" value={made.key} verb="Copy key" />
       <CodeBlock label="curl">{command}</CodeBlock>
       <Checkbox label="I have stored this key" onChange={(event) => onStored(event.target.checked)} />
       <FirstCall keyId={made.id} />
