@@ -2,11 +2,10 @@
 // the services, the store and the datasource; then how long a change at one process takes to be effective at the other, under load.
 // BENCH_ROUNDS (3), BENCH_MS per turn (2000), BENCH_CHANGES (40) of each kind. REDIS_URL counts budgets there. Linux only (/proc).
 import { availableParallelism } from 'node:os'
-import { Client } from 'pg'
 import { startPostgres } from '../test/support/postgres.ts'
-import { cpuMicros, parentOf } from './cpu.ts'
+import { cpuMicros } from './cpu.ts'
 import { load, median } from './load.ts'
-import { connectTo, signIn, startVitrine, type Contender } from './world.ts'
+import { connectTo, serverOf, signIn, startVitrine, type Contender } from './world.ts'
 
 const rounds = Number(process.env['BENCH_ROUNDS'] ?? 3)
 const ms = Number(process.env['BENCH_MS'] ?? 2000)
@@ -238,15 +237,4 @@ async function loadQuietly(at: Contender): Promise<void> {
     body: JSON.stringify(body()),
   }
   await Promise.all(Array.from({ length: CLIENTS / 4 }, async () => (await fetch(at.url, sent)).arrayBuffer()))
-}
-
-async function serverOf(url: string): Promise<number> {
-  const client = new Client({ connectionString: url })
-  await client.connect()
-  try {
-    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
-    return await parentOf(rows[0]?.pid ?? 0)
-  } finally {
-    await client.end()
-  }
 }

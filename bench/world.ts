@@ -118,7 +118,7 @@ async function service(
 }
 
 /** The server's first process, which is the parent of each session's. */
-async function serverOf(url: string): Promise<number> {
+export async function serverOf(url: string): Promise<number> {
   const client = new Client({ connectionString: url })
   await client.connect()
   try {

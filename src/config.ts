@@ -2,6 +2,7 @@
 // variable's name. An unknown VITRINE_ variable is an error too, because a typo must not fail open.
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
+import { bareHost } from './host-names.ts'
 
 export { VERSION } from './contract/version.ts'
 
@@ -458,7 +459,7 @@ function smtpUrl(text: string): Smtp | null {
   if (login === undefined || Object.keys(others).length > 0) return null
   if (from !== undefined && !/^[^\s<>@,;:"]+@[^\s<>@,;:"]+$/.test(from)) return null
   if (tls !== undefined && (tls !== 'none' || url.protocol === 'smtps:')) return null
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  const host = bareHost(url.hostname)
   const implicit = url.protocol === 'smtps:'
   // A password leaves this machine only over TLS.
   const upgrade = isLoopback(host) ? 'local' : login === null ? 'offered' : 'required'
@@ -491,7 +492,7 @@ function modelOf(from: Reader, problems: string[]): ModelSettings | null {
   if (from.text('VITRINE_MODEL_NAME') === null) problems.push('VITRINE_MODEL_NAME: required with VITRINE_MODEL_URL')
   if (url === null || name === null) return null
   const { protocol, hostname, pathname } = url
-  if (protocol === 'http:' && key !== null && !isLoopback(hostname.replace(/^\[(.*)\]$/, '$1'))) {
+  if (protocol === 'http:' && key !== null && !isLoopback(bareHost(hostname))) {
     problems.push('VITRINE_MODEL_URL: must be https:// if VITRINE_MODEL_KEY is sent to another machine')
   }
   const kind =
@@ -566,7 +567,7 @@ function clientOf(
 function providerUrl(text: string): URL | null {
   const url = URL.parse(text)
   if (url === null || url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') return null
-  const isLocal = url.protocol === 'http:' && isLoopback(url.hostname.replace(/^\[(.*)\]$/, '$1'))
+  const isLocal = url.protocol === 'http:' && isLoopback(bareHost(url.hostname))
   return url.protocol === 'https:' || isLocal ? url : null
 }
 

@@ -33,7 +33,7 @@ const ORDER: readonly (readonly string[])[] = [
   ['config', 'compact-text'],
   ['contract'],
   ['deadline', 'bounded-map', 'hang-up', 'slices', 'meters', 'clock-doubt'],
-  ['errors', 'ids', 'fetch-package'],
+  ['errors', 'ids', 'fetch-package', 'host-names'],
 ]
 
 interface Import {
@@ -105,15 +105,17 @@ test('a door imports only operations, auth, contract, errors and rooms without a
     const to = target(entry)
     const door = room(entry.file)
     if (!/^(http|connector)$/.test(door) || to === null || room(to) === door) return false
-    return !/^(operations|auth|contract|errors|compact-text|hang-up|slices|bounded-map|meters)$/.test(room(to))
+    return !/^(operations|auth|contract|errors|compact-text|hang-up|slices|bounded-map|meters|host-names)$/.test(
+      room(to),
+    )
   })
   assert.deepEqual(wrong.map(describeImport), [])
 })
 
-test('drivers import no other room than errors', () => {
+test('drivers import no other room than errors and host-names', () => {
   const wrong = imports.filter((entry) => {
     const to = target(entry)
-    return room(entry.file) === 'drivers' && to !== null && room(to) !== 'drivers' && room(to) !== 'errors'
+    return room(entry.file) === 'drivers' && to !== null && !/^(drivers|errors|host-names)$/.test(room(to))
   })
   assert.deepEqual(wrong.map(describeImport), [])
 })

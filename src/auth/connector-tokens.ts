@@ -1,6 +1,7 @@
 // Verifies the OAuth access tokens of agents. A token only names a grant: what the grant allows is read from its row on
 // every call, so an ended or narrowed grant takes effect at once. oauth/ issues the tokens.
 import { z } from 'zod'
+import { isLoopbackName, LOOPBACK_NAMES } from '../host-names.ts'
 import { asId, type AccountId, type GrantId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { GrantCaller, Scope } from './caller.ts'
@@ -11,7 +12,6 @@ import { signedTokens } from './signed-tokens.ts'
 export const CONNECTOR_TOKEN = { type: 'at+jwt', lifeSeconds: 600 } as const
 
 const CONNECTOR_PATH = '/mcp'
-const LOOPBACK = ['127.0.0.1', 'localhost', '[::1]']
 
 /**
  * The addresses of the connector, the canonical one first. Tokens are issued for one of them. A loopback service has
@@ -24,7 +24,7 @@ export function connectorResources(origin: string): readonly [string, ...string[
     return url.href
   }
   const { hostname } = new URL(origin)
-  const others = LOOPBACK.includes(hostname) ? LOOPBACK.filter((name) => name !== hostname) : []
+  const others = isLoopbackName(hostname) ? LOOPBACK_NAMES.filter((name) => name !== hostname) : []
   return [at(hostname), ...others.map(at)]
 }
 

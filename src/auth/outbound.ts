@@ -5,6 +5,7 @@ import { request as requestPlain, type IncomingMessage } from 'node:http'
 import { request as requestSecure, type RequestOptions } from 'node:https'
 import { isIP, type Socket } from 'node:net'
 import { connect } from 'node:tls'
+import { bareHost } from '../host-names.ts'
 import { deadlineOf } from '../deadline.ts'
 import type { dial } from '../drivers/address.ts'
 
@@ -54,7 +55,7 @@ export async function exchange<T>(
   read: (response: IncomingMessage) => T | Promise<T>,
 ): Promise<T> {
   const isSecure = url.protocol === 'https:'
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  const host = bareHost(url.hostname)
   const port = url.port === '' ? (isSecure ? 443 : 80) : Number(url.port)
   const socket = await dial({ host, port }, signal)
   try {

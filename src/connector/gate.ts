@@ -2,6 +2,7 @@
 // token is told. A web page must not reach a Vitrine that listens on the visitor's own machine (DNS rebinding).
 import type { AppError } from '../errors.ts'
 import type { Scope } from '../auth/caller.ts'
+import { isLoopbackName } from '../host-names.ts'
 
 export interface Place {
   /** The service listens on loopback only. */
@@ -14,8 +15,6 @@ export interface Place {
   readonly origin: () => string
 }
 
-const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
-
 /** A sentence for a request that names a foreign host or origin; null otherwise. */
 export function foreignPlace(
   { loopback, publicUrl, corsOrigins }: Place,
@@ -23,14 +22,14 @@ export function foreignPlace(
 ): string | null {
   const own = publicUrl === null ? null : URL.parse(publicUrl)
   const isOurs = (hostname: string | undefined) =>
-    hostname !== undefined && (hostname === own?.hostname || (loopback && LOOPBACK.has(hostname)))
+    hostname !== undefined && (hostname === own?.hostname || (loopback && isLoopbackName(hostname)))
   if (loopback && !isOurs(URL.parse(`http://${headers.host ?? ''}`)?.hostname)) {
     return 'The header Host names another host. Use the address of this service.'
   }
   // Programs send no Origin.
   if (headers.origin === undefined || headers.origin === publicUrl || corsOrigins.has(headers.origin)) return null
   const origin = URL.parse(headers.origin)
-  if (loopback && origin !== null && LOOPBACK.has(origin.hostname)) return null
+  if (loopback && origin !== null && isLoopbackName(origin.hostname)) return null
   return 'Pages of other sites may not use this address.'
 }
 

@@ -1,6 +1,7 @@
 // A second listener for probes and collectors: plain GET answers that do not depend on the connections of the API.
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { bareHost } from '../host-names.ts'
 import { REQUEST_ID } from './request-id.ts'
 
 /** The answer to one GET. */
@@ -28,7 +29,7 @@ export async function openSideServer(address: string, routes: SideRoutes, nextId
   server.maxConnections = CONNECTIONS_MAX
   server.requestTimeout = REQUEST_MS
   server.headersTimeout = REQUEST_MS
-  server.listen(Number(port === '' ? '80' : port), hostname.replace(/^\[|\]$/g, ''))
+  server.listen(Number(port === '' ? '80' : port), bareHost(hostname))
   await once(server, 'listening')
   const at = server.address()
   return {

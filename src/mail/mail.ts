@@ -4,6 +4,7 @@ import { isIP } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import type { Transporter } from 'nodemailer'
 import type { Config, Smtp } from '../config.ts'
+import { bareHost } from '../host-names.ts'
 import { htmlOf, textOf, type Letter } from './letters.ts'
 
 export interface Mail extends AsyncDisposable {
@@ -150,7 +151,7 @@ function senderOf({ from, login, host }: Smtp, publicUrl: string | null): string
   if (from !== null) return from
   if (login?.user.includes('@') === true) return login.user
   const name = publicUrl === null ? host : new URL(publicUrl).hostname
-  return `vitrine@${isIP(name.replace(/^\[|\]$/g, '')) === 0 ? name : 'localhost'}`
+  return `vitrine@${isIP(bareHost(name)) === 0 ? name : 'localhost'}`
 }
 
 /** The SMTP command that failed (CONN, AUTH, RCPT TO …), and the server's status. */

@@ -1,8 +1,8 @@
 // Pure: the addresses that a code may be sent to. https anywhere, http to the person's own computer, and the schemes of
 // a few known programs. The provider matches a request with the registered addresses exactly, except for the port of a
 // program on the person's own computer.
+import { isLoopbackName } from '../host-names.ts'
 
-const LOOPBACK = ['127.0.0.1', 'localhost', '[::1]']
 /** Schemes of their own are not bound to a program, so any program could catch a code. PKCE makes the code useless. */
 const KNOWN_SCHEMES = new Set(['cursor://anysphere.cursor-mcp/oauth/callback'])
 const LENGTH_MAX = 2_000
@@ -21,7 +21,7 @@ export function verdictOf(uri: string): UriVerdict {
   if (KNOWN_SCHEMES.has(uri)) return 'ok'
   if (uri.includes('#') || url.username !== '' || url.password !== '') return 'refused'
   if (url.protocol === 'https:') return url.hostname === '' ? 'refused' : 'ok'
-  if (url.protocol === 'http:') return LOOPBACK.includes(url.hostname) ? 'ok' : 'refused'
+  if (url.protocol === 'http:') return isLoopbackName(url.hostname) ? 'ok' : 'refused'
   return 'unknown'
 }
 

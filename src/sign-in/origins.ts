@@ -1,8 +1,7 @@
 // Checks which pages may send requests under /auth, and where links may lead. The browser sends the cookie, so both
 // must belong to this service. Programs send no Origin header; browsers always do when it matters.
 import type { Config } from '../config.ts'
-
-const LOOPBACK = ['127.0.0.1', 'localhost', '[::1]']
+import { isLoopbackName } from '../host-names.ts'
 
 type Public = Pick<Config, 'publicUrl'>
 
@@ -32,10 +31,6 @@ export function returnPath(text: string, request: Request, config: Public): stri
 
 function isOurs(origin: string, request: Request, config: Public): boolean {
   return origin === config.publicUrl || isLoopbackHere(origin, new URL(request.url))
-}
-
-export function isLoopbackName(hostname: string): boolean {
-  return LOOPBACK.includes(hostname)
 }
 
 /** Accepts both loopback names, but only with the requested port: a program on another port shares the cookie. */

@@ -1,6 +1,7 @@
 // Decides for which host name and origin passkeys work. A passkey is bound to a host name, and browsers create it only in a
 // secure context. An IP address such as 127.0.0.1 is not a valid relying party id.
 import { isIP } from 'node:net'
+import { bareHost } from '../host-names.ts'
 import type { Config } from '../config.ts'
 
 export interface PasskeyPlace {
@@ -19,7 +20,7 @@ export function passkeyPlace(
   request: Pick<Request, 'url'>,
 ): PasskeyPlace | null {
   const { protocol, hostname, origin } = new URL(config.publicUrl ?? request.url)
-  if (isIP(hostname.replace(/^\[(.*)\]$/, '$1')) !== 0) return null
+  if (isIP(bareHost(hostname)) !== 0) return null
   const isLocal = hostname === 'localhost' || hostname.endsWith('.localhost')
   if (config.publicUrl === null && !(config.loopback && isLocal)) return null
   return protocol === 'https:' || isLocal ? { rpId: hostname, origin } : null

@@ -1,6 +1,7 @@
 // Asks a provider for JSON. The operator names the provider's host; its discovery document may name others, which must be
 // public addresses.
 import { sendOut, type Transport } from '../../auth/outbound.ts'
+import { bareHost } from '../../host-names.ts'
 import type { Provider } from '../../config.ts'
 import { dial } from '../../drivers/address.ts'
 import { ProviderProblem } from './profile.ts'
@@ -31,7 +32,7 @@ export function askerOf(
   }: { readonly allowPrivateHosts: boolean; readonly transport?: Partial<Transport> },
 ): AskProvider {
   const trusted = new URL(issuer)
-  const host = trusted.hostname.replace(/^\[(.*)\]$/, '$1')
+  const host = bareHost(trusted.hostname)
   const through: Transport = {
     dial: (at, signal) => dial(at, allowPrivateHosts || at.host === host, signal),
     ...transport,

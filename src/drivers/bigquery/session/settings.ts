@@ -1,6 +1,7 @@
 // Validates the connection part of a BigQuery datasource, field by field. Errors name the field and never repeat its
 // value. It makes no network requests.
 import { z } from 'zod'
+import { bareHost } from '../../../host-names.ts'
 import { AppError, invalidRequest } from '../../../errors.ts'
 import { SslMode, wrongHost, wrongSecrets } from '../../connection-fields.ts'
 import type { ConnectionSettings, SettingsInput } from '../../driver.ts'
@@ -188,5 +189,5 @@ function originOf(text: string): string | null {
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') return null
   if (url.pathname !== '/' || url.search !== '' || url.hash !== '') return null
-  return wrongHost(url.hostname.replace(/^\[|\]$/g, '')).length === 0 ? url.origin : null
+  return wrongHost(bareHost(url.hostname)).length === 0 ? url.origin : null
 }

@@ -2,6 +2,7 @@
 // it. A socket connects to a checked address only.
 import { isIP } from 'node:net'
 import type { Dispatcher, Pool, buildConnector } from 'undici'
+import { bareHost } from '../../../host-names.ts'
 import { AppError } from '../../../errors.ts'
 import { checkedLookup, refusal } from '../../address.ts'
 
@@ -37,7 +38,7 @@ export class Pools implements AsyncDisposable {
 
   /** Throws AppError DATASOURCE_UNAVAILABLE if the origin is a refused address. */
   async hold(origin: string, allowPrivateHosts: boolean): Promise<Held> {
-    const host = new URL(origin).hostname.replace(/^\[|\]$/g, '')
+    const host = bareHost(new URL(origin).hostname)
     const sentence = isIP(host) === 0 ? null : refusal(host, allowPrivateHosts)
     if (sentence !== null) throw new AppError('DATASOURCE_UNAVAILABLE', sentence)
     const key = `${origin} ${allowPrivateHosts}`

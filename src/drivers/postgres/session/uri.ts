@@ -1,5 +1,6 @@
 // Parses a postgres:// URI by allow-list: no socket, no file, no command, one host. Errors quote no part of the URI, because
 // any part may hold a secret.
+import { bareHost } from '../../../host-names.ts'
 
 export interface UriParts {
   readonly host: string
@@ -22,8 +23,8 @@ export function readUri(text: string): UriParts | readonly string[] {
   const username = decoded(url.username)
   const password = decoded(url.password)
   const database = decoded(url.pathname.slice(1))
-  const host = decoded(url.hostname)?.replace(/^\[(.*)\]$/, '$1')
-  if (host === undefined || host === '') wrong.push('uri: names no host')
+  const host = bareHost(decoded(url.hostname) ?? '')
+  if (host === '') wrong.push('uri: names no host')
   if (username === undefined || username === '') wrong.push('uri: names no user')
   if (password === undefined) wrong.push('uri: the password is not well percent-encoded')
   if (database === undefined || database === '' || database.includes('/')) wrong.push('uri: names no database')
@@ -31,7 +32,7 @@ export function readUri(text: string): UriParts | readonly string[] {
   wrong.push(...wrongParameters(url.searchParams))
   if (wrong.length > 0) return wrong
   return {
-    host: host ?? '',
+    host,
     port: url.port === '' ? 5432 : Number(url.port),
     database: database ?? '',
     username: username ?? '',
