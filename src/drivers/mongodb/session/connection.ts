@@ -140,6 +140,7 @@ export class MongoConnection implements Connection {
     } finally {
       clearTimeout(timer)
       signal.removeEventListener('abort', onAbort)
+      this.#out.forget()
     }
   }
 

@@ -5,7 +5,8 @@ import type { Field } from './messages.ts'
 import type { RecordShape } from '../query.ts'
 import type { ColumnType, TypeBook } from './types.ts'
 import { arrayWriter, compositeWriter } from './values-nested.ts'
-import { writeNull, type WriteValue } from './write-values.ts'
+import { rowColumn, writeRow, type RowColumn } from './write-row.ts'
+import type { WriteValue } from './write-values.ts'
 import type { Sink } from './wire.ts'
 
 /** pg_type's oids of record and record[]. */
@@ -20,11 +21,11 @@ export interface Caps {
   readonly bytesMax: number
 }
 
-/** The names of an answer's columns, and the writers of their values. */
+/** The names of an answer's columns, and how their values are written. */
 interface Layout {
   readonly types: TypeBook
   readonly columns: readonly ResultColumn[]
-  readonly writers: readonly WriteValue[]
+  readonly writers: readonly RowColumn[]
 }
 
 /** The layout by description. A prepared statement returns the same description object each time. */
@@ -38,7 +39,7 @@ export class Result implements Sink {
   readonly #records: ReadonlyMap<number, RecordShape>
   #fields: readonly Field[] = []
   #columns: readonly ResultColumn[] = []
-  #writers: readonly WriteValue[] = []
+  #writers: readonly RowColumn[] = []
   #unknown: readonly number[] = []
   #held: Buffer[] | null = null
   #heldBytes = 0
@@ -119,8 +120,8 @@ export class Result implements Sink {
 
   #resolve(): void {
     this.#columns = this.#fields.map(({ name, typeOid }) => ({ name, dataType: this.#type(typeOid).name }))
-    this.#writers = this.#fields.map(
-      ({ typeOid }, index) => this.#recordWriter(index, typeOid) ?? this.#type(typeOid).write,
+    this.#writers = this.#fields.map(({ typeOid }, index) =>
+      rowColumn(this.#recordWriter(index, typeOid) ?? this.#type(typeOid).write),
     )
     layouts.set(this.#fields, { types: this.#types, columns: this.#columns, writers: this.#writers })
   }
@@ -144,29 +145,16 @@ export class Result implements Sink {
   /** Writes one row. Returns false, and removes the row, if it exceeds the byte cap. */
   #write(from: Buffer, start: number, end: number): boolean {
     const out = this.#out
+    const { bytesMax } = this.#caps
     const before = out.length
-    const writers = this.#writers
-    if (from.readUInt16BE(start) !== writers.length) throw new RangeError('a row of another length')
-    let at = start + 2
     if (this.#rowCount > 0) out.byte(COMMA)
-    out.byte(OPEN)
-    for (let i = 0; i < writers.length; i++) {
-      if (i > 0) out.byte(COMMA)
-      const length = from.readInt32BE(at)
-      at += 4
-      if (length === -1) writeNull(out)
-      else {
-        if (length < 0 || at + length > end) throw new RangeError('a value that ends behind its row')
-        writers[i]?.(from, at, at + length, out)
-        at += length
-      }
-      if (out.length + 2 > this.#caps.bytesMax) {
-        out.length = before
-        this.#truncated = true
-        return false
-      }
+    writeRow(from, start, end, this.#writers, bytesMax, out)
+    // The list of rows is closed by one more byte.
+    if (out.length + 1 > bytesMax) {
+      out.length = before
+      this.#truncated = true
+      return false
     }
-    out.byte(CLOSE)
     this.#rowCount++
     return true
   }

@@ -7,9 +7,11 @@ import type { Form } from './builtin-type-forms.ts'
 /** Writes the value whose text is from[start…end) as JSON. */
 export type WriteValue = (from: Buffer, start: number, end: number, out: JsonBytes) => void
 
-const TRUE = Buffer.from('true')
-const FALSE = Buffer.from('false')
-const NULL = Buffer.from('null')
+// Four letters are written as one number.
+const TRUE = Buffer.from('true').readInt32BE()
+const FALS = Buffer.from('fals').readInt32BE()
+export const NULL = Buffer.from('null').readInt32BE()
+const E = 0x65
 const SAFE_MAX = Buffer.from('9007199254740991')
 const BASE64 = Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/')
 const MINUS = 0x2d
@@ -22,12 +24,17 @@ function isDigit(byte: number | undefined): boolean {
 }
 
 export function writeNull(out: JsonBytes): void {
-  writeRaw(NULL, 0, 4, out)
+  out.room(4)
+  out.view.setInt32(out.length, NULL)
+  out.length += 4
 }
 
 function writeBool(from: Buffer, start: number, _end: number, out: JsonBytes): void {
-  if (from[start] === 0x74) writeRaw(TRUE, 0, 4, out)
-  else writeRaw(FALSE, 0, 5, out)
+  out.room(5)
+  const isTrue = from[start] === 0x74
+  out.view.setInt32(out.length, isTrue ? TRUE : FALS)
+  out.length += 4
+  if (!isTrue) out.bytes[out.length++] = E
 }
 
 /** A number up to ±(2^53−1), a string beyond. */

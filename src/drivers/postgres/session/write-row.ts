@@ -1,0 +1,90 @@
+// Writes one DataRow as a JSON list. Most values are short and need no change but quotes, so they are copied here: a call for
+// each value would take as long as the value. All other values go to their writers.
+import { copyBytes, plainUntil, type JsonBytes } from '../../json-bytes.ts'
+import { NULL, WRITERS, type WriteValue } from './write-values.ts'
+
+const [COMMA, OPEN, CLOSE, QUOTE] = [0x2c, 0x5b, 0x5d, 0x22]
+/** Longer values go to their writers. */
+const SHORT_BYTES = 256
+/** A number of up to 15 characters has at most 15 significant digits, and is not too large or too small for JSON. */
+const NUMBER_BYTES = 15
+
+/** A type whose short values are copied. */
+type Copied = 'bare' | 'number' | 'text'
+
+const COPIED: ReadonlyMap<WriteValue, Copied> = new Map([
+  [WRITERS.integer, 'bare'],
+  [WRITERS.json, 'bare'],
+  [WRITERS.int8, 'number'],
+  [WRITERS.numeric, 'number'],
+  [WRITERS.float, 'number'],
+  [WRITERS.text, 'text'],
+])
+
+export interface RowColumn {
+  readonly write: WriteValue
+  readonly copied: Copied | null
+}
+
+export function rowColumn(write: WriteValue): RowColumn {
+  return { write, copied: COPIED.get(write) ?? null }
+}
+
+/**
+ * Writes the row whose body is from[start…end). Returns early, with part of the row, once `out` holds more than `bytesMax`. Throws
+ * RangeError if the body does not fit the columns.
+ */
+export function writeRow(
+  from: Buffer,
+  start: number,
+  end: number,
+  columns: readonly RowColumn[],
+  bytesMax: number,
+  out: JsonBytes,
+): void {
+  const source = out.source(from)
+  if (source.getUint16(start) !== columns.length) throw new RangeError('a row of another length')
+  let at = start + 2
+  // A copied value takes the bytes of its text and three more; in the body, four more. A null takes one byte more than there.
+  out.room(end - at + columns.length + 2)
+  let into = out.view
+  let to = out.length
+  into.setUint8(to++, OPEN)
+  for (const { copied, write } of columns) {
+    const length = source.getInt32(at)
+    at += 4
+    if (length === -1) {
+      into.setInt32(to, NULL)
+      into.setUint8(to + 4, COMMA)
+      to += 5
+      continue
+    }
+    const stop = at + length
+    if (length < 0 || stop > end) throw new RangeError('a value that ends behind its row')
+    if (isBare(copied, source, at, stop)) to = copyBytes(source, at, stop, into, to)
+    else if (copied === 'text' && length <= SHORT_BYTES && plainUntil(source, at, stop) === stop) {
+      into.setUint8(to, QUOTE)
+      to = copyBytes(source, at, stop, into, to + 1)
+      into.setUint8(to++, QUOTE)
+    } else {
+      out.length = to
+      write(from, at, stop, out)
+      if (out.length > bytesMax) return
+      out.room(end - stop + columns.length + 2)
+      into = out.view
+      to = out.length
+    }
+    into.setUint8(to++, COMMA)
+    at = stop
+  }
+  // In place of the last comma.
+  if (columns.length > 0) to--
+  into.setUint8(to++, CLOSE)
+  out.length = to
+}
+
+/** True if the value's text is its JSON. NaN and Infinity end with letters. */
+function isBare(copied: Copied | null, source: DataView, start: number, end: number): boolean {
+  if (copied === 'number') return end - start <= NUMBER_BYTES && source.getUint8(end - 1) <= 0x39
+  return copied === 'bare' && end - start <= SHORT_BYTES
+}
