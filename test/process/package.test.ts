@@ -182,7 +182,7 @@ describe('the package for npm', { skip: process.platform !== 'linux' && 'the dem
   })
 
   test(`works with Node ${OLDEST.version}, the oldest that it names`, async (t) => {
-    const cache = join(tmpdir(), 'vitrine-test-node')
+    const cache = join(process.env['TEST_CACHE_DIR'] ?? tmpdir(), 'vitrine-test-node')
     const node = await engineOrSkip(t, () =>
       fetchPackage(OLDEST, { cache, say: () => undefined }).catch((error: unknown) => {
         throw new NoSuchEngine(String(error))

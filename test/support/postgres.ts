@@ -101,7 +101,7 @@ async function clusterTemplate(bin: string, account: Account | null): Promise<st
   const id = createHash('sha256')
     .update(`${bin} ${mtimeMs} ${account?.uid ?? process.getuid?.()}`)
     .digest('hex')
-  const template = join(tmpdir(), `vitrine-test-cluster-${id.slice(0, 16)}`)
+  const template = join(process.env['TEST_CACHE_DIR'] ?? tmpdir(), `vitrine-test-cluster-${id.slice(0, 16)}`)
   const exists = await access(join(template, 'password')).then(
     () => true,
     () => false,
