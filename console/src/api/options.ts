@@ -3,10 +3,16 @@ import { queryOptions } from '@tanstack/react-query'
 import { auth } from './client.ts'
 import type { AuthAnswer } from './types.ts'
 
-export type Method = AuthAnswer<'GET /auth/options'>['methods'][number]
+type Options = AuthAnswer<'GET /auth/options'>
+export type Method = Options['methods'][number]
 
 export const authOptions = queryOptions({
   queryKey: ['authOptions'],
   staleTime: 0,
   queryFn: ({ signal }) => auth('GET /auth/options', undefined, signal),
 })
+
+/** Without passkeys: a passkey is added to an account that exists. */
+export function waysToSignUp(options: Options | undefined): readonly Method[] {
+  return (options?.methods ?? []).filter((method) => method !== 'passkey')
+}

@@ -1,19 +1,18 @@
 // The API keys and agents of members that reach this team. Ending one here leaves it its other teams.
-import { useMutation } from '@tanstack/react-query'
 import { Bot, KeyRound } from 'lucide-react'
 import { useState } from 'react'
-import { call } from '../../api/client.ts'
-import { useRead } from '../../api/queries.ts'
+import { useCall, useRead } from '../../api/queries.ts'
 import { Page } from '../../frame/Page.tsx'
 import { hasRole, useTeam } from '../../frame/team.ts'
 import { Button } from '../../parts/Button.tsx'
 import { AlertDialog } from '../../parts/Dialog.tsx'
+import { DialogForm } from '../../parts/DialogForm.tsx'
 import { Empty } from '../../parts/Empty.tsx'
 import { Load } from '../../parts/Load.tsx'
-import { Failure } from '../../parts/Notice.tsx'
 import { say } from '../../parts/Status.tsx'
 import { Table } from '../../parts/Table.tsx'
 import { CodeTag } from '../../parts/Tag.tsx'
+import { useAction } from '../../parts/useAction.ts'
 import { Expiry, LastUse } from './cells.tsx'
 import { Reaches } from './Reaches.tsx'
 
@@ -107,15 +106,13 @@ function EndHere({
   readonly onClose: () => void
 }) {
   const { kind, id, name } = ending
-  const action = useMutation({
-    mutationFn: () =>
-      kind === 'key'
-        ? call('endTeamForKey', { params: { teamId, keyId: id } })
-        : call('endTeamForGrant', { params: { teamId, grantId: id } }),
-    onSuccess: () => {
-      say(`Ended ${name} here`)
-      onClose()
-    },
+  const endKey = useCall('endTeamForKey')
+  const endGrant = useCall('endTeamForGrant')
+  const action = useAction(async () => {
+    if (kind === 'key') await endKey.mutateAsync({ params: { teamId, keyId: id } })
+    else await endGrant.mutateAsync({ params: { teamId, grantId: id } })
+    say(`Ended ${name} here`)
+    onClose()
   })
   return (
     <AlertDialog
@@ -123,16 +120,8 @@ function EndHere({
       onClose={onClose}
       title={`End ${name} here`}
       description="It loses this team at once. It keeps its other teams."
-      foot={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="destroy" busy={action.isPending} onClick={() => action.mutate()}>
-            End here
-          </Button>
-        </>
-      }
     >
-      <Failure of={action.error} />
+      <DialogForm action={action} verb="End here" look="destroy" onClose={onClose} />
     </AlertDialog>
   )
 }

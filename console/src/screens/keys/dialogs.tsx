@@ -3,10 +3,8 @@ import { useState } from 'react'
 import { useCall } from '../../api/queries.ts'
 import type { ApiKey } from '../../api/types.ts'
 import { DialogForm, TypedConfirmation } from '../../parts/DialogForm.tsx'
-import { Button } from '../../parts/Button.tsx'
 import { AlertDialog, Dialog } from '../../parts/Dialog.tsx'
 import { TextField } from '../../parts/Field.tsx'
-import { Failure } from '../../parts/Notice.tsx'
 import { Select } from '../../parts/Select.tsx'
 import { say } from '../../parts/Status.tsx'
 import { useAction } from '../../parts/useAction.ts'
@@ -76,17 +74,10 @@ export function RotateKey({ of, onClose, onFresh }: KeyDialogProps & { readonly 
           <bdi>{of.name}</bdi> gets a new value. Scopes, teams and datasources stay.
         </>
       }
-      foot={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" busy={action.busy} onClick={action.run}>
-            Rotate key
-          </Button>
-        </>
-      }
     >
-      <Select label="Old value works for" value={grace} options={GRACES} onChange={setGrace} />
-      <Failure of={action.error} />
+      <DialogForm action={action} verb="Rotate key" onClose={onClose}>
+        <Select label="Old value works for" value={grace} options={GRACES} onChange={setGrace} />
+      </DialogForm>
     </Dialog>
   )
 }
@@ -139,16 +130,8 @@ export function EndGrant({
           <bdi>{name}</bdi> is refused from the next request on. It can ask you again.
         </>
       }
-      foot={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="destroy" busy={action.busy} onClick={action.run}>
-            End access
-          </Button>
-        </>
-      }
     >
-      <Failure of={action.error} />
+      <DialogForm action={action} verb="End access" look="destroy" onClose={onClose} />
     </AlertDialog>
   )
 }

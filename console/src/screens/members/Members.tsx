@@ -8,6 +8,7 @@ import { Page } from '../../frame/Page.tsx'
 import { hasRole, ROLE_NAMES, useTeam } from '../../frame/team.ts'
 import { Button, IconButton } from '../../parts/Button.tsx'
 import { AlertDialog } from '../../parts/Dialog.tsx'
+import { DialogForm } from '../../parts/DialogForm.tsx'
 import { Load } from '../../parts/Load.tsx'
 import { Failure } from '../../parts/Notice.tsx'
 import { Select } from '../../parts/Select.tsx'
@@ -190,16 +191,8 @@ function Removal({
           </>
         )
       }
-      foot={
-        <>
-          <Button onClick={close}>Cancel</Button>
-          <Button look="destroy" busy={action.busy} onClick={action.run}>
-            {isInvitation ? 'Take back' : 'Remove'}
-          </Button>
-        </>
-      }
     >
-      <Failure of={action.error} />
+      <DialogForm action={action} verb={isInvitation ? 'Take back' : 'Remove'} look="destroy" onClose={close} />
     </AlertDialog>
   )
 }

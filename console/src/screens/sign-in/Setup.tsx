@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useRouter, useSearch } from '@tanstack/react-router'
 import { auth } from '../../api/client.ts'
-import { authOptions } from '../../api/options.ts'
+import { authOptions, waysToSignUp } from '../../api/options.ts'
 import { hasSession } from '../../api/session.ts'
 import { Outside } from '../../frame/Outside.tsx'
 import { Button } from '../../parts/Button.tsx'
@@ -58,7 +58,7 @@ export function Setup() {
         </Button>
       </form>
       <OtherWays
-        methods={(options?.methods ?? []).filter((each) => each !== 'passkey')}
+        methods={waysToSignUp(options)}
         oidcName={options?.oidcName}
         next={next}
         tokens={options?.setupTokenNeeded === true ? { setupToken: form.setupToken.trim() } : {}}

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useRouter, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { auth } from '../../api/client.ts'
-import { authOptions } from '../../api/options.ts'
+import { authOptions, waysToSignUp } from '../../api/options.ts'
 import { hasSession } from '../../api/session.ts'
 import { Outside } from '../../frame/Outside.tsx'
 import { Button } from '../../parts/Button.tsx'
@@ -73,7 +73,7 @@ export function SignUp() {
             </Button>
           </form>
           <OtherWays
-            methods={(options?.methods ?? []).filter((each) => each !== 'passkey')}
+            methods={waysToSignUp(options)}
             oidcName={options?.oidcName}
             next={back}
             {...(invite === undefined ? {} : { tokens: { inviteToken: invite } })}
