@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { setImmediate } from 'node:timers/promises'
 import { after, before, describe, test } from 'node:test'
+import { datasourceRow, teamRow } from '../../test/support/rows.ts'
 import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { openAudit, type Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
@@ -70,35 +71,13 @@ for (const dialect of DIALECTS) {
 
     /** A datasource with the given catalog. */
     async function introspected(catalog: Catalog): Promise<DatasourceId> {
-      const [id, teamId] = [newId<DatasourceId>(), newId<TeamId>()]
-      const connection = {
-        connection_mode: 'DIRECT',
-        host: 'h',
-        port: 1,
-        database: 'd',
-        username: 'u',
-        ssl_mode: 'disable',
-      }
-      const versions = { connection_version: 1, catalog_version: 0, exposure_version: 0 }
-      const times = { created_at: AT, updated_at: AT, last_tested_at: null, last_error: null }
-      const rest = {
-        ...connection,
-        ...versions,
-        ...times,
-        config: '{}',
-        min_role: 'MEMBER',
-        access_mode: 'ROLE_BASED',
-      } as const
+      const teamId = newId<TeamId>()
+      const row = datasourceRow(teamId)
       await store.write(async (tx) => {
-        await tx
-          .insertInto('teams')
-          .values({ id: teamId, name: 'T', slug: teamId, settings: '{}', created_at: AT })
-          .execute()
-        await tx
-          .insertInto('datasources')
-          .values({ id, team_id: teamId, name: 'shop', type: 'POSTGRES', status: 'PENDING', ...rest })
-          .execute()
+        await tx.insertInto('teams').values(teamRow(teamId)).execute()
+        await tx.insertInto('datasources').values(row).execute()
       })
+      const { id } = row
       await capture(id, 1, catalog)
       return id
     }

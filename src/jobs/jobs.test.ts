@@ -1,6 +1,7 @@
 // Jobs: one of a kind at a time, ends are stored, and no job seems to run forever.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { datasourceRow, teamRow } from '../../test/support/rows.ts'
 import { DIALECTS, storeSource } from '../../test/support/stores.ts'
 import { AppError } from '../errors.ts'
 import { newId, type AccountId, type DatasourceId, type JobId, type TeamId } from '../ids.ts'
@@ -9,40 +10,13 @@ import { openJobs, type Work } from './jobs.ts'
 
 /** Inserts a datasource for jobs. */
 async function datasource(store: Store): Promise<DatasourceId> {
-  const [id, teamId, at] = [newId<DatasourceId>(), newId<TeamId>(), '2026-01-01T00:00:00.000Z']
+  const teamId = newId<TeamId>()
+  const row = datasourceRow(teamId)
   await store.write(async (tx) => {
-    await tx
-      .insertInto('teams')
-      .values({ id: teamId, name: 'T', slug: teamId, settings: '{}', created_at: at })
-      .execute()
-    await tx
-      .insertInto('datasources')
-      .values({
-        id,
-        team_id: teamId,
-        name: 'shop',
-        type: 'POSTGRES',
-        status: 'PENDING',
-        connection_mode: 'DIRECT',
-        host: 'h',
-        port: 1,
-        database: 'd',
-        username: 'u',
-        ssl_mode: 'disable',
-        config: '{}',
-        access_mode: 'ROLE_BASED',
-        min_role: 'MEMBER',
-        created_at: at,
-        updated_at: at,
-        last_tested_at: null,
-        last_error: null,
-        connection_version: 1,
-        catalog_version: 0,
-        exposure_version: 0,
-      })
-      .execute()
+    await tx.insertInto('teams').values(teamRow(teamId)).execute()
+    await tx.insertInto('datasources').values(row).execute()
   })
-  return id
+  return row.id
 }
 
 /** Work that runs until its signal aborts. */

@@ -4,11 +4,10 @@ import assert from 'node:assert/strict'
 import { get } from 'node:http'
 import { once } from 'node:events'
 import { after, before, describe, test } from 'node:test'
-import { randomBytes } from 'node:crypto'
 import { AuditItem, AuditPage, Usage } from '../../src/contract/audit-schemas.ts'
 import type { Person } from '../support/app.ts'
 import { openShop, type Shop } from '../support/shop.ts'
-import { DIALECTS, storeSource, type StoreSource } from '../support/stores.ts'
+import { DIALECTS, storeEnv, storeSource, type StoreSource } from '../support/stores.ts'
 
 for (const dialect of DIALECTS) {
   describe(`the audit over HTTP on ${dialect}`, () => {
@@ -17,9 +16,7 @@ for (const dialect of DIALECTS) {
     let path: string
     before(async () => {
       source = await storeSource(dialect)
-      const { databaseUrl } = await source.config()
-      const key = randomBytes(32).toString('base64')
-      shop = await openShop({ env: databaseUrl === null ? {} : { DATABASE_URL: databaseUrl, VITRINE_SECRET_KEY: key } })
+      shop = await openShop({ env: storeEnv(await source.config()) })
       path = `/teams/${shop.teamId}`
     })
     after(async () => {

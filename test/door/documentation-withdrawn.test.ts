@@ -8,7 +8,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { Client } from 'pg'
 import { EXPOSED, openDocumentedShop, type DocumentedShop } from '../support/documented.ts'
-import { DIALECTS, storeSource, type StoreSource } from '../support/stores.ts'
+import { DIALECTS, storeEnv, storeSource, type StoreSource } from '../support/stores.ts'
 
 interface Text {
   readonly text: string
@@ -29,11 +29,9 @@ for (const dialect of DIALECTS) {
 
     before(async () => {
       source = await storeSource(dialect)
-      const { databaseUrl } = await source.config()
-      const key = Buffer.alloc(32, 7).toString('base64')
-      shop = await openDocumentedShop({
-        env: databaseUrl === null ? {} : { DATABASE_URL: databaseUrl, VITRINE_SECRET_KEY: key },
-      })
+      const config = await source.config()
+      const { databaseUrl } = config
+      shop = await openDocumentedShop({ env: storeEnv(config) })
       rows = async (sql) => {
         if (databaseUrl === null) {
           // The service locks its file, so read a copy: a thief of the disk would see the same.

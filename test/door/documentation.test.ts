@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { CANARY, EXPOSED, openDocumentedShop, type DocumentedShop } from '../support/documented.ts'
-import { DIALECTS, storeSource, type StoreSource } from '../support/stores.ts'
+import { DIALECTS, storeEnv, storeSource, type StoreSource } from '../support/stores.ts'
 
 interface Text {
   readonly text: string
@@ -20,11 +20,7 @@ for (const dialect of DIALECTS) {
 
     before(async () => {
       source = await storeSource(dialect)
-      const { databaseUrl } = await source.config()
-      const key = Buffer.alloc(32, 7).toString('base64')
-      shop = await openDocumentedShop({
-        env: databaseUrl === null ? {} : { DATABASE_URL: databaseUrl, VITRINE_SECRET_KEY: key },
-      })
+      shop = await openDocumentedShop({ env: storeEnv(await source.config()) })
     })
     after(async () => {
       await shop[Symbol.asyncDispose]()

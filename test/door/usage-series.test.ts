@@ -1,13 +1,12 @@
 // Usage by hour and day, for the team and by key, datasource or client: the sums equal those of the audit, and nobody sees
 // more than in the lists.
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import type { z } from 'zod'
 import { Usage, type AuditItem } from '../../src/contract/audit-schemas.ts'
 import type { Person } from '../support/app.ts'
 import { openShop, type Shop } from '../support/shop.ts'
-import { DIALECTS, storeSource, type StoreSource } from '../support/stores.ts'
+import { DIALECTS, storeEnv, storeSource, type StoreSource } from '../support/stores.ts'
 
 type Item = z.infer<typeof AuditItem>
 
@@ -25,9 +24,7 @@ for (const dialect of DIALECTS) {
 
     before(async () => {
       source = await storeSource(dialect)
-      const { databaseUrl } = await source.config()
-      const key = randomBytes(32).toString('base64')
-      shop = await openShop({ env: databaseUrl === null ? {} : { DATABASE_URL: databaseUrl, VITRINE_SECRET_KEY: key } })
+      shop = await openShop({ env: storeEnv(await source.config()) })
       path = `/teams/${shop.teamId}`
       member = await shop.app.person('Mia')
       await shop.app.join(shop.owner, shop.teamId, member)

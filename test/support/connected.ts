@@ -12,6 +12,7 @@ import { reach } from '../../src/datasources/reach.ts'
 import type { Role } from '../../src/contract/schemas.ts'
 import type { Membership } from '../../src/teams/require-membership.ts'
 import { addSession } from './people.ts'
+import { teamRow } from './rows.ts'
 import { placeStore, type StoreConfig } from './stores.ts'
 import { openRooms as composeRooms } from '../../src/rooms.ts'
 
@@ -67,7 +68,7 @@ async function addAccount(rooms: Rooms): Promise<AccountId> {
 
 export async function addTeam(rooms: Rooms, settings: object = {}): Promise<TeamId> {
   const id = newId<TeamId>()
-  const row = { id, name: 'Team', slug: id, settings: JSON.stringify(settings), created_at: AT }
+  const row = teamRow(id, { settings: JSON.stringify(settings) })
   await rooms.store.write((tx) => tx.insertInto('teams').values(row).execute())
   return id
 }

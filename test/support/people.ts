@@ -3,6 +3,7 @@ import type { Call, SessionCaller } from '../../src/auth/caller.ts'
 import { readConfig, type Config } from '../../src/config.ts'
 import { asId, newId, type AccountId, type DatasourceId, type SessionId, type TeamId } from '../../src/ids.ts'
 import { CHEAP_PASSWORDS } from './passwords.ts'
+import { datasourceRow } from './rows.ts'
 import type { StoreSource } from './stores.ts'
 import { openRooms as composeRooms, type Rooms as ComposedRooms, type RoomsOptions } from '../../src/rooms.ts'
 import { storedFlag } from '../../src/store/flags.ts'
@@ -122,33 +123,15 @@ export async function someDatasource(
   teamId: string,
   more: { accessMode?: 'ROLE_BASED' | 'EXPLICIT'; minRole?: 'OWNER' | 'ADMIN' | 'MEMBER' } = {},
 ): Promise<DatasourceId> {
-  const id = newId<DatasourceId>()
   const at = new Date(rooms.now()).toISOString()
-  const row = {
-    id,
-    team_id: asId<TeamId>(teamId),
-    name: 'shop',
-    type: 'POSTGRES',
-    status: 'PENDING',
-    connection_mode: 'DIRECT',
-    host: 'db.example.test',
-    port: 5432,
-    database: 'shop',
-    username: 'reader',
-    ssl_mode: 'verify-full',
-    config: '{}',
-    access_mode: more.accessMode ?? 'ROLE_BASED',
-    min_role: more.minRole ?? 'MEMBER',
+  const row = datasourceRow(asId<TeamId>(teamId), {
     created_at: at,
     updated_at: at,
-    last_tested_at: null,
-    last_error: null,
-    connection_version: 1,
-    catalog_version: 0,
-    exposure_version: 0,
-  } as const
+    ...(more.accessMode !== undefined && { access_mode: more.accessMode }),
+    ...(more.minRole !== undefined && { min_role: more.minRole }),
+  })
   await rooms.store.write((tx) => tx.insertInto('datasources').values(row).execute())
-  return id
+  return row.id
 }
 
 /** The code and details of the error that a promise rejects with. */

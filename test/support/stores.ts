@@ -26,6 +26,12 @@ export interface StoreSource extends AsyncDisposable {
   nothing(): Promise<StoreConfig>
 }
 
+/** The environment of a service on this store. Empty for the embedded one: the service makes its own. */
+export function storeEnv({ databaseUrl }: StoreConfig): Readonly<Record<string, string>> {
+  if (databaseUrl === null) return {}
+  return { DATABASE_URL: databaseUrl, VITRINE_SECRET_KEY: randomBytes(32).toString('base64') }
+}
+
 /**
  * Copies the store without rows that scripts/test.ts made for this run, if it did: migrating takes ten times as long. The first
  * start of a service finds a store as one that ended right after it had migrated.

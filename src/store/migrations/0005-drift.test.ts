@@ -1,14 +1,10 @@
 // Upgrades a store older than drift: exposures stay, and drift is reported from the upgrade on.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Kysely } from 'kysely'
+import { olderStore } from '../../../test/support/older-store.ts'
 import { DIALECTS, storeSource } from '../../../test/support/stores.ts'
 import { newId, type AccountId, type DatasourceId, type TeamId } from '../../ids.ts'
-import { migrate, MIGRATIONS } from '../migrate.ts'
 import { openStore } from '../open.ts'
-import { openPostgres } from '../postgres.ts'
-import { openSqlite } from '../sqlite.ts'
-import type { Tables } from '../tables.ts'
 
 const AT = '2026-01-01T00:00:00.000Z'
 
@@ -17,17 +13,7 @@ for (const dialect of DIALECTS) {
     await using source = await storeSource(dialect)
     const config = await source.nothing()
     const [teamId, id, never] = [newId<TeamId>(), newId<DatasourceId>(), newId<DatasourceId>()]
-    const old = new Kysely<Tables>({
-      dialect:
-        config.databaseUrl === null
-          ? openSqlite(config.dataDir).dialect
-          : (await openPostgres(config.databaseUrl)).dialect,
-    })
-    await migrate(
-      old,
-      dialect,
-      MIGRATIONS.filter((migration) => migration.name < '0005'),
-    )
+    const old = await olderStore(config, '0005')
     const team = { id: teamId, name: 'T', slug: 't', settings: '{}', created_at: AT }
     await old.insertInto('teams').values(team).execute()
     const row = {

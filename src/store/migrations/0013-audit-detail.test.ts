@@ -3,16 +3,13 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { Kysely, sql } from 'kysely'
+import { sql } from 'kysely'
 import { AUDIT_KEY, findingsOf, reportsOf } from '../../../test/support/audited.ts'
+import { olderStore } from '../../../test/support/older-store.ts'
 import { DIALECTS, storeSource } from '../../../test/support/stores.ts'
 import { openAudit } from '../../audit/audit.ts'
 import { asId, type AccountId, type TeamId } from '../../ids.ts'
-import { migrate, MIGRATIONS } from '../migrate.ts'
 import { openStore } from '../open.ts'
-import { openPostgres } from '../postgres.ts'
-import { openSqlite } from '../sqlite.ts'
-import type { Tables } from '../tables.ts'
 
 const WRITTEN = JSON.parse(
   readFileSync(new URL('../../../test/support/audit-before-detail.json', import.meta.url), 'utf8'),
@@ -23,17 +20,7 @@ for (const dialect of DIALECTS) {
   test(`on ${dialect} the audit of the previous version holds, and continues`, async () => {
     await using source = await storeSource(dialect)
     const config = await source.nothing()
-    const old = new Kysely<Tables>({
-      dialect:
-        config.databaseUrl === null
-          ? openSqlite(config.dataDir).dialect
-          : (await openPostgres(config.databaseUrl)).dialect,
-    })
-    await migrate(
-      old,
-      dialect,
-      MIGRATIONS.filter((migration) => migration.name < '0013'),
-    )
+    const old = await olderStore(config, '0013')
     for (const table of ['audit_chains', 'audit', 'marks'] as const) {
       await old.insertInto(table).values(WRITTEN[table]).execute()
     }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { catalog as catalogOf, table } from '../../../../test/support/postgres-catalog.ts'
 import { unseal } from '../../confined.ts'
 import type { Catalog, Limits } from '../../driver.ts'
-import { CAPTURE_VERSION, type PostgresCapture, type TableDetail } from '../capture.ts'
 import { confine } from './confine.ts'
 import { openParser } from './parser-pool.ts'
 import type { PostgresQuery } from '../query.ts'
@@ -14,34 +14,8 @@ after(() => parser[Symbol.asyncDispose]())
 const limits: Limits = { rowCap: 1_000, maxResponseBytes: 1 << 20, timeoutMs: 1_000, maxCost: 1e6 }
 const signal = new AbortController().signal
 
-const capture: PostgresCapture = {
-  version: CAPTURE_VERSION,
-  serverVersion: 170_000,
-  database: 'shop',
-  searchPath: ['public'],
-  trustedSchemas: [],
-  extensions: [],
-  types: [],
-  implicit: { extensions: [], schemas: [], typesUpTo: 0, judged: [], digest: '' },
-}
-const detail: TableDetail = { kind: 'r', oid: 1, pages: 1, tuples: 1, primaryKey: ['id'] }
-
 /** A catalog of its own: nothing is remembered for it. */
-function catalog(): Catalog {
-  const column = (
-    number: number,
-    name: string,
-    typeOid: number,
-    type: string,
-  ): Catalog['tables'][number]['columns'][number] => ({
-    ...{ name, type, nullable: true, primaryKey: name === 'id', references: null, description: null },
-    unexposable: null,
-    detail: { number, typeOid, type: { schema: 'pg_catalog', name: type }, typmod: -1 },
-  })
-  const columns = [column(1, 'id', 23, 'int4'), column(2, 'total', 1700, 'numeric'), column(3, 'note', 25, 'text')]
-  const table = { schema: 'public', table: 'orders', kind: 'table', description: null, estimatedRows: 1, warnings: [] }
-  return { capturedAt: '', tables: [{ ...table, columns, detail }], capture }
-}
+const catalog = () => catalogOf([table('orders', ['id int4', 'total numeric', 'note text'], { key: ['id'] })])
 
 /** The printed text, or the refusal as text. */
 async function ask(text: string, shown: Catalog): Promise<string> {
