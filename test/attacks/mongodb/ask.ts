@@ -11,6 +11,7 @@ import type { BsonDocument, MongoQuery } from '../../../src/drivers/mongodb/quer
 import { readBody } from '../../../src/drivers/mongodb/guard/read-body.ts'
 import { unpackQuery, packQuery } from '../../../src/drivers/mongodb/guard/query-transfer.ts'
 import { mongoCatalog } from '../../support/mongo-catalog.ts'
+import { checkCached } from './cached.ts'
 import { EXPOSED, FULL, isDocument } from './fixture.ts'
 
 const LIMITS: Limits = { rowCap: 1000, maxResponseBytes: 8 << 20, timeoutMs: 15_000, maxCost: 1e6 }
@@ -60,6 +61,7 @@ export function judge(exposed: Catalog, body: unknown): MongoQuery | Extract<Out
 /** Runs a query like the runner: the early form first, if there is one. */
 export async function ask(full: Db, exposed: Catalog, body: unknown): Promise<Outcome> {
   const query = judge(exposed, body)
+  checkCached(exposed, body, JSON.stringify(body).length, 2)
   if ('kind' in query) return query
   await checkSent(query)
   const answered = async (form: readonly BsonDocument[]): Promise<readonly Document[]> => {

@@ -110,7 +110,7 @@ async function taken(
     for (;;) {
       const document: unknown = await cursor.next()
       if (!(document instanceof Uint8Array)) return true
-      await runInSlices(sample.add(document), signal)
+      await runInSlices(sample.add(document), { signal })
       bytes += document.length
       if (bytes > LOOK_BYTES) return true
     }

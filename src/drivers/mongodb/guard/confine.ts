@@ -5,6 +5,7 @@ import type { Catalog, Denied, Limits, Malformed, Verdict } from '../../driver.t
 import { HERE, IN_THREAD, judge, type Case, type Judged } from './judge.ts'
 import type { MongoBody } from './read-body.ts'
 import { refusedLimit } from './refusal.ts'
+import { recall, remember, shapeOf } from './shape-cache.ts'
 import { unpackQuery, type PackedQuery } from './query-transfer.ts'
 
 /** The answer of a guard thread. */
@@ -31,8 +32,14 @@ export function confineAside(
 ): Verdict | Promise<Verdict> {
   signal.throwIfAborted()
   const asked = caseOf(body, exposed, limits)
+  const shape = shapeOf(body, asked.rowCap)
+  const known = shape === null ? null : recall(exposed, shape)
+  if (known !== null) return verdictOf({ kind: 'made', query: known })
   const here = judge(asked, HERE)
-  return here.kind === 'heavy' ? inThread(threads, asked, signal) : verdictOf(here)
+  if (here.kind === 'heavy') return inThread(threads, asked, signal)
+  if (here.kind === 'made' && shape !== null)
+    remember(exposed, shape, body, here.query, (marked) => judge({ ...asked, body: marked }, HERE))
+  return verdictOf(here)
 }
 
 async function inThread(threads: Threads, asked: Case, signal: AbortSignal): Promise<Verdict> {

@@ -17,7 +17,7 @@ import { confinePipeline } from './confine-pipeline.ts'
 import { Variables } from './variables.ts'
 import { TooMuchHere, Work, WORK_MAX } from './work-budget.ts'
 
-const DEPTH_MAX = 24
+export const DEPTH_MAX = 24
 const NODES_MAX = 20_000
 /** The most fields of one object. */
 const FIELDS_MAX = 1_000

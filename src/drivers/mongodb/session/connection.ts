@@ -25,7 +25,8 @@ import { introspect } from '../catalog/introspect.ts'
 import { profileCollection } from '../catalog/profile.ts'
 import type { MongoQuery } from '../query.ts'
 import { borrow, type Loan } from './loan.ts'
-import { estimateQuery, runQuery, type Known, type Running } from './run.ts'
+import { CommandWriter } from './command.ts'
+import { estimateQuery, runQuery, type Borrowed, type Known, type Running } from './run.ts'
 
 // The server's own timeout should expire first. This grace period is for a server that ignores the timeout.
 const GRACE_MS = 500
@@ -44,7 +45,15 @@ export class MongoConnection implements Connection {
   #out = new JsonBytes(OUT_BYTES)
   #ending: Promise<void> | null = null
   /** Held from query to query. */
-  #loan: Loan | null = null
+  #loan: (Loan & Borrowed) | null = null
+  /** The timer for the deadline of the work. It is reused, so it fires once without effect after the last work. */
+  #timer: NodeJS.Timeout | undefined
+  #deadlineMs = 0
+  #isAtWork = false
+  /** Why the work was given up. */
+  #why: AppError | null = null
+  /** Aborts what the work does with the client library. Made only for that. */
+  #ended: AbortController | null = null
 
   constructor(login: Login, known: () => Known) {
     this.#login = login
@@ -84,28 +93,38 @@ export class MongoConnection implements Connection {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    clearTimeout(this.#timer)
     if (this.#ending === null) this.#giveBack()
     await (this.#ending ?? this.#login.client.close())
   }
 
-  #running(signal: AbortSignal): Running {
+  #running(): Running {
     if (this.#out.bytes.length > OUT_KEPT_BYTES) this.#out = new JsonBytes(OUT_BYTES)
+    const signal = (): AbortSignal => this.#signal()
     return {
       login: this.#login,
       known: this.#known(),
       session: this.#session,
-      signal,
-      loan: () => (this.#loan?.isDue === false ? this.#loan : this.#borrow(signal)),
+      get signal() {
+        return signal()
+      },
+      borrowed: () => (this.#loan?.isDue === false ? this.#loan : this.#borrow()),
       collections: this.#collections,
       out: this.#out,
     }
   }
 
-  async #borrow(signal: AbortSignal): Promise<Loan> {
+  #signal(): AbortSignal {
+    this.#ended ??= new AbortController()
+    if (this.#why !== null) this.#ended.abort(this.#why)
+    return this.#ended.signal
+  }
+
+  async #borrow(): Promise<Borrowed> {
     this.#giveBack()
-    const loan = await borrow(this.#login, signal)
-    this.#loan = loan
-    return loan
+    const loan = await borrow(this.#login, this.#signal())
+    this.#loan = Object.assign(loan, { writer: new CommandWriter(this.#login, this.#session, loan.readPreference) })
+    return this.#loan
   }
 
   #giveBack(): void {
@@ -118,30 +137,47 @@ export class MongoConnection implements Connection {
   async #within<T>(deadlineMs: number, signal: AbortSignal, work: (at: Running) => Promise<T>): Promise<T> {
     if (signal.aborted) throw gaveUp(signal)
     if (!this.usable) throw new AppError('DATASOURCE_UNAVAILABLE', 'The connection to the database was lost.')
-    const ended = new AbortController()
-    let why: AppError | null = null
-    const giveUp = (error: AppError): void => {
-      why = error
-      // The pool has one more connection, which ends the session.
-      if (this.#loan?.wire.isWorking === true) this.#loan.wire.abandon(error)
-      else this.#giveBack()
-      this.#end(true)
-      ended.abort(error)
-    }
-    const onAbort = (): void => giveUp(gaveUp(signal))
-    const timer = setTimeout(() => giveUp(noAnswer()), deadlineMs)
-    signal.addEventListener('abort', onAbort, { once: true })
+    this.#why = null
+    this.#ended = null
+    this.#begin(deadlineMs)
+    const onAbort = (): void => this.#giveUp(gaveUp(signal))
+    signal.addEventListener('abort', onAbort)
     try {
-      return await work(this.#running(ended.signal))
+      return await work(this.#running())
     } catch (error) {
-      const failed = why ?? failure(error)
+      const failed: AppError = this.#why ?? failure(error)
       if (isLost(failed)) this.#end(false)
       throw failed
     } finally {
-      clearTimeout(timer)
+      this.#isAtWork = false
       signal.removeEventListener('abort', onAbort)
       this.#out.forget()
     }
+  }
+
+  /** Starts the deadline of one piece of work. */
+  #begin(deadlineMs: number): void {
+    this.#isAtWork = true
+    if (this.#timer !== undefined && this.#deadlineMs === deadlineMs) {
+      this.#timer.refresh()
+      return
+    }
+    clearTimeout(this.#timer)
+    this.#deadlineMs = deadlineMs
+    this.#timer = setTimeout(() => {
+      if (this.#isAtWork) this.#giveUp(noAnswer())
+    }, deadlineMs)
+    this.#timer.unref()
+  }
+
+  #giveUp(error: AppError): void {
+    if (this.#why !== null) return
+    this.#why = error
+    // The pool has one more connection, which ends the session.
+    if (this.#loan?.wire.isWorking === true) this.#loan.wire.abandon(error)
+    else this.#giveBack()
+    this.#end(true)
+    this.#ended?.abort(error)
   }
 
   /** Ends the session first: after its sockets are closed, the server stops only at its next check of them. */

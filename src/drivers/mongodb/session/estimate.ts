@@ -23,6 +23,14 @@ export async function costBound(query: MongoQuery, sizes: Sizes): Promise<number
   return rows + (await joinCost(query, query.pipeline, rows, sizes, true))
 }
 
+/** What costBound() returns for a query without joins on a collection whose size is known; null for all others. */
+export function boundBySize(query: MongoQuery, known: (name: string) => number | null | undefined): number | null {
+  const [base] = query.reads
+  if (base?.kind !== 'collection' || query.joins.length > 0) return null
+  const size = known(base.name)
+  return size === undefined ? null : (size ?? base.documents ?? UNKNOWN)
+}
+
 /** The input for the cost of one form of a query. */
 export interface Planned {
   /** The stages of the form. */

@@ -316,5 +316,8 @@ test('refuses a column name that is too long with a clear message', () => {
 test('stops between slices if the signal aborts', async () => {
   const result = new Result({ rowCap: 10, bytesMax: 64 << 20 }, [])
   const ended = AbortSignal.abort(new Error('ended'))
-  await assert.rejects(runInSlices(result.addAll(batchOf([{ v: 'x'.repeat(n * 32) }])), ended), /ended/)
+  await assert.rejects(
+    async () => runInSlices(result.addAll(batchOf([{ v: 'x'.repeat(n * 32) }])), { signal: ended }),
+    /ended/,
+  )
 })

@@ -7,21 +7,26 @@ import type { JsonBytes } from '../../json-bytes.ts'
 import { timeLeft } from '../../time-left.ts'
 import { takeBatch } from './take-batch.ts'
 import type { Login } from './connect.ts'
-import { checkCost, costBound, planCost, type Sizes } from './estimate.ts'
+import { boundBySize, checkCost, costBound, planCost, type Sizes } from './estimate.ts'
 import { failure, schemaStale } from './failure.ts'
-import type { Loan } from './loan.ts'
+import { ALWAYS, type CommandWriter } from './command.ts'
 import { readReply, type Batch } from './reply.ts'
 import { runInSlices } from './write-large.ts'
 import { isRemembered, lookupOf, remember, type Lookups } from './plan-cache.ts'
 import { toBson } from './to-bson.ts'
 import type { BsonDocument, MongoQuery } from '../query.ts'
 import { Result } from './result.ts'
-import { FRAME, LostConnection } from './wire.ts'
+import { LostConnection, type Wire } from './wire.ts'
 
 /** Caches that the connections of one datasource share, for some minutes. */
 export interface Known {
   readonly sizes: Map<string, { readonly documents: number | null; readonly at: number }>
   readonly lookups: Lookups
+}
+
+export interface Borrowed {
+  readonly wire: Wire
+  readonly writer: CommandWriter
 }
 
 export interface Running {
@@ -31,7 +36,7 @@ export interface Running {
   readonly session: mongodb.ClientSession | null
   readonly signal: AbortSignal
   /** The connection for small queries. */
-  readonly loan: () => Loan | Promise<Loan>
+  readonly borrowed: () => Borrowed | Promise<Borrowed>
   /** The client's collection objects, which would otherwise be made again for each query. */
   readonly collections: Map<string, mongodb.Collection>
   /** Reused from query to query. */
@@ -43,22 +48,21 @@ const SIZES_MAX = 1_000
 const COLLECTIONS_MAX = 1_000
 /** The default row cap plus one: such answers take one command (docs/guard/mongodb.md#how-it-is-confined). */
 const BATCH_MAX = 1_001
-/** Marks our operations in the database's lists. */
-const COMMENT = 'vitrine'
 
 /** Throws AppError as described at Connection.run(). */
 export async function runQuery(at: Running, query: MongoQuery, limits: Limits): Promise<Rows> {
   const left = timeLeft(limits.timeoutMs)
-  const isCheap = (await costBound(query, sizesOf(at, left))) <= limits.maxCost
+  const bound = boundBySize(query, (name) => sizeIn(at, name)) ?? (await costBound(query, sizesOf(at, left)))
+  const isCheap = bound <= limits.maxCost
   const answered = async (form: readonly BsonDocument[]): Promise<Rows> => {
-    const pipeline = stages(at, form)
     const lookup = isCheap ? null : lookupOf(query, form)
     if (!isCheap && !isRemembered(at.known.lookups, lookup)) {
       const cost = await explainedCost(at, query, form, limits.maxCost, left)
       checkCost(cost, limits.maxCost, query.collection)
       remember(at.known.lookups, lookup, cost)
     }
-    return await rowsOf(at, query, pipeline, limits, left())
+    const small = query.rowCap < BATCH_MAX ? await inOneBatch(at, query, form, limits, left()) : null
+    return small ?? (await inBatches(at, query, form, limits, left()))
   }
   const early = query.early === null ? null : await unlessFailed(answered(query.early))
   const rows = early ?? (await answered(query.pipeline))
@@ -76,72 +80,45 @@ async function unlessFailed(rows: Promise<Rows>): Promise<Rows | null> {
   }
 }
 
-async function rowsOf(
-  at: Running,
-  query: MongoQuery,
-  pipeline: mongodb.Document[],
-  limits: Limits,
-  maxTimeMS: number,
-): Promise<Rows> {
-  const small = query.rowCap < BATCH_MAX ? await inOneBatch(at, query, pipeline, limits, maxTimeMS) : null
-  return small ?? (await inBatches(at, query, pipeline, limits, maxTimeMS))
-}
-
 function resultOf(at: Running, query: MongoQuery, limits: Limits): Result {
   return new Result({ rowCap: query.rowCap, bytesMax: limits.maxResponseBytes }, query.columns, at.out)
 }
 
-/** The options of an aggregate, in the words of the command. */
-function aggregateOf(query: MongoQuery, maxTimeMS: number) {
-  // If the answer fits the first batch, the server closes the query and its cursor with the batch. A larger batch would
-  // stay in memory as a whole.
-  const batchSize = Math.min(query.rowCap + 1, BATCH_MAX)
-  return {
-    batchSize,
-    rest: { maxTimeMS, allowDiskUse: false, readConcern: { level: 'local' as const }, comment: COMMENT },
-  }
+/**
+ * If the answer fits the first batch, the server closes the query and its cursor with the batch. A larger batch would stay in memory
+ * as a whole.
+ */
+function batchSizeOf({ rowCap }: MongoQuery): number {
+  return Math.min(rowCap + 1, BATCH_MAX)
 }
 
 /** Runs the query as one command. Null if that did not bring all documents: more than 16 MB, or a lost connection. */
 async function inOneBatch(
   at: Running,
   query: MongoQuery,
-  pipeline: mongodb.Document[],
+  form: readonly BsonDocument[],
   limits: Limits,
   maxTimeMS: number,
 ): Promise<Rows | null> {
-  const { batchSize, rest } = aggregateOf(query, maxTimeMS)
-  const command = { aggregate: query.collection, pipeline, cursor: { batchSize }, ...rest }
-  const answer = await exchanged(at, command)
-  if (answer === null) return null
-  const { bytes, hasMore } = batchOf(at, answer)
-  const result = resultOf(at, query, limits)
-  const isWanted = await runInSlices(result.addAll(bytes), at.signal)
-  // The session's end closes the cursor.
-  if (hasMore && isWanted) return null
-  return await runInSlices(result.finish(), at.signal)
-}
-
-/** The answer to a command; null if the connection was lost. The client library repeats a cursor's read once, on another connection. */
-async function exchanged(at: Running, command: mongodb.Document): Promise<Buffer | null> {
-  const { library, database } = at.login
+  let answer: Buffer
   try {
-    const known = at.loan()
-    const { wire, readPreference } = known instanceof Promise ? await known : known
-    const document = library.BSON.serialize({
-      ...command,
-      ...(at.session === null ? {} : { lsid: at.session.id }),
-      ...(readPreference === null ? {} : { $readPreference: readPreference }),
-      $db: database,
-    })
-    const message = Buffer.allocUnsafe(FRAME + document.length)
-    message.set(document, FRAME)
-    return await wire.exchange(message)
+    const known = at.borrowed()
+    const { wire, writer } = known instanceof Promise ? await known : known
+    const { collection } = query
+    answer = await wire.exchange(writer.message({ collection, form, batchSize: batchSizeOf(query), maxTimeMS }))
   } catch (error) {
-    const isLost = error instanceof LostConnection || error instanceof library.MongoNetworkError
+    // The library repeats a cursor's read once, on another connection or member.
+    const isLost = error instanceof LostConnection || error instanceof at.login.library.MongoNetworkError
     if (isLost && !at.signal.aborted) return null
     throw error
   }
+  const { bytes, hasMore } = batchOf(at, answer)
+  const result = resultOf(at, query, limits)
+  const added = runInSlices(result.addAll(bytes), at)
+  const isWanted = added instanceof Promise ? await added : added
+  // The session's end closes the cursor.
+  if (hasMore && isWanted) return null
+  return runInSlices(result.finish(), at)
 }
 
 /** Throws the server's error as the library does. */
@@ -159,22 +136,22 @@ function batchOf({ login: { library } }: Running, answer: Buffer): Batch {
 async function inBatches(
   at: Running,
   query: MongoQuery,
-  pipeline: mongodb.Document[],
+  form: readonly BsonDocument[],
   limits: Limits,
   maxTimeMS: number,
 ): Promise<Rows> {
   const result = resultOf(at, query, limits)
-  const { batchSize, rest } = aggregateOf(query, maxTimeMS)
-  const cursor = collectionOf(at, query).aggregate(pipeline, { ...shared(at), raw: true, batchSize, ...rest })
+  const options = { ...shared(at), raw: true, batchSize: batchSizeOf(query), maxTimeMS, ...ALWAYS }
+  const cursor = collectionOf(at, query).aggregate(stages(at, form), options)
   try {
     let wanted = true
     while (wanted && (await cursor.hasNext())) {
-      wanted = await runInSlices(result.addAll(takeBatch(cursor)), at.signal)
+      wanted = await runInSlices(result.addAll(takeBatch(cursor)), at)
     }
   } finally {
     await cursor.close().catch(() => undefined)
   }
-  return await runInSlices(result.finish(), at.signal)
+  return await runInSlices(result.finish(), at)
 }
 
 /** The cost by the plan, without running the query. Throws AppError as runQuery() does. */
@@ -212,24 +189,30 @@ async function explainedCost(
   const pipeline = stages(at, form)
   const aggregate = { aggregate: query.collection, pipeline, cursor: {}, allowDiskUse: false }
   const plan = await at.login.db.command(
-    { explain: aggregate, verbosity: 'queryPlanner', maxTimeMS: left(), comment: COMMENT },
+    { explain: aggregate, verbosity: 'queryPlanner', maxTimeMS: left(), comment: ALWAYS.comment },
     shared(at),
   )
   const arriving = async (leading: number, most: number): Promise<number> => {
     const counted = [...pipeline.slice(0, leading), { $limit: most }, { $count: 'n' }]
-    const options = { ...shared(at), maxTimeMS: left(), allowDiskUse: false, comment: COMMENT }
+    const options = { ...shared(at), maxTimeMS: left(), allowDiskUse: false, comment: ALWAYS.comment }
     const [answer] = await collectionOf(at, query).aggregate<{ n?: unknown }>(counted, options).toArray()
     return Number(answer?.n ?? 0)
   }
   return planCost(query, { form, plan, maxCost, sizes: sizesOf(at, left), arriving })
 }
 
+/** The size of a collection, if it was counted lately; undefined otherwise. */
+function sizeIn({ known: { sizes } }: Running, collection: string): number | null | undefined {
+  const entry = sizes.get(collection)
+  return entry !== undefined && performance.now() - entry.at < SIZE_MS ? entry.documents : undefined
+}
+
 /** Counts documents by the collection's metadata, without reading them. */
 function sizesOf(at: Running, left: () => number): Sizes {
   const { sizes } = at.known
   return async (collection) => {
-    const entry = sizes.get(collection)
-    if (entry !== undefined && performance.now() - entry.at < SIZE_MS) return entry.documents
+    const known = sizeIn(at, collection)
+    if (known !== undefined) return known
     if (sizes.size >= SIZES_MAX) sizes.clear()
     const documents = await count(at, collection, left())
     sizes.set(collection, { documents, at: performance.now() })

@@ -8,15 +8,19 @@ export const AT_ONCE = 64 * 1024
 /** Bytes of binary data in one slice: a multiple of 3, so that the base64 of the slices can be concatenated. */
 const BASE64_AT_ONCE = 3 * 16 * 1024
 
-/** Runs work to its end and yields to the event loop at each pause. Throws the reason of `signal`. */
-export async function runInSlices<T>(work: Generator<undefined, T>, signal: AbortSignal): Promise<T> {
-  let step = work.next()
-  while (step.done !== true) {
+/** Runs work to its end and yields to the event loop at each pause. Throws the reason of the signal. A promise only if it pauses. */
+export function runInSlices<T>(work: Generator<undefined, T>, at: { readonly signal: AbortSignal }): T | Promise<T> {
+  const step = work.next()
+  return step.done === true ? step.value : resumed(work, at.signal)
+}
+
+async function resumed<T>(work: Generator<undefined, T>, signal: AbortSignal): Promise<T> {
+  for (;;) {
     await setImmediate()
     signal.throwIfAborted()
-    step = work.next()
+    const step = work.next()
+    if (step.done === true) return step.value
   }
-  return step.value
 }
 
 /** Writes one value as writeValue() does, and yields after about each AT_ONCE bytes. */

@@ -4,7 +4,7 @@
 // stands where in the text's own tree. That tree is then compared with the confined one, node for node, as if it had been parsed.
 // known-forms.test.ts compares both ways over every text that the tests confine.
 import type { Parse } from './parser.ts'
-import { SeenTwice } from './seen-twice.ts'
+import { SeenTwice } from '../../seen-twice.ts'
 import { isSameTree, PLACES, Slot } from './verify-printed.ts'
 
 const FORMS_MAX = 128

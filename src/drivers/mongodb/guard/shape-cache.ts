@@ -1,0 +1,236 @@
+// Caches confined queries by shape. Programs send the same query repeatedly with other values in its filters. After a shape was confined
+// twice, its printed stages are cached with gaps for these values. The guard never looks at such a value: it is a number, a
+// string, a date or the like, compared with a path in a filter. That is also checked: the guard confines the body with a
+// marker in place of each value, and a shape is cached only if each marker stands in the filters that it prints, and nowhere else.
+import type { Catalog } from '../../driver.ts'
+import { SeenTwice } from '../../seen-twice.ts'
+import { isArray, isDocument, type Bson, type BsonDocument, type MongoQuery } from '../query.ts'
+import { DEPTH_MAX, type Judged } from './judge.ts'
+import { isJson, parseEjson } from './parse-ejson.ts'
+import { assembled, printedValue } from './print.ts'
+import { packQuery } from './query-transfer.ts'
+import type { MongoBody } from './read-body.ts'
+import { Broken } from './refusal.ts'
+
+/** A body without the values that it compares. */
+export interface Shape {
+  readonly key: string
+  readonly values: readonly Bson[]
+}
+
+interface Template {
+  /** With markers. */
+  readonly query: MongoQuery
+  /** By stage: the parts of a stage with gaps. */
+  readonly open: ReadonlyMap<BsonDocument, Part>
+  /** The printed text of all other stages. */
+  readonly texts: ReadonlyMap<BsonDocument, string>
+}
+
+/** A printed value: a gap, by the number of its value; or one that has gaps; or one that has none. */
+type Part =
+  | { readonly kind: 'gap'; readonly index: number }
+  | { readonly kind: 'fixed'; readonly value: Bson }
+  | { readonly kind: 'document'; readonly fields: readonly (readonly [name: string, part: Part])[] }
+  | { readonly kind: 'array'; readonly parts: readonly Part[] }
+
+/** False: its values cannot vary. */
+type Entry = Template | false
+
+const TEXT_MAX = 4_096
+const PRINTED_MAX = 16_384
+const VALUES_MAX = 32
+const SHAPES_MAX = 1_000
+
+/** The shapes of each exposure. */
+const shapes = new WeakMap<Catalog, SeenTwice<Entry>>()
+
+/** The shape of a body that gets at most so many rows; null if it is unusual, or no filter compares a value. */
+export function shapeOf(body: MongoBody, rowCap: number): Shape | null {
+  // A deeper body is refused, and nothing here may walk it. The key of a shape does not tell -0 from 0.
+  if (body.text.length > TEXT_MAX || body.depth > DEPTH_MAX || body.hasSignedZero) return null
+  const values: Bson[] = []
+  const take = (value: unknown): string | null => {
+    const kind = kindOf(value)
+    if (kind === null) return null
+    values.push(parseEjson(value))
+    return `\0${kind}`
+  }
+  try {
+    const key = written(body, take)
+    return values.length === 0 || values.length > VALUES_MAX ? null : { key: `${rowCap} ${key}`, values }
+  } catch (error) {
+    // The guard words the error.
+    if (error instanceof Broken) return null
+    throw error
+  }
+}
+
+/** The confined query of a known shape; null if the shape is unknown. */
+export function recall(catalog: Catalog, { key, values }: Shape): MongoQuery | null {
+  const template = shapes.get(catalog)?.get(key)
+  return template === undefined || template === false ? null : filled(template, values)
+}
+
+/** Records that a shape was seen. The second time, learns whether its values may vary. `judged` confines another body of the shape. */
+export function remember(
+  catalog: Catalog,
+  { key, values }: Shape,
+  body: MongoBody,
+  made: MongoQuery,
+  judged: (marked: MongoBody) => Judged,
+): void {
+  const known = shapes.get(catalog) ?? new SeenTwice<Entry>(SHAPES_MAX)
+  shapes.set(catalog, known)
+  if (known.get(key) !== undefined || !known.see(key)) return
+  known.keep(key, templateOf(values, body, made, judged) ?? false)
+}
+
+/**
+ * The kind of a value that the guard does not look at; null for all others: null and the ends of the order, which stay behind a
+ * barrier; regular expressions, which are measured; arrays and objects.
+ */
+function kindOf(value: unknown): string | null {
+  if (typeof value === 'string' || typeof value === 'number') return typeof value
+  if (!isJson(value)) return null
+  const [name = '', ...others] = Object.keys(value)
+  return others.length === 0 && Object.hasOwn(MARKS, name) ? name : null
+}
+
+const COMPARING = new Set(['$eq', '$ne', '$gt', '$gte', '$lt', '$lte'])
+
+/** Writes the collection, the filter and the pipeline as JSON, with commas. `take` returns the text for a compared value, or null for a value that is written as it is. */
+function written({ collection, filter, pipeline }: MongoBody, take: (value: unknown) => string | null): string {
+  const conditions = (value: unknown): string => {
+    if (!isJson(value)) return JSON.stringify(value)
+    return `{${Object.keys(value)
+      .map((name) => `${JSON.stringify(name)}:${condition(name, value[name])}`)
+      .join()}}`
+  }
+  const condition = (name: string, value: unknown): string => {
+    if (name === '$and' || name === '$or' || name === '$nor')
+      return Array.isArray(value) ? `[${value.map(conditions).join()}]` : JSON.stringify(value)
+    return name.startsWith('$') ? JSON.stringify(value) : (take(value) ?? tests(value))
+  }
+  const tests = (value: unknown): string => {
+    if (!isJson(value)) return JSON.stringify(value)
+    return `{${Object.keys(value)
+      .map((name) => `${JSON.stringify(name)}:${test(name, value[name])}`)
+      .join()}}`
+  }
+  const test = (name: string, value: unknown): string =>
+    (COMPARING.has(name) ? take(value) : null) ?? JSON.stringify(value)
+  const stage = (value: unknown): string =>
+    isJson(value) && Object.hasOwn(value, '$match')
+      ? `{"$match":${conditions(value['$match'])}}`
+      : JSON.stringify(value)
+  const stages = pipeline === null ? '' : `,[${pipeline.map(stage).join()}]`
+  return `${JSON.stringify(collection)},${conditions(filter)}${stages}`
+}
+
+/** For each kind: values in JSON that occur in no query by chance. A number has to be of the same BSON type. */
+const MARKS: Readonly<Record<string, (index: number) => unknown>> = {
+  string: (index) => `vt-mark-812345601-${index}`,
+  number: (index) => 1_812_345_601 + index * 37,
+  $oid: (index) => ({ $oid: `8123456018123456018${String(10_000 + index)}` }),
+  $date: (index) => ({ $date: { $numberLong: String(1_812_345_601_000 + index * 37) } }),
+  $numberLong: (index) => ({ $numberLong: String(8_123_456_018_123_456n + BigInt(index)) }),
+  $numberDecimal: (index) => ({ $numberDecimal: `8123456018.${String(10_000 + index)}` }),
+  $uuid: (index) => ({ $uuid: `81234560-1812-4345-8601-8123456${String(10_000 + index)}` }),
+}
+
+function templateOf(
+  values: readonly Bson[],
+  body: MongoBody,
+  made: MongoQuery,
+  judged: (marked: MongoBody) => Judged,
+): Template | null {
+  const marks = new Map<string, number>()
+  let index = 0
+  const text = written(body, (value) => {
+    const mark = MARKS[kindOf(value) ?? '']?.(index)
+    if (mark === undefined) return null
+    marks.set(printedValue(parseEjson(mark)), index++)
+    return JSON.stringify(mark)
+  })
+  const printed = made.printed()
+  if (printed.length > PRINTED_MAX || [...marks.keys()].some((mark) => printed.includes(mark))) return null
+  const [, filter, pipeline = null] = listOf(JSON.parse(`[${text}]`))
+  const marked = judged({ ...body, filter, pipeline: pipeline === null ? null : listOf(pipeline) })
+  if (marked.kind !== 'made') return null
+  const template = templated(marked.query, marks)
+  if (template === null) return null
+  const again = JSON.stringify(packQuery(filled(template, values)))
+  return again === JSON.stringify(packQuery(made)) ? template : null
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+/** Null unless each marker stands in one filter, and only there. */
+function templated(query: MongoQuery, marks: ReadonlyMap<string, number>): Template | null {
+  const open = new Map<BsonDocument, Part>()
+  const texts = new Map<BsonDocument, string>()
+  const found: number[] = []
+  for (const stage of new Set([...query.pipeline, ...(query.early ?? [])])) {
+    const before = found.length
+    const part = partOf(stage, marks, found)
+    if (found.length === before) texts.set(stage, printedValue(stage))
+    else if (!query.pipeline.includes(stage) || Object.keys(stage).join() !== '$match') return null
+    else open.set(stage, part)
+  }
+  return found.length === marks.size && new Set(found).size === marks.size ? { query, open, texts } : null
+}
+
+/** Adds the numbers of the markers to `found`. */
+function partOf(value: Bson, marks: ReadonlyMap<string, number>, found: number[]): Part {
+  if (isArray(value) || isDocument(value)) {
+    const before = found.length
+    const part: Part = isArray(value)
+      ? { kind: 'array', parts: value.map((each) => partOf(each, marks, found)) }
+      : {
+          kind: 'document',
+          fields: Object.entries(value).map(([name, each]) => [name, partOf(each, marks, found)] as const),
+        }
+    return found.length === before ? { kind: 'fixed', value } : part
+  }
+  const index = marks.get(printedValue(value))
+  if (index === undefined) return { kind: 'fixed', value }
+  found.push(index)
+  return { kind: 'gap', index }
+}
+
+function filled({ query, open, texts }: Template, values: readonly Bson[]): MongoQuery {
+  const made = new Map<BsonDocument, BsonDocument>()
+  for (const [stage, part] of open) {
+    const whole = build(part, values)
+    if (isDocument(whole)) made.set(stage, whole)
+  }
+  const form = (stages: readonly BsonDocument[]) => stages.map((stage) => made.get(stage) ?? stage)
+  const text = (stage: BsonDocument): string => texts.get(stage) ?? printedValue(made.get(stage) ?? stage)
+  return {
+    ...query,
+    pipeline: form(query.pipeline),
+    early: query.early && form(query.early),
+    printed: () => assembled(query.collection, query.pipeline.map(text), query.early?.map(text) ?? null),
+  }
+}
+
+function build(part: Part, values: readonly Bson[]): Bson {
+  switch (part.kind) {
+    case 'fixed':
+      return part.value
+    case 'gap':
+      return values[part.index] ?? null
+    case 'array':
+      return part.parts.map((each) => build(each, values))
+    case 'document': {
+      const document: Record<string, Bson> = {}
+      for (const [name, each] of part.fields) document[name] = build(each, values)
+      return document
+    }
+    default:
+      return part satisfies never
+  }
+}

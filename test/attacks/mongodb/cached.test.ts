@@ -1,0 +1,52 @@
+// The cache of shapes gives the guard's own verdict, for every body of the corpora and for these bodies with other values.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { mongoCatalog } from '../../support/mongo-catalog.ts'
+import { catalog } from './ask.ts'
+import { ATTACKS } from './attacks.ts'
+import { checkCached } from './cached.ts'
+import { EXPOSED } from './fixture.ts'
+import { FAMILIES } from './grown.ts'
+import { HEAVY } from './heavy.ts'
+import { LEGIT } from './legit.ts'
+
+/** Lookups as programs send them. */
+const LOOKUPS: readonly object[] = [
+  { collection: 'people', filter: { name: 'name 1' } },
+  { collection: 'people', filter: { score: { $gte: 3, $lt: 9.5 }, land: { $ne: 'BE' } }, limit: 5 },
+  { collection: 'people', filter: { _id: { $oid: 'aaaaaaaaaaaaaaaaaaaaaaa1' }, since: { $gt: { $date: '2024-02-03' } } } },
+  { collection: 'people', filter: { $or: [{ name: 'a' }, { $and: [{ score: 1 }, { 'home.city': { $lte: 'z' } }] }] } },
+  { collection: 'people', pipeline: [{ $match: { name: 'a' } }, { $sort: { 'home.city': 1 } }, { $limit: 2 }] },
+  { collection: 'people', filter: { land: 'BE' }, pipeline: [{ $group: { _id: '$land', n: { $sum: 1 } } }, { $match: { n: { $gt: 1 } } }] },
+  { collection: 'people', filter: { 'cards.brand': 'visa', 'home.city': null } },
+  { collection: 'orders', filter: { total: { $numberDecimal: '10.5' }, n: { $numberLong: '5' }, u: { $uuid: '81234560-1812-4345-8601-812345610000' } } },
+]
+
+test('a known shape gives the verdict of the guard, whatever its values', () => {
+  for (const version of [[6, 0, 5], [8, 3, 0]]) {
+    const exposed = catalog(version)
+    const bodies = [
+      ...LOOKUPS,
+      ...LEGIT,
+      ...ATTACKS.map(({ body }) => body),
+      ...HEAVY.map(({ body }) => body(10)),
+      ...FAMILIES.map(({ body }) => body(12)),
+    ]
+    let hits = 0
+    for (const [n, body] of bodies.entries()) hits += checkCached(exposed, body, n, 12)
+    assert.ok(hits > 150, `only ${hits} hits`)
+  }
+})
+
+test('each of the usual look-ups becomes known', () => {
+  const exposed = catalog([8, 3, 0])
+  for (const [n, body] of LOOKUPS.slice(0, 6).entries())
+    assert.ok(checkCached(exposed, body, n, 0) >= 1, JSON.stringify(body))
+})
+
+test('another exposure knows none of the shapes', () => {
+  const body = { collection: 'people', filter: { name: 'name 1' } }
+  const [wide, narrow] = [mongoCatalog(EXPOSED), mongoCatalog({ people: ['land'] })]
+  assert.equal(checkCached(wide, body, 0, 0), 1)
+  assert.equal(checkCached(narrow, body, 0, 0), 0)
+})
