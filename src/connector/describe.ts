@@ -4,6 +4,7 @@ import type { Arrival } from '../auth/caller.ts'
 import { describedPage, type DescribedPage } from '../compact-text/page.ts'
 import { DETAILS } from '../compact-text/table-text.ts'
 import type { Operations } from '../operations/call-operation.ts'
+import { ownJson } from '../operations/own-json.ts'
 import { BudgetTokens, Id, readArguments } from './arguments.ts'
 import type { JsonObject } from './records.ts'
 
@@ -24,5 +25,6 @@ export async function describeDatasource(
 ): Promise<DescribedPage> {
   const { teamId, ...ask } = readArguments(Arguments, args)
   const params = { teamId, id: ask.datasourceId }
-  return await describedPage(await operations.describeDatasource(arrival, { params, query: {} }), ask)
+  const described = await operations.describeDatasource(arrival, { params, query: {} })
+  return await describedPage({ ...described, json: ownJson(described.json) }, ask)
 }

@@ -4,6 +4,7 @@ import type { Arrival } from '../auth/caller.ts'
 import { invalidRequest } from '../errors.ts'
 import type { Operations } from '../operations/call-operation.ts'
 import type { Prebuilt } from '../operations/definitions.ts'
+import { ownJson } from '../operations/own-json.ts'
 import { BudgetTokens, Id, parsedText } from './arguments.ts'
 import type { JsonObject } from './records.ts'
 import { rowsWithin } from './rows-within.ts'
@@ -64,7 +65,7 @@ async function bodyOf(args: JsonObject): Promise<JsonObject> {
 }
 
 function noted({ json, cut }: Prebuilt, bytesMax: number, isLimited: boolean): string {
-  const whole = String(json)
+  const whole = String(ownJson(json))
   const fitted = rowsWithin(whole, bytesMax)
   const rowCount = fitted?.rowCount ?? cut?.rowCount
   if (rowCount === undefined) return whole

@@ -6,6 +6,7 @@ import { invalidRequest, notFound } from '../errors.ts'
 import { descriptionOf, type Description, type Table } from '../compact-text/description.ts'
 import { tableText } from '../compact-text/table-text.ts'
 import type { Operations } from '../operations/call-operation.ts'
+import { ownJson } from '../operations/own-json.ts'
 import { inSlices } from '../slices.ts'
 import { everyDatasource } from './accounts.ts'
 
@@ -97,7 +98,8 @@ export async function readResource(
 }
 
 async function described(operations: ResourceOps, arrival: Arrival, teamId: string, id: string): Promise<Description> {
-  return descriptionOf(await operations.describeDatasource(arrival, { params: { teamId, id }, query: {} }))
+  const described = await operations.describeDatasource(arrival, { params: { teamId, id }, query: {} })
+  return descriptionOf({ ...described, json: ownJson(described.json) })
 }
 
 function decoded(part: string): string | undefined {

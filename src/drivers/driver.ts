@@ -221,6 +221,8 @@ export interface ResultColumn {
 export interface Rows {
   readonly columns: readonly ResultColumn[]
   readonly rows: string | Buffer
+  /** If present, the memory of `rows` is used again after this call, so nobody may read them then. */
+  readonly release?: () => void
   readonly rowCount: number
   readonly truncated: boolean
 }

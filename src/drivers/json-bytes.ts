@@ -10,8 +10,12 @@ const NOTHING: DataView = new DataView(new ArrayBuffer(0))
 /** A short string is sent in one write with its headers; bytes are cheaper for a longer result. */
 const STRING_MAX = 32_768
 const BUFFER_BYTES = 16 * 1024
-/** A larger buffer is not reused for another result. */
-const REUSED_BYTES_MAX = 4 * 1024 * 1024
+/** A larger buffer without a pool is not kept for another result. */
+const KEPT_BYTES_MAX = 4 * 1024 * 1024
+/** A larger buffer is not kept in a pool. */
+const LARGE_BYTES_MAX = 4 * 1024 * 1024
+const POOL_BYTES_MAX = 16 * 1024 * 1024
+const SMALL_MAX = 64
 
 // 0: not escaped; 'u': \u00XX; otherwise the letter after the backslash.
 const ESCAPES = new Uint8Array(256).fill(0x75, 0, 0x20)
@@ -34,12 +38,14 @@ export class JsonBytes {
   /** The same bytes, for words of several bytes. */
   view: DataView
   length = 0
+  readonly #pool: BufferPool | null
   #source: Buffer | null = null
   #sourceView = NOTHING
 
-  constructor(size: number) {
+  constructor(size: number, pool: BufferPool | null = null) {
     this.bytes = Buffer.allocUnsafeSlow(size)
     this.view = viewOf(this.bytes)
+    this.#pool = pool
   }
 
   /** Makes room for `more` bytes after `length`. */
@@ -69,10 +75,16 @@ export class JsonBytes {
   }
 
   #grow(need: number): void {
-    const grown = Buffer.allocUnsafeSlow(Math.max(need, this.bytes.length * 2))
-    this.bytes.copy(grown, 0, 0, this.length)
-    this.bytes = grown
-    this.view = viewOf(grown)
+    const { bytes } = this
+    const grown = this.#pool?.large(need) ?? Buffer.allocUnsafeSlow(Math.max(need, bytes.length * 2))
+    bytes.copy(grown, 0, 0, this.length)
+    this.#use(grown)
+    this.#pool?.give(bytes)
+  }
+
+  #use(bytes: Buffer): void {
+    this.bytes = bytes
+    this.view = viewOf(bytes)
   }
 
   /**
@@ -83,37 +95,61 @@ export class JsonBytes {
     this.forget()
     const { bytes, length } = this
     if (length <= STRING_MAX) return bytes.toString('utf8', 0, length)
-    if (length <= REUSED_BYTES_MAX) return Buffer.copyBytesFrom(bytes, 0, length)
-    this.bytes = Buffer.allocUnsafeSlow(BUFFER_BYTES)
-    this.view = viewOf(this.bytes)
+    if (length <= KEPT_BYTES_MAX) return Buffer.copyBytesFrom(bytes, 0, length)
+    this.#use(Buffer.allocUnsafeSlow(BUFFER_BYTES))
     this.length = 0
     return bytes.subarray(0, length)
   }
+
+  /**
+   * Like json(), but lends a long text its buffer instead of a copy, unless the buffer is much larger. This object is then empty.
+   * `release` gives the buffer back to the pool: nobody may read it afterwards.
+   */
+  lend(): { readonly json: string | Buffer; readonly release?: () => void } {
+    const { bytes, length } = this
+    const pool = this.#pool
+    if (pool === null || length <= STRING_MAX || length < bytes.length / 2) return { json: this.json() }
+    this.#use(Buffer.alloc(0))
+    this.length = 0
+    return { json: bytes.subarray(0, length), release: () => pool.give(bytes) }
+  }
 }
 
-const POOL_BYTES_MAX = 16 * 1024 * 1024
-
 /**
- * Buffers reused from result to result: growing a new buffer for each large result costs more than writing the result.
+ * Buffers reused from result to result. A new buffer for each large result costs more than writing the result: fresh memory is
+ * slow, and calls for garbage collections of the whole heap.
  */
 export class BufferPool {
-  readonly #free: JsonBytes[] = []
+  /** Of BUFFER_BYTES each. */
+  readonly #small: JsonBytes[] = []
+  readonly #large: Buffer[] = []
   #bytes = 0
 
   take(): JsonBytes {
-    const buffer = this.#free.pop()
-    if (buffer === undefined) return new JsonBytes(BUFFER_BYTES)
-    this.#bytes -= buffer.bytes.length
-    return buffer
+    return this.#small.pop() ?? new JsonBytes(BUFFER_BYTES, this)
+  }
+
+  /** Takes a buffer of at least so many bytes, if there is one. */
+  large(bytes: number): Buffer | undefined {
+    const at = this.#large.findLastIndex(({ length }) => length >= bytes)
+    const [found] = at < 0 ? [] : this.#large.splice(at, 1)
+    this.#bytes -= found?.length ?? 0
+    return found
   }
 
   /** The caller must not write into the buffer afterwards. */
   release(buffer: JsonBytes): void {
     buffer.forget()
-    const size = buffer.bytes.length
-    if (size > REUSED_BYTES_MAX || this.#bytes + size > POOL_BYTES_MAX) return
-    this.#bytes += size
-    this.#free.push(buffer)
+    if (buffer.bytes.length !== BUFFER_BYTES) this.give(buffer.bytes)
+    else if (this.#small.length < SMALL_MAX) this.#small.push(buffer)
+  }
+
+  /** Keeps a large buffer for another result. Nobody else may read or write it afterwards. */
+  give(bytes: Buffer): void {
+    const { length } = bytes
+    if (length <= BUFFER_BYTES || length > LARGE_BYTES_MAX || this.#bytes + length > POOL_BYTES_MAX) return
+    this.#bytes += length
+    this.#large.push(bytes)
   }
 }
 

@@ -8,6 +8,8 @@ import { clientOf } from '../auth/client.ts'
 import type { Route } from '../contract/route.ts'
 import { isAdmitted } from '../operations/admit.ts'
 import type { Operation } from '../operations/call-operation.ts'
+import type { Prebuilt } from '../operations/definitions.ts'
+import { isLent } from '../operations/own-json.ts'
 import { hangUpOf } from '../hang-up.ts'
 import type { Answered } from './access-log.ts'
 import type { Refusal } from './refusals.ts'
@@ -133,17 +135,22 @@ async function answer(
   }
 }
 
-/** Uses one end() call, so that Node sends the headers and a short body in one write. */
+/** Sends headers and body in one write: Node collects what is written before the end of a tick. */
 function send(
   response: ServerResponse,
   requestId: string,
   status: number,
   headers: Readonly<Record<string, string>>,
-  json: string | Buffer,
+  json: Prebuilt['json'],
 ): void {
   if (response.destroyed) return
   const lines = ['x-content-type-options', 'nosniff', REQUEST_ID, requestId]
   for (const name in headers) lines.push(name, headers[name] ?? '')
-  lines.push('content-length', String(Buffer.byteLength(json)))
-  response.writeHead(status, lines).end(json)
+  lines.push('content-length', String(isLent(json) ? json.byteLength : Buffer.byteLength(json)))
+  response.writeHead(status, lines)
+  if (!isLent(json)) return void response.end(json)
+  // The event comes after the last write has ended, or the socket is closed: only then does nobody read the memory.
+  response.once('close', () => json.release())
+  for (const part of json.parts) response.write(part)
+  response.end()
 }

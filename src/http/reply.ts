@@ -4,6 +4,7 @@ import { pipeline, Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import type { Route } from '../contract/route.ts'
 import type { Prebuilt, Streamed } from '../operations/definitions.ts'
+import { ownJson } from '../operations/own-json.ts'
 import { compressed, streamCompressor, type Encoding } from './compress.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
@@ -34,9 +35,10 @@ export function answerPrebuilt(
   encoding: Encoding | null = null,
 ): FastifyReply | Promise<FastifyReply> {
   const headers: Record<string, string> = { ...value.headers }
-  if (value.etag === undefined) return sendCompressed(reply, status, value.json, headers, encoding)
+  const json = ownJson(value.json)
+  if (value.etag === undefined) return sendCompressed(reply, status, json, headers, encoding)
   headers['etag'] = value.etag
-  if (!matches(value.etag, ifNoneMatch)) return sendCompressed(reply, status, value.json, headers, encoding)
+  if (!matches(value.etag, ifNoneMatch)) return sendCompressed(reply, status, json, headers, encoding)
   return reply.code(304).headers(headers).send()
 }
 

@@ -81,9 +81,20 @@ type Frozen<T> = T extends readonly (infer U)[]
       ? { readonly [K in keyof T]: Frozen<T[K]> }
       : T
 
+/**
+ * A long JSON text in parts, whose memory is lent. Whoever sends it calls release() when no part is needed any more, not even by a
+ * socket. If nobody does, the memory is collected like any other.
+ */
+export interface LentJson {
+  readonly parts: readonly (string | Buffer)[]
+  readonly byteLength: number
+  release(): void
+  toString(): string
+}
+
 /** An answer that is already JSON text. A door may answer "not modified" to a caller that holds `etag`. */
 export interface Prebuilt {
-  readonly json: string | Buffer
+  readonly json: string | Buffer | LentJson
   readonly etag?: string
   readonly headers?: Readonly<Record<string, string>>
   /** Of a description: the offset of each table in `json`, in bytes. A door may read single tables. */

@@ -5,11 +5,41 @@ import type { Rows } from '../drivers/driver.ts'
 /** By the columns of an answer, which answers of one prepared statement share. */
 const heads = new WeakMap<Rows['columns'], string>()
 
-export function encode(rows: Rows, durationMs: number): string | Buffer {
+export function encode(rows: Rows, durationMs: number): string | LentJson {
   const head = headOf(rows.columns)
   const about = `"rowCount":${rows.rowCount},"truncated":${rows.truncated},"durationMs":${rounded(durationMs)}`
   if (typeof rows.rows === 'string') return `${head}${rows.rows},${about}}`
-  return Buffer.concat([Buffer.from(head), rows.rows, Buffer.from(`,${about}}`)])
+  return new LentJson(head, rows.rows, `,${about}}`, rows.release)
+}
+
+/** A long answer, in parts so that its rows are not copied. The memory of the rows may be lent: see Rows. */
+export class LentJson {
+  #parts: readonly [string, Buffer, string] | null
+  readonly #release: Rows['release']
+  readonly byteLength: number
+
+  constructor(head: string, rows: Buffer, tail: string, release: Rows['release']) {
+    this.#parts = [head, rows, tail]
+    this.#release = release
+    this.byteLength = Buffer.byteLength(head) + rows.length + Buffer.byteLength(tail)
+  }
+
+  /** Throws after release(). */
+  get parts(): readonly (string | Buffer)[] {
+    if (this.#parts === null) throw new Error('the memory of this answer was given back')
+    return this.#parts
+  }
+
+  /** Only the first call has an effect. */
+  release(): void {
+    if (this.#parts === null) return
+    this.#parts = null
+    this.#release?.()
+  }
+
+  toString(): string {
+    return this.parts.join('')
+  }
 }
 
 function headOf(columns: Rows['columns']): string {

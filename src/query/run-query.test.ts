@@ -113,7 +113,14 @@ describe('the path of a query', () => {
     const row = await lastRow()
     assert.deepEqual(
       [row?.via, row?.action, row?.outcome, row?.query, row?.rowCount, row?.bytes],
-      ['API_KEY', 'runQuery', 'ANSWERED', 'SELECT id, name FROM customers ORDER BY id', 1, Buffer.byteLength(json)],
+      [
+        'API_KEY',
+        'runQuery',
+        'ANSWERED',
+        'SELECT id, name FROM customers ORDER BY id',
+        1,
+        Buffer.byteLength(String(json)),
+      ],
     )
     assert.ok(row?.printed?.includes('customers') && (row.durationMs ?? 0) > 0)
   })

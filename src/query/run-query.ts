@@ -17,7 +17,7 @@ import type { AuditId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import { knownSettings, settingsOf } from '../teams/settings.ts'
 import type { Budget } from './budget.ts'
-import { encode, rounded } from './encode-body.ts'
+import { encode, rounded, type LentJson } from './encode-body.ts'
 import { auditText, type QueryTrail } from './audit-text.ts'
 import { limitsOf } from './limits.ts'
 import type { QueryMarks, QueryMeter } from './meter.ts'
@@ -40,7 +40,7 @@ export interface QueryDeps {
 
 /** {columns, rows, rowCount, truncated, durationMs} as JSON text. */
 export interface QueryAnswer {
-  readonly json: string | Buffer
+  readonly json: string | LentJson
   readonly headers: Readonly<Record<string, string>>
   /** Present if rows were cut: how many rows the answer has, and the limit that cut them. */
   readonly cut?: { readonly rowCount: number; readonly by: 'rows' | 'bytes' }
@@ -127,7 +127,11 @@ async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, tra
   const endedAt = performance.now()
   const durationMs = endedAt - trail.began
   const json = encode(rows, durationMs)
-  const end = { rowCount: rows.rowCount, bytes: Buffer.byteLength(json), durationMs: rounded(durationMs) }
+  const end = {
+    rowCount: rows.rowCount,
+    bytes: typeof json === 'string' ? Buffer.byteLength(json) : json.byteLength,
+    durationMs: rounded(durationMs),
+  }
   deps.meter.answered(at.driver.type, trail, endedAt, end.rowCount, end.bytes)
   deps.audit.record(call, { ...aboutOf(at, trail), ...end, outcome: 'ANSWERED' })
   return { json, headers: trail.headers, ...(rows.truncated && { cut: cutOf(rows, limits) }) }

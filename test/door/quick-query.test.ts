@@ -2,6 +2,7 @@
 // chunks always takes the ordinary path, so each request is sent both ways.
 import assert from 'node:assert/strict'
 import { tracingChannel } from 'node:diagnostics_channel'
+import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { openShop, type Shop } from '../support/shop.ts'
@@ -303,6 +304,41 @@ describe('the short path of a query', () => {
     })
     for (let i = 0; i < 20; i++) assert.equal((await raw(written({ body: sql('SELECT 1') }, false)))[0]?.status, 200)
     for (const socket of idlers) socket.destroy()
+  })
+
+  // The memory of an answer is used again once it is sent. These answers are longer than what the sockets hold.
+  test('a large answer that is not read yet is not overwritten by others', async () => {
+    const letters = (letter: string): string =>
+      sql(`SELECT repeat('${letter}', 6000) AS x FROM generate_series(1, 600)`)
+    const rows = (letter: string): string => JSON.stringify(Array.from({ length: 600 }, () => [letter.repeat(6000)]))
+    const check = (answers: readonly Answer[], expected: readonly string[]): void => {
+      assert.deepEqual(
+        answers.map(({ status, body }) => [
+          status,
+          expected.find((letter) => body.includes(`"rows":${rows(letter)},`)),
+        ]),
+        expected.map((letter) => [200, letter]),
+      )
+    }
+    const paused = await Promise.all(
+      ['abc', 'def', 'ghi'].map(async (asked) => {
+        const socket = dial()
+        socket.on('error', () => undefined)
+        socket.write(Buffer.concat([...asked].map((letter) => written({ body: letters(letter) }, false))))
+        // The first answer has begun to arrive, and nobody reads on.
+        await once(socket, 'readable')
+        return { socket, asked }
+      }),
+    )
+    paused.pop()?.socket.destroy()
+    for (const letter of 'uvwxyz') check(await raw(written({ body: letters(letter) }, false)), [letter])
+    for (const { socket, asked } of paused) {
+      const received: Buffer[] = []
+      socket.on('data', (part: Buffer) => received.push(part))
+      await until('three answers', () => split(Buffer.concat(received)).length === 3)
+      check(split(Buffer.concat(received)), [...asked])
+      socket.destroy()
+    }
   })
 })
 

@@ -114,8 +114,9 @@ export class Result implements Sink {
     if (this.#unknown.length > 0) this.#resolve()
     for (const row of held) if (!this.#write(row, 0, row.length)) break
     this.#out.byte(CLOSE)
-    const columns = this.#columns
-    return { columns, rows: this.#out.json(), rowCount: this.#rowCount, truncated: this.#truncated }
+    const { json, release } = this.#out.lend()
+    const rows = { columns: this.#columns, rows: json, rowCount: this.#rowCount, truncated: this.#truncated }
+    return release === undefined ? rows : { ...rows, release }
   }
 
   #resolve(): void {

@@ -1,0 +1,77 @@
+// The memory of results: who may read it, and how much is kept.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { BufferPool, JsonBytes, writeRaw } from './json-bytes.ts'
+
+const LONG = 100_000
+
+/** A result of so many letters, lent from this pool. */
+function lent(pool: BufferPool, letter: string, length = LONG): ReturnType<JsonBytes['lend']> {
+  const out = pool.take()
+  out.length = 0
+  const text = Buffer.alloc(length, letter)
+  for (let at = 0; at < length; at += 1000) writeRaw(text, at, Math.min(length, at + 1000), out)
+  const result = out.lend()
+  pool.release(out)
+  return result
+}
+
+function memoryOf(json: string | Buffer): ArrayBufferLike {
+  assert.ok(typeof json !== 'string')
+  return json.buffer
+}
+
+test('a lent text stays as it is until it is given back, and then its memory is used again', () => {
+  const pool = new BufferPool()
+  const first = lent(pool, 'a')
+  const second = lent(pool, 'b')
+  assert.notEqual(memoryOf(first.json), memoryOf(second.json))
+  assert.equal(String(first.json), 'a'.repeat(LONG))
+  const memory = memoryOf(first.json)
+  first.release?.()
+  const third = lent(pool, 'c')
+  assert.equal(memoryOf(third.json), memory)
+  assert.equal(String(second.json), 'b'.repeat(LONG))
+  assert.equal(String(third.json), 'c'.repeat(LONG))
+})
+
+test('a text that would waste most of its buffer is copied', () => {
+  const pool = new BufferPool()
+  const large = lent(pool, 'a', 1 << 20)
+  const memory = memoryOf(large.json)
+  large.release?.()
+  const small = lent(pool, 'b', 40_000)
+  assert.equal(small.release, undefined)
+  assert.notEqual(memoryOf(small.json), memory)
+  // The large buffer is free again.
+  assert.equal(memoryOf(lent(pool, 'c', 1 << 20).json), memory)
+  assert.equal(String(small.json), 'b'.repeat(40_000))
+})
+
+test('a short text is a string, and its buffer is used again', () => {
+  const pool = new BufferPool()
+  assert.deepEqual(lent(pool, 'a', 1000), { json: 'a'.repeat(1000) })
+  assert.deepEqual(lent(pool, 'b', 0), { json: '' })
+})
+
+test('a pool keeps at most 16 MB, and no buffer over 4 MB', () => {
+  const pool = new BufferPool()
+  pool.give(Buffer.alloc((4 << 20) + 1))
+  assert.equal(pool.large(1), undefined)
+  for (let n = 0; n < 6; n++) pool.give(Buffer.alloc(4 << 20))
+  const kept = Array.from({ length: 6 }, () => pool.large(1)?.length)
+  assert.deepEqual(kept, [4 << 20, 4 << 20, 4 << 20, 4 << 20, undefined, undefined])
+  pool.give(Buffer.alloc(4 << 20))
+  assert.equal(pool.large((4 << 20) + 1), undefined)
+  assert.equal(pool.large(4 << 20)?.length, 4 << 20)
+})
+
+test('a result without a pool is copied, and forgets what it read', () => {
+  const out = new JsonBytes(16)
+  writeRaw(Buffer.alloc(LONG, 'a'), 0, LONG, out)
+  const first = out.lend()
+  out.length = 0
+  writeRaw(Buffer.alloc(LONG, 'b'), 0, LONG, out)
+  assert.equal(String(first.json), 'a'.repeat(LONG))
+  assert.equal(first.release, undefined)
+})

@@ -1,0 +1,14 @@
+// The JSON of a prebuilt answer, for doors that do not send it in parts.
+import type { LentJson, Prebuilt } from './definitions.ts'
+
+export function isLent(json: Prebuilt['json']): json is LentJson {
+  return typeof json === 'object' && 'parts' in json
+}
+
+/** The whole JSON, in memory of its own. What was lent is given back. */
+export function ownJson(json: Prebuilt['json']): string | Buffer {
+  if (!isLent(json)) return json
+  const whole = Buffer.concat(json.parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)))
+  json.release()
+  return whole
+}
