@@ -10,7 +10,7 @@ import { engineOrSkip } from '../../support/no-such-engine.ts'
 import type { Tally } from './fuzz.ts'
 
 const COUNT = Number(process.env['N'] ?? 5000)
-const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
+const SEED = Number(process.env['SEED'] ?? 20_261_121)
 const WORKERS = Number(process.env['WORKERS'] ?? 1)
 
 test(`no mutant of ${COUNT} reads or reveals hidden data (seed ${SEED})`, { timeout: 900_000 }, async (t) => {

@@ -15,13 +15,16 @@ export interface RandomQuery {
   readonly loose: boolean
 }
 
-/** Collects paths and values from the documents of the stripped copy. */
+/**
+ * Collects paths and values from the documents of the stripped copy. Sorted, because the engine gives the fields of a time series in
+ * another order each time, and a seed must give the same queries.
+ */
 export function know(documents: ReadonlyMap<string, readonly Document[]>): Known {
   const known = new Map<string, Map<string, unknown[]>>()
   for (const [collection, list] of documents) {
     const paths = new Map<string, unknown[]>()
     for (const document of list) gather(document, '', paths)
-    known.set(collection, paths)
+    known.set(collection, new Map([...paths].sort(([one], [other]) => (one < other ? -1 : 1))))
   }
   return known
 }
@@ -315,10 +318,9 @@ export class Generator {
       case 4: {
         const path = this.#path(state)
         const value = this.#expression(state, 1)
+        // An array above the path is not read again: whether mongod 6.0 counts the elements without the path depends on its plan.
         const kept = new Map(
-          [...state.paths].filter(
-            ([name]) => name === path || name.startsWith(`${path}.`) || path.startsWith(`${name}.`) || name === '_id',
-          ),
+          [...state.paths].filter(([name]) => name === path || name.startsWith(`${path}.`) || name === '_id'),
         )
         if (path === '_id')
           return [{ $project: { y: value } }].map(

@@ -28,14 +28,18 @@ describe('the corpus through both doors', () => {
     await server[Symbol.asyncDispose]()
   })
 
+  /** The only query of the corpus that answers anew each time. */
+  const rowsOf = (sql: string) => (sql === 'SELECT gen_random_uuid()' ? 'random' : 'unordered')
+
   test('every attack', async (t) => {
     for (const attack of ATTACKS) {
       const sql = textOf(attack, { database: 'shop', port: server.port })
-      if (sql !== undefined) await t.test(attack.id, () => sameThroughBothDoors(doors, { sql }, false))
+      if (sql !== undefined) await t.test(attack.id, () => sameThroughBothDoors(doors, { sql }, rowsOf(sql)))
     }
   })
 
   test('every legitimate query', async (t) => {
-    for (const { id, sql, ordered } of LEGIT) await t.test(id, () => sameThroughBothDoors(doors, { sql }, ordered === true))
+    for (const { id, sql, ordered } of LEGIT)
+      await t.test(id, () => sameThroughBothDoors(doors, { sql }, ordered === true ? 'ordered' : 'unordered'))
   })
 })
