@@ -2,8 +2,8 @@
 // addresses one may not see, hostile names, very wide answers and very large values. Nothing typed is lost, and nothing of
 // a database is ever markup.
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
-import type { Page } from 'playwright-core'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import type { Page, Request } from 'playwright-core'
 import { PASSWORD, type Person, type TestApp } from '../support/app.ts'
 import {
   accessible,
@@ -11,6 +11,7 @@ import {
   button,
   consoleDir,
   eachLook,
+  endSessionAt,
   ready,
   REPLACED,
   said,
@@ -29,6 +30,7 @@ describe('bad input', () => {
   let app: TestApp
   let owner: Person
   let exposure: string
+  let tables: object[]
   before(async () => {
     shop = await openShop({ consoleDir: await consoleDir() })
     ;({ app, owner } = shop)
@@ -42,13 +44,16 @@ describe('bad input', () => {
     await owner.must('POST', `${shop.at}/introspect`)
     await owner.must('PATCH', `/teams/${shop.teamId}`, { settings: { maxResponseBytes: 20_000_000 } })
     exposure = `/app/t/shop/datasources/${shop.datasourceId}/exposure`
+    ;({ tables } = await saved())
   })
   after(() => shop[Symbol.asyncDispose]())
+  // No test depends on what an earlier one saved, or failed to save.
+  beforeEach(() => expose())
 
   const saved = () => owner.must('GET', `${shop.at}/exposure`)
-  const expose = async (table: string) => {
-    const { tables } = await saved()
-    await owner.must('PUT', `${shop.at}/exposure`, { tables: [...tables, { schema: 'public', table, columns: null }] })
+  const expose = async (...more: string[]) => {
+    const whole = more.map((table) => ({ schema: 'public', table, columns: null }))
+    await owner.must('PUT', `${shop.at}/exposure`, { tables: [...tables, ...whole] })
   }
   const tick = async (page: Page, name: string) => {
     await page.getByRole('searchbox', { name: 'Filter tables and columns', exact: true }).fill(name)
@@ -62,28 +67,54 @@ describe('bad input', () => {
   }
   const playground = (sql: string) => `/app/t/shop/playground?ds=${shop.datasourceId}&q=${encodeURIComponent(sql)}`
 
-  test('a session that ends in the middle of an exposure loses nothing', async (t) => {
-    await using browser = await browserOrSkip(t)
-    if (browser === null) return
-    const page = await browser.open(app)
-    await signIn(page, owner.email, exposure)
-    await ready(page, 'Exposure')
-    await tick(page, 'salary')
-    const cookie = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join('; ')
-    await app.must('POST', '/auth/revoke-sessions', { body: {}, headers: { cookie, origin: app.url } })
-    const ask = page.getByRole('alertdialog', { name: 'Sign in again', exact: true })
-    const signInAgain = async () => {
+  for (const [what, isEnd] of [
+    ['while the changes are weighed', (request: Request) => request.url().endsWith('/exposure/preview')],
+    ['just before the save', (request: Request) => request.method() === 'PUT'],
+  ] as const) {
+    test(`a session that ends in the middle of an exposure loses nothing: ${what}`, async (t) => {
+      await using browser = await browserOrSkip(t)
+      if (browser === null) return
+      const ann = await app.person('Ann')
+      await app.join(owner, shop.teamId, ann, 'ADMIN')
+      const page = await browser.open(app)
+      await signIn(page, ann.email, exposure)
+      await ready(page, 'Exposure')
+      const isReviewed = Promise.withResolvers<void>()
+      await endSessionAt(page, app, isEnd, isReviewed.promise)
+      await tick(page, 'salary')
+      await button(page, 'Review changes').click()
+      const review = page.getByRole('dialog', { name: 'Review changes', exact: true })
+      const note = page.getByRole('textbox', { name: 'Note', exact: true })
+      await note.fill('who earns what')
+      const ask = page.getByRole('alertdialog', { name: 'Sign in again', exact: true })
+      const saveIt = () => page.getByRole('button', { name: /^Save version/ }).click()
+      const isSave = what === 'just before the save'
+      if (isSave) await saveIt()
+      isReviewed.resolve()
+      await ask.waitFor()
+      await shot(page, `sign-in-again-${isSave ? 'save' : 'review'}`)
+      await accessible(page, `the session ended ${what}`)
+      // Neither a key nor a click beside gives up what was typed.
+      await page.keyboard.press('Escape')
+      await page.mouse.click(5, 5)
       await ask.getByLabel('Password', { exact: true }).fill(PASSWORD)
       await ask.getByRole('button', { name: 'Sign in', exact: true }).click()
-    }
-    // The review asks the service too. Its answer may open the dialog before the click on Save, which then waits for the sign-in.
-    await Promise.all([save(page), signInAgain()])
-    await said(page, /^Saved as version/)
-    owner = await app.signIn(owner.email)
-    const { tables }: { tables: { table: string; columns: string[] }[] } = await saved()
-    assert.deepEqual(tables.find(({ table }) => table === 'payroll')?.columns, ['salary'])
-    browser.clean(/status of 401/)
-  })
+      await ask.waitFor({ state: 'detached' })
+      if (!isSave) {
+        await review.waitFor()
+        assert.equal(await note.inputValue(), 'who earns what')
+        await page.locator(':focus').and(note).waitFor()
+        await saveIt()
+      }
+      await said(page, /^Saved as version/)
+      await review.waitFor({ state: 'detached' })
+      const { tables: kept }: { tables: { table: string; columns: string[] }[] } = await saved()
+      assert.deepEqual(kept.find(({ table }) => table === 'payroll')?.columns, ['salary'])
+      const [newest] = (await owner.must('GET', `${shop.at}/exposure/versions`)).items
+      assert.equal(newest.note, 'who earns what')
+      browser.clean(/status of 401/)
+    })
+  }
 
   test('a save that fails says so beside it, keeps the choice, and works when the service is back', async (t) => {
     await using browser = await browserOrSkip(t)
@@ -299,7 +330,7 @@ describe('bad input', () => {
     await page.keyboard.press('End')
     assert.ok((await nodes()) < bound, 'a table of 1,600 columns is cut to what is in view')
 
-    await expose(ODD).catch(() => undefined)
+    await expose(ODD)
     await page.goto(playground(`SELECT * FROM "${ODD}" WHERE id = 2`))
     await page.getByRole('button', { name: /^Run query/ }).click()
     await grid.waitFor()

@@ -12,6 +12,7 @@ import {
   consoleDir,
   field,
   NARROW,
+  pressQuickly,
   ready,
   shot,
   signIn,
@@ -53,7 +54,7 @@ async function showAndAsk(page: Page, app: TestApp, table: string): Promise<unkn
     .first()
     .waitFor()
   await page.getByRole('tree').focus()
-  await page.keyboard.type(table)
+  await pressQuickly(page, table)
   await page.keyboard.press('Space')
   await button(page, 'Review changes').click()
   await button(page, 'Save version 1').click()

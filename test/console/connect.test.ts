@@ -10,6 +10,7 @@ import {
   eachLook,
   field,
   NARROW,
+  pressQuickly,
   ready,
   said,
   shot,
@@ -120,7 +121,7 @@ describe('connecting a datasource', () => {
       .waitFor()
     await shot(page, 'connect-tables')
     await page.getByRole('tree').focus()
-    await page.keyboard.type('orders')
+    await pressQuickly(page, 'orders')
     await page.keyboard.press('Space')
     await button(page, 'Review changes').click()
     await button(page, 'Save version 1').click()
@@ -151,7 +152,9 @@ describe('connecting a datasource', () => {
   test('health, access and settings of a datasource', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
-    const [{ id }] = await list()
+    for (const { id } of await list()) await owner.must('DELETE', `/teams/${teamId}/datasources/${id}`)
+    const { host, port, superuser: username, password } = postgres
+    const id = await app.datasource(owner, teamId, { name: 'own', host, port, database, username, password }, [])
     const at = `/app/t/own/datasources/${id}`
     await postgres.query(database, 'CREATE TABLE invoices (id int)')
     const page = await browser.open(app)

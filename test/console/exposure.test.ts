@@ -10,6 +10,7 @@ import {
   consoleDir,
   eachLook,
   NARROW,
+  pressQuickly,
   ready,
   said,
   shot,
@@ -102,7 +103,7 @@ describe('datasources and their exposure', () => {
     await eachLook(page, exposure, 'Exposure', 'exposure')
     await isChecked(page, /^public/, 'mixed')
     await page.getByRole('tree').focus()
-    await page.keyboard.type('cust')
+    await pressQuickly(page, 'cust')
     await page.keyboard.press('ArrowRight')
     await row(page, /^email text/)
       .getByText(/looks personal/)
@@ -208,7 +209,7 @@ describe('datasources and their exposure', () => {
     await isChecked(page, /^payroll/, 'false')
     assert.deepEqual(await saved(), before)
     await page.getByRole('tree').focus()
-    await page.keyboard.type('pay')
+    await pressQuickly(page, 'pay')
     await page.keyboard.press('Space')
     await isChecked(page, /^payroll/, 'true')
     await page.keyboard.press('Space')

@@ -2,7 +2,18 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { PASSWORD, startApp, type Person, type TestApp } from '../support/app.ts'
-import { accessible, browserOrSkip, consoleDir, eachLook, NARROW, ready, shot, signIn } from '../support/console.ts'
+import {
+  accessible,
+  browserOrSkip,
+  consoleDir,
+  eachLook,
+  endSessionAt,
+  NARROW,
+  pressQuickly,
+  ready,
+  shot,
+  signIn,
+} from '../support/console.ts'
 
 describe('the frame', () => {
   let app: TestApp
@@ -79,8 +90,7 @@ describe('the frame', () => {
     await page.getByRole('option', { name: 'Members', exact: true }).waitFor()
     await page.keyboard.press('Enter')
     await ready(page, 'Members')
-    await page.keyboard.press('g')
-    await page.keyboard.press('d')
+    await pressQuickly(page, 'gd')
     await ready(page, 'Datasources')
     await page.keyboard.press('?')
     await page.getByRole('dialog', { name: 'Keys', exact: true }).waitFor()
@@ -88,8 +98,7 @@ describe('the frame', () => {
     await page.evaluate(() => localStorage.setItem('vitrine.shortcuts', 'off'))
     await page.reload()
     await ready(page, 'Datasources')
-    await page.keyboard.press('g')
-    await page.keyboard.press('m')
+    await pressQuickly(page, 'gm')
     await page.keyboard.press('Control+k')
     await find.waitFor()
     assert.match(page.url(), /\/datasources$/)
@@ -104,11 +113,7 @@ describe('the frame', () => {
     const page = await browser.open(app)
     await signIn(page, bo.email)
     await ready(page, 'Home')
-    const ended = await app.ask('POST', '/auth/revoke-sessions', {
-      body: {},
-      headers: { cookie: bo.cookie, origin: app.url },
-    })
-    assert.equal(ended.status, 200)
+    await endSessionAt(page, app, (request) => request.url().endsWith('/members') && request.resourceType() === 'fetch')
     await page.getByRole('link', { name: 'Members', exact: true }).click()
     await page.getByRole('alertdialog', { name: 'Sign in again', exact: true }).waitFor()
     await accessible(page, 'sign in again')
@@ -130,7 +135,7 @@ describe('the frame', () => {
     await ready(page, 'Members')
     await page.getByRole('button', { name: 'Invite a colleague', exact: true }).click()
     await page.getByRole('textbox', { name: 'Email', exact: true }).fill('typed@example.test')
-    await app.must('POST', '/auth/revoke-sessions', { body: {}, headers: { cookie: cy.cookie, origin: app.url } })
+    await endSessionAt(page, app, (request) => request.method() === 'POST' && request.url().endsWith('/members'))
     await page.getByRole('button', { name: 'Send invitation', exact: true }).click()
     const ask = page.getByRole('alertdialog', { name: 'Sign in again', exact: true })
     await ask.getByLabel('Password', { exact: true }).click()

@@ -182,9 +182,7 @@ describe('the names of the console', () => {
       for (const [role, ...all] of [...names, ...EVERYWHERE]) {
         for (const name of all) {
           const found = page.getByRole(role, { name, exact: true }).first()
-          await found
-            .waitFor({ state: 'attached', timeout: 10_000 })
-            .catch(() => missing.push(`${path}: ${role} ${name}`))
+          await found.waitFor({ state: 'attached' }).catch(() => missing.push(`${path}: ${role} ${name}`))
         }
       }
       const title = await page.title()

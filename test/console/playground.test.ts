@@ -123,8 +123,10 @@ describe('the playground', () => {
     const page = await browser.open(shop.app)
     await signIn(page, shop.owner.email, PATH)
     await ready(page, 'Playground')
-    const slow = 'SELECT count(*) FROM orders a, orders b, orders c WHERE a.total + b.total > c.total'
-    await shop.owner.must('PATCH', `/teams/${shop.teamId}`, { settings: { postgresMaxPlanCost: 1e9 } })
+    const slow =
+      'SELECT count(*) FROM orders a, orders b, orders c, orders d WHERE a.total + b.total > c.total + d.total'
+    const settings = { postgresMaxPlanCost: 1e15, statementTimeoutMs: 60_000 }
+    await shop.owner.must('PATCH', `/teams/${shop.teamId}`, { settings })
     await write(page, slow)
     await verdict(page, 'Allowed')
     await run(page)

@@ -15,7 +15,7 @@ import {
   type TestBrowser,
 } from '../support/console.ts'
 import { startOidc } from '../support/oidc.ts'
-import { totp } from '../support/totp.ts'
+import { stopDates, totp } from '../support/totp.ts'
 
 /** The service under its other name: a passkey needs a host name. */
 const local = (app: TestApp) => ({ url: app.url.replace('127.0.0.1', 'localhost') })
@@ -131,6 +131,7 @@ test('under an address without a name, the page says where passkeys work', async
 test('a provider signs in, asks for the code, is connected and disconnected, and its failures are sentences', async (t) => {
   await using browser = await browserOrSkip(t)
   if (browser === null) return
+  stopDates()
   await using oidc = await startOidc()
   await using app = await startApp({
     consoleDir: await consoleDir(),

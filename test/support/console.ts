@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { after, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import axe from 'axe-core'
-import type { Browser, BrowserContext, Page } from 'playwright-core'
+import type { Browser, BrowserContext, Page, Request } from 'playwright-core'
 import { buildConsole } from '../../console/build.ts'
 import { PASSWORD, type TestApp } from './app.ts'
 import { startBrowser } from './chromium.ts'
@@ -136,6 +136,35 @@ export async function said(page: Page, words: string | RegExp): Promise<void> {
   const status = page.getByRole('status').getByText(words, { exact: true })
   await status.waitFor()
 }
+
+/**
+ * Ends all sessions of the page's person while the first request that `isIt` is on its way. The answer to it is then the first that
+ * says so: what the page asks for by itself at another time cannot open the dialog earlier, over what the test clicks next.
+ */
+export async function endSessionAt(
+  page: Page,
+  app: TestApp,
+  isIt: (request: Request) => boolean,
+  when: Promise<unknown> = Promise.resolve(),
+): Promise<void> {
+  const cookie = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join('; ')
+  let has = false
+  await page.route(
+    () => true,
+    async (route) => {
+      if (!has && isIt(route.request())) {
+        has = true
+        await when
+        await app.must('POST', '/auth/revoke-sessions', { body: {}, headers: { cookie, origin: app.url } })
+      }
+      await route.fallback()
+    },
+  )
+}
+
+/** Presses keys without waiting for the page in between. The page joins keys to a word only if they come quickly. */
+export const pressQuickly = (page: Page, keys: Iterable<string>) =>
+  Promise.all([...keys].map((key) => page.keyboard.press(key)))
 
 /** Waits until a page shows its heading and nothing is loading. */
 export async function ready(page: Page, heading?: string): Promise<void> {

@@ -1,6 +1,6 @@
 // Asks for the password over the page when the session ended. The page stays as it is, and waiting calls continue.
 import { useQuery } from '@tanstack/react-query'
-import { lazy, Suspense, useState, type FormEvent } from 'react'
+import { lazy, Suspense, useEffect, useRef, useState, type FormEvent } from 'react'
 import { auth } from '../api/client.ts'
 import { useObservable } from '../api/observable.ts'
 import { authOptions } from '../api/options.ts'
@@ -17,10 +17,12 @@ const OtherWays = lazy(async () => ({ default: (await import('../screens/sign-in
 
 export function SignInAgain() {
   const why = useObservable(asking)
+  const finalFocus = useFocusBefore()
   return (
     <AlertDialog
       open={why !== null}
       stays
+      finalFocus={finalFocus}
       onClose={() => undefined}
       title="Sign in again"
       description={
@@ -32,6 +34,25 @@ export function SignInAgain() {
       {why !== null && <Ask why={why} />}
     </AlertDialog>
   )
+}
+
+/**
+ * Returns what had the focus before the question. It comes over any page, also over a dialog, and the person continues there. The
+ * dialog itself would return to what opened the dialog below it.
+ */
+function useFocusBefore(): () => HTMLElement | true {
+  const before = useRef<Element | null>(null)
+  useEffect(
+    () =>
+      asking.subscribe(() => {
+        if (asking.get() !== null) before.current = document.activeElement
+      }),
+    [],
+  )
+  return () => {
+    const { current } = before
+    return current instanceof HTMLElement && current !== document.body && current.isConnected ? current : true
+  }
 }
 
 function Ask({ why }: { readonly why: 'ended' | 'fresh' }) {

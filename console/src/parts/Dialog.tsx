@@ -15,10 +15,20 @@ interface DialogProps {
   /** Escape and a click beside do not close it. */
   readonly stays?: boolean
   readonly initialFocus?: RefObject<HTMLElement | null>
+  /** Where the focus goes at the end. True: to what opened the dialog. */
+  readonly finalFocus?: () => HTMLElement | true
   readonly children?: ReactNode
 }
 
-export function Dialog({ open, onClose, stays = false, wide = false, initialFocus, ...parts }: DialogProps) {
+export function Dialog({
+  open,
+  onClose,
+  stays = false,
+  wide = false,
+  initialFocus,
+  finalFocus,
+  ...parts
+}: DialogProps) {
   return (
     <Base.Root
       open={open}
@@ -31,7 +41,7 @@ export function Dialog({ open, onClose, stays = false, wide = false, initialFocu
       <Base.Portal>
         <Base.Backdrop className="backdrop" />
         <Base.Viewport className="dialog-place">
-          <Base.Popup className={classes('dialog', wide && 'wide')} initialFocus={initialFocus}>
+          <Base.Popup className={classes('dialog', wide && 'wide')} initialFocus={initialFocus} finalFocus={finalFocus}>
             <Inside {...parts} Title={Base.Title} Description={Base.Description} />
           </Base.Popup>
         </Base.Viewport>
@@ -40,8 +50,18 @@ export function Dialog({ open, onClose, stays = false, wide = false, initialFocu
   )
 }
 
-/** Asks before something that cannot be undone, or that must be answered first. A click beside does not close it. */
-export function AlertDialog({ open, onClose, stays = false, wide = false, initialFocus, ...parts }: DialogProps) {
+/**
+ * Asks before something that cannot be undone, or that must be answered first. A click beside does not close it. It lies over every dialog.
+ */
+export function AlertDialog({
+  open,
+  onClose,
+  stays = false,
+  wide = false,
+  initialFocus,
+  finalFocus,
+  ...parts
+}: DialogProps) {
   return (
     <BaseAlert.Root
       open={open}
@@ -51,9 +71,13 @@ export function AlertDialog({ open, onClose, stays = false, wide = false, initia
       }}
     >
       <BaseAlert.Portal>
-        <BaseAlert.Backdrop className="backdrop" />
-        <BaseAlert.Viewport className="dialog-place">
-          <BaseAlert.Popup className={classes('dialog', wide && 'wide')} initialFocus={initialFocus}>
+        <BaseAlert.Backdrop className="backdrop over" />
+        <BaseAlert.Viewport className="dialog-place over">
+          <BaseAlert.Popup
+            className={classes('dialog', wide && 'wide')}
+            initialFocus={initialFocus}
+            finalFocus={finalFocus}
+          >
             <Inside {...parts} Title={BaseAlert.Title} Description={BaseAlert.Description} />
           </BaseAlert.Popup>
         </BaseAlert.Viewport>
