@@ -131,6 +131,54 @@ const LARGE: readonly Heavy[] = Object.entries<readonly Document[]>({
   'many patterns in a long text': [{ $match: { name: { $in: many(400, (k) => ({ $regularExpression: { pattern: `a${k}y|a${k}z`, options: '' } })) } } }],
 }).map(([name, pipeline]) => ({ name: `the large document: ${name}`, body: () => people({ $match: { land: 'large' } }, ...pipeline), sizes: [1] }))
 
+const ints = (n: number): number[] => Array.from({ length: n }, (_, k) => k % 7)
+const cards = (n: number): Document[] => ints(n).map((exp) => ({ brand: 'visa', exp }))
+/** Documents whose arrays and texts are long only together, by the field `land` or `state`. */
+export const TOGETHER: Readonly<Record<'people' | 'orders', readonly Document[]>> = {
+  people: [
+    { land: 'pair', tags: ints(20_000), cards: [], score: 1, boss: 'none' },
+    { land: 'pair', tags: [], cards: cards(20_000), name: 'x'.repeat(4_000_000), score: 2 },
+    { land: 'chain', tags: ints(3_000), cards: [], boss: 'root' },
+    { _id: 'root', land: 'root', tags: [], cards: cards(3_000) },
+    ...many(200, () => ({ land: 'text', tags: ints(190), name: 'lorem ipsum '.repeat(200) })),
+    { land: 'longer text', tags: ints(190), name: 'lorem ipsum '.repeat(900) },
+    { land: 'object', cards: { brand: ints(3_000), exp: ints(3_000) } },
+    { land: 'nested', cards: [{ brand: ints(3_000), exp: ints(3_000) }] },
+  ],
+  orders: [
+    { state: 'pair', extra: ints(20_000), lines: [], total: 1 },
+    { state: 'pair', extra: [], lines: cards(20_000).map(({ exp }) => ({ sku: 'x', n: exp })), total: 2 },
+    { state: 'text', extra: [], lines: [], person: 'x'.repeat(4_000_000) },
+    { state: 'both', extra: ints(900), lines: ints(900).map((n) => ({ sku: 'x', n })) },
+  ],
+}
+const pairs = (one: unknown, other: unknown): object => ({ $size: map(one, { $size: map(other, work(20), 'f') }, 'e') })
+const texts = (one: unknown, text: string): object => ({ $size: map(one, { $eq: [{ $concat: [text, 'x'] }, '$$e'] }, 'e') })
+const computed = (x: object): Document[] => [{ $set: { x } }, { $match: { x: -1 } }]
+const joinedTo = (state: string, x: object): Document => ({ $lookup: { from: 'orders', let: { t: '$tags' }, as: 'o', pipeline: [{ $match: { state } }, ...computed(x)] } })
+const element = (place: number): object => ({ $arrayElemAt: ['$o', place] })
+const both = { $concatArrays: ['$$t', '$extra'] }
+/** Each was a hole: no document tells the product of what several documents, or several places of one, hold. */
+export const ACROSS: readonly Heavy[] = Object.entries<readonly [land: string, ...pipeline: Document[]]>({
+  'a list of both in a loop': ['pair', joinedTo('pair', pairs('$extra', { $concatArrays: ['$$t', '$lines'] }))],
+  'a loop in a list of both': ['pair', joinedTo('pair', pairs({ $concatArrays: ['$$t', '$lines'] }, '$extra'))],
+  'lists of both in each other': ['pair', joinedTo('both', pairs(both, both))],
+  'ranges by both': ['pair', joinedTo('pair', pairs({ $range: [0, { $size: '$$t' }] }, { $range: [0, { $size: '$extra' }] }))],
+  'a text of the other': ['pair', joinedTo('text', texts('$$t', '$person'))],
+  'first and last of a group': ['pair', { $sort: { score: 1 } }, { $group: { _id: null, a: { $first: '$tags' }, b: { $last: '$cards' } } }, ...computed(pairs('$a', '$b'))],
+  'a text of the last of a group': ['pair', { $sort: { score: 1 } }, { $group: { _id: null, a: { $first: '$tags' }, b: { $last: '$name' } } }, ...computed(texts('$a', '$b'))],
+  'two of one lookup': ['chain', { $lookup: { from: 'orders', as: 'o', pipeline: [{ $match: { state: 'pair' } }, { $sort: { total: 1 } }] } }, { $set: { a: element(0), b: element(1) } }, ...computed(pairs('$a.extra', '$b.lines'))],
+  'the document before in a window': ['pair', { $setWindowFields: { sortBy: { score: 1 }, output: { p: { $shift: { output: '$tags', by: -1 } } } } }, ...computed(pairs({ $ifNull: ['$p', []] }, '$cards'))],
+  'what a graph found': ['chain', { $graphLookup: { from: 'people', startWith: '$boss', connectFromField: 'boss', connectToField: '_id', as: 'g' } }, { $set: { b: { $first: '$g' } } }, ...computed(pairs('$tags', '$b.cards'))],
+  'of the same collection': ['pair', { $lookup: { from: 'people', let: { t: '$tags' }, as: 'o', pipeline: [{ $match: { land: 'pair' } }, ...computed(pairs('$$t', '$cards'))] } }],
+  'a union, then a group': ['pair', { $unionWith: { coll: 'orders', pipeline: [{ $match: { state: 'pair' } }] } }, { $sort: { score: -1, total: -1 } }, { $group: { _id: null, a: { $first: '$cards' }, b: { $last: '$extra' } } }, ...computed(pairs('$a', '$b'))],
+  'a wide pattern for each element': ['text', ...computed({ $size: { $filter: { input: '$tags', cond: { $regexMatch: { input: '$name', regex: 'ips.*t1' } } } } })],
+  'a wide pattern in a longer text': ['longer text', ...computed({ $size: { $filter: { input: '$tags', cond: { $regexMatch: { input: '$name', regex: 'ips.*t1' } } } } })],
+  'two arrays of one element': ['nested', ...computed({ $size: map('$cards', pairs('$$c.brand', '$$c.exp'), 'c') })],
+  'a field of what stands in a variable': ['object', ...computed({ $let: { vars: { c: '$cards' }, in: pairs('$$c.brand', '$$c.exp') } })],
+  'an array that replaced elements': ['pair', ...computed(pairs(map('$tags', '$tags'), '$$e'))],
+}).map(([name, [land, ...pipeline]]) => ({ name: `across: ${name}`, body: () => people({ $match: { land } }, ...pipeline), sizes: [1] }))
+
 const stages: readonly Heavy[] = [
   { name: 'a loop in the sums of a group', body: (n) => people({ $project: { name: 1 } }, { $group: { _id: null, ...Object.fromEntries(many(20, (k) => [`n${k}`, { $sum: { $size: loop(n / 20, { $add: [k, '$$this'] }) } }])) } }) },
   { name: 'a loop in a filter', body: (n) => people({ $limit: 1000 }, { $match: { $expr: { $eq: [{ $size: loop(n, { $concat: ['$name', 'x'] }) }, -1] } } }) },

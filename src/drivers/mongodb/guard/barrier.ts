@@ -3,7 +3,6 @@
 // a $group that reads whole documents. A $limit does not prevent this: it moves to the front itself, and after two
 // projections in a row (a view's, then ours) the $match follows. The barrier is a stage that computes the field anew, to
 // the same value. No stage that reads the field can move before it, and the field that it reads is kept.
-import type { Check } from './runtime-checks.ts'
 import type { Bson, BsonDocument } from '../query.ts'
 
 export class Barrier {
@@ -34,18 +33,11 @@ export class Barrier {
     this.compute(name, { $cond: [{ $eq: [{ $type: `$${name}` }, 'missing'] }, '$$REMOVE', `$${name}`] })
   }
 
-  /** Fails documents for which the check does not hold. The check runs when its field is computed. */
-  check({ name, holds }: Check): void {
-    if (this.#place === -1) return
-    this.raise(name)
-    Object.defineProperty(this.#computed, name, { value: { $cond: [holds, this.#computed[name], null] } })
-  }
-
   /** Computes the field anew after the projection, once. */
   compute(name: string, value: Bson): void {
     if (this.#names.has(name)) return
     this.#names.add(name)
-    Object.defineProperty(this.#computed, name, { value, enumerable: true, configurable: true })
+    Object.defineProperty(this.#computed, name, { value, enumerable: true })
     if (this.#place !== -1 && this.#names.size === 1) this.#pipeline.splice(this.#place, 0, { $set: this.#computed })
   }
 }

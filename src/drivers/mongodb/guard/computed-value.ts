@@ -5,7 +5,7 @@ import type { Extent } from './value-size.ts'
 import { grown } from './growth.ts'
 import { isDocument, type Bson } from '../query.ts'
 import { variable, type Scope } from './scope.ts'
-import { closed, extentAt, find, WHOLE, type Shape } from './document-shape.ts'
+import { closed, find, valueAt, WHOLE, type Shape } from './document-shape.ts'
 
 export interface Computed {
   readonly printed: Bson
@@ -16,8 +16,8 @@ export interface Computed {
 /** Throws Refusal and Broken. */
 export function computed(value: Bson | undefined, scope: Scope): Computed {
   const printed = expression(value, scope)
-  const { meter, variables, shape } = scope
-  const extent = grown(value, { meter, variables, document: (path) => extentAt(shape, path) })
+  const { meter, variables, shape, part } = scope
+  const extent = grown(value, { meter, variables, document: (path) => valueAt(shape, path, part) })
   return { printed, extent, shape: shapeOf(value, extent, scope) }
 }
 

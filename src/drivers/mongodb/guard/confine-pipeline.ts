@@ -21,7 +21,6 @@ export function confinePipeline(
   const stages = checkStages(pipeline, whole)
   const out: BsonDocument[] = []
   const barrier = barrierOf(collection, out)
-  whole.source(collection, barrier)
   const flow = new Flow(whole, variables, false, out, barrier, shapeOf(collection, barrier), collection.tops)
   const rest = hoist(stages, flow)
   const isCached = collection.rewritten && !variables.isEmpty

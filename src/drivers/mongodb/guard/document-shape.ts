@@ -1,6 +1,18 @@
 // The known fields of a document at one place of a pipeline. Safety rests on the injected projection, not on the shape.
 // The shape serves to refuse hidden names with a clear message, and to find paths through partly shown objects.
-import { below as partOf, elementsOf, ITEMS, largest, list, object, STORED, sum, type Extent } from './value-size.ts'
+import {
+  at as placed,
+  below as partOf,
+  DOCUMENT,
+  elementsOf,
+  ITEMS,
+  largest,
+  object,
+  STORED,
+  storedList,
+  sum,
+  type Extent,
+} from './value-size.ts'
 import { within } from './step-meter.ts'
 import { refusedLimit } from './refusal.ts'
 import type { Work } from './work-budget.ts'
@@ -240,9 +252,14 @@ export function extentAt(shape: Shape, path: readonly string[]): Extent {
   return eachOf(elements, extentOf(at))
 }
 
+/** The value at a path as a stage reads it. `document` is the part that the document is. */
+export function valueAt(shape: Shape, path: readonly string[], document = DOCUMENT): Extent {
+  return placed([document, ...path].join('.'), extentAt(shape, path))
+}
+
 /** The size of the values that a path finds in this many elements of an array. */
 function eachOf(elements: number, found: Extent): Extent {
-  return elements <= 1 ? found : { ...list(found, elements), parts: found.parts, rows: found.rows }
+  return elements <= 1 ? found : { ...storedList(found, elements), rows: found.rows }
 }
 
 /** The number of objects that hold the last name of a path: one for each element of the arrays on the path. */

@@ -22,8 +22,6 @@ export interface ExposedCollection {
   readonly tree: Tree
   /** The sizes of the values at its paths, by the sample. */
   readonly extents: ReadonlyMap<string, Extent>
-  /** The name of this collection in extents. */
-  readonly label: string
   /** The exposed top-level names, in catalog order. */
   readonly tops: readonly string[]
   /** Whether this is a view or a time series. The server then adds stages before ours. */
@@ -45,7 +43,7 @@ function build(catalog: Catalog, capture: MongoCapture): Exposed {
   const collections = new Map<string, ExposedCollection>()
   for (const table of catalog.tables) {
     const isOurs = table.schema === capture.database && !table.table.startsWith('system.')
-    const made = isOurs ? collectionOf(table, `s${collections.size}`) : null
+    const made = isOurs ? collectionOf(table) : null
     if (made) collections.set(table.table, made)
   }
   const names = [...collections.keys()]
@@ -73,7 +71,7 @@ function isCapture(value: unknown): value is MongoCapture {
   )
 }
 
-function collectionOf(table: CatalogTable, label: string): ExposedCollection | null {
+function collectionOf(table: CatalogTable): ExposedCollection | null {
   const root = new Map<string, Branch | null>()
   const paths = table.columns.filter((column) => column.unexposable === null).map((column) => column.name.split('.'))
   for (const path of paths) if (path.every(isExposable)) add(root, path)
@@ -84,21 +82,15 @@ function collectionOf(table: CatalogTable, label: string): ExposedCollection | n
     name: table.table,
     projection: root.has('_id') ? projection : { ...projection, _id: 0 },
     tree: root,
-    extents: extentsOf(table, label),
-    label,
+    extents: extentsOf(table),
     tops: [...root.keys()],
     rewritten: table.kind === 'view' || table.kind === 'time-series collection',
   }
 }
 
 /** Array lengths come from the documents that introspection sampled. */
-function extentsOf(table: CatalogTable, label: string): ReadonlyMap<string, Extent> {
-  return new Map(
-    table.columns.map(({ name, detail }) => [
-      name,
-      isSmall(detail) ? SMALL : stored(itemsOf(detail), `${label}.${name}`),
-    ]),
-  )
+function extentsOf(table: CatalogTable): ReadonlyMap<string, Extent> {
+  return new Map(table.columns.map(({ name, detail }) => [name, isSmall(detail) ? SMALL : stored(itemsOf(detail))]))
 }
 
 const SMALL_TYPES = new Set('bool date decimal double int long null objectId timestamp'.split(' '))

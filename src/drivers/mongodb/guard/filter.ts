@@ -11,9 +11,9 @@ import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from '../qu
 import { Broken, refusedLimit, refusedOperator } from './refusal.ts'
 import { elementsOf } from './value-size.ts'
 import { branchSteps, patternSteps, TEXT_BYTES } from './pattern-steps.ts'
-import { DOCUMENT_MAX, LONGEST_STORED, READ_MAX, TURNS_MAX } from './runtime-checks.ts'
+import { DOCUMENT_MAX, LONGEST_STORED, TURNS_MAX } from './measured-work.ts'
 import { hold, locate, type Located, type Scope } from './scope.ts'
-import { extentAt } from './document-shape.ts'
+import { isPlace, valueAt } from './document-shape.ts'
 import { suggested } from './suggestions.ts'
 
 const LIST_MAX = 2000
@@ -85,18 +85,20 @@ function refusedName(name: string): Error {
 /** Counts a test of each value at the path, with these regular expressions. */
 function countTest(found: Located, walk: Walk, patterns: readonly string[]): void {
   const { meter, shape } = walk.scope
-  const array = extentAt(shape, found.components)
+  // An array index means nothing in an expression, so the array is measured.
+  const end = found.components.findIndex(isPlace)
+  const array = valueAt(shape, end === -1 ? found.components : found.components.slice(0, end))
   const elements = elementsOf(array)
   let [steps, byteSteps] = [1, 0]
   for (const pattern of patterns) {
     steps += patternSteps(pattern, TEXT_BYTES)
     byteSteps += branchSteps(pattern)
   }
-  meter.loop(elements, () => meter.step(steps), elements > 1 ? { array } : undefined)
+  meter.loop(elements, () => meter.step(steps), elements > 1 ? { array, below: true } : undefined)
   if (elements > 1) walk.tests += patterns.length + 1
   if (byteSteps === 0) return
   walk.byteSteps += byteSteps
-  meter.read(array, (byteSteps * READ_MAX) / TURNS_MAX)
+  meter.long([array], byteSteps)
 }
 
 function condition(path: string, value: Bson, walk: Walk): Bson {

@@ -313,28 +313,110 @@ test('prints a range of computed length in a form that fails beyond the bound', 
   assertLimit('a product of ranges', judged(map(long, map(long, 1))))
 })
 
-test('prints a size check for stored values that are read often', () => {
-  const often = (...pipeline: object[]): string[] =>
-    [...printedOf(...pipeline).matchAll(/"\$multiply":\[([\d.]+),(.*?)\{"\$bsonSize":(?:\{"v0":)?"(\$+\w+)"/g)].map(
-      ([, n, loops = '', of]) =>
-        [Math.ceil(Number(n)), ...[...loops.matchAll(/isArray":\["(\$\w+)/g)].map(([, over]) => over), of].join(' '),
-    )
-  assert.deepEqual(often({ $project: { x: map(range(5_000), { $concat: ['$s', 'x'] }) } }), ['5000 $s'])
-  assert.deepEqual(often({ $project: { x: map(range(200), '$$ROOT') } }), ['200 $$ROOT'])
-  assert.deepEqual(often({ $set: { t: '$s' } }, { $set: { x: map(range(100), { $toUpper: '$t' }) } }), ['100 $s'])
-  assert.deepEqual(often({ $set: { x: map('$a', map(range(100), { $toUpper: '$$e' }), 'e') } }), ['101 $a'])
-  assert.deepEqual(
-    often({ $project: Object.fromEntries(repeated(90, '').map((_, n) => [`x${n}`, { $toUpper: '$s' }])) }),
-    ['90 $s'],
-  )
+type Json = Readonly<Record<string, unknown>>
+const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null
+
+/** What the printed query measures before its stages, in short: the length |a|, the bytes #a, and sums over elements. */
+function measuredBy(...pipeline: object[]): { steps: string; bytes: string }[] {
+  const found: { steps: string; bytes: string }[] = []
+  const walk = (value: unknown): void => {
+    if (!isJson(value)) return
+    if ('vt_steps' in value) found.push({ steps: short(value['vt_steps']), bytes: short(value['vt_bytes']) })
+    else Object.values(value).forEach(walk)
+  }
+  walk(JSON.parse(printedOf(...pipeline)))
+  return found
+}
+
+function short(value: unknown): string {
+  if (!isJson(value)) return String(value)
+  const [[name = '', operand] = []] = Object.entries(value)
+  const all = Array.isArray(operand) ? operand : []
+  const [length] =
+    /^\{"\$add":\[\{"\$size":\{"\$cond":\[\{"\$isArray":\["(.*?)"/.exec(JSON.stringify(value))?.slice(1) ?? []
+  if (length !== undefined) return `|${length}|`
+  if (name === '$bsonSize' && isJson(operand)) return `#${String(operand['v'])}`
+  if (name === '$multiply') return all.map(short).join(' ')
+  if (name === '$add') return `(${all.map(short).join(' + ')})`
+  if (name === '$divide') return all.map(short).join(' / ')
+  if (name === '$pow') return all.map(short).join(' ^ ')
+  const map = isJson(operand) && isJson(operand['$map']) ? operand['$map'] : assert.fail(JSON.stringify(value))
+  const [, list = ''] = /\["(\$[^"]*)"\]/.exec(JSON.stringify(map['input'])) ?? []
+  return `sum ${list} (${short(map['in'])})`
+}
+
+test('measures what a stage reads often, right before the stage', () => {
+  const often = (...pipeline: object[]): string[] => measuredBy(...pipeline).map(({ bytes }) => bytes)
+  assert.deepEqual(often({ $project: { x: map(range(5_000), { $concat: ['$s', 'x'] }) } }), ['5000 #$s'])
+  assert.deepEqual(often({ $project: { x: map(range(200), '$$ROOT') } }), ['200 #$$ROOT'])
+  assert.deepEqual(often({ $set: { t: '$s' } }, { $set: { x: map(range(100), { $toUpper: '$t' }) } }), ['100 #$t'])
+  assert.deepEqual(often({ $set: { x: map('$a', map(range(100), { $toUpper: '$$e' }), 'e') } }), [
+    '100 sum $a (#$$vt_each1)',
+  ])
+  const fields = Object.fromEntries(repeated(90, '').map((_, n) => [`x${n}`, { $toUpper: '$s' }]))
+  assert.deepEqual(often({ $project: fields }), ['90 #$s'])
   const found = { $lookup: { from: 'people', localField: 'n', foreignField: 'n', as: 'o' } }
-  const joined = often(found, { $unwind: '$o' }, { $set: { x: map(range(100), { $concat: ['$o.s', 'x'] }) } })
-  assert.ok(joined.length > 0 && joined.every((each) => each === '200 $s'), joined.join())
-  assert.deepEqual(often({ $set: { x: map('$a', { $concat: ['$$this', '$s'] }) } }), ['1 $a $s'])
-  assert.deepEqual(often({ $set: { x: map('$a', map('$b', map('$s', 1), 'y'), 'x') } }), ['1 $a $b', '1 $a $b $s'])
-  assert.deepEqual(often({ $set: { x: map('$a', { $in: ['$$this', '$a'] }) } }), ['1 $a $a'])
-  for (const name of ['a year of days', 'a pass over a large array', 'three deep', 'an address found'])
-    assert.deepEqual(often({ $project: { x: STAYS[name] } }), [], name)
+  const joined = [found, { $unwind: '$o' }, { $set: { x: map(range(100), { $concat: ['$o.s', 'x'] }) } }]
+  assert.deepEqual(often(...joined), ['200 #$o.s'])
+  assert.deepEqual(often({ $set: { x: map('$a', { $concat: ['$$this', '$s'] }) } }), ['|$a| #$s'])
+  assert.deepEqual(often({ $set: { x: map('$a', { $in: ['$$this', '$a'] }) } }), ['0.125 |$a| #$a'])
+  for (const name of ['a year of days', 'a pass over a large array', 'an address found'])
+    assert.deepEqual(
+      often({ $project: { x: STAYS[name] } }).filter((bytes) => bytes !== '0'),
+      [],
+      name,
+    )
+})
+
+test('measures loops where they run, whatever collection or stage their arrays come from', () => {
+  const work = { $size: map(range(50), { $add: ['$$k', 1] }, 'k') }
+  const steps = (...pipeline: object[]): string[] =>
+    measuredBy(...pipeline).map((each) => each.steps.replace(/^[\d.]+ /, ''))
+  const nested = (one: unknown, other: unknown): object => ({ $set: { x: map(one, map(other, work, 'f'), 'e') } })
+  const inLookup = (x: object): object => ({ $lookup: { from: 'people', let: { t: '$a' }, as: 'o', pipeline: [x] } })
+  assert.deepEqual(steps(inLookup(nested('$$t', '$b'))), ['|$$t| |$b|'])
+  assert.deepEqual(steps(inLookup(nested({ $concatArrays: ['$$t', '$b'] }, '$s'))), ['(|$$t| + |$b|) |$s|'])
+  const firstAndLast = { $group: { _id: null, one: { $first: '$a' }, other: { $last: '$b' } } }
+  assert.deepEqual(steps(firstAndLast, nested('$one', '$other')), ['|$one| |$other|'])
+  const before = { $setWindowFields: { sortBy: { n: 1 }, output: { w: { $shift: { output: '$a', by: -1 } } } } }
+  assert.deepEqual(steps(before, nested('$w', '$b')), ['|$w| |$b|'])
+  const found = { $lookup: { from: 'people', localField: 'n', foreignField: 'n', as: 'o' } }
+  const two = { $set: { one: { $first: '$o' }, other: { $last: '$o' } } }
+  assert.deepEqual(steps(found, two, nested('$one.a', '$other.b')), ['|$one.a| |$other.b|'])
+  const sum = { $set: { x: map({ $range: [0, '$m'] }, map('$a', work, 'e')) } }
+  assert.deepEqual(steps({ $set: { m: { $size: '$b' } } }, sum), ['(|$m| + 1) |$a|'])
+})
+
+test('measures loops over parts of an element for each element', () => {
+  const work = { $size: map(range(50), { $add: ['$$k', 1] }, 'k') }
+  /** The nest that takes most steps. */
+  const steps = (x: unknown): string[] =>
+    measuredBy({ $set: { x } }).map(({ steps: all }) => {
+      const nests = all.replace(/^\((.*)\)$/, '$1').split(/ \+ (?=[\d.]+ )/)
+      const [longest = ''] = nests.toSorted((one, other) => Number.parseFloat(other) - Number.parseFloat(one))
+      return longest.replace(/^[\d.]+ /, '')
+    })
+  assert.deepEqual(steps(map('$a', map('$$this.b', work, 'b'))), ['sum $a (|$$vt_each1.b|)'])
+  const both = map('$a', map('$$e.x', map('$$e.y', work, 'g'), 'f'), 'e')
+  assert.deepEqual(steps(both), ['sum $a (|$$vt_each1.x| |$$vt_each1.y|)'])
+  const line = map('$a', map('$$e.x', map('$$f.y', work, 'g'), 'f'), 'e')
+  assert.deepEqual(steps(line), ['sum $a (sum $$vt_each1.x (|$$vt_each2.y|))'])
+  const some = { $filter: { input: '$a', cond: { $gt: ['$$this.n', 1] } } }
+  assert.deepEqual(steps(map(some, map('$$e.x', work, 'f'), 'e')), ['#$a / 12'])
+  const copies = map(map('$a', '$b'), map('$$e', work, 'f'), 'e')
+  assert.deepEqual(steps(copies), ['|$a| |$b|'])
+  const chosen = map(map('$a', { $first: '$b' }), map('$$e', work, 'f'), 'e')
+  assert.deepEqual(steps(chosen), ['|$a| #$b / 12'])
+})
+
+test('measures the pairs of bytes that a search or a wide regular expression takes', () => {
+  const steps = (x: unknown): string[] => measuredBy({ $set: { x } }).map((each) => each.steps)
+  const matches = (regex: string): object => ({ $regexMatch: { input: '$s', regex } })
+  assert.match(steps(matches('x.*y')).join(), /#\$s \/ 12 #\$s \/ 12/)
+  assert.match(steps(matches('[^,]+;')).join(), /#\$s \/ 12 #\$s \/ 12/)
+  for (const regex of ['^x.*y', 'abc', '[a-z0-9_.+-]+@[a-z]+', 'a\\.*b', 'a.{3}b'])
+    assert.doesNotMatch(steps(matches(regex)).join(), /#\$s \/ 12 #\$s/, regex)
+  assert.match(steps({ $split: ['$s', '$n'] }).join(), /#\$s \/ 12 #\$n \/ 12/)
 })
 
 test('prints a length check for loops over stored values that take long, and for no others', () => {
@@ -392,47 +474,17 @@ test('prints a length check for loops over stored values that take long, and for
   for (const [name, stage] of Object.entries(FREE)) assert.ok(!isHeld(stage), name)
 })
 
-test('holds each document of a join to its root of the bound', () => {
-  const work = { $size: map(range(1_000), { $add: ['$$k', 1] }, 'k') }
-  const catalog = mongoCatalog({ people: PATHS, orders: ['_id', 'p', 'q'] }, { documents: 10 })
-  /** Whether the stages before and in the $lookup have a check with a power. */
-  const powers = (from: string, x: unknown): readonly boolean[] => {
-    const lookup = { from, let: { t: '$a' }, as: 'o', pipeline: [{ $set: { x } }] }
-    const verdict = confine(readBody({ collection: 'people', pipeline: [{ $lookup: lookup }] }), catalog, LIMITS)
-    assert.ok(verdict.kind === 'confined')
-    const { pipeline } = unseal<MongoQuery>(verdict.query, 'MONGODB')
-    const [outer = '', inner = ''] = JSON.stringify(pipeline).split('"$lookup"')
-    return [outer, inner].map((stages) => stages.includes('"$pow"'))
-  }
-  assert.deepEqual(powers('orders', map('$$t', map('$p', work, 'e'))), [true, true])
-  assert.deepEqual(powers('people', map('$$t', map('$b', work, 'e'))), [true, true])
-  assert.deepEqual(powers('orders', map('$q', map('$p', work, 'e'))), [false, false])
-})
-
 test('counts how much longer than a stored array what is made of it can be', () => {
   const work = { $size: map(range(100), { $add: ['$$k', 1] }, 'k') }
-  /** Steps and powers of lengths in the printed check. */
-  const held = (input: unknown): { steps: number; lengths: number; bytes: number } => {
-    const [, steps, loops = ''] =
-      /"\$multiply":\[([\d.]+),((?:(?!"\$multiply").)*?)\]\}\]?\}?,48000000\]/.exec(
-        printedOf({ $set: { x: map(input, work) } }),
-      ) ?? assert.fail('there is no check')
-    return {
-      steps: Number(steps),
-      lengths: loops.split('"$isArray"').length - 1,
-      bytes: loops.split(',12]').length - 1,
-    }
-  }
-  const once = held('$a')
-  const joined = held({ $concatArrays: repeated(30, '$a') })
-  assert.ok(joined.steps > 25 * once.steps, JSON.stringify([once, joined]))
-  const longer = { $range: [0, { $divide: [{ $size: '$a' }, 0.01] }] }
-  assert.ok(held(longer).steps > 90 * once.steps)
-  assert.deepEqual([once.lengths, once.bytes], [1, 0])
-  const spread = reduce({ $concatArrays: ['$$value', '$$this'] })
-  assert.ok(held(spread).bytes > 0, 'the elements of elements are counted by their bytes')
-  const square = reduce({ $concatArrays: ['$$value', '$a'] })
-  assert.ok(held(square).lengths > 1, 'an array for each element')
+  const lengthOf = (input: unknown): string =>
+    measuredBy({ $set: { x: map(input, work) } })
+      .map(({ steps }) => steps)
+      .join()
+  assert.match(lengthOf('$a'), /^[\d.]+ \|\$a\|$/)
+  assert.match(lengthOf({ $concatArrays: repeated(30, '$a') }), /^[\d.]+ 30 \|\$a\|$/)
+  assert.match(lengthOf({ $range: [0, { $divide: [{ $size: '$a' }, 0.01] }] }), / \(100 \|\$a\|/)
+  assert.match(lengthOf(reduce({ $concatArrays: ['$$value', '$$this'] })), /#\$a \/ 12/)
+  assert.match(lengthOf(reduce({ $concatArrays: ['$$value', '$a'] })), /\^/)
 })
 
 test('puts cancel points right before a slow stage, and keeps all fields of an open document', () => {
@@ -454,7 +506,7 @@ test('puts cancel points right before a slow stage, and keeps all fields of an o
 
 test('adds more cancel points for slower stages', () => {
   const looks = (...pipeline: object[]): number =>
-    Number(/"vt_look":\{"\$range":\[0,(\d+)\]/.exec(printedOf(...pipeline))?.[1] ?? 0)
+    Number(/"\$max":\[(\d+),\{"\$toInt"/.exec(printedOf(...pipeline))?.[1] ?? 0)
   assert.equal(looks({ $set: { x: map('$a', { $add: ['$$this', 1] }) } }), 0)
   const [some, more] = [2_000, 8_000].map((n) =>
     looks({ $set: { x: map(range(n), { $concat: ['$s', '$$this', 'x'.repeat(2_000)] }) } }),

@@ -2,13 +2,17 @@
 // mongod builds such a value in memory whatever its size, and no timeout ends it there.
 import {
   counted,
+  loosened,
   filled,
   below,
   arrayOf,
   elementOf,
+  fixedLength,
+  isShared,
   eachOf,
   largest,
   lengthsOf,
+  moved,
   list,
   literalExtent,
   object,
@@ -17,13 +21,12 @@ import {
   sum,
   times,
   timesOf,
-  UNCOUNTED,
   wholeOf,
   type Extent,
 } from './value-size.ts'
 import { numberOf } from './parse-ejson.ts'
 import { tooLarge, BYTES_MAX, type Meter } from './step-meter.ts'
-import { LOOKED_AT, longReads, readsOf, stepsOf, worstSteps } from './operator-steps.ts'
+import { LOOKED_AT, longWork, readsOf, stepsOf, worstSteps } from './operator-steps.ts'
 import { isArray, isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { boundOf, itemsBetween, RANGE_MAX, writtenItems } from './range-length.ts'
 import { refusedGrowth } from './refusal.ts'
@@ -63,7 +66,6 @@ function ofText(text: string, env: Env): Extent {
 
 /** A path through an array builds a new array. */
 function read(found: Extent, isThrough: boolean, env: Env): Extent {
-  env.meter.seen(found)
   const isArray = found.each !== null || (found.rows ?? 1) > 1
   if (isThrough && isArray) {
     env.meter.step(found.items * 1.5)
@@ -93,7 +95,14 @@ const REBUILT = words('$concatArrays $reverseArray $setUnion $sortArray $zip')
 /** Operators that write strings, which may be longer than the argument. */
 const WRITTEN = words('$convert $dateFromString $dateToString $serializeEJSON $toLower $toString $toUpper $strcasecmp')
 const WRITTEN_TIMES = 4
+/** They change ASCII letters only. */
+const SAME_LENGTH = words('$toLower $toUpper')
+
 function ofOperator(name: string, operand: Bson, env: Env): Extent {
+  return moved(madeBy(name, operand, env))
+}
+
+function madeBy(name: string, operand: Bson, env: Env): Extent {
   switch (name) {
     case '$literal':
       return literalExtent(operand)
@@ -124,13 +133,16 @@ function ofValues(name: string, operand: Bson, env: Env): Extent {
   const given = { operand, args, bytesOf: (extent: Extent) => env.meter.bytesOf(extent) }
   env.meter.step(stepsOf(name, given), worstSteps(name, given))
   const whole = sum(args)
-  env.meter.read(whole, Math.max(readsOf(name), longReads(name, given)))
+  env.meter.read(whole, readsOf(name))
+  for (const { texts, steps } of longWork(name, given)) env.meter.long(texts, steps)
   // The elements of an array that the query makes are not copied with it.
   if (REBUILT.has(name)) env.meter.copied(sum(args.filter(({ each }) => each === null)))
   if (JOINED.has(name)) return env.meter.made({ ...whole, ...counted(args), each: eachOf(args) })
   if (PICKED.has(name)) return picked(name, operand, args)
-  if (WRITTEN.has(name))
-    return env.meter.made({ ...times(whole, WRITTEN_TIMES), bytes: whole.bytes * WRITTEN_TIMES + 100 })
+  if (WRITTEN.has(name)) {
+    const often = SAME_LENGTH.has(name) ? 1 : WRITTEN_TIMES
+    return env.meter.made({ ...times(whole, often), bytes: whole.bytes * often + 100 })
+  }
   switch (name) {
     case '$mergeObjects':
       return env.meter.made(merged(args))
@@ -156,21 +168,23 @@ function ofValues(name: string, operand: Bson, env: Env): Extent {
 function ofNumber(name: string, operand: Bson, args: readonly Extent[]): Extent {
   const items = Math.max(1, ...args.map((arg) => arg.items))
   const bounds = args.map(({ most, counts }) => (name === '$multiply' && counts !== undefined ? Infinity : most))
-  return { ...SMALL, most: boundOf(name, operand, bounds, items), ...countsOf(name, args) }
+  return { ...SMALL, most: boundOf(name, operand, bounds, items), ...countsBy(name, operand, args) }
 }
 
 const COUNTING = words('$size $strLenCP $strLenBytes $indexOfCP $indexOfBytes $indexOfArray')
-const COUNTED = words('$add $subtract $min $max $ifNull $cond $abs $toInt $toLong $ceil $floor $trunc $round $divide')
+const COUNTED = words('$add $subtract $min $max $ifNull $cond $abs $toInt $toLong $ceil $floor $trunc $round')
 
 /** The stored parts whose lengths bound a number. */
-function countsOf(name: string, args: readonly Extent[]): ReturnType<typeof counted> {
+function countsBy(name: string, operand: Bson, args: readonly Extent[]): Partial<ReturnType<typeof counted>> {
   if (COUNTING.has(name)) return counted(args)
-  return COUNTED.has(name) ? countedBy(args) : {}
+  if (COUNTED.has(name)) return countedBy(args)
+  const by = name === '$divide' && isArray(operand) ? Math.abs(numberOf(operand[1]) ?? 0) : 0
+  return by === 0 ? {} : countedBy(args.slice(0, 1).map((number) => times(number, Math.max(1, 1 / by))))
 }
 
-/** A number that is bounded by those of these numbers that count something. */
-function countedBy(numbers: readonly Extent[]): ReturnType<typeof counted> {
-  return counted(numbers.filter(({ counts }) => counts !== undefined && counts.size > 0))
+/** A number that these numbers together bound, if one of them counts something. */
+function countedBy(numbers: readonly Extent[]): Partial<ReturnType<typeof counted>> {
+  return numbers.some(({ counts }) => counts !== undefined) ? counted(numbers) : {}
 }
 
 function ofPairs(whole: Extent, items: number, env: Env): Extent {
@@ -182,10 +196,25 @@ function picked(name: string, operand: Bson, args: readonly Extent[]): Extent {
   const most = name === '$slice' && isArray(operand) ? numberOf(operand.at(-1)) : undefined
   if (['$arrayElemAt', '$first', '$last', '$arrayToObject'].includes(name)) {
     const [array = SMALL] = args
-    return array.each === null || name === '$arrayToObject' ? { ...array, each: null } : array.each
+    if (name === '$arrayToObject') return inside(array)
+    return array.each ?? (array.fields === null ? inside(array) : loosened(array))
   }
+  if (name === '$max' || name === '$min') return inside(found)
   const shown = name === '$slice' ? (args[0] ?? SMALL) : found
   return shortened(shown, isDocument(operand) ? numberOf(operand['n']) : most)
+}
+
+/** A value in this one, or an object with its elements as fields: as long as the longest value in it. */
+function inside(extent: Extent): Extent {
+  const all = largest(nestedIn(extent))
+  if (all.parts.size === 0) return { ...all, each: null, fields: null }
+  const { counts: _, degree: __, ...whole } = all
+  return { ...whole, each: null, fields: null, isSpread: true }
+}
+
+function nestedIn(extent: Extent): readonly Extent[] {
+  const inner = [...(extent.each === null ? [] : [extent.each]), ...(extent.fields?.values() ?? [])]
+  return [extent, ...inner.flatMap(nestedIn)]
 }
 
 /** A part of an array with at most `n` elements. So few elements count in full, whatever the array's length. */
@@ -193,9 +222,11 @@ const FEW = 100
 
 function shortened(array: Extent, n: number | undefined): Extent {
   if (n === undefined) return array
-  const isKnown = [...lengthsOf(array)].length === 0
+  const isKnown = lengthsOf(array).length === 0
   const items = isKnown ? Math.min(array.items, Math.abs(n)) : Math.abs(n)
-  return items <= Math.max(FEW, array.items) ? { ...array, items, ...UNCOUNTED } : array
+  if (items > Math.max(FEW, array.items)) return array
+  const { degree: _, isSpread: __, ...part } = array
+  return { ...part, items, ...fixedLength(items) }
 }
 
 /** The arguments: the elements of a list, the fields of an object, or the single operand. */
@@ -271,7 +302,8 @@ function elementIn(
   const { parts, items } = input.parts.size > 0 ? input : { ...element, items: input.items }
   const variable = env.meter.variable(env.meter.bytesOf(input) / Math.max(1, items), { parts, items })
   const { as = 'this', arrayIndexAs: at } = operand
-  const own = new Map([[String(as), wholeOf(variable, element)]])
+  // An element that the query makes may be as large as all that it is made of.
+  const own = new Map([[String(as), isShared(input) ? wholeOf(variable, element) : moved(element)]])
   if (typeof at === 'string') own.set(at, SMALL)
   return { variable, own }
 }
@@ -285,6 +317,8 @@ function overAll(body: Extent, variable: string, input: Extent): Extent {
   return {
     ...(often === 0 ? times(own, input.items) : put),
     ...counted([input]),
+    isSpread: input.isSpread === true,
+    isShared: own.parts.size === 0 && isShared(input),
     items: input.items,
     least: 0,
     each: { ...each, fields: fieldsFilled(body, variable, input) },
@@ -329,11 +363,11 @@ function ofReduce(operand: Bson, env: Env): Extent {
     input.items,
     () => {
       env.meter.step()
-      return step(wholeOf(largestValue, result))
+      return step({ ...wholeOf(largestValue, result), ...counted([result]) })
     },
     { array: input, variable: element },
   )
-  const isKept = timesOf(value, turn) > 0 || [...lengthsOf(turn)].includes(value)
+  const isKept = timesOf(value, turn) > 0 || lengthsOf(turn).includes(value)
   if (isKept) grows({ turn, input, value, element, perItem: Math.max(0, (steps - fewest) / PROBE) }, env)
   const more = Math.max(0, env.meter.bytesOf(last) - env.meter.bytesOf(result)) * input.items
   if (more > BYTES_MAX) throw tooLarge('$reduce', more)
@@ -354,7 +388,7 @@ function grows(
   if (added === 'few') return
   const count = (): void => env.meter.turn(perItem / 2)
   if (added === 'many') eachTurn(() => eachTurn(() => env.meter.loop(turn.items, count, { array: turn })))
-  else eachTurn(() => env.meter.loop(input.items * turn.items, count, { array: input, below: 'array' }))
+  else eachTurn(() => env.meter.loop(input.items * turn.items, count, { array: input, below: true }))
 }
 
 /**
@@ -363,7 +397,7 @@ function grows(
  */
 function addedBy({ turn, input, value, element }: Pick<Turns, 'turn' | 'input' | 'value' | 'element'>): Added {
   const isOfValue = (part: string): boolean => part === value || part.startsWith(`${value}.`)
-  const lengths = [...lengthsOf(turn)].filter((part) => !isOfValue(part))
+  const lengths = lengthsOf(turn).filter((part) => !isOfValue(part))
   if (lengths.length === 0) return 'few'
   const { parts } = overAll(filled(turn, value, SMALL, 0), element, input)
   const areParts = lengths.every((part) => turn.parts.has(part)) && [...parts.values()].every((often) => often <= 1)
@@ -444,12 +478,12 @@ function fieldsAfter(
   )
 }
 
-/** Each turn may add as many elements as a stored array has. */
+/** Each turn adds few elements, those of an element, or as many as a stored array has. */
 function countedAfter({ initial, ...turns }: Omit<Turns, 'often'>): ReturnType<typeof counted> {
   const { turn, input } = turns
-  const all = counted([input, initial, turn])
   const added = addedBy(turns)
-  if (all.counts === undefined || added === 'few') return all
+  if (added === 'few') return counted([initial, times({ ...input, ...counted([input]) }, Math.max(1, turn.items))])
+  const all = counted([input, initial, turn])
   if (added === 'parts') return { ...all, isSpread: true }
   const degree = Math.max(initial.degree ?? 1, (input.degree ?? 1) + (turn.degree ?? 1))
   return { ...all, degree: Math.min(degree, DEGREE_MAX) }
@@ -487,7 +521,7 @@ function ofField(name: '$setField' | '$getField', operand: Bson, env: Env): Exte
   if (key === null) grown(field, env)
   const input = isForm && operand['input'] !== undefined ? grown(operand['input'], env) : env.document([])
   env.meter.step((input.fields?.size ?? input.items) / 5)
-  if (name === '$getField') return key === null || key.includes('.') ? { ...input, fields: null } : below(input, [key])
+  if (name === '$getField') return key === null || key.includes('.') ? inside(input) : below(input, [key])
   const value = isForm ? grown(operand['value'], env) : SMALL
   return env.meter.made(merged(key === null ? [input, value] : [input, object(new Map([[key, value]]))]))
 }
@@ -497,11 +531,8 @@ function ofZip(args: readonly Extent[], env: Env): Extent {
   const items = Math.max(0, ...args.map((input) => input.items))
   const inputs = args.slice(0, -1)
   const defaults = args.slice(-1).map((each) => times(each, items))
-  return env.meter.made({
-    ...counted(inputs),
-    ...sum([...inputs, ...defaults], items * (40 + args.length * 16)),
-    items,
-  })
+  const whole = sum([...inputs, ...defaults], items * (40 + args.length * 16))
+  return env.meter.made({ ...whole, ...counted(inputs), items })
 }
 
 /** A string in which each match may be replaced by a longer string. */

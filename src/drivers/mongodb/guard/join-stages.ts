@@ -4,7 +4,7 @@ import { fieldsOf, textOf, wholeOf } from './read-arguments.ts'
 import { Barrier } from './barrier.ts'
 import { barrierOf, shapeOf, type ExposedCollection } from './exposed.ts'
 import { computed } from './computed-value.ts'
-import { gatheredList, type Extent } from './value-size.ts'
+import { at, DOCUMENT, gatheredList, type Extent } from './value-size.ts'
 import { withoutGaps } from './close-gaps.ts'
 import { filter } from './filter.ts'
 import { within } from './error-place.ts'
@@ -102,7 +102,7 @@ function letOf(value: Bson | undefined, flow: Flow): { readonly scope: Scope; re
   for (const [name, below] of Object.entries(value)) {
     const { printed, extent } = computed(below, flow.scope)
     bound[name] = printed
-    extents.set(name, extent)
+    extents.set(name, at(`${DOCUMENT}$${name}`, extent))
   }
   return { scope: withVariables(flow.scope, Object.keys(value), extents), bound }
 }
@@ -195,7 +195,6 @@ function reproject(from: ExposedCollection, as: string, depthField: string | nul
   const inner: BsonDocument[] = documents ? [{ $documents: '$$g' }] : flow.out
   const stage = { $project: documents ? projection : beside(projection, as, flow) }
   const barrier = documents ? barrierOf(from, inner, projection) : new Barrier(inner, stage, as)
-  if (documents) flow.whole.source(from, barrier)
   if (!documents) barrier.compute(as, withoutGaps(`$${as}`, from.tree))
   barrier.place()
   if (documents) flow.out.push({ $lookup: { let: { g: `$${as}` }, pipeline: inner, as } })

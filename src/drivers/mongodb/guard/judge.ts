@@ -158,7 +158,6 @@ function queryOf(body: MongoBody, stages: Bson, { catalog, rowCap }: Asked, load
     return found
   })
   const flow = confinePipeline(whole, collection, stages, new Variables())
-  whole.holdSizes()
   flow.out.push({ $limit: rowCap + 1 })
   const { database, name } = collection
   const { joins, unwinds } = whole

@@ -1,8 +1,7 @@
 // The number of steps that an operator takes, without its arguments' own steps: by elements, by bytes, or by both. The
 // numbers were measured on mongod 6.0 and on the newest engine; a step is about 50 ns of the slower engine.
 import type { Extent } from './value-size.ts'
-import { branchSteps, patternSteps } from './pattern-steps.ts'
-import { DOCUMENT_MAX, READ_MAX, TURNS_MAX } from './runtime-checks.ts'
+import { branchSteps, patternSteps, wideSteps } from './pattern-steps.ts'
 import { isDocument, Scalar, type Bson } from '../query.ts'
 
 /** The arguments of an operator. */
@@ -10,8 +9,6 @@ export interface Given {
   readonly operand: Bson
   readonly args: readonly Extent[]
   readonly bytesOf: (extent: Extent) => number
-  /** The length of a stored text, where it is not the usual one. */
-  readonly stored?: number
 }
 
 type Steps = (given: Given) => number
@@ -31,19 +28,51 @@ function argument({ operand, args }: Given, name: string, place: number): Extent
 /** A stored value counts as 1,000 bytes, but a stored string is seldom longer than 30. */
 const TEXT_SHARE = 1 / 32
 
-function textLength(text: Extent | undefined, { bytesOf, stored }: Given): number {
-  if (stored !== undefined && text !== undefined && text.parts.size > 0) return stored
+function textLength(text: Extent | undefined, { bytesOf }: Given): number {
   return text === undefined ? 0 : Math.max(text.least, bytesOf(text) * TEXT_SHARE)
 }
 
 const textsIn = (given: Given): number => given.args.reduce((all, arg) => all + textLength(arg, given), 0)
 
+/** Steps for each byte of a text, or for each pair of bytes of two texts, however long stored documents make them. */
+export interface LongWork {
+  readonly texts: readonly Extent[]
+  readonly steps: number
+}
+
+type Long = (given: Given) => readonly LongWork[]
+
 /** The search for one string at every position of another. */
+interface Search {
+  readonly perByte: number
+  readonly perPair: number
+  readonly names: readonly [text: string, part: string]
+}
+
+const SEARCHES: ReadonlyMap<string, Search> = new Map<string, Search>([
+  ['$indexOfCP', { perByte: 1 / 8, perPair: 1 / 3_000, names: ['', ''] }],
+  ['$indexOfBytes', { perByte: 1 / 300, perPair: 1 / 3_000, names: ['', ''] }],
+  ['$split', { perByte: 1 / 8, perPair: 1 / 100, names: ['', ''] }],
+  ['$replaceAll', { perByte: 1 / 8, perPair: 1 / 3_000, names: ['input', 'find'] }],
+  ['$replaceOne', { perByte: 1 / 8, perPair: 1 / 3_000, names: ['input', 'find'] }],
+])
+
 const searching =
-  (perByte: number, perPair: number, [text, part]: readonly [string, string]): Steps =>
+  ({ perByte, perPair, names: [text, part] }: Search): Steps =>
   (given) => {
     const [length, sought] = [argument(given, text, 0), argument(given, part, 1)].map((each) => textLength(each, given))
     return (length ?? 0) * perByte + (length ?? 0) * (sought ?? 0) * perPair
+  }
+
+const searchingLong =
+  ({ perByte, perPair, names: [name, part] }: Search): Long =>
+  (given) => {
+    const [text, sought] = [argument(given, name, 0), argument(given, part, 1)]
+    if (text === undefined || sought === undefined) return []
+    return [
+      { texts: [text], steps: perByte },
+      { texts: [text, sought], steps: perPair },
+    ]
   }
 
 /** The comparison of a value with each element. Different values are told apart early. */
@@ -78,9 +107,35 @@ const scanningAll: Steps = (given) => {
 }
 const matchingAll: Steps = (given) => matching(given) + scanningAll(given)
 
-/** Each position of a long text tries each branch. What a pattern repeats is short in most texts, and mongod bounds it. */
-const branching: Steps = (given) =>
-  textLength(argument(given, 'input', 0), given) * branchSteps(patternOf(given.operand))
+/** Each position of a long text tries each branch. What a pattern repeats is short in most texts, but for wide parts. */
+const matchingLong: Long = (given) => {
+  const text = argument(given, 'input', 0)
+  if (text === undefined) return []
+  const pattern = patternOf(given.operand)
+  return [
+    { texts: [text], steps: branchSteps(pattern) },
+    { texts: [text, text], steps: wideSteps(pattern) },
+  ]
+}
+
+const matchingAllLong: Long = (given) => {
+  const text = argument(given, 'input', 0)
+  const scans =
+    text === undefined
+      ? []
+      : [
+          { texts: [text], steps: 20 },
+          { texts: [text, text], steps: 1 / 150 },
+        ]
+  return [...matchingLong(given), ...scans]
+}
+
+const trimmingLong: Long = (given) => {
+  const [text, chars] = [argument(given, 'input', 0), argument(given, 'chars', 1)]
+  if (text === undefined) return []
+  const byChars = chars === undefined ? [] : [{ texts: [text, chars], steps: 1 / 40 }]
+  return [{ texts: [text], steps: 1 / 6 }, ...byChars]
+}
 
 function patternOf(operand: Bson): string {
   const regex = isDocument(operand) ? operand['regex'] : undefined
@@ -114,10 +169,7 @@ const STEPS: ReadonlyMap<string, Steps> = new Map<string, Steps>([
   ['$substrCP', (given) => textsIn(given) / 30],
   ...each('$strcasecmp $toLower $toUpper', (given) => textsIn(given) / 6),
   ...each('$bsonSize $binarySize', (given) => bytesIn(given) / 500),
-  ['$indexOfCP', searching(1 / 8, 1 / 3_000, ['', ''])],
-  ['$indexOfBytes', searching(1 / 300, 1 / 3_000, ['', ''])],
-  ['$split', searching(1 / 8, 1 / 100, ['', ''])],
-  ...each('$replaceAll $replaceOne', searching(1 / 8, 1 / 3_000, ['input', 'find'])),
+  ...[...SEARCHES].map(([name, search]): [string, Steps] => [name, searching(search)]),
   ...each('$ltrim $rtrim $trim', trimming),
   ...each('$regexFind $regexMatch', matching),
   ['$regexFindAll', matchingAll],
@@ -160,21 +212,15 @@ const ELEMENTS = new Set(
 export const LOOKED_AT = 1 / 8
 
 /** Operators that take long for each byte of a text. */
-const LONG: ReadonlyMap<string, Steps> = new Map<string, Steps>([
-  ...words('$indexOfBytes $indexOfCP $ltrim $replaceAll $replaceOne $rtrim $split $trim').map(
-    (name): [string, Steps] => [name, (given) => stepsOf(name, given)],
-  ),
-  ...each('$regexFind $regexMatch', branching),
-  ['$regexFindAll', (given) => branching(given) + scanningAll(given)],
+const LONG: ReadonlyMap<string, Long> = new Map<string, Long>([
+  ...[...SEARCHES].map(([name, search]): [string, Long] => [name, searchingLong(search)]),
+  ...words('$ltrim $rtrim $trim').map((name): [string, Long] => [name, trimmingLong]),
+  ...words('$regexFind $regexMatch').map((name): [string, Long] => [name, matchingLong]),
+  ['$regexFindAll', matchingAllLong],
 ])
 
-/** How often the database may read the stored texts of an operator, so that they are short enough for it. */
-export function longReads(name: string, given: Given): number {
-  const steps = LONG.get(name)
-  if (steps === undefined || given.args.every(({ parts }) => parts.size === 0)) return 0
-  let stored = DOCUMENT_MAX
-  while (stored > 1_000 && steps({ ...given, stored }) > TURNS_MAX) stored /= 2
-  return stored === DOCUMENT_MAX ? 0 : READ_MAX / stored
+export function longWork(name: string, given: Given): readonly LongWork[] {
+  return LONG.get(name)?.(given).filter(({ steps }) => steps > 0) ?? []
 }
 
 /** How often an operator reads its arguments. Operators that are slow for each byte count as several reads. */

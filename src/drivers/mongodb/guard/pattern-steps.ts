@@ -22,27 +22,47 @@ export function branchSteps(pattern: string): number {
   return 0.4 + partsOf(pattern).branches / 3
 }
 
+/**
+ * Steps for each pair of bytes of a long text: from each position where a match may start, a wide repetition such as `.*` runs
+ * to the end of the line and back.
+ */
+export function wideSteps(pattern: string): number {
+  const { isWide, isAnchored, branches } = partsOf(pattern)
+  if (isAnchored || !isWide) return 0
+  // A letter that a match must begin with stands at few positions.
+  return branches === 0 && /^\w(?![*?{])/.test(pattern) ? WIDE_STEPS / 8 : WIDE_STEPS
+}
+
+const WIDE_STEPS = 1 / 20
+
 interface Parts {
   /** Number of repetitions without a small bound, and of back references. */
   readonly repeats: number
+  /** Whether something that most characters match is repeated. */
+  readonly isWide: boolean
   readonly branches: number
   /** Whether a match can start only at the beginning of a line. */
   readonly isAnchored: boolean
 }
 
 const TOKEN = /\\[\s\S]|\[\^?\]?(?:\\[\s\S]|[^\]\\])*\]|\{\d*,?\d*\}|[\s\S]/g
+/** A dot, a negated class, and what stands for most characters. */
+const MOST = /^(?:\.|\[\^[\s\S]*|\\[DSW]|\[[\s\S]*\\[DSWs][\s\S]*)$/
 
 function partsOf(pattern: string): Parts {
   let [repeats, branches] = [0, 0]
-  let isRepeat = false
+  let [isRepeat, isMost, holdsMost, isWide] = [false, false, false, false]
   for (const [token] of pattern.matchAll(TOKEN)) {
     // A + or ? after a repetition only makes it possessive or lazy.
     const again: boolean = !isRepeat && (token === '*' || token === '+' || isLong(token))
     if (again || /^\\[1-9gk]/.test(token)) repeats++
+    if (again && isMost) isWide = true
     if (token === '|') branches++
     isRepeat = again
+    holdsMost ||= MOST.test(token)
+    isMost = token === ')' ? holdsMost : MOST.test(token)
   }
-  return { repeats, branches, isAnchored: branches === 0 && /^(?:\^|\\A|\.\*)/.test(pattern) }
+  return { repeats, isWide, branches, isAnchored: branches === 0 && /^(?:\^|\\A|\.\*)/.test(pattern) }
 }
 
 /** {n,} or {n,m} with a large m. */

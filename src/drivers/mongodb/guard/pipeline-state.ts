@@ -2,9 +2,10 @@
 import type { Barrier } from './barrier.ts'
 import type { EarlySort } from './early-sort.ts'
 import type { BsonDocument, Join } from '../query.ts'
-import type { Exposed, ExposedCollection } from './exposed.ts'
-import type { Extent } from './value-size.ts'
-import { cancelPoints, sizeCheck, lengthCheck, QUICK_STEPS, type Gathered } from './runtime-checks.ts'
+import type { Exposed } from './exposed.ts'
+import { DOCUMENT, type Extent } from './value-size.ts'
+import { measured, type Measured } from './measured-work.ts'
+import { cancelPoints, lengthCheck, QUICK_STEPS, type Gathered } from './runtime-checks.ts'
 import { Meter, STEPS_MAX, type Load } from './step-meter.ts'
 import { outputPath } from './field-names.ts'
 import type { Scope } from './scope.ts'
@@ -23,8 +24,6 @@ export class Whole {
   readonly joins: Join[] = []
   readonly unwinds = new Map<BsonDocument, number>()
   readonly load: Load
-  /** Each place where a pipeline reads a collection: the collection's label, and the barrier before its documents. */
-  readonly #sources: (readonly [label: string, barrier: Barrier])[] = []
   #stages = 0
 
   constructor(exposed: Exposed, load: Load) {
@@ -46,26 +45,14 @@ export class Whole {
     )
   }
 
-  source({ label }: ExposedCollection, barrier: Barrier): void {
-    this.#sources.push([label, barrier])
-  }
-
-  /** Adds checks that fail documents which are too large for the query. Call this at the end. */
-  holdSizes(): void {
-    if (!atLeast(this.exposed.server, [4, 4])) return
-    for (const [label, barrier] of this.#sources) {
-      const isJoined = this.#sources.filter(([other]) => other === label).length > 1
-      const check = sizeCheck(this.load.reads, this.load.turned, `${label}.`, isJoined)
-      if (check !== null) barrier.check(check)
-    }
-  }
-
   count(stages: number): void {
     this.#stages += stages
     if (this.#stages <= STAGES_MAX) return
     throw refusedLimit('stages', `the query has ${this.#stages} or more stages in all; the limit is ${STAGES_MAX}`)
   }
 }
+
+const NOTHING: Measured = { steps: null, bytes: null }
 
 export class Flow {
   readonly whole: Whole
@@ -101,7 +88,10 @@ export class Flow {
     this.#meter = new Meter(whole.load)
   }
 
-  /** Prints one stage. If the stage takes long for one document, stages are added that let mongod check for a cancel. */
+  /**
+   * Prints one stage. If the stage may take long for one document, stages are added before it that fail a document for which
+   * it takes too long, and that let mongod check for a cancel.
+   */
   stage(print: () => void): void {
     const looks = this.#looks()
     const before = this.out.at(-1)
@@ -109,21 +99,30 @@ export class Flow {
     print()
     // Find the place again: printing the stage may have inserted a barrier further up.
     const at = before === undefined ? 0 : this.out.lastIndexOf(before) + 1
-    this.out.splice(at, 0, ...looks(this.#meter.worst))
+    const added = looks(this.#meter.worst, this.#measured())
+    // mongod moves a $match that reads other fields before these stages, but never before a $limit.
+    const isMatch = added.length > 0 && Object.hasOwn(this.out[at] ?? {}, '$match')
+    this.out.splice(at, 0, ...added, ...(isMatch ? [{ $limit: Number.MAX_SAFE_INTEGER }] : []))
   }
 
   /** Adds cancel points after a stage that makes an array of many documents for each document. */
   lookAgain(): void {
-    this.out.push(...this.#looks()(STEPS_MAX))
+    this.out.push(...this.#looks()(STEPS_MAX, NOTHING))
+  }
+
+  /** $bsonSize needs MongoDB 4.4. */
+  #measured(): Measured {
+    const { turned, reads } = this.#meter
+    return atLeast(this.whole.exposed.server, [4, 4]) ? measured(turned, reads) : NOTHING
   }
 
   /** Returns a function from a stage's number of steps to the cancel points before it. */
-  #looks(): (steps: number) => readonly BsonDocument[] {
+  #looks(): (steps: number, work: Measured) => readonly BsonDocument[] {
     const { kids, open } = this.shape
-    if (kids === null || open) return (steps) => cancelPoints(steps, null)
+    if (kids === null || open) return (steps, work) => cancelPoints(steps, null, work)
     let name = 'vt_look'
     while (kids.has(name)) name += '_'
-    return (steps) => cancelPoints(steps, name)
+    return (steps, work) => cancelPoints(steps, name, work)
   }
 
   /** Adds a check that fails gathered arrays longer than the assumed length or `most`. */
@@ -148,6 +147,7 @@ export class Flow {
     return {
       exposed: this.whole.exposed,
       shape: this.shape,
+      part: DOCUMENT,
       barrier: this.barrier,
       variables: this.variables,
       meter: this.#meter,

@@ -1,14 +1,14 @@
 // $project, $set, $addFields and $unset: checks them and computes the fields of the documents after them.
 import { arrayOf, flagOf, textOf } from './read-arguments.ts'
 import { computed, type Computed } from './computed-value.ts'
-import { list } from './value-size.ts'
+import { storedList } from './value-size.ts'
 import type { Flow } from './pipeline-state.ts'
 import { outputPath } from './field-names.ts'
 import { isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { within } from './error-place.ts'
 import { Broken } from './refusal.ts'
 import { resolve, type Scope } from './scope.ts'
-import { closed, Draft, extentAt, objectsAt, WHOLE, type Shape } from './document-shape.ts'
+import { closed, Draft, objectsAt, valueAt, WHOLE, type Shape } from './document-shape.ts'
 
 interface Leaf {
   readonly path: string
@@ -37,14 +37,14 @@ interface Part {
 
 /** A computed field. The value is computed once for each object that gets the field. */
 function computedAt(path: readonly string[], value: Bson, scope: Scope): Pick<Computed, 'printed' | 'shape'> {
+  const above = path.slice(0, -1)
+  if (above.length === 0) return computed(value, scope)
   const objects = objectsAt(scope.shape, path)
-  if (objects === 1) return computed(value, scope)
-  const array = extentAt(scope.shape, path.slice(0, 1))
-  const { printed, shape, extent } = scope.meter.loop(objects, () => computed(value, scope), {
-    array,
-    below: 'array',
-  })
-  return { printed, shape: { ...shape, extent: scope.meter.made(list(extent, objects)) } }
+  const array = valueAt(scope.shape, above.slice(0, 1))
+  const found = scope.meter.loop(objects, () => computed(value, scope), { array, below: true })
+  if (objects === 1) return found
+  const { printed, shape, extent } = found
+  return { printed, shape: { ...shape, extent: scope.meter.made(storedList(extent, objects)) } }
 }
 
 function readInto(leaves: Leaf[], prefix: string, { of, spec, scope }: Part): BsonDocument {

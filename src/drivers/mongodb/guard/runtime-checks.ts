@@ -1,6 +1,7 @@
 // Stages that the guard adds so that the database enforces the guard's assumptions: gathered arrays are no longer than
-// assumed, and mongod checks for a cancel often enough if a stage takes long for one document.
-import { STEPS_MAX, type Over, type Read, type Turn, type Turned } from './step-meter.ts'
+// assumed, no document is too large for a stage, and mongod checks for a cancel often enough if a stage takes long for one.
+import { READ_MAX, TURNS_MAX, type Measured } from './measured-work.ts'
+import { STEPS_MAX } from './step-meter.ts'
 import type { Bson, BsonDocument } from '../query.ts'
 
 /** A field that a stage gathers from many documents. */
@@ -26,147 +27,36 @@ function isWithin(size: Bson, most: number): Bson {
   return { $eq: [{ $size: one }, 1] }
 }
 
-/** The most bytes that a query may read of one stored document: a document of the largest size 25 times. */
-export const READ_MAX = 400 * 1024 * 1024
-export const DOCUMENT_MAX = 16 * 1024 * 1024
-/** The most steps in loops over stored values, where a document is larger than the estimates. */
-export const TURNS_MAX = 12 * STEPS_MAX
-/** The least bytes of an element of an array: one of the largest documents has this many of them. */
-const ELEMENT_BYTES = 12
-export const LONGEST_STORED = DOCUMENT_MAX / ELEMENT_BYTES
-/** With more paths, the whole document is measured instead. */
-const PATHS_MEASURED = 4
-
-/** An expression that is true for a document or fails. It runs when the field is read. */
-export interface Check {
-  readonly name: string
-  readonly holds: Bson
-}
-
-/** Paths whose bytes are measured: each iteration of the loops over arrays reads them `times` times. */
-interface Measured {
-  readonly paths: Set<string>
-  readonly loops: readonly (readonly string[])[]
-  times: number
-}
-
-/**
- * The check for documents of the collection with this label; null if no document can be too large. `isJoined`: the query reads the
- * collection in several places, so that loops in each other may be over arrays of different documents.
- */
-export function sizeCheck(
-  reads: readonly Read[],
-  turned: readonly Turned[],
-  label: string,
-  isJoined: boolean,
-): Check | null {
-  const [read, looped] = [readCheck(reads, label), turnCheck(turned, label, isJoined)]
-  if (read === null || looped === null) return read ?? looped
-  return { name: read.name, holds: { $and: [read.holds, looped.holds] } }
-}
-
-/** The check that loops over stored arrays do not take too many steps. */
-function turnCheck(turned: readonly Turned[], label: string, isJoined: boolean): Check | null {
-  const groups = new Map<string, { readonly over: readonly Turn[]; readonly depth: number; steps: number }>()
-  for (const { over, steps } of turned) {
-    const here = over.filter(({ parts }) => parts.some((part) => part.startsWith(label)))
-    if (here.length === 0) continue
-    const key = JSON.stringify([over.length, ...here.map(({ parts, isBelow }) => [parts, isBelow])])
-    const group = groups.get(key) ?? { over: here, depth: over.length, steps: 0 }
-    groups.set(key, group)
-    group.steps += steps
-  }
-  const long = [...groups.values()].filter(({ depth, steps }) => steps * LONGEST_STORED ** depth > TURNS_MAX)
-  const name = long[0]?.over[0]?.parts.find((part) => part.startsWith(label))?.slice(label.length)
-  if (name === undefined) return null
-  const sizes = long.map(({ over, depth, steps }) => {
-    const lengths = over.map((turn) => turnsOf(turn, label))
-    return productOf(Number(steps.toPrecision(4)), lengths, depth, isJoined)
-  })
-  return { name: name.split('.', 1)[0] ?? '', holds: isWithin({ $add: sizes }, TURNS_MAX) }
-}
-
-/**
- * At least `times` the product of `depth` factors, of which these are the ones that this document tells. No document tells the
- * factors of another document: if there are any, the power of each factor counts, which the product cannot exceed.
- */
-function productOf(times: number, factors: readonly Bson[], depth: number, isJoined: boolean): Bson {
-  if (depth === 1 || (factors.length === depth && !isJoined)) return { $multiply: [times, ...factors] }
-  return { $multiply: [times, { $add: factors.map((factor): Bson => ({ $pow: [factor, depth] })) }] }
-}
-
-/** How often a loop turns for one document. */
-function turnsOf({ parts, isBelow }: Turn, label: string): Bson {
-  const own = ownOf(parts, label)
-  if (!isBelow) return { $add: own.map(lengthOf) }
-  const tops = new Set(own.map((path) => path.split('.', 1)[0] ?? ''))
-  return { $divide: [{ $bsonSize: measuredOf(tops) }, ELEMENT_BYTES] }
-}
-
-function measuredOf(paths: ReadonlySet<string>): Bson {
-  return paths.size > PATHS_MEASURED ? '$$ROOT' : Object.fromEntries([...paths].map((path, n) => [`v${n}`, `$${path}`]))
-}
-
-function readCheck(reads: readonly Read[], label: string): Check | null {
-  const own = reads.filter(({ part }) => part.startsWith(label))
-  const measured = new Map<string, Measured>()
-  for (const { part, over, times } of own) {
-    const [here, elsewhere] = [over.filter((each) => isOf(each, label)), over.filter((each) => !isOf(each, label))]
-    const all = elsewhere.reduce((product, { items }) => product * items, times)
-    if (here.length === 0 && all * DOCUMENT_MAX <= READ_MAX) continue
-    const loops = here.map(({ parts }) => parts.map((each) => each.slice(label.length)))
-    const often = Number(all.toPrecision(4))
-    const key = JSON.stringify([loops, often])
-    const group = measured.get(key) ?? { paths: new Set(), loops, times: often }
-    measured.set(key, group)
-    group.paths.add(part.slice(label.length))
-  }
-  const groups = [...measured.values()]
-  const [first = ''] = groups[0]?.paths ?? []
-  if (groups.length === 0) return null
-  return { name: first.split('.', 1)[0] ?? '', holds: isWithin({ $add: groups.map(bytesOf) }, READ_MAX) }
-}
-
-function isOf({ parts }: Over, label: string): boolean {
-  return parts.every((part) => part.startsWith(label))
-}
-
-function bytesOf({ paths, loops, times }: Measured): Bson {
-  const size: Bson = { $bsonSize: measuredOf(paths) }
-  return { $multiply: [times, ...loops.map((paths): Bson => ({ $add: paths.map(lengthOf) })), size] }
-}
-
-/** The paths of the parts that are of this collection. */
-function ownOf(parts: readonly string[], label: string): readonly string[] {
-  return parts.filter((part) => part.startsWith(label)).map((part) => part.slice(label.length))
-}
-
-/** Elements of an array, fields of an object, or pieces that a string may be split into. */
-function lengthOf(path: string): Bson {
-  const value = `$${path}`
-  const fields: Bson = { $size: { $objectToArray: value } }
-  const pieces: Bson = { $cond: [{ $eq: [{ $type: value }, 'object'] }, fields, { $bsonSize: { v: value } }] }
-  return { $cond: [{ $isArray: [value] }, { $size: value }, pieces] }
-}
-
 /** Documents that old versions of mongod process between two checks for a cancel. */
 const UNSEEN = 128
 
 /** Steps that a stage may take for one document without cancel points: 128 documents then take at most STEPS_MAX. */
 export const QUICK_STEPS = Math.floor(STEPS_MAX / UNSEEN)
 
+/** mongod reads so many bytes in a step. */
+const STEP_READS = 100
+
 /**
- * Stages that multiply each document and drop the copies, so that mongod checks for a cancel every STEPS_MAX steps. `name`
- * is a field that no document has. If it is null, the fields are unknown and each document is wrapped in a new one.
+ * Stages that multiply each document and drop the copies, so that mongod checks for a cancel every STEPS_MAX steps. They fail
+ * a document for which the measured work is too much. `name` is a field that no document has. If it is null, the fields are
+ * unknown and each document is wrapped in a new one.
  */
-export function cancelPoints(steps: number, name: string | null): readonly BsonDocument[] {
-  const times = Math.min(UNSEEN, Math.ceil((steps * UNSEEN) / STEPS_MAX))
-  if (times <= 1) return []
+export function cancelPoints(steps: number, name: string | null, work: Measured): readonly BsonDocument[] {
+  const times = Math.max(1, Math.min(UNSEEN, Math.ceil(steps / QUICK_STEPS)))
+  const isMeasured = work.steps !== null || work.bytes !== null
+  if (times === 1 && !isMeasured) return []
+  const copies: Bson = { $range: [0, isMeasured ? measuredTimes(times, work) : times] }
   const look = name ?? 'vt_look'
   const added: BsonDocument =
-    name === null
-      ? { $replaceWith: { vt_document: '$$ROOT', [look]: { $range: [0, times] } } }
-      : { $set: { [look]: { $range: [0, times] } } }
+    name === null ? { $replaceWith: { vt_document: '$$ROOT', [look]: copies } } : { $set: { [look]: copies } }
   const removed: BsonDocument = name === null ? { $replaceWith: '$vt_document' } : { $unset: [look] }
   return [added, { $unwind: `$${look}` }, { $match: { [look]: 0 } }, removed]
+}
+
+function measuredTimes(least: number, { steps, bytes }: Measured): Bson {
+  const all: Bson = { $add: ['$$vt_steps', { $divide: ['$$vt_bytes', STEP_READS] }] }
+  const needed: Bson = { $toInt: { $min: [UNSEEN, { $add: [1, { $divide: [all, QUICK_STEPS] }] }] } }
+  const holds: Bson = { $and: [isWithin('$$vt_steps', TURNS_MAX), isWithin('$$vt_bytes', READ_MAX)] }
+  const times: Bson = { $cond: [holds, { $max: [least, needed] }, 0] }
+  return { $let: { vars: { vt_steps: steps ?? 0, vt_bytes: bytes ?? 0 }, in: times } }
 }

@@ -13,6 +13,8 @@ import { missing, type Vocabulary } from './minimum-versions.ts'
 export interface Scope {
   readonly exposed: Exposed
   readonly shape: Shape
+  /** The part that the document is, in extents. */
+  readonly part: string
   /** The barrier of the projection before this pipeline. */
   readonly barrier: Barrier
   /** The variables of $let, $map, $lookup …, without $$, and their sizes. */

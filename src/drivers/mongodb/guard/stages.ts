@@ -12,8 +12,8 @@ import { project, set, unset } from './projection-stages.ts'
 import { isArray, isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { Broken, refusedLimit, refusedStage } from './refusal.ts'
 import { within } from './error-place.ts'
-import { needVersion, resolve } from './scope.ts'
-import { checkWeight, closed, extentAt, find, WHOLE, type Shape } from './document-shape.ts'
+import { needVersion, resolve, type Scope } from './scope.ts'
+import { checkWeight, closed, extentAt, find, valueAt, WHOLE, type Shape } from './document-shape.ts'
 import { sortSpecOf } from './sort-spec.ts'
 import { suggested } from './suggestions.ts'
 
@@ -158,18 +158,16 @@ function replace(name: '$replaceRoot' | '$replaceWith', value: Bson | undefined,
 }
 
 function redact(value: Bson, flow: Flow): void {
-  // $$DESCEND applies the expression to every nested object, which has other fields.
-  const descends = mentions(value, '$$DESCEND')
   const { scope } = flow
-  const shape = descends ? { ...scope.shape, open: true } : scope.shape
-  const objects = descends ? 1 + extentAt(shape, []).bytes / OBJECT_BYTES : 1
-  const redacted = () => computed(value, { ...scope, shape, redacting: true })
-  const { printed } = scope.meter.loop(
-    objects,
-    redacted,
-    descends ? { array: extentAt(flow.shape, []), below: 'document' } : undefined,
-  )
-  flow.out.push({ $redact: printed })
+  const print = (own: Scope): void =>
+    void flow.out.push({ $redact: computed(value, { ...own, redacting: true }).printed })
+  // $$DESCEND applies the expression to every nested object, which has other fields.
+  if (!mentions(value, '$$DESCEND')) return print(scope)
+  const whole = valueAt(flow.shape, [])
+  const part = scope.meter.variable(whole.bytes, whole)
+  const objects = 1 + whole.bytes / OBJECT_BYTES
+  const own = { ...scope, part, shape: { ...scope.shape, open: true } }
+  scope.meter.loop(objects, () => print(own), { array: whole, variable: part, below: true })
 }
 
 function mentions(value: Bson, text: string): boolean {

@@ -1,7 +1,7 @@
 // Counts the steps that a query takes in the database for one document, multiplied by the loops around them, and finds the
 // largest value. mongod checks for a cancel between documents (old versions: every 128 documents of a pipeline), never
 // within an operator. The work for one document must therefore be small before the query is sent.
-import { isStored, ITEMS, lengthsOf, type Extent } from './value-size.ts'
+import { CONSTANT, countsOf, isStored, type Extent } from './value-size.ts'
 import { refusedGrowth } from './refusal.ts'
 import type { Work } from './work-budget.ts'
 
@@ -17,39 +17,43 @@ export const LENGTHS: readonly number[] = [
   ...[1e6, 500_000, 200_000, 100_000, 50_000, 20_000, 10_000, 5_000, 2_000, 1_000, 500, 200, 100, 50],
 ]
 
-/** An array of stored documents that a loop runs over, and its estimated length. */
-export interface Over {
-  readonly parts: readonly string[]
-  readonly items: number
-  readonly variable?: string
+/** The least bytes of an element of an array. */
+export const ELEMENT_BYTES = 12
+
+/** What bounds a length: that of a part, so many times. */
+export interface Term {
+  /** A part of the document or of a variable, or of the element of a loop around. */
+  readonly part: string
+  readonly times: number
+  /** The bytes of the part count, by ELEMENT_BYTES, not its elements. */
+  readonly isBytes: boolean
 }
 
-/** Loops whose lengths only stored documents tell. */
-export interface Turn {
-  readonly parts: readonly string[]
-  /** The estimated length. */
-  readonly items: number
-  /** The loop runs over what is below the parts, at any depth: it is bounded by their bytes. */
-  readonly isBelow: boolean
-  /** The loop variables that are elements of it. */
-  readonly variables: readonly string[]
+/** A loop whose length only stored values tell. */
+export interface Loop {
+  readonly terms: readonly Term[]
+  readonly constant: number
+  /** The length is this power of the terms and the constant together. */
+  readonly degree: number
+  /** The part that the loop runs over; null if it runs over a value that is computed from parts. */
+  readonly place: string | null
+  /** What all elements together are made of. */
+  readonly contents: readonly Term[]
+  /** The loop variable that is the element. */
+  readonly variable: string | null
 }
 
-/** Steps that a query takes in each iteration of these loops. */
+/** Steps that a stage takes in each iteration of these loops, outermost first. */
 export interface Turned {
-  readonly over: readonly Turn[]
+  readonly loops: readonly Loop[]
   readonly steps: number
 }
 
-/** A part of stored documents that the query reads `times` times in each iteration of the loops around it. */
+/** A part that a stage reads `times` times in each iteration of the loops around it. */
 export interface Read {
+  readonly loops: readonly Loop[]
   readonly part: string
-  readonly over: readonly Over[]
   readonly times: number
-}
-
-function keyOf(part: string, over: readonly Over[]): string {
-  return JSON.stringify([part, ...over.map(({ parts }) => parts)])
 }
 
 /** The work of all stages of one query for one document. */
@@ -57,12 +61,6 @@ export class Load {
   readonly work: Work
   /** The assumed length of arrays that $push, $lookup and similar operators gather. */
   readonly #length: number
-  readonly #reads = new Map<string, Read>()
-  readonly #turned = new Map<string, Turned>()
-  /** The most copies of each part in a value that is computed on the way. */
-  readonly #copies = new Map<string, number>()
-  /** The estimated lengths of stored parts. */
-  readonly lengths = new Map<string, number>()
   #gathers = false
   #steps = 0
 
@@ -86,35 +84,6 @@ export class Load {
     return this.#length
   }
 
-  /** One entry for each part and the loops around it. */
-  get reads(): readonly Read[] {
-    const all = new Map(this.#reads)
-    for (const [part, copies] of this.#copies) {
-      const key = keyOf(part, [])
-      all.set(key, { part, over: [], times: Math.max(copies, all.get(key)?.times ?? 0) })
-    }
-    return [...all.values()]
-  }
-
-  /** One entry for each nest of loops. */
-  get turned(): readonly Turned[] {
-    return [...this.#turned.values()]
-  }
-
-  turn({ over, steps }: Turned): void {
-    const key = JSON.stringify(over.map(({ parts, isBelow }) => [parts, isBelow]))
-    this.#turned.set(key, { over, steps: steps + (this.#turned.get(key)?.steps ?? 0) })
-  }
-
-  copied(part: string, times: number): void {
-    this.#copies.set(part, Math.max(times, this.#copies.get(part) ?? 0))
-  }
-
-  read({ part, over, times }: Read): void {
-    const key = keyOf(part, over)
-    this.#reads.set(key, { part, over, times: times + (this.#reads.get(key)?.times ?? 0) })
-  }
-
   /** Throws Refusal if there are too many steps. */
   add(steps: number): void {
     this.#steps += steps
@@ -127,20 +96,27 @@ export class Load {
   }
 }
 
+interface Nest {
+  readonly loops: readonly Loop[]
+  steps: number
+}
+
 /** Counts the work of one stage. */
 export class Meter {
   readonly work: Work
   readonly #load: Load
   readonly #sizes = new Map<string, number>()
-  /** The estimated lengths of parts of variables. */
-  readonly #lengths = new Map<string, number>()
-  /** The arrays whose elements the loop variables are. */
+  /** What the values of variables are made of. */
   readonly #origins = new Map<string, Pick<Extent, 'parts' | 'items'>>()
-  #over: readonly Over[] = []
-  #turns: readonly Turn[] = []
-  #turnSteps = 0
-  #worst = 0
+  readonly #nests: Nest[] = []
+  readonly #reads: Read[] = []
+  /** The loops around that only stored values tell the lengths of. */
+  #nest: Nest = { loops: [], steps: 0 }
+  /** The iterations of the other loops around. */
+  #fixed = 1
+  /** The estimated iterations of all loops around. */
   #loops = 1
+  #worst = 0
   #trials = 0
   #tried = 0
   #variables = 0
@@ -153,6 +129,14 @@ export class Meter {
   /** The steps that the stage takes in a bad case. */
   get worst(): number {
     return this.#worst
+  }
+
+  get turned(): readonly Turned[] {
+    return this.#nests.filter(({ steps }) => steps > 0)
+  }
+
+  get reads(): readonly Read[] {
+    return this.#reads
   }
 
   /** The assumed length of arrays gathered from documents. */
@@ -168,13 +152,13 @@ export class Meter {
       return
     }
     this.#worst += worst * this.#loops
-    this.#turnSteps += units * this.#loops
+    this.#nest.steps += units * this.#fixed
     this.#load.add(units * this.#loops)
   }
 
   /** Counts steps that only matter where stored documents tell how many iterations there are. */
   turn(steps: number): void {
-    if (this.#trials === 0) this.#turnSteps += steps * this.#loops
+    if (this.#trials === 0) this.#nest.steps += steps * this.#fixed
   }
 
   /** Counts what each iteration keeps in memory, as turn() does. */
@@ -184,82 +168,51 @@ export class Meter {
 
   /** Counts `body` once for each of `items` elements; `of` is their array, if known. */
   loop<T>(items: number, body: () => T, of?: Looped): T {
-    const [before, around] = [this.#loops, this.#over]
-    const parts = [...(of?.array.parts.keys() ?? [])].filter(isStored)
+    const [before, fixed, around] = [this.#loops, this.#fixed, this.#nest]
+    const loop = of === undefined ? null : this.#loopOver(of)
     this.#loops *= items
-    if (parts.length > 0 && of?.below !== 'document') this.#over = [...around, { ...of, parts, items }]
-    try {
-      return this.#turning(of === undefined ? this.#turns : this.#entered(items, of), body)
-    } finally {
-      this.#loops = before
-      this.#over = around
-    }
-  }
-
-  /** Records the steps of `body` under these loops, without those of the loops in it. */
-  #turning<T>(turns: readonly Turn[], body: () => T): T {
-    if (turns === this.#turns) return body()
-    const [around, steps] = [this.#turns, this.#turnSteps]
-    this.#turns = turns
-    this.#turnSteps = 0
+    if (loop === null) this.#fixed *= items
+    else this.#nest = this.#nested(loop)
     try {
       return body()
     } finally {
-      const often = turns.reduce((all, { items }) => all * Math.max(1, items), 1)
-      if (this.#turnSteps > 0) this.#load.turn({ over: turns, steps: this.#turnSteps / often })
-      this.#turns = around
-      this.#turnSteps = steps
+      this.#loops = before
+      this.#fixed = fixed
+      this.#nest = around
     }
   }
 
-  /** Notes how long a stored value, or a value in a variable, is estimated to be. */
-  seen({ parts, counts, items }: Extent): void {
-    const [only, ...others] = parts
-    if (only === undefined || others.length > 0 || only[1] !== 1 || counts !== undefined) return
-    const [part] = only
-    const lengths = isStored(part) ? this.#load.lengths : this.#lengths
-    lengths.set(part, Math.min(items, lengths.get(part) ?? Infinity))
+  #nested(loop: Loop): Nest {
+    const nest = { loops: [...this.#nest.loops, loop], steps: 0 }
+    this.work.spend(nest.loops.length)
+    if (this.#trials === 0) this.#nests.push(nest)
+    return nest
   }
 
-  /**
-   * The length that an array is estimated to have by the lengths of the parts that bound it. If it has more elements, as
-   * `$concatArrays` of a part with itself, the rest counts for each turn.
-   */
-  #lengthBy(array: Extent, items: number): number {
-    let length = 0
-    for (const part of lengthsOf(array)) length += this.#load.lengths.get(part) ?? this.#lengths.get(part) ?? ITEMS
-    return Math.max(1, Math.min(items, length ** (array.degree ?? 1)))
+  /** Null if the query alone tells the length. */
+  #loopOver({ array, variable, below }: Looped): Loop | null {
+    const isBytes = below !== undefined || array.isSpread === true
+    const counts = countsOf(array)
+    const terms = [...counts].flatMap(([part, times]) => this.#termsOf(part, times, isBytes))
+    if (terms.length === 0) return null
+    const contents = [...array.parts].flatMap(([part, often]) => this.#termsOf(part, often, true))
+    const isPlace = below === undefined && array.place !== undefined && this.#isMeasured(array.place)
+    const bounds = { terms, constant: counts.get(CONSTANT) ?? 0, degree: array.degree ?? 1 }
+    return { ...bounds, contents, variable: variable ?? null, place: isPlace ? (array.place ?? null) : null }
   }
 
-  /** The loops around the body of a loop. */
-  #entered(all: number, { array, variable, below }: Looped): readonly Turn[] {
-    this.seen(array)
-    const items = this.#lengthBy(array, all)
-    const found = new Set<string>()
-    const variables = variable === undefined ? [] : [variable]
-    let turns = this.#turns
-    for (const part of lengthsOf(array)) {
-      const [name = ''] = part.split('.', 1)
-      const at = turns.findIndex((turn) => turn.variables.includes(name))
-      if (at === -1) for (const each of this.#storedIn(part)) found.add(each)
-      // An array in an element: all such arrays together are below the array of the loop.
-      else turns = turns.flatMap((turn, n) => (n === at ? belowOf(turn, items, variables, array.degree) : [turn]))
-    }
-    if (found.size === 0) return turns
-    const isBelow = below !== undefined || array.isSpread === true
-    const { degree = 1 } = array
-    const turn = { parts: [...found], items: items ** (1 / degree), isBelow, variables }
-    return [...turns, ...Array.from({ length: degree }, () => turn)]
-  }
-
-  /** The stored parts that a part of a variable can be. */
-  #storedIn(part: string): readonly string[] {
+  /** The parts that the database can measure; those of other variables are among what the variables are made of. */
+  #termsOf(part: string, times: number, isBytes: boolean): readonly Term[] {
     this.work.spend(1)
-    if (isStored(part)) return [part]
-    const [name = '', ...path] = part.split('.')
-    const parts = [...(this.#origins.get(name)?.parts.keys() ?? [])].flatMap((each) => this.#storedIn(each))
-    const named = parts.filter((each) => path.length > 0 && each.split('.')[1] === path[0])
-    return named.length > 0 ? named : parts
+    if (part === CONSTANT || times <= 0) return []
+    if (this.#isMeasured(part)) return [{ part, times, isBytes }]
+    const { parts = [] } = this.#origins.get(headOf(part)) ?? {}
+    return [...parts].flatMap(([origin, often]) => this.#termsOf(origin, times * Math.max(1, often), true))
+  }
+
+  #isMeasured(part: string): boolean {
+    const name = headOf(part)
+    return isStored(part) || this.#nest.loops.some(({ variable }) => variable === name)
   }
 
   /** Counts the work of the guard in `body`, but not the work of the database, which it returns. */
@@ -278,7 +231,7 @@ export class Meter {
     }
   }
 
-  /** A new name for a loop variable; `bytes` is its size, `of` is the array whose element it is. */
+  /** A new name for a loop variable; `bytes` is its size, `of` is what it is made of. */
   variable(bytes: number, of?: Pick<Extent, 'parts' | 'items'>): string {
     const name = String(++this.#variables)
     this.#sizes.set(name, bytes)
@@ -288,37 +241,36 @@ export class Meter {
 
   /** Counts an operator that reads a whole value and may copy it. */
   read({ parts }: Extent, times = 1): void {
-    if (this.#trials === 0 && times > 0) this.#read(parts, this.#loops * times, this.#over)
-  }
-
-  #read(parts: Extent['parts'], times: number, over: readonly Over[]): void {
-    this.work.spend(parts.size)
-    const turns = over.reduce((all, { items }) => all * Math.max(1, items), 1)
+    if (this.#trials > 0 || times <= 0) return
+    const { loops } = this.#nest
     for (const [part, often] of parts) {
-      if (often <= 0) continue
-      if (isStored(part)) this.#load.read({ part, over, times: (often * times) / turns })
-      const variable = part.split('.', 1)[0] ?? ''
-      const origin = this.#origins.get(variable)
-      if (origin === undefined) continue
-      // All elements together are the whole array.
-      const others = over.filter((each) => each.variable !== variable)
-      this.#read(origin.parts, (often * times) / Math.max(1, origin.items), others)
+      for (const term of this.#termsOf(part, often * times * this.#fixed, true))
+        this.#reads.push({ loops, part: term.part, times: term.times })
     }
   }
 
-  /** Counts copies of stored arrays. Loops may keep the copies of all iterations. */
-  copied({ parts }: Extent): void {
+  /** Counts steps for each byte of a text, or for each pair of bytes of two texts. */
+  long(texts: readonly Extent[], steps: number): void {
     if (this.#trials > 0) return
-    for (const [part, times] of parts) if (isStored(part)) this.#load.copied(part, times * this.#loops * COPY_GROWS)
+    const loops = texts.map((text): Loop => {
+      const terms = [...text.parts].flatMap(([part, often]) => this.#termsOf(part, often, true))
+      const constant = terms.length === 0 ? this.bytesOf(text) / ELEMENT_BYTES : 0
+      return { terms, constant, degree: 1, place: null, contents: [], variable: null }
+    })
+    if (loops.every(({ terms }) => terms.length === 0)) return
+    const all = steps * this.#fixed * ELEMENT_BYTES ** texts.length
+    this.#nests.push({ loops: [...this.#nest.loops, ...loops], steps: all })
+  }
+
+  /** Counts copies of arrays. Loops may keep the copies of all iterations. */
+  copied(extent: Extent): void {
+    this.read(extent, COPY_GROWS)
   }
 
   bytesOf({ bytes, parts }: Extent): number {
     let total = bytes
     this.work.spend(parts.size)
-    for (const [part, times] of parts) {
-      const dot = part.indexOf('.')
-      total += times * (this.#sizes.get(dot === -1 ? part : part.slice(0, dot)) ?? 0)
-    }
+    for (const [part, times] of parts) total += times * (this.#sizes.get(headOf(part)) ?? 0)
     return total
   }
 
@@ -332,15 +284,10 @@ export class Meter {
   }
 }
 
-function belowOf(turn: Turn, items: number, variables: readonly string[], degree = 1): readonly Turn[] {
-  const own = {
-    ...turn,
-    isBelow: true,
-    items: turn.items * Math.max(1, items),
-    variables: [...turn.variables, ...variables],
-  }
-  const again = Array.from({ length: degree - 1 }, () => ({ ...own, items: 1, variables: [] }))
-  return [own, ...again]
+/** The variable of a part. */
+function headOf(part: string): string {
+  const dot = part.indexOf('.')
+  return dot === -1 ? part : part.slice(0, dot)
 }
 
 /** What a loop runs over. */
@@ -348,8 +295,8 @@ interface Looped {
   readonly array: Extent
   /** The element. */
   readonly variable?: string
-  /** The loop runs over the objects below an array, or in a document, at any depth. */
-  readonly below?: 'array' | 'document'
+  /** The loop runs over what is below the array, at any depth. */
+  readonly below?: true
 }
 
 /** mongod takes so many times the stored bytes of an array that it builds anew. */

@@ -7,10 +7,13 @@ export interface Extent {
   /** Bytes besides those of `parts`. */
   readonly bytes: number
   /**
-   * How often parts of variables occur in the value: "3.list" is the path `list` of variable 3. Negative: removed from the
-   * value. "s0.list" is the path `list` of a stored document of collection 0; `bytes` contains an estimate of its size.
+   * How often parts of other values occur in the value: "3.list" is the path `list` of loop variable 3. Negative: removed from
+   * the value. "s.list" is the path `list` of the document before the stage, "s$v.list" that of $$v, a variable of $lookup;
+   * `bytes` contains an estimate of their sizes.
    */
   readonly parts: ReadonlyMap<string, number>
+  /** The part that the value is, and nothing else. */
+  readonly place?: string
   /** Elements of an array, or pieces that a string may be split into. */
   readonly items: number
   /** The least number of bytes of a string. */
@@ -23,16 +26,28 @@ export interface Extent {
   readonly fields: ReadonlyMap<string, Extent> | null
   /** The extent of one element. */
   readonly each: Extent | null
-  /** The parts whose lengths bound a number, or the length of an array. Absent for an array: those of `parts`. */
-  readonly counts?: ReadonlySet<string>
-  /** The length is at most this power of the lengths of those parts together; absent for 1. */
+  /**
+   * What bounds a number, or the length of an array: the lengths of these parts, each so many times, and a constant under "".
+   * Absent: the lengths of `parts`.
+   */
+  readonly counts?: Counts
+  /** The length is at most this power of that sum; absent for 1. */
   readonly degree?: number
-  /** The bytes of those parts bound the length, not their elements: the elements of elements were joined. */
+  /** The bytes of those parts bound the length, not their elements: elements of elements may be counted. */
   readonly isSpread?: boolean
+  /** All elements together are at most `parts`, so that no part stands in several elements. */
+  readonly isShared?: boolean
 }
+
+export type Counts = ReadonlyMap<string, number>
 
 /** What bounds the length of an array. */
 type Lengths = Pick<Extent, 'counts' | 'degree' | 'isSpread'>
+
+/** The part that is the whole document before the stage. */
+export const DOCUMENT = 's'
+/** The key of the constant in counts. */
+export const CONSTANT = ''
 
 /** Assumed elements of a stored array without a sample. */
 export const ITEMS = 20
@@ -61,49 +76,124 @@ export const SMALL: Extent = {
   each: null,
 }
 
+/** Some part of the document: at() says which one when the value is read. */
+const SOMEWHERE: ReadonlyMap<string, number> = new Map([[DOCUMENT, 1]])
+
 /**
  * The stored value at one path. `items` is the length of its arrays in the sample: null if the sample held no array,
  * undefined without a sample.
  */
-export function stored(items?: number | null, part?: string): Extent {
+export function stored(items?: number | null): Extent {
   const most = Math.min(Math.max(items ?? ITEMS, ITEMS), ITEMS_MAX)
-  const parts = part === undefined ? NONE : new Map([[part, 1]])
   const bytes = (STORED_BYTES * most) / ITEMS
-  return { ...SMALL, bytes, parts, items: most, rows: items === null ? 1 : (items ?? ITEMS) }
+  return { ...SMALL, bytes, parts: SOMEWHERE, items: most, rows: items === null ? 1 : (items ?? ITEMS) }
 }
 
-/** Whether this is a part of a stored document, not of a variable. */
+/** Whether the database can measure the part before the stage: a part of the document or of a variable of $lookup. */
 export function isStored(part: string): boolean {
-  return part.startsWith('s')
+  return part.startsWith(DOCUMENT)
 }
 
 export const STORED = stored()
 
+/** Whether the query alone tells the size. */
+function isFixed({ parts, counts }: Extent): boolean {
+  return parts.size === 0 && [...(counts?.keys() ?? [])].every((part) => part === CONSTANT)
+}
+
+const placed = new WeakMap<Extent, Map<string, Extent>>()
+
+/** A value as a stage reads it at this part. Whatever earlier stages made it of, the database can measure it there. */
+export function at(part: string, extent: Extent): Extent {
+  if (isFixed(extent)) return extent
+  const known = placed.get(extent) ?? new Map<string, Extent>()
+  placed.set(extent, known)
+  const found = known.get(part) ?? placedAt(part, extent)
+  known.set(part, found)
+  return found
+}
+
+function placedAt(part: string, extent: Extent): Extent {
+  const { counts: _, degree: __, isSpread: ___, ...rest } = extent
+  const whole = new Map([[part, 1]])
+  // A number that counts something: its value is its length.
+  if (extent.parts.size === 0) return { ...rest, counts: whole, place: part }
+  const isShared = true
+  const fields =
+    extent.fields === null
+      ? null
+      : new Map([...extent.fields].map(([name, field]) => [name, at(`${part}.${name}`, field)]))
+  return { ...rest, parts: whole, place: part, isShared, each: among(part, extent.each), fields }
+}
+
+/** A value somewhere in this part. */
+function among<T extends Extent | null>(part: string, extent: T): T | Extent {
+  if (extent === null || isFixed(extent)) return extent
+  const { counts: _, degree: __, place: ___, fields, ...rest } = extent
+  const inner = fields === null ? null : new Map([...fields].map(([name, field]) => [name, among(part, field)]))
+  const parts = new Map([[part, 1]])
+  return { ...rest, parts, isSpread: true, isShared: true, each: among(part, extent.each), fields: inner }
+}
+
+/** A value among those that a path finds in an array. */
+export function loosened(extent: Extent): Extent {
+  const { counts: _, degree: __, place: ___, fields, each, ...rest } = extent
+  if (isFixed(extent)) return extent
+  const inner = fields === null ? null : new Map([...fields].map(([name, field]) => [name, loosened(field)]))
+  return { ...rest, fields: inner, each: each === null ? null : loosened(each), isSpread: true }
+}
+
+/** The same value, which may be any part of what it was. */
+export function moved({ place: _, ...extent }: Extent): Extent {
+  return extent
+}
+
 /** The whole value of a variable. */
 export function wholeOf(variable: string, like: Pick<Extent, 'items' | 'each' | 'fields' | 'least'>): Extent {
-  return { ...like, most: Infinity, rows: null, bytes: 0, parts: new Map([[variable, 1]]) }
+  const { items, each, least } = like
+  const fields =
+    like.fields === null
+      ? null
+      : new Map([...like.fields].map(([name, field]) => [name, at(`${variable}.${name}`, field)]))
+  const place = { parts: new Map([[variable, 1]]), place: variable, isShared: true }
+  return { items, each: among(variable, each), fields, least, most: Infinity, rows: null, bytes: 0, ...place }
+}
+
+/** The largest number whose value is unknown: $range makes no more elements. */
+const NUMBER_MAX = 10_000
+
+/** What bounds a number or the length of an array. */
+export function countsOf({ counts, parts, items, most, each, fields }: Extent): Counts {
+  if (counts !== undefined) return counts
+  const isNumber = items === 1 && each === null && fields === null
+  if (parts.size === 0) return new Map([[CONSTANT, isNumber ? Math.max(1, Math.min(most, NUMBER_MAX)) : items]])
+  return new Map([...parts].flatMap(([part, often]) => (often > 0 ? [[part, Math.max(1, often)]] : [])))
 }
 
 /** The parts whose lengths bound the length of an array. */
-export function lengthsOf({ counts, parts }: Extent): Iterable<string> {
-  return counts ?? parts.keys()
+export function lengthsOf(extent: Extent): readonly string[] {
+  return [...countsOf(extent).keys()].filter((part) => part !== CONSTANT)
 }
 
 /** A value that is at most as long as these together. */
-export function counted(extents: readonly Extent[]): Lengths {
-  const counts = new Set(extents.flatMap((extent) => [...lengthsOf(extent)]))
-  if (counts.size === 0 && !isCounted(extents)) return {}
+export function counted(extents: readonly Extent[]): Required<Pick<Lengths, 'counts'>> & Lengths {
+  const counts = new Map<string, number>()
+  for (const extent of extents) {
+    for (const [part, times] of countsOf(extent)) counts.set(part, Math.min((counts.get(part) ?? 0) + times, HUGE))
+  }
   const degree = Math.max(1, ...extents.map((extent) => extent.degree ?? 1))
   const isSpread = extents.some((extent) => extent.isSpread === true)
   return { counts, ...(degree > 1 && { degree }), ...(isSpread && { isSpread }) }
 }
 
 function isCounted(extents: readonly Extent[]): boolean {
-  return extents.some(({ counts }) => counts !== undefined)
+  return extents.some(({ counts, isSpread }) => counts !== undefined || isSpread === true)
 }
 
-/** No part of a document tells its length. */
-export const UNCOUNTED: Required<Pick<Extent, 'counts'>> = { counts: new Set() }
+/** The length is at most `n`, whatever is stored. */
+export function fixedLength(n: number): Required<Pick<Extent, 'counts'>> {
+  return { counts: new Map([[CONSTANT, n]]) }
+}
 
 export function sum(extents: readonly Extent[], bytes = 0): Extent {
   const parts = new Map<string, number>()
@@ -124,13 +214,19 @@ export function sum(extents: readonly Extent[], bytes = 0): Extent {
     fields: null,
     each: null,
     ...(isCounted(extents) && counted(extents)),
+    isShared: extents.every(isShared),
   }
+}
+
+/** Whether all elements of an array together are at most its parts. */
+export function isShared({ parts, isShared: known = false }: Extent): boolean {
+  return parts.size === 0 || known
 }
 
 /** The largest of the extents in every respect. */
 export function largest(extents: readonly Extent[]): Extent {
   const [first = SMALL, ...others] = extents
-  if (others.length === 0) return first
+  if (others.length === 0) return moved(first)
   const parts = new Map(first.parts)
   let { bytes, items, least, most } = first
   for (const extent of others) {
@@ -147,6 +243,7 @@ export function largest(extents: readonly Extent[]): Extent {
   return {
     ...{ ...sizes, rows: null, fields: largestFields(extents), each: eachOf(extents) },
     ...(isCounted(extents) && counted(extents)),
+    isShared: extents.every(isShared),
   }
 }
 
@@ -169,11 +266,13 @@ export function eachOf(extents: readonly Extent[]): Extent | null {
 }
 
 export function times(extent: Extent, n: number): Extent {
-  const parts = new Map([...extent.parts].map(([part, some]) => [part, Math.min(some * n, HUGE)]))
+  const multiplied = (all: ReadonlyMap<string, number>): ReadonlyMap<string, number> =>
+    new Map([...all].map(([part, some]) => [part, Math.min(some * n, HUGE)]))
   return {
-    ...extent,
+    ...moved(extent),
     bytes: Math.min(extent.bytes * n, HUGE),
-    parts,
+    parts: multiplied(extent.parts),
+    ...(extent.counts !== undefined && { counts: multiplied(extent.counts) }),
     most: Infinity,
     rows: null,
     fields: null,
@@ -183,14 +282,20 @@ export function times(extent: Extent, n: number): Extent {
 
 /** An array with this many elements of one extent. */
 export function list(each: Extent, items: number): Extent {
-  const { counts: _, degree: __, isSpread: ___, ...whole } = times(each, items)
-  return { ...whole, items, least: 0, each }
+  const { degree: _, isSpread: __, ...whole } = times(each, items)
+  return { ...whole, ...fixedLength(items), items, least: 0, each: moved(each) }
+}
+
+/** An array that a stage makes, and whose length only stored documents tell. */
+export function storedList(each: Extent, items: number): Extent {
+  const { counts: _, ...whole } = list(each, items)
+  return { ...whole, parts: SOMEWHERE }
 }
 
 /** An array that a stage gathers from many documents. */
 export function gatheredList(each: Extent, items: number): Extent {
-  const whole = list(each, items)
-  return { ...whole, bytes: Math.min(whole.bytes, GATHERED_BYTES), parts: NONE }
+  const whole = storedList(each, items)
+  return { ...whole, bytes: Math.min(whole.bytes, GATHERED_BYTES) }
 }
 
 /** The number of values at a path: more than one for an array. */
@@ -219,23 +324,25 @@ export function literalExtent(value: Bson): Extent {
 
 export function arrayOf(elements: readonly Extent[]): Extent {
   const each = elements.length === 0 ? SMALL : largest(elements)
-  return { ...sum(elements, elements.length * NAME_BYTES), items: elements.length, least: 0, each }
+  const whole = { ...sum(elements, elements.length * NAME_BYTES), items: elements.length, least: 0, each }
+  return { ...whole, ...fixedLength(elements.length) }
 }
 
-/** An element of an array. */
+/** An element of an array. The bytes of the array bound its length. */
 export function elementOf(array: Extent): Extent {
+  if (array.each !== null) return array.each
   const share = 1 / Math.max(1, array.items)
   // One element may be as large as all of a stored array.
   const parts = new Map([...array.parts].map(([part, often]) => [part, isStored(part) ? often : often * share]))
-  return (
-    array.each ?? {
-      ...times(array, share),
-      parts,
-      // An array that the query makes may have all elements in one element; a stored array seldom does.
-      items: array.rows === null ? Math.max(ITEMS, Math.min(array.items, ITEMS_MAX)) : ITEMS,
-      least: 0,
-    }
-  )
+  const { counts: _, degree: __, ...element } = times(array, share)
+  return {
+    ...element,
+    parts,
+    ...(parts.size > 0 && { isSpread: true }),
+    // An array that the query makes may have all elements in one element; a stored array seldom does.
+    items: array.rows === null ? Math.max(ITEMS, Math.min(array.items, ITEMS_MAX)) : ITEMS,
+    least: 0,
+  }
 }
 
 /** The extent of the value at a path below this value. */
@@ -243,11 +350,14 @@ export function below(extent: Extent, [name, ...rest]: readonly string[]): Exten
   if (name === undefined) return extent
   if (extent.fields !== null) return below(extent.fields.get(name) ?? SMALL, rest)
   if (extent.each?.fields) return of(extent, below(extent.each, [name, ...rest]))
-  const [only, ...others] = extent.parts
-  if (only !== undefined && others.length === 0 && only[1] === 1 && extent.bytes === 0) {
-    return below({ ...extent, parts: new Map([[`${only[0]}.${name}`, 1]]), each: null }, rest)
+  if (extent.place !== undefined) {
+    const { counts: _, degree: __, isSpread: ___, ...like } = extent
+    const place = `${extent.place}.${name}`
+    return below({ ...like, parts: new Map([[place, 1]]), place, each: null }, rest)
   }
-  return extent.each === null ? extent : of(extent, below(extent.each, [name, ...rest]))
+  if (extent.each !== null) return of(extent, below(extent.each, [name, ...rest]))
+  const { counts: _, degree: __, ...like } = extent
+  return extent.parts.size === 0 ? extent : { ...like, isSpread: true }
 }
 
 /** An array as long as this one. */
@@ -270,21 +380,24 @@ export function timesOf(variable: string, { parts }: Extent): number {
 
 /** The extent with `often` copies of a value in place of a variable. */
 export function filled(extent: Extent, variable: string, value: Extent, often = timesOf(variable, extent)): Extent {
-  const rest = new Map([...extent.parts].filter(([part]) => part !== variable && !part.startsWith(`${variable}.`)))
-  const put = often === 0 ? [] : [times(value, often)]
-  const all = sum([{ ...extent, parts: rest }, ...put])
   const isOf = (part: string): boolean => part === variable || part.startsWith(`${variable}.`)
-  const lengths = [...lengthsOf(extent)]
-  const counts = new Set(lengths.flatMap((part) => (isOf(part) ? [...lengthsOf(value)] : [part])))
-  const { degree, isSpread } = counted(lengths.some(isOf) ? [extent, value] : [extent])
-  return {
-    ...all,
-    items: extent.items,
-    least: extent.least,
-    ...(isCounted([extent, value]) && {
-      counts,
-      ...(degree !== undefined && { degree }),
-      ...(isSpread && { isSpread }),
-    }),
+  const rest = new Map([...extent.parts].filter(([part]) => !isOf(part)))
+  const put = often === 0 ? [] : [times(value, often)]
+  const { items, least } = extent
+  const all = { ...sum([{ ...extent, parts: rest }, ...put]), items, least }
+  if (!isCounted([extent, value])) return all
+  return { ...all, ...countedFilled(extent, isOf, value) }
+}
+
+function countedFilled(extent: Extent, isOf: (part: string) => boolean, value: Extent): Lengths {
+  const counts = new Map<string, number>()
+  const add = (part: string, times: number): void =>
+    void counts.set(part, Math.min((counts.get(part) ?? 0) + times, HUGE))
+  const all = [...countsOf(extent)]
+  for (const [part, times] of all) {
+    if (!isOf(part)) add(part, times)
+    else for (const [other, more] of countsOf(value)) add(other, times * more)
   }
+  const { degree, isSpread } = counted(all.some(([part]) => isOf(part)) ? [extent, value] : [extent])
+  return { counts, ...(degree !== undefined && { degree }), ...(isSpread && { isSpread }) }
 }
