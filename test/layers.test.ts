@@ -26,13 +26,13 @@ const ORDER: readonly (readonly string[])[] = [
   ['profiles'],
   ['teams', 'sign-in'],
   ['auth'],
-  ['audit'],
+  ['audit', 'outbound'],
   ['drivers', 'jobs', 'secrets', 'mail'],
   ['store'],
   ['log', 'tracing'],
   ['config', 'compact-text'],
   ['contract'],
-  ['deadline', 'bounded-map', 'hang-up', 'slices', 'meters', 'clock-doubt'],
+  ['deadline', 'bounded-map', 'hang-up', 'slices', 'meters', 'clock-doubt', 'concurrency-limit'],
   ['errors', 'ids', 'fetch-package', 'host-names'],
 ]
 

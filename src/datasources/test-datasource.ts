@@ -19,7 +19,7 @@ import type { Reached } from './reach.ts'
 import type { DatasourceRow } from './rows.ts'
 import { toldReport, type ToldReport } from './shown-report.ts'
 import type { Membership } from '../teams/require-membership.ts'
-import { openConcurrencyLimit, type ConcurrencyLimit } from '../jobs/concurrency-limit.ts'
+import { openConcurrencyLimit, type ConcurrencyLimit } from '../concurrency-limit.ts'
 
 const TEST_MS = 20_000
 /** The same failure is not written to the store again for each query. */

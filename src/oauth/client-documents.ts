@@ -2,9 +2,8 @@
 // a JSON document about it. Anybody can name an address, so a document is read from public addresses only, within 5 KiB
 // and 5 seconds, without redirects, and not twice while it is fresh.
 import { z } from 'zod'
-import { sendOut, type Transport } from '../auth/outbound.ts'
 import { BoundedMap } from '../bounded-map.ts'
-import { dial } from '../drivers/address.ts'
+import { dialing, sendOut, type Transport } from '../outbound.ts'
 import type { Client } from './clients.ts'
 import { verdictOf } from './redirect-uris.ts'
 
@@ -16,7 +15,7 @@ export interface ClientDocuments {
 /** How to reach the host of a document. */
 export type DocumentTransport = Transport
 
-const PUBLIC_ONLY: DocumentTransport = { dial: (at, signal) => dial(at, false, signal) }
+const PUBLIC_ONLY: DocumentTransport = { dial: dialing(() => false) }
 
 const SIZE_MAX = { bytesMax: 5 * 1024, headerBytesMax: 8 * 1024 }
 /** Reads at the same time. More would make this service a tool to flood others. */

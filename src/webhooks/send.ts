@@ -1,10 +1,9 @@
 // Sends one message. It connects to an allowed address only, follows no redirect and reads no body, so that a webhook
 // cannot be used to look into the network of this service. The signature is that of standardwebhooks.com.
 import { createHmac } from 'node:crypto'
-import { exchange, type Transport } from '../auth/outbound.ts'
 import { deadlineOf } from '../deadline.ts'
-import { dial } from '../drivers/address.ts'
 import { AppError } from '../errors.ts'
+import { dialing, exchange } from '../outbound.ts'
 
 export interface Outgoing {
   readonly id: string
@@ -52,10 +51,7 @@ async function statusOf(message: Outgoing, options: SendOptions, signal: AbortSi
   const { allowPrivateHosts, ca } = options
   if (url.protocol !== 'https:' && !allowPrivateHosts)
     throw new AppError('INVALID_REQUEST', 'The address must be https://.')
-  const transport: Pick<Transport, 'dial' | 'ca'> = {
-    dial: (at, within) => dial(at, allowPrivateHosts, within),
-    ...(ca !== undefined && { ca }),
-  }
+  const transport = { dial: dialing(() => allowPrivateHosts), ...(ca !== undefined && { ca }) }
   const outgoing = {
     url,
     headers: headersOf(message, options.now()),

@@ -8,7 +8,7 @@ import type { Call } from '../../auth/caller.ts'
 import { invalidRequest, notFound } from '../../errors.ts'
 import { asId, type AccountId, type ApiKeyId, type AuditId, type DatasourceId, type TeamId } from '../../ids.ts'
 import type { Role } from '../../contract/schemas.ts'
-import { openConcurrencyLimit, type ConcurrencyLimit } from '../../jobs/concurrency-limit.ts'
+import { openConcurrencyLimit, type ConcurrencyLimit } from '../../concurrency-limit.ts'
 
 /** A member of the team. */
 export interface Reader {

@@ -1,9 +1,8 @@
 // Asks a provider for JSON. The operator names the provider's host; its discovery document may name others, which must be
 // public addresses.
-import { sendOut, type Transport } from '../../auth/outbound.ts'
 import { bareHost } from '../../host-names.ts'
 import type { Provider } from '../../config.ts'
-import { dial } from '../../drivers/address.ts'
+import { dialing, sendOut, type Transport } from '../../outbound.ts'
 import { ProviderProblem } from './profile.ts'
 
 const SIZE_MAX = { bytesMax: 256 * 1024, headerBytesMax: 32 * 1024 }
@@ -34,7 +33,7 @@ export function askerOf(
   const trusted = new URL(issuer)
   const host = bareHost(trusted.hostname)
   const through: Transport = {
-    dial: (at, signal) => dial(at, allowPrivateHosts || at.host === host, signal),
+    dial: dialing((named) => allowPrivateHosts || named === host),
     ...transport,
   }
   return async (address, { headers = {}, form } = {}) => {

@@ -5,9 +5,9 @@ import { request as requestPlain, type IncomingMessage } from 'node:http'
 import { request as requestSecure, type RequestOptions } from 'node:https'
 import { isIP, type Socket } from 'node:net'
 import { connect } from 'node:tls'
-import { bareHost } from '../host-names.ts'
-import { deadlineOf } from '../deadline.ts'
-import type { dial } from '../drivers/address.ts'
+import { bareHost } from './host-names.ts'
+import { deadlineOf } from './deadline.ts'
+import { dial } from './drivers/address.ts'
 
 /** How to reach a host. Tests reach their own server. */
 export interface Transport {
@@ -32,6 +32,11 @@ export interface Incoming {
 }
 
 const DEADLINE_MS = 5_000
+
+/** Dials checked addresses: public ones, and private ones of the hosts that `mayBePrivate` accepts. Never metadata services. */
+export function dialing(mayBePrivate: (host: string) => boolean): Transport['dial'] {
+  return (at, signal) => dial(at, mayBePrivate(at.host), signal)
+}
 
 /** Throws an Error for a refused address, a failed connection, a late or too large answer, and text that is not UTF-8. */
 export async function sendOut(

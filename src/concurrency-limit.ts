@@ -1,6 +1,6 @@
 // Limits how much slow work of one kind runs at once in this process, per key and in total. Nobody waits for a slot: a
 // caller over the limit is told when to retry.
-import { AppError } from '../errors.ts'
+import { AppError } from './errors.ts'
 
 export interface ConcurrencyLimit {
   /** Takes a slot until it is disposed. Throws RATE_LIMITED with `retryAfter` if no slot is free. */
