@@ -1,9 +1,9 @@
-// Whether the clock of the machine may be wrong. A clock that jumps ahead makes everything old, so what is removed by age must
-// wait: a wrong clock is corrected within a day, and removal cannot be undone.
+// Decides whether the machine's clock may be wrong. A clock that jumps ahead makes everything look old, and removal by age cannot
+// be undone. Removal therefore waits for a day, within which a wrong clock is corrected.
 
-/** The longest difference between the clock and the time that passed. Leap seconds and slow corrections stay below it. */
+/** The longest accepted difference between the clock and the elapsed time. Leap seconds and slow corrections stay below it. */
 const JUMP_MS = 3_600_000
-/** A longer pause before the start may be a clock that was wrong then or is wrong now. */
+/** After a longer pause before the start, the clock may have been wrong then, or may be wrong now. */
 const PAUSE_MS = 20 * 86_400_000
 /** After this time without a jump, the clock is believed. */
 const BELIEVED_MS = 86_400_000
@@ -14,8 +14,8 @@ export interface ClockDoubt {
 }
 
 /**
- * `monotonic`: milliseconds that only grow with the time that passes. `lastSeen`: the newest time that was written before this
- * process started, if anything was.
+ * `monotonic`: elapsed milliseconds, which no correction of the clock changes. `lastSeen`: the newest stored time from before this
+ * process started, if there is one.
  */
 export function openClockDoubt(now: () => number, monotonic: () => number, lastSeen: number | null): ClockDoubt {
   let [wall, passed] = [now(), monotonic()]
@@ -45,7 +45,7 @@ function days(ms: number): string {
 
 const WATCH_MS = 60_000
 
-/** Warns when the clock begins to be doubted. */
+/** Logs a warning when doubt begins. */
 export function watchClock(
   doubt: ClockDoubt,
   log: { warn(detail: object, message: string): void },

@@ -1,6 +1,6 @@
-// Spans for OpenTelemetry: one for a request, and for a query its guard, its wait for a connection, and the database. They are
-// made from times that were noted, after the answer: the path of a query does not know them. No text, name or value is in a
-// span. Loaded only if OTEL_EXPORTER_OTLP_ENDPOINT is set.
+// Spans for OpenTelemetry: one for each request, and for each query its guard, its wait for a connection and the database. They
+// are built after the answer, from noted times, so the path of a query does not know them. A span holds no text, name or value.
+// Loaded only if OTEL_EXPORTER_OTLP_ENDPOINT is set.
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, TraceFlags, type Context } from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { resourceFromAttributes } from '@opentelemetry/resources'
@@ -32,7 +32,7 @@ export interface Tracing extends AsyncDisposable {
   request(traced: TracedRequest): void
 }
 
-/** Spans that wait. More are dropped, by the library. */
+/** Spans that wait to be sent. The library drops further ones. */
 const WAITING_MAX = 2_048
 const EVERY_MS = 2_000
 /** How long the end of the service waits for the last spans. */
@@ -62,7 +62,7 @@ export function openTracing(settings: NonNullable<Config['otel']>): Tracing {
     ],
   })
   const tracer = provider.getTracer('vitrine', VERSION)
-  /** performance.now() in epoch milliseconds, as the clock of the machine says now. */
+  /** Converts a time of performance.now() to epoch milliseconds, by the machine's current clock. */
   const epochOf = (at: number) => Date.now() + at - performance.now()
   return {
     request({ requestId, method, operation, status, code, durationMs, trace: noted, traceparent }) {

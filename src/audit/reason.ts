@@ -1,5 +1,5 @@
-// Pure: reads the reason of a refusal from its error. Other errors give no reason: their texts may hold anything and go
-// to the log.
+// Pure: reads the reason of a refusal from its error. Other errors give no reason: their texts may hold anything, so
+// they go to the log only.
 import { z } from 'zod'
 import { AppError } from '../errors.ts'
 import type { Reason } from './row-detail.ts'

@@ -1,4 +1,4 @@
-// Verifies a session's access token: a token that we signed, and that the session still exists. sign-in/library.ts signs
+// Verifies a session's access token: we must have signed it, and its session must still exist. sign-in/library.ts signs
 // the tokens. Roles and scopes are never read from a token.
 import { z } from 'zod'
 import { asId, type AccountId, type SessionId } from '../ids.ts'

@@ -108,7 +108,7 @@ export const AuditItem = z.object({
   keyName: z.string().optional(),
   grantName: z.string().optional().meta({ description: 'The name that the agent gave itself for the grant.' }),
   requestId: z.string().optional().meta({
-    description: 'The X-Request-Id of the answer. Of a row that counts several calls, that of the first.',
+    description: 'The X-Request-Id of the answer. A row that counts several calls has the id of the first.',
   }),
   via: z.enum(['API_KEY', 'SESSION', 'CONNECTOR']),
   action: z.string(),

@@ -1,6 +1,5 @@
-// Builds a datasource's API representation: the fields of docs/contract.md#operations, and more for
-// managers. No field is secret. A field
-// that does not apply is null.
+// Builds a datasource's API representation: the fields of docs/contract.md#operations, and more for managers.
+// No field is secret. A field that does not apply is null.
 import type { Catalogs } from '../exposure/catalogs.ts'
 import type { Role } from '../contract/schemas.ts'
 import type { DatasourceTable } from '../store/tables.ts'
@@ -30,7 +29,7 @@ export interface DatasourceItem {
   readonly lastError: string | null
 }
 
-/** For managers: what also tells how much of the database is hidden. */
+/** For managers only: the added fields tell how much of the database is hidden. */
 export interface ManagedItem extends DatasourceItem {
   /** The grade of the last test of this connection. Null if it was not tested. */
   readonly lastGrade: DatasourceRow['last_grade']

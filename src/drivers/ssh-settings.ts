@@ -33,7 +33,7 @@ const FINGERPRINT = /^SHA256:[A-Za-z0-9+/]{43}$/
 const KEY_LINE =
   /^(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(?:256|384|521)) ([A-Za-z0-9+/]{40,4000}={0,2})(?: [^\r\n]*)?\s*$/
 
-/** Appends what is wrong to `wrong`. Null if anything is. */
+/** Appends each problem to `wrong`. Returns null if there is one. */
 export function sshTargetOf(
   config: unknown,
   secrets: Readonly<Record<string, string>>,

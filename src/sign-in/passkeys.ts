@@ -75,7 +75,7 @@ export async function passkeyCreation(
   const options = {
     challenge: challenge.challenge,
     rp: { id: rpId, name: 'Vitrine' },
-    // The same for all passkeys of an account: an authenticator then replaces an older one instead of piling them up.
+    // One handle for all passkeys of an account: an authenticator then replaces an older passkey instead of adding one.
     user: { id: Buffer.from(caller.accountId).toString('base64url'), name: email, displayName: caller.name },
     pubKeyCredParams: ALGORITHMS.map((alg) => ({ type: 'public-key' as const, alg })),
     timeout: LIFE_MS,

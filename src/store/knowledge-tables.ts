@@ -1,4 +1,4 @@
-// The tables behind descriptions, besides names: profiles and documentation.
+// The tables of profiles and documentation, which descriptions are made of besides names.
 import type { Generated } from 'kysely'
 import type { AccountId, DatasourceId } from '../ids.ts'
 
@@ -68,7 +68,7 @@ interface PublicationHistoryTable {
   /** Tables with a published text, and all published texts. */
   tables: number
   texts: number
-  /** Texts that the publication before it did not have, had in other words, or had in addition. */
+  /** Compared with the previous publication. */
   added: number
   changed: number
   removed: number

@@ -19,7 +19,7 @@ type Report = (grade: Grade, text: string) => void
 
 const FREE_BYTES_MIN = 1 << 30
 const PROBE_MS = 5_000
-/** A store written later than this from now was written by a clock that was wrong. */
+/** If the last write lies further in the future than this, a wrong clock dated it. */
 const CLOCK_MS = 300_000
 
 /** Returns 1 if a check failed, else 0. */

@@ -1,4 +1,4 @@
-// Finds what holds now for a webhook: what the account behind it may see, and the webhook tells of.
+// Finds the conditions that hold now for a webhook: those that its events name and that its account may see.
 import { EXPIRING_MS } from '../auth/key-expiry-warnings.ts'
 import type { Catalogs } from '../exposure/catalogs.ts'
 import type { DatasourceId } from '../ids.ts'

@@ -1,5 +1,5 @@
-// Pure: the messages of webhooks. They hold names that the team's managers chose, counts and sentences of ours; no query,
-// no name from a database, and no value.
+// Pure: the messages of webhooks. They hold counts, our own sentences, and names that the team's managers chose. They hold no
+// query, no value, and no name from a database.
 import type { WEBHOOK_EVENTS } from '../contract/webhook-schemas.ts'
 
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number]
@@ -10,7 +10,7 @@ interface Named {
   readonly name: string
 }
 
-/** Something that holds now, and that a webhook tells of once, when it begins. */
+/** A condition that holds now. A webhook reports it once, when it begins. */
 export interface Condition {
   /** The same for as long as the condition holds. */
   readonly key: string
@@ -72,7 +72,7 @@ export function bodyOf(format: WebhookFormat, message: Message): string {
   return JSON.stringify({ text: `*${escaped(message.team.name)}*: ${escaped(message.text)}` })
 }
 
-/** The characters that chat services read as marks (Slack: “Escaping text”), and the marks of emphasis. */
+/** Escapes what chat services read as control characters (Slack: “Escaping text”), and removes the marks of emphasis. */
 function escaped(text: string): string {
   return text
     .replaceAll(/[*_~`]/g, ' ')

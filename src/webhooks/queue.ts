@@ -1,5 +1,5 @@
 // The queue of deliveries in the store. A process claims a delivery for a minute before it sends it, so that another takes it
-// over if the process ends. Failed deliveries are tried again later and later, for half a day.
+// over if the process ends. Failed deliveries are retried with growing pauses, for half a day.
 import type { Transaction } from 'kysely'
 import { newId, type DeliveryId, type WebhookId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
@@ -14,7 +14,7 @@ const CLAIM_MS = 60_000
 /** Before the second attempt, the third … */
 const PAUSES_MS = [10_000, 60_000, 300_000, 1_800_000, 7_200_000, 14_400_000, 21_600_000] as const
 const KEPT_MS = 7 * 86_400_000
-/** Deliveries that one look takes. */
+/** Deliveries claimed at once. */
 const PORTION = 16
 
 export interface Claimed {
@@ -23,8 +23,8 @@ export interface Claimed {
 }
 
 /**
- * Remembers the conditions that hold, and queues a message for each that did not hold before. Two processes may do this at the
- * same time: the transaction lets each condition begin once.
+ * Stores the conditions that hold, and queues a message for each new one. Two processes may do this at the same time: the
+ * transaction lets each condition begin once.
  */
 export async function enqueue(
   store: Store,
@@ -98,7 +98,7 @@ async function add(
   return kept.length
 }
 
-/** Claims deliveries that are due, of webhooks that are on. */
+/** Claims the due deliveries of enabled webhooks. */
 export async function claimDue(store: Store, now: number): Promise<readonly Claimed[]> {
   const at = new Date(now).toISOString()
   const due = await store.db
@@ -146,7 +146,7 @@ export async function note(store: Store, { delivery }: Claimed, sent: Sent, now:
   )
 }
 
-/** Gives a claim back that was not used. */
+/** Returns an unused claim. */
 export async function release(store: Store, { delivery }: Claimed): Promise<void> {
   await store.append((tx) =>
     tx.updateTable('webhook_deliveries').set({ claimed_until: null }).where('id', '=', delivery.id).execute(),

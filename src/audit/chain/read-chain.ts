@@ -52,7 +52,7 @@ async function* singleSteps(tx: Transaction<Tables>, chain: string): AsyncIterab
   }
 }
 
-/** Ordered by id too: if the unique index was dropped, two rows can have one place. */
+/** Also ordered by id: without the unique index, two rows can have the same number. */
 async function rowsBehind(
   tx: Transaction<Tables>,
   chain: string,

@@ -79,7 +79,7 @@ async function* packsOf(
   if (after !== undefined) packs = packs.where('last_at', '>=', after.at)
   const [latest] = [to, before?.at].filter((at) => at !== undefined).sort()
   if (latest !== undefined) packs = packs.where('first_at', '<=', latest)
-  // One upper bound at a time: of two bounds the embedded store would use the looser one.
+  // Use one upper bound at a time: with two, the embedded store would search by the looser one.
   let rest = latest === undefined ? packs : packs.where('last_at', '<=', minuteEnd(latest))
   for (;;) {
     const last = await rest.orderBy('last_at', 'desc').orderBy('first_id', 'desc').limit(1).executeTakeFirst()
@@ -89,7 +89,7 @@ async function* packsOf(
   }
 }
 
-/** Whether a text may hold the searched one. Much faster than parsing the row. */
+/** Tests whether a row may hold the searched text. Much faster than parsing the row. */
 function textSearch(text: string | undefined): ((line: string) => boolean) | undefined {
   if (text === undefined || needsEscapes(text)) return undefined
   return (line) => line.toLowerCase().includes(text)
@@ -103,7 +103,7 @@ function wantedOf({ filter = {} }: AuditScope): readonly string[] {
     .map((value) => JSON.stringify(value))
 }
 
-/** A row has one of several values: then its text need not contain any single one. */
+/** Several values are alternatives, so none of them must occur in the row. */
 function only<T>(values: readonly T[] | undefined): T | undefined {
   return values?.length === 1 ? values[0] : undefined
 }

@@ -312,7 +312,7 @@ function join(walk: Walk, level: Level, node: Struct<'JoinExpr'>): From {
   const merged = using(walk, sides, names, node)
   const on = condition(walk, level, sides, node, merged !== undefined)
   const shown = left.shown
-  // The left side is taken over; what the right one shows is added to it.
+  // Extends the names of the left side by those of the right side.
   spend(walk, 1 + right.shown.count / 8)
   shown.take(right.shown, merged?.columns ?? [])
   const confined = {
@@ -412,7 +412,7 @@ function aliased(walk: Walk, confined: Struct<'JoinExpr'>, columns: readonly Col
   return { node, shown: Shown.of(item) }
 }
 
-// Function calls in FROM. The list of functions, a composite type or the caller's column definitions tell their columns.
+// Function calls in FROM. Their columns come from the list of functions, a composite type or the caller's column definitions.
 
 interface Part {
   readonly node: Node
