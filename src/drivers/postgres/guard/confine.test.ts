@@ -613,6 +613,25 @@ describe('asks for one row more than it will answer', () => {
   })
 })
 
+test('queries that read the same columns share one list of them, and no others do', async () => {
+  const exposed = shop()
+  const reads = async (sql: string) => (await guard.confined(sql, exposed)).reads
+  const list = await reads('SELECT id AS a, name FROM customers')
+  assert.equal(await reads('SELECT name AS b FROM customers WHERE id > 5'), list)
+  assert.equal(await reads('SELECT c.id FROM customers c JOIN customers d ON c.name = d.name'), list)
+  const others = [
+    'SELECT id FROM customers',
+    'SELECT id, name, country FROM customers',
+    'SELECT count(*) FROM customers',
+    'SELECT c.id, c.name FROM customers c, orders',
+    'SELECT c.id, c.name FROM orders, customers c',
+  ]
+  const lists = new Set([list])
+  for (const sql of others) lists.add(await reads(sql))
+  assert.equal(lists.size, 6)
+  assert.deepEqual(list, (await guard.confined('SELECT id, name FROM customers', shop())).reads)
+})
+
 test('tells what is read, our aliases, and whether a table’s size bounds the cost', async () => {
   const query = await guard.confined('SELECT upper(name) FROM customers AS people WHERE id > 5 ORDER BY 1', shop())
   assert.deepEqual(query.reads, [

@@ -50,6 +50,8 @@ export interface Exposed {
   readonly longestPrefix: number
   /** A sentence for hints that lists the exposed tables. */
   readonly listed: string
+  /** The lists that heldTables() has returned, by their tables and columns. */
+  readonly held: Map<string, readonly ReadTable[]>
 }
 
 /** Returns the index of an exposed catalog, built once per catalog object. */
@@ -89,6 +91,7 @@ function build(catalog: Catalog, capture: PostgresCapture): Exposed {
     ),
     longestPrefix: Math.max(-1, ...columnsLikeAliases(tables)),
     listed: listedTables(tables, (table) => tableTyped(table, capture.searchPath)),
+    held: new Map(),
   }
 }
 
@@ -112,7 +115,30 @@ function belowDomains(oid: number, domains: ReadonlyMap<number, number>): number
   return below
 }
 
-/** The table's columns that must not have changed. If no column is read (`count(*)`), the first column stands for all. */
+/** What a query reads: its tables, each with the names of the columns. */
+type Used = ReadonlyMap<ExposedTable, ReadonlySet<string>>
+
+const HELD_MAX = 256
+
+/**
+ * The tables and columns that must not have changed. Queries that read the same get the same list, so that a session which
+ * never saw a query still knows how its tables are described.
+ */
+export function heldTables({ held }: Exposed, used: Used): readonly ReadTable[] {
+  let key = ''
+  for (const [table, names] of used) {
+    key += `${key === '' ? '' : ' '}${table.oid}`
+    for (const { name, number } of table.columns) if (names.has(name)) key += `,${number}`
+  }
+  const known = held.get(key)
+  if (known !== undefined) return known
+  const tables = [...used].map(([table, names]) => readTable(table, (column) => names.has(column.name)))
+  if (held.size >= HELD_MAX) held.clear()
+  held.set(key, tables)
+  return tables
+}
+
+/** One table with its columns that must not have changed. If no column is read (`count(*)`), the first stands for all. */
 export function readTable(table: ExposedTable, isRead: (column: ExposedColumn) => boolean): ReadTable {
   const read = table.columns.filter(isRead)
   const held = read.length > 0 ? read : table.columns.slice(0, 1)

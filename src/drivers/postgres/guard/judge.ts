@@ -4,7 +4,7 @@ import type { Denied, Malformed } from '../../driver.ts'
 import { costBound } from './cost-bound.ts'
 import { isLookup } from './key-lookup.ts'
 import { isKnownSame } from './known-forms.ts'
-import { exposedOf, readTable, type Exposed, type ExposedTable } from './exposed.ts'
+import { exposedOf, heldTables, type Exposed, type ExposedTable } from './exposed.ts'
 import { checkGrowth } from './value-growth.ts'
 import { limited } from './row-cap.ts'
 import { sourceOf, type Places } from './source-position.ts'
@@ -252,12 +252,12 @@ function prefix(exposed: Exposed, words: ReadonlySet<string>): string {
   return longest < 0 ? '' : '_'.repeat(longest + 1)
 }
 
-function readTables(walk: Walk): ReadTable[] {
+function readTables({ bases, exposed }: Walk): readonly ReadTable[] {
   const used = new Map<ExposedTable, Set<string>>()
-  for (const { base } of walk.bases) {
+  for (const { base } of bases) {
     const names = used.get(base.table) ?? new Set<string>()
     for (const column of base.used) names.add(column)
     used.set(base.table, names)
   }
-  return [...used].map(([table, names]) => readTable(table, (column) => names.has(column.name)))
+  return heldTables(exposed, used)
 }

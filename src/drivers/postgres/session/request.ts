@@ -1,10 +1,12 @@
 // Composes one request of a session in a reused buffer. Reuse is safe because a session has one request in flight: once the
 // server has answered, all bytes have been sent.
+import { DESCRIBE, EXECUTE } from './messages.ts'
 
 const BYTES = 2_048
 /** A larger buffer is not reused for the next request. */
 const KEPT_BYTES_MAX = 65_536
 const NULL = -1
+const NONE: readonly string[] = []
 
 export class Request {
   #bytes = Buffer.allocUnsafeSlow(BYTES)
@@ -21,6 +23,22 @@ export class Request {
     this.#room(frames.length)
     this.#length += frames.copy(this.#bytes, this.#length)
     return this
+  }
+
+  /** Parse, Bind, Describe and Execute of one statement without a name. */
+  question(text: string, parameters: readonly (string | null)[]): this {
+    const start = this.#length
+    this.#room(1 + 4 + 1 + text.length * 3 + 1 + 2)
+    const bytes = this.#bytes
+    bytes[start] = 0x50
+    let at = start + 5
+    bytes[at++] = 0
+    at += bytes.write(text, at, 'utf8')
+    bytes[at++] = 0
+    at = bytes.writeInt16BE(0, at)
+    bytes.writeInt32BE(at - start - 1, start + 1)
+    this.#length = at
+    return this.bind('', parameters, NONE).add(DESCRIBE).add(EXECUTE)
   }
 
   /** Bind of a statement to the unnamed portal: the values of `texts`, then those of `more`, all in text format. */

@@ -22,6 +22,8 @@ const SETUP = `
 CREATE TABLE orders AS SELECT i AS id, 'note ' || i AS note, i % 7 AS kind FROM generate_series(1, 20000) i; ANALYZE orders;
 CREATE TABLE secrets AS SELECT 'canary' AS token;
 CREATE FUNCTION leak() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'the token is %', (SELECT token FROM public.secrets) USING ERRCODE = '42883'; END $$;
+CREATE FUNCTION folded(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN $1 + 1; END $$;
+DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET track_functions = pl', current_database()); END $$;
 CREATE TABLE protected (id int); ALTER TABLE protected ENABLE ROW LEVEL SECURITY;
 CREATE TABLE parted (id int) PARTITION BY RANGE (id); CREATE TABLE part1 PARTITION OF parted FOR VALUES FROM (0) TO (10);`
 const stack = new AsyncDisposableStack()
@@ -85,7 +87,10 @@ test('an error leaves the session clean: the next query runs on it', async () =>
 test('two statements in one text never run', async () => {
   await using session = await open()
   await failed(session.run('SELECT 1; CREATE TABLE evil (x int)'))
-  await failed(session.run('COMMIT'))
+  for (const text of ['COMMIT', 'SET search_path = public', 'EXPLAIN ANALYZE SELECT 1']) {
+    assert.equal((await failed(session.run(text))).code, 'QUERY_FAILED')
+    assert.equal(session.login.session.wire.usable, true)
+  }
   assert.deepEqual(await server.query(database, `SELECT 1 FROM pg_class WHERE relname = 'evil'`), [])
 })
 
@@ -220,6 +225,42 @@ test('a plan over the cost limit is refused with estimate and limit, and does no
   assert.ok(Number(error.extra['estimate']) > 1e9 && error.message.includes('plan cost'))
   assert.equal(typeof error.extra['hint'], 'string')
   assert.equal((await at.run(confined('SELECT 1'), LIMITS, never)).rows, '[[1]]')
+})
+
+test('a query is planned once for its cost and its rows, and leaves no statement behind', async () => {
+  const planned = async (): Promise<number> => {
+    const sql = `SELECT coalesce(sum(calls), 0) FROM pg_stat_user_functions WHERE funcname = 'folded'`
+    return Number((await server.query(database, sql))[0]?.[0])
+  }
+  const at = await open()
+  // The planner calls an immutable function of constants, and the plan holds its result.
+  for (let n = 0; n < 20; n++) assert.equal((await at.run('SELECT public.folded(2)')).rows, '[[3]]')
+  await failed(at.run('SELECT public.folded(2), 1 / (SELECT count(*) FROM public.orders WHERE id < 0)'))
+  await failed(at.run('SELECT public.folded(2) FROM public.orders a, public.orders b', {}, { maxCost: 1 }))
+  const left = `SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%folded' || '(2)%' AND name ~ '^p'`
+  assert.equal((await at.run(left)).rows, '[[0]]')
+  // A session tells its statistics when it ends.
+  await at[Symbol.asyncDispose]()
+  await until('the calls are counted', async () => (await planned()) > 0)
+  assert.equal(await planned(), 22)
+})
+
+test('a server that does not know the name of a planned query gets it as text from then on', async () => {
+  await using at = await open()
+  const text = 'SELECT count(*) FROM public.orders a JOIN public.orders b USING (id)'
+  const { wire } = at.running.session
+  const send = wire.exchange.bind(wire)
+  let renamed = 0
+  wire.exchange = (request, ...rest) => {
+    const explaining = request.indexOf('EXECUTE "p')
+    if (explaining >= 0) {
+      request[explaining + 'EXECUTE "p'.length] = 0x2a
+      renamed++
+    }
+    return send(request, ...rest)
+  }
+  for (let n = 0; n < 3; n++) assert.equal((await at.run(text)).rows, '[[20000]]')
+  assert.equal(renamed, 1)
 })
 
 test('estimate() tells the planner’s cost and runs nothing', async () => {

@@ -12,7 +12,7 @@ import type { Captured, PostgresQuery } from '../query.ts'
 import { Result, Texts } from './result.ts'
 import type { Pinned, Session } from './session.ts'
 import { lookUpSql, type TypeBook } from './types.ts'
-import { NO_ROWS, type Sink } from './wire.ts'
+import type { Sink } from './wire.ts'
 
 /** Data that the connections of one datasource share for some minutes. */
 export interface Known {
@@ -51,9 +51,9 @@ export async function runQuery(at: Running, query: PostgresQuery, limits: Limits
     check.passed()
   } else {
     const cost = await explain(at, query, pinned, started)
-    if (cost > limits.maxCost) await at.session.end(null, pinned, NO_ROWS)
+    if (cost > limits.maxCost) await at.session.end(pinned)
     checkCost(cost, limits.maxCost)
-    const outcome = await at.session.end(question(query.text, query.params), pinned, result)
+    const outcome = await at.session.runExplained(query, pinned, result)
     if (outcome.error !== null) throw await explained(query, pinned, outcome.error, started)
   }
   if (result.unknown.length > 0) await lookUp(at, result.unknown, limits.timeoutMs)
@@ -65,7 +65,7 @@ export async function estimateQuery(at: Running, query: PostgresQuery, limits: L
   sameServer(at.session, query)
   const pinned = { searchPath: query.searchPath, timeoutMs: limits.timeoutMs }
   const cost = await explain(at, query, pinned, performance.now())
-  await at.session.end(null, pinned, NO_ROWS)
+  await at.session.end(pinned)
   return { cost }
 }
 
@@ -117,7 +117,8 @@ interface ImplicitCheck {
   passed(): void
 }
 
-const NO_CHECK: ImplicitCheck = { frames: Buffer.alloc(0), passed: () => undefined }
+const NOTHING = Buffer.alloc(0)
+const NO_CHECK: ImplicitCheck = { frames: NOTHING, passed: () => undefined }
 
 /**
  * A statement that fails the transaction if implicit objects have changed since introspection. It takes one or two
@@ -151,22 +152,29 @@ function sizeKey(at: { readonly schema: string; readonly table: string }): strin
 
 /** Opens the transaction with EXPLAIN. Also asks for the table's size if that can save the next EXPLAIN. */
 async function explain(at: Running, query: PostgresQuery, pinned: Pinned, started: number): Promise<number> {
+  const { session, known } = at
   const plan = new Texts(PLAN_BYTES)
-  const frames = [question(explainSql(query.text), query.params)]
-  if (query.bound !== null) frames.unshift(question(sizeSql(query.bound)))
-  const check = implicitCheck(at.known, query.implicit, performance.now())
-  frames.unshift(check.frames)
-  const outcome = await at.session.begin(Buffer.concat(frames), pinned, plan, query.reads)
+  const check = implicitCheck(known, query.implicit, performance.now())
+  const size = query.bound === null ? NOTHING : question(sizeSql(query.bound))
+  const outcome = await session.explain(query, check.frames, size, pinned, plan)
   if (outcome.unexpected) throw schemaStale()
   if (outcome.error !== null) {
-    if (at.session.wire.usable) await at.session.end(null, pinned, NO_ROWS)
+    if (session.wire.usable) await session.end(pinned)
     if (outcome.isStale) throw schemaStale(outcome.error)
-    throw await explained(query, pinned, outcome.error, started, explainSql('').length)
+    throw await explained(query, pinned, outcome.error, started, session.plansOnce(query) ? 0 : explainSql('').length)
   }
   if (outcome.cut) throw planTooLarge()
   check.passed()
-  if (query.bound !== null) keepSize(at.known, query.bound, readSize(plan.answers[0] ?? []))
-  return planCost(plan.answers.at(-1) ?? [])
+  // An attempt under a name that the server did not know comes first, without rows.
+  const [explanation = [], measured = []] = plan.answers.slice(query.bound === null ? -1 : -2)
+  if (query.bound !== null) keepSize(known, query.bound, readSize(measured))
+  try {
+    return planCost(explanation)
+  } catch (cause) {
+    // Only a statement that is no query has no plan: COMMIT, for example.
+    await session.end(pinned)
+    throw new AppError('QUERY_FAILED', 'The database has no plan for this query.', { cause })
+  }
 }
 
 /** The error for a plan of tens of megabytes, which only joins of very many partitions reach. */

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { LostConnection, NO_ROWS, type Outcome, type Sink, type Wire } from './wire.ts'
 import {
   bindMessage,
+  closeStatement,
   DESCRIBE,
   describeStatement,
   EXECUTE,
@@ -12,6 +13,7 @@ import {
   statement,
   SYNC,
 } from './messages.ts'
+import { explainSql } from './estimate.ts'
 import { Held, heldKey, heldSql } from './hold-columns.ts'
 import { PreparedStatements } from './prepared.ts'
 import { Request } from './request.ts'
@@ -156,6 +158,8 @@ export class Session {
   readonly #tag = `${randomBytes(9).toString('base64url')}_`
   readonly #statements = new PreparedStatements(this.#tag)
   readonly #request = new Request()
+  /** The name of the query that explain() plans. */
+  readonly #planned = `p${this.#tag}`
   /** True if each transaction may run on another server connection: it sets every pin, and no statement has a name. */
   #isPooled: boolean
   /** The frames around the last query. The next query usually needs the same. */
@@ -181,7 +185,7 @@ export class Session {
   async query(asked: Asked, check: Buffer, pinned: Pinned, sink: Sink): Promise<Told> {
     const { prepared } = asked
     const isPreparable = prepared !== undefined && !this.#isPooled && PreparedStatements.accepts(prepared.shared)
-    if (!isPreparable) return this.transaction(textual(asked, check), pinned, sink, asked.reads)
+    if (!isPreparable) return this.#textual(asked, check, pinned, sink)
     const { shared } = prepared
     const told = await this.#prepared(asked, prepared, check, pinned, sink)
     const { error } = told
@@ -192,7 +196,7 @@ export class Session {
     if (isOutdated) this.#statements.drop(shared)
     const isUnread = error.code.startsWith(UNREADABLE) && holdsStrings(prepared)
     if (error.code === CANCELLED || !(isRefused || isOutdated || isUnread || this.#hasForgotten(told))) return told
-    const again = await this.transaction(textual(asked, check), pinned, sink, asked.reads)
+    const again = await this.#textual(asked, check, pinned, sink)
     if (isRefused && !isOutdated && again.error === null) PreparedStatements.refuse(shared)
     return again
   }
@@ -213,47 +217,87 @@ export class Session {
     if (known?.fields) {
       sink.describe(known.fields)
       request.bind(known.name, params, values).add(EXECUTE).add(around.after)
-      return this.#whole(request.bytes, parsing, sink, reads, around.statements + checks)
+      return this.#finished(request.bytes, parsing, sink, reads, around.statements + checks)
     }
     const statement = known ?? this.#statements.next(shared)
     if (known === undefined) {
       request.add(this.#statements.closes()).add(parseMessage(statement.name, shared.text, shared.types))
     }
     request.bind(statement.name, params, values).add(DESCRIBE).add(EXECUTE).add(around.after)
-    const told = await this.#whole(request.bytes, parsing, sink, reads)
+    const told = await this.#finished(request.bytes, parsing, sink, reads)
     const parsedBefore = (around.isNamed ? parsing.length : around.statements) + described.unnamed + checks
     if (known === undefined && told.parsed > parsedBefore) this.#statements.keep(shared, statement)
     statement.fields = told.fields
     return told
   }
 
+  #textual({ text, params, reads }: Asked, check: Buffer, pinned: Pinned, sink: Sink): Promise<Told> {
+    return this.#whole(pinned, sink, reads, (request) => request.add(check).question(text, params))
+  }
+
   /**
    * Runs a whole transaction in one write. The server must describe the tables in `reads` as expected; else the session is
    * given up. The session is idle afterwards, also after a failed query.
    */
-  async transaction(frames: Buffer, pinned: Pinned, sink: Sink, reads: readonly ReadTable[] = []): Promise<Told> {
+  transaction(frames: Buffer, pinned: Pinned, sink: Sink, reads: readonly ReadTable[] = []): Promise<Told> {
+    return this.#whole(pinned, sink, reads, (request) => request.add(frames))
+  }
+
+  async #whole(
+    pinned: Pinned,
+    sink: Sink,
+    reads: readonly ReadTable[],
+    fill: (request: Request) => Request,
+  ): Promise<Told> {
     const run = (): Promise<Told> => {
       const around = this.#around(pinned)
       const described = this.#describe(reads, around)
-      const request = Buffer.concat([around.before, described.frames, frames, around.after])
-      return this.#whole(request, joined(around, described), sink, reads)
+      const request = fill(this.#request.begin().add(around.before).add(described.frames)).add(around.after)
+      return this.#finished(request.bytes, joined(around, described), sink, reads)
     }
     const told = await run()
     return this.#hasForgotten(told) ? run() : told
   }
 
-  /** Like transaction(), but leaves the transaction open: end() must follow unless the session is lost. */
-  async begin(frames: Buffer, pinned: Pinned, sink: Sink, reads: readonly ReadTable[]): Promise<Told> {
+  /**
+   * Opens a transaction and asks for the plan of a query, after the statement in `check` if there is one. `more`: a question that
+   * follows. The server plans a query without parameters once, under a name: runExplained() runs the plan that EXPLAIN showed.
+   * Leaves the transaction open: runExplained() or end() must follow unless the session is lost.
+   */
+  async explain(asked: Asked, check: Buffer, more: Buffer, pinned: Pinned, sink: Sink): Promise<Told> {
     const run = (): Promise<Told> => {
       const around = this.#around(pinned)
-      const described = this.#describe(reads, around)
-      const request = Buffer.concat([around.before, described.frames, frames, SYNC])
-      return this.#send(request, joined(around, described), sink, reads)
+      const described = this.#describe(asked.reads, around)
+      const explaining = Buffer.concat([check, this.#explaining(asked), more])
+      const request = Buffer.concat([around.before, described.frames, explaining, SYNC])
+      return this.#send(request, joined(around, described), sink, asked.reads)
     }
     const told = await run()
     if (!this.#hasForgotten(told)) return told
     if (told.status !== 'I') await this.wire.exchange(ROLLBACK, 1, NO_ROWS)
     return run()
+  }
+
+  /** Whether EXPLAIN plans this query under a name. Then the error of its text has a position in the text alone. */
+  plansOnce({ params }: Asked): boolean {
+    return !this.#isPooled && params.length === 0
+  }
+
+  #explaining(asked: Asked): Buffer {
+    if (!this.plansOnce(asked)) return question(explainSql(asked.text), asked.params)
+    const name = this.#planned
+    // The statement is still there if the transaction that used it failed.
+    const parsing = [closeStatement(name), parseMessage(name, asked.text)]
+    return Buffer.concat([...parsing, question(explainSql(`EXECUTE ${identifier(name)}`))])
+  }
+
+  /** Runs the query that explain() has planned, and ends its transaction. */
+  runExplained(asked: Asked, pinned: Pinned, sink: Sink): Promise<Told> {
+    const name = this.#planned
+    const frames = this.plansOnce(asked)
+      ? Buffer.concat([bindMessage(name), DESCRIBE, EXECUTE, closeStatement(name)])
+      : question(asked.text, asked.params)
+    return this.#ended(frames, pinned, sink)
   }
 
   /**
@@ -271,17 +315,21 @@ export class Session {
     return true
   }
 
-  /** Ends an open transaction, after `frames` if they are given. */
-  end(frames: Buffer | null, pinned: Pinned, sink: Sink): Promise<Told> {
+  /** Ends the transaction that explain() has opened, without running its query. */
+  async end(pinned: Pinned): Promise<void> {
+    await this.#ended(closeStatement(this.#planned), pinned, NO_ROWS)
+  }
+
+  #ended(frames: Buffer, pinned: Pinned, sink: Sink): Promise<Told> {
     const { after } = this.#around(pinned)
-    return this.#whole(frames === null ? after : Buffer.concat([frames, after]), [], sink, [])
+    return this.#finished(Buffer.concat([frames, after]), [], sink, [])
   }
 
   /**
    * Sends the request with one Sync, so the server sends its answer in one piece. If the query fails, the server skips
    * COMMIT, and a ROLLBACK follows in a second round trip.
    */
-  async #whole(
+  async #finished(
     request: Buffer,
     prepared: readonly Prepared[],
     sink: Sink,
@@ -381,11 +429,6 @@ export class Session {
 
 function holdsStrings({ shared, values }: NonNullable<Asked['prepared']>): boolean {
   return shared.types.slice(shared.types.length - values.length).includes(0)
-}
-
-function textual({ text, params }: Asked, check: Buffer): Buffer {
-  const frames = question(text, params)
-  return check.length === 0 ? frames : Buffer.concat([check, frames])
 }
 
 function isSame(one: Pinned, other: Pinned): boolean {
