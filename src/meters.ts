@@ -1,5 +1,5 @@
-// Counts and histograms of durations as plain numbers, which whoever works adds to, and the metrics read. Labels come from
-// fixed sets: no id, name or text of a caller.
+// Counters, and histograms of durations, as plain numbers: the code that does the work adds to them, and the metrics read them.
+// Labels come from fixed sets: no id, name or text of a caller.
 
 /** Upper bounds of the buckets, in seconds. */
 const BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as const

@@ -36,7 +36,7 @@ interface Sums {
 /** Counts that are not written yet. */
 export class Slots {
   readonly #lines = new Map<string, Place & Sums>()
-  /** Most rows are of the place of the row before. */
+  /** Most rows have the same place as the row before. */
   #last: (Place & Sums) | undefined
 
   /** `keyId`: of an API key or a grant. */

@@ -1,5 +1,5 @@
-// One page of a description as compact text: as much as fits into a model's context. The reader narrows it by words, tables and
-// level, and goes on with a cursor.
+// Writes one page of a description as compact text, sized for a model's context. Words, tables and a level narrow the page. A
+// cursor leads to the next one.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { invalidRequest } from '../errors.ts'
@@ -19,7 +19,7 @@ export interface PageAsk {
   readonly budgetTokens?: number
 }
 
-/** A page of the text, and what it is of. Agents get exactly this. */
+/** A page of the text, and which part of the description it shows. Agents get exactly this. */
 export interface DescribedPage {
   readonly id: string
   readonly name: string
@@ -34,11 +34,11 @@ export interface DescribedPage {
   readonly nextCursor: string | null
 }
 
-/** A page of this text is about as many tokens as a client takes well. */
+/** A page of this size has about as many tokens as clients handle well. */
 const TOKENS = 12_000
 /** Measured on schemas of many tables. Lists of names are dense; columns repeat their types. */
 const BYTES_PER_TOKEN: Readonly<Record<Detail, number>> = { names: 3, columns: 4, full: 4 }
-/** The most bytes of a page, whatever the caller can take. */
+/** The most bytes of a page, whatever the caller asks for. */
 const BYTES_MAX = 256 * 1024
 const FOUND_MAX = 20
 
@@ -61,7 +61,7 @@ export function tokensOf({ schema, detail }: Pick<DescribedPage, 'schema' | 'det
 interface Chosen {
   /** The tables to show, in their order. */
   readonly indexes: readonly number[]
-  /** Asked for, but not exposed or not there. The two read the same. */
+  /** Requested tables that are hidden or do not exist. Both look the same. */
   readonly missing: readonly string[]
 }
 
@@ -88,7 +88,7 @@ async function choose(ask: PageAsk, description: Description): Promise<Chosen> {
   return { indexes: best.map(({ index }) => index), missing }
 }
 
-/** The level that the caller left open: columns if they fit, else names. */
+/** The level if the caller chose none: columns if they fit, else names. */
 async function detailFor(
   ask: PageAsk,
   description: Description,
@@ -150,7 +150,7 @@ async function pageOf({ ask, description, chosen, detail, bytesMax }: Page, from
 const NOT_INTROSPECTED = '# nothing is known yet: a manager of the team must introspect the datasource'
 const NOTHING = '# nothing is exposed: a manager of the team must expose tables'
 
-/** The text of a page, in lines, up to a number of bytes. The first table is always shown, if only in part. */
+/** Collects the lines of a page, up to a number of bytes. The first table is always shown, if only in part. */
 class PageText {
   readonly #lines: string[]
   readonly #bytesMax: number
@@ -164,7 +164,7 @@ class PageText {
     this.#bytes = Buffer.byteLength(first)
   }
 
-  /** False if the table does not fit any more. */
+  /** Returns false if the table no longer fits. */
   add(table: Table, detail: Detail, kind: Description['head']['type']): boolean {
     const lines = tableText(table, detail, kind).split('\n')
     if (table.schema !== this.#schema) lines.unshift(schemaLine(table.schema, kind))
@@ -207,7 +207,7 @@ class PageText {
   }
 }
 
-/** The most bytes of a UTF-16 unit. */
+/** The most bytes that one UTF-16 code unit takes in UTF-8. */
 const WIDEST = 3
 
 function bytesOf(lines: readonly string[]): number {

@@ -1,16 +1,16 @@
-// Pure: ranks tables by words. A name counts more than a column, a column more than a description, and that more than
-// documentation. Only exposed names and texts are searched, so a hidden name is never found.
+// Pure: ranks tables by words. Names of tables weigh most, then columns, descriptions and documentation.
+// Only exposed names and texts are searched, so a hidden name is never found.
 import type { Table } from './description.ts'
 
-/** The most words of a search that count. */
+/** Further words of a search are ignored. */
 const WORDS_MAX = 20
 
 const WEIGHT = { table: 100, column: 40, description: 10, documentation: 3 } as const
-/** A word that only begins like the sought one. */
+/** The share of the weight for a word that only starts with the searched one. */
 const PREFIX_SHARE = 0.6
 const PREFIX_CHARS = 3
 
-/** Splits at everything but letters and digits, and where camel case does. */
+/** Splits at camel case, and at every character that is neither letter nor digit. */
 function wordsOf(text: string): readonly string[] {
   return (
     text
@@ -24,7 +24,7 @@ export function soughtWords(search: string): readonly string[] {
   return [...new Set(wordsOf(search).map(singular))].slice(0, WORDS_MAX)
 }
 
-/** How well a table fits. 0: no word occurs. A table with more of the words is always before one with fewer. */
+/** The score of a table, 0 if no word occurs. A table with more of the words always ranks above one with fewer. */
 export function scoreOf(table: Table, sought: readonly string[]): number {
   const texts = textsOf(table)
   let [found, sum] = [0, 0]

@@ -2,7 +2,7 @@
 // in a name or text never starts a line, so data cannot imitate a table.
 import type { Table } from './description.ts'
 
-/** How much is told of each table. */
+/** How much the text says about each table. */
 export const DETAILS = ['names', 'columns', 'full'] as const
 export type Detail = (typeof DETAILS)[number]
 type Kind = 'POSTGRES' | 'MONGODB' | 'BIGQUERY'

@@ -27,7 +27,7 @@ export interface ConnectorDoor extends ToolDeps, Place {
 
 const PATH = '/mcp'
 const JSON_TYPE = 'application/json'
-/** A message has four. The SDK names each surplus field, which would take long. */
+/** A message has four fields. The SDK's error names each surplus field, which would take long. */
 const FIELDS_MAX = 16
 const OTHER_METHODS = ['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 

@@ -1,5 +1,5 @@
-// Cuts the rows of a query's answer so that the whole answer fits a number of bytes. The room cuts rows already, but it
-// does not count the names of the columns: an answer of a thousand columns has more names than rows.
+// Cuts the rows of a query's answer so that the whole answer fits a number of bytes. The query room limits the
+// rows, but it does not count the names of the columns, which can be most of an answer with a thousand columns.
 
 const [QUOTE, BACKSLASH, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST] = [34, 92, 123, 125, 91, 93] as const
 const ROWS = '"rows":['

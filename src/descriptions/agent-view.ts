@@ -1,5 +1,5 @@
-// The description as an agent reads it: the compact text that describe_datasource answers, with its size in tokens. It may be
-// judged as a lower role or as one of the caller's own keys.
+// The description as an agent reads it: the compact text that describe_datasource answers, with its size in tokens. A
+// caller may ask for the view of a lower role, or of one of their own keys.
 import type { Call } from '../auth/caller.ts'
 import { describedPage, tokensOf, type DescribedPage } from '../compact-text/page.ts'
 import type { Detail } from '../compact-text/table-text.ts'

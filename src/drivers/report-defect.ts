@@ -1,7 +1,7 @@
-// Where a guard tells a defect of its own that it met with a query: a sentence and a hash of the text, never the text.
+// Reports a defect of a guard that a query revealed: with a sentence and a hash of the query's text, never the text.
 import { createHash } from 'node:crypto'
 
-/** Told a sentence, and a hash of the text. */
+/** Gets a sentence, and a hash of the text. */
 export type TellDefect = (problem: string, hash: string) => void
 
 export type ReportDefect = (problem: string, text: string) => void

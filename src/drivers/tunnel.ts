@@ -40,7 +40,7 @@ const OPEN_MS = 10_000
 const KEY_MS = 5_000
 const KEEP_ALIVE_MS = 15_000
 const KEEP_ALIVE_COUNT = 3
-/** Sockets of one tunnel: more than a pool has connections, with one more each to cancel. */
+/** The most sockets of one tunnel: more than the connections of a pool, with another socket each to cancel. */
 const SOCKETS_MAX = 64
 
 interface Shared {
@@ -292,7 +292,7 @@ function sentenceOf(error: unknown, ssh: SshTarget, seen: string | null): string
 
 const UNREADABLE_KEY = 'The SSH private key cannot be read: check the key and its passphrase.'
 
-/** The key without its passphrase. Deriving a key takes long, and the text of a key says how long: so in a thread. */
+/** Decrypts the key in a thread, because the text of the key decides how long the derivation takes. */
 async function privateKeyOf({ secrets: { privateKey, passphrase } }: SshTarget): Promise<string | null> {
   if (privateKey === null || passphrase === null) return privateKey
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'

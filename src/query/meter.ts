@@ -1,10 +1,10 @@
-// What the metrics tell of queries, by kind of database: outcomes, refusals by cause, and where the time went. Every query
-// passes here, so it only adds to numbers.
+// The metrics of queries, by kind of database: outcomes, refusals by cause, and where the time went. Every query passes here,
+// so this file only adds to numbers.
 import type { BlockedKind, DatasourceType } from '../drivers/driver.ts'
 import { STATUS, type Code } from '../errors.ts'
 import { Counts, Durations, type Family } from '../meters.ts'
 
-/** Times by performance.now(); 0 if the query did not come so far. */
+/** Times by performance.now(); 0 if the query did not get that far. */
 export interface QueryMarks {
   readonly began: number
   /** The guard gave its verdict. */
@@ -61,7 +61,7 @@ export function openQueryMeter(): QueryMeter {
   }
 }
 
-/** As the audit says it. Other refusals are failures. */
+/** The statuses that the audit records as DENIED. Other refusals are failures. */
 const DENIED: ReadonlySet<number> = new Set([403, 404, 429])
 
 function newKind(): Kind {

@@ -21,7 +21,7 @@ export interface StoreServerOptions {
 const SUSPECT_MS = 1_000
 /** How long a suspect server may take to answer a new connection. */
 const PROBE_MS = 1_500
-/** How often the calls are looked at, and how soon a server that is down is tried again. */
+/** How often calls are checked, and how soon a server that is down is tried again. */
 const LOOK_MS = 200
 /** No call of the running service takes longer. Migrations may. */
 const CALL_MS = 20_000
@@ -58,7 +58,7 @@ export class StoreServer implements PostgresPool {
     return this.#downSince === null
   }
 
-  /** From now on, calls have a deadline. Before, migrations may take long. */
+  /** Gives calls a deadline from now on. Migrations, which come before, may take long. */
   bound(): void {
     this.#isBounded = true
   }
