@@ -344,8 +344,12 @@ class ChainedAudit implements Audit {
   }
 }
 
+const DENYING: ReadonlySet<number> = new Set([403, 404, 429])
+const DENIED: ReadonlySet<string> = new Set(
+  Object.entries(STATUS).flatMap(([code, status]) => (DENYING.has(status) ? [code] : [])),
+)
+
 /** A refusal is DENIED. All other errors are FAILED. */
 export function outcomeOf(code: string): 'DENIED' | 'FAILED' {
-  const status = new Map<string, number>(Object.entries(STATUS)).get(code)
-  return status === 403 || status === 404 || status === 429 ? 'DENIED' : 'FAILED'
+  return DENIED.has(code) ? 'DENIED' : 'FAILED'
 }

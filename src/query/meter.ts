@@ -1,7 +1,8 @@
 // The metrics of queries, by kind of database: outcomes, refusals by cause, and where the time went. Every query passes here,
 // so this file only adds to numbers.
+import { outcomeOf } from '../audit/audit.ts'
 import type { BlockedKind, DatasourceType } from '../drivers/driver.ts'
-import { STATUS, type Code } from '../errors.ts'
+import type { Code } from '../errors.ts'
 import { Counts, Durations, type Family } from '../meters.ts'
 
 /** Times by performance.now(); 0 if the query did not get that far. */
@@ -53,16 +54,13 @@ export function openQueryMeter(): QueryMeter {
         kind.abandoned++
         return
       }
-      if (DENIED.has(STATUS[code])) kind.denied++
+      if (outcomeOf(code) === 'DENIED') kind.denied++
       else kind.failed++
       refusals.add({ kind: type, code, blocked: blocked ?? '' })
     },
     families: () => familiesOf(kinds, refusals),
   }
 }
-
-/** The statuses that the audit records as DENIED. Other refusals are failures. */
-const DENIED: ReadonlySet<number> = new Set([403, 404, 429])
 
 function newKind(): Kind {
   const counts = { answered: 0, denied: 0, failed: 0, abandoned: 0, rows: 0, bytes: 0 }
