@@ -38,7 +38,7 @@ describe('client metadata documents', () => {
         return dial({ host: '127.0.0.1', port }, true, signal)
       },
       ca: pem['ca.crt'] ?? '',
-      deadlineMs: 2_000,
+      deadlineMs: 60_000,
     }
   })
   after(async () => {

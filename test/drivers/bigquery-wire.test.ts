@@ -129,7 +129,8 @@ describe('requests to BigQuery', () => {
   test('a timeout says that the query was cancelled only if the job is known to have ended', async () => {
     // A separate double, in which jobs run until they are cancelled.
     await using at = await connectBigQuery()
-    const limits = { ...WIDE, timeoutMs: 300 }
+    // Time enough for the dry run and the start of the job, also on a busy machine.
+    const limits = { ...WIDE, timeoutMs: 2_000 }
     const seen = await at.refusal(SLOW, limits)
     assert.deepEqual(
       [seen.code, seen.message],

@@ -9,7 +9,7 @@ import { openShop, type Shop } from '../../support/shop.ts'
 
 const TIMEOUT_MS = 300
 /** Two seconds on an idle machine. The defects worked for minutes. */
-const LATE_MS = 20_000
+const LATE_MS = 60_000
 const GROWN_MB = 512
 
 const SCHEMA = `
@@ -137,7 +137,6 @@ describe('queries that multiply rows', () => {
     const database = await shop.postgres.createDatabase('growth', SCHEMA)
     watch = new Client({ connectionString: shop.postgres.url(database) })
     await watch.connect()
-    await shop.owner.must('PATCH', `/teams/${shop.teamId}`, { settings: { statementTimeoutMs: TIMEOUT_MS } })
     const tables = ['texts', 'levels'].map((table) => ({ schema: 'public', table, columns: null }))
     const id = await shop.app.datasource(shop.owner, shop.teamId, { ...shop.spec, name: 'growth', database }, tables)
     at = `/teams/${shop.teamId}/datasources/${id}`
@@ -146,6 +145,11 @@ describe('queries that multiply rows', () => {
     await watch.end()
     await shop[Symbol.asyncDispose]()
   })
+
+  /** A short timeout is only for what is to end by it: on a busy machine, any query may take longer. */
+  const endAfter = (statementTimeoutMs: number) => async () => {
+    await shop.owner.must('PATCH', `/teams/${shop.teamId}`, { settings: { statementTimeoutMs } })
+  }
 
   /** Of the backends that answer the service, MB. */
   async function grown(): Promise<number> {
@@ -162,44 +166,52 @@ describe('queries that multiply rows', () => {
     return rows.length > 0
   }
 
-  for (const [name, sql] of ATTACKS) {
-    test(`ends in time: ${name}`, async () => {
-      const began = performance.now()
-      const { status, json } = await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
-      // 503: a busy machine may not check a long text within the short timeout of this test. Nothing was sent then.
-      assert.ok([200, 403, 422, 503, 504].includes(status), `${status} ${json.error}`)
-      while (await isActive()) {
-        const took = performance.now() - began
-        assert.ok(took < TIMEOUT_MS + LATE_MS, `still active after ${Math.round(took)} ms`)
-        await pause(20)
-      }
-      assert.ok((await grown()) < GROWN_MB)
-    })
-  }
+  describe('with a short timeout', () => {
+    before(endAfter(TIMEOUT_MS))
 
-  for (const [name, sql, what, found, most, hint] of BOUNDED) {
-    test(`names the bound, the size found and what to write: ${name}`, async () => {
-      const { status, json } = await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
-      const message = `${what} would exceed a size limit of this service: the size is ${found}, the limit is ${most}.`
-      assert.deepEqual([status, json.error], [422, message])
-      assert.match(String(json.hint), hint)
-    })
-  }
+    for (const [name, sql] of ATTACKS) {
+      test(`ends in time: ${name}`, async () => {
+        const began = performance.now()
+        const { status, json } = await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
+        // 503: a busy machine may not check a long text within the short timeout of this test. Nothing was sent then.
+        assert.ok([200, 403, 422, 503, 504].includes(status), `${status} ${json.error}`)
+        while (await isActive()) {
+          const took = performance.now() - began
+          assert.ok(took < TIMEOUT_MS + LATE_MS, `still active after ${Math.round(took)} ms`)
+          await pause(20)
+        }
+        assert.ok((await grown()) < GROWN_MB)
+      })
+    }
+  })
 
-  for (const sql of ["SELECT substring('abc', 1, id - 2) FROM levels", "SELECT ('vitrine bound ' || name)::int FROM levels"]) {
-    test(`an error of the database is none of our bounds: ${sql}`, async () => {
-      const { status, json } = await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
-      assert.equal(status, 422)
-      assert.doesNotMatch(String(json.error), /a size limit of this service/)
-    })
-  }
+  describe('with time enough', () => {
+    before(endAfter(60_000))
 
-  for (const [name, sql, rows] of ANSWERS) {
-    test(`is answered: ${name}`, async () => {
-      const { status, json } = await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
-      assert.deepEqual([status, json.rows ?? json], [200, rows])
-    })
-  }
+    for (const [name, sql, what, found, most, hint] of BOUNDED) {
+      test(`names the bound, the size found and what to write: ${name}`, async () => {
+        const { status, json } = await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
+        const message = `${what} would exceed a size limit of this service: the size is ${found}, the limit is ${most}.`
+        assert.deepEqual([status, json.error], [422, message])
+        assert.match(String(json.hint), hint)
+      })
+    }
+
+    for (const sql of ["SELECT substring('abc', 1, id - 2) FROM levels", "SELECT ('vitrine bound ' || name)::int FROM levels"]) {
+      test(`an error of the database is none of our bounds: ${sql}`, async () => {
+        const { status, json } = await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
+        assert.equal(status, 422)
+        assert.doesNotMatch(String(json.error), /a size limit of this service/)
+      })
+    }
+
+    for (const [name, sql, rows] of ANSWERS) {
+      test(`is answered: ${name}`, async () => {
+        const { status, json } = await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
+        assert.deepEqual([status, json.rows ?? json], [200, rows])
+      })
+    }
+  })
 })
 
 /** A backend that is gone held nothing. Linux; elsewhere only the time is held. */

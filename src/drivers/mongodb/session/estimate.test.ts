@@ -8,7 +8,7 @@ import { readBody } from '../guard/read-body.ts'
 import type { MongoQuery } from '../query.ts'
 import { planCost } from './estimate.ts'
 
-const LIMITS = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 1000, maxCost: 1_000_000 }
+const LIMITS = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 60_000, maxCost: 1_000_000 }
 const catalog = mongoCatalog({ shown: ['_id', 'n'], other: ['_id', 'n'] }, { documents: 10 })
 
 /** The cost of scanning the hidden collection below a view, which has so many documents; `other` has 300. */

@@ -14,7 +14,7 @@ const catalog = mongoCatalog(
   { a: PATHS, b: PATHS },
   { documents: DOCUMENTS, indexedPaths: ['_id'], arrays: { list: 50 } },
 )
-const limits = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 1000, maxCost: 1e6 }
+const limits = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 60_000, maxCost: 1e6 }
 
 async function bound(...pipeline: object[]): Promise<number> {
   const verdict = confine(readBody({ collection: 'a', pipeline }), catalog, limits)
