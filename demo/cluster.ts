@@ -79,7 +79,7 @@ export async function startCluster(
     signal?.throwIfAborted()
     // Do this before choosing a port: a server that is still stopping holds the preferred port.
     if (await exists(join(folder, 'postmaster.pid'))) await clearStaleServer(folder)
-    const started = await tryStart(bin, folder, await freePort(attempt === 1 ? options.port : undefined), options)
+    const started = await tryStart(bin, folder, await freePort(attempt < 5 ? options.port : undefined), options)
     if (typeof started !== 'string') return started
     // A backend of a killed server is still running, or another process took the port since the check.
     if (attempt === 10 || !/postmaster\.pid|pre-existing shared memory|could not bind/.test(started)) {

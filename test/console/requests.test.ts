@@ -39,6 +39,7 @@ describe('refusals of a member', () => {
     const page = await browser.open(shop.app)
     await signIn(page, mia.email, PLAYGROUND)
     await ready(page, 'Playground')
+    const began = performance.now()
     for (const [column, words] of [
       ['id', 'Allowed'],
       ['email', 'Would be refused'],
@@ -54,7 +55,8 @@ describe('refusals of a member', () => {
       items.flatMap(({ query }) => query ?? []),
       [],
     )
-    assert.ok(items.length <= 2, 'one row a minute')
+    const minutes = Math.ceil((performance.now() - began) / 60_000)
+    assert.ok(items.length <= minutes + 1, 'one row a minute')
     browser.clean(REPLACED)
   })
 

@@ -64,10 +64,10 @@ async function serve(env: Env) {
     async team(): Promise<void> {
       const body = { name: `Team ${++teams}` }
       if (teams > 100) {
-        assert.equal((await post(`/teams/${last}`, body, { authorization }, 'PATCH')).status, 200)
+        assert.equal((await patient(() => post(`/teams/${last}`, body, { authorization }, 'PATCH'))).status, 200)
         return
       }
-      const answer = await post('/teams', body, { authorization })
+      const answer = await patient(() => post('/teams', body, { authorization }))
       assert.equal(answer.status, 201)
       last = ((await answer.json()) as { id: string }).id
     },
@@ -76,6 +76,15 @@ async function serve(env: Env) {
       child.kill(signal)
       await closed
     },
+  }
+}
+
+/** On a busy machine, the store of PostgreSQL may take longer than the service waits for it. Nothing was changed then. */
+async function patient(ask: () => Promise<Response>): Promise<Response> {
+  for (;;) {
+    const answer = await ask()
+    if (answer.status !== 503) return answer
+    await answer.text()
   }
 }
 
@@ -130,14 +139,16 @@ describe('audit verify on the embedded store', () => {
 
   test('a start after a kill links the remaining rows, and every chain holds', async () => {
     const env = { VITRINE_DATA_DIR: await folder() }
-    for (let start = 0; start < 2; start++) {
+    // Rows are linked after half a second, so on a busy machine a kill may come after that.
+    for (let [kills, hasUnlinked] = [0, false]; kills < 2 || !hasUnlinked; kills++) {
+      assert.ok(kills < 30, 'no kill left a row without a link')
       const service = await serve(env)
       await service.team()
       await service.end('SIGKILL')
       const killed = await verify(env)
       assert.equal(killed.code, 0, killed.out)
+      hasUnlinked = /not linked yet: written by this service: [1-9]/.test(killed.out)
     }
-    assert.match((await verify(env)).out, /not linked yet: written by this service: [1-9]/)
     const service = await serve(env)
     while (!/left without a link/.test(service.output())) await service.team()
     await service.end('SIGTERM')

@@ -5,7 +5,6 @@ import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createRequire } from 'node:module'
-import { createServer } from 'node:net'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -13,6 +12,7 @@ import { test } from 'node:test'
 import { openSdk } from '../../src/connector/sdk.ts'
 import { startApp } from '../support/app.ts'
 import { conformanceServer } from '../support/conformance-server.ts'
+import { freePort } from '../support/free-port.ts'
 import { decide, locationOf, open, overHttp, registered } from '../support/oauth.ts'
 
 const PACKAGE = '@modelcontextprotocol/conformance'
@@ -86,7 +86,7 @@ for (const [revision, skipped] of Object.entries(NOT_APPLICABLE)) {
       )
       const { code, output } = await run([
         ...['server', '--url', `${app.url}/mcp`, '--requirements', revision],
-        ...['--expected-failures', file, '-o', folder, '--timeout', '20000'],
+        ...['--expected-failures', file, '-o', folder, '--timeout', '120000'],
       ])
       assert.equal(code, 0, output)
     } finally {
@@ -130,16 +130,6 @@ test('conforms as an authorization server: its metadata, and the grant of a code
   assert.doesNotMatch(printed, /skipped|failure/i)
   assert.match(printed, /authorization-code-grant/)
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return address.port
-}
 
 const sdk = openSdk(
   {

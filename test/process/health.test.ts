@@ -3,23 +3,17 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtemp } from 'node:fs/promises'
-import { createServer, connect, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
+import { freePort } from '../support/free-port.ts'
 import { startService } from '../support/service.ts'
 
 const folder = () => mkdtemp(join(tmpdir(), 'vitrine-health-'))
 
-async function freeAddress(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const at = server.address()
-  server.close()
-  await once(server, 'close')
-  return `127.0.0.1:${typeof at === 'object' && at !== null ? at.port : 0}`
-}
+const freeAddress = async () => `127.0.0.1:${await freePort()}`
 
 const probe = (address: string, path: string) => fetch(`http://${address}${path}`, { headers: { connection: 'close' } })
 

@@ -15,6 +15,7 @@ import { AppError } from '../../src/errors.ts'
 import type { Operations } from '../../src/operations/call-operation.ts'
 import { CHEAP_PASSWORDS } from './passwords.ts'
 import { placeStore } from './stores.ts'
+import { until } from './until.ts'
 
 export interface TestAppOptions {
   readonly env?: Readonly<Record<string, string>>
@@ -180,7 +181,7 @@ export class TestApp implements AsyncDisposable {
       minRole: 'MEMBER',
       ...spec,
     })
-    await owner.must('POST', `/teams/${teamId}/datasources/${id}/introspect`)
+    await introspected(owner, `/teams/${teamId}/datasources/${id}`)
     if (tables !== undefined) await owner.must('PUT', `/teams/${teamId}/datasources/${id}/exposure`, { tables })
     return id
   }
@@ -189,6 +190,13 @@ export class TestApp implements AsyncDisposable {
     await this.#app[Symbol.asyncDispose]()
     await rm(this.dataDir, { recursive: true, force: true })
   }
+}
+
+/** On a busy machine an introspection goes on as a job. */
+async function introspected(owner: Person, at: string): Promise<void> {
+  const { jobId } = await owner.must('POST', `${at}/introspect`)
+  const hasEnded = async () => (await owner.must('GET', `${at}/jobs/${jobId}`)).state !== 'RUNNING'
+  if (jobId !== undefined) await until('the introspection ends', hasEnded)
 }
 
 const TABLE: Readonly<Record<string, Route>> = { ...ROUTES, ...SESSION_ROUTES }

@@ -18,7 +18,7 @@ import { engineOrSkip } from './no-such-engine.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const SHOTS = join(ROOT, 'test/console/.shots')
-const WAIT_MS = 60_000
+const WAIT_MS = 120_000
 
 export const WIDE = { width: 1440, height: 900 } as const
 export const NARROW = { width: 390, height: 844 } as const

@@ -4,11 +4,12 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { MongoClient, type Document, type MongoClientOptions } from 'mongodb'
+import { freePort } from './free-port.ts'
 import { mongodBinary, newestCommand } from './mongodb-binaries.ts'
 
 export interface MongodOptions {
@@ -90,7 +91,7 @@ export async function startNewest(): Promise<TestMongo> {
   }
 }
 
-const CLIENT: MongoClientOptions = { serverSelectionTimeoutMS: 10_000, directConnection: true }
+const CLIENT: MongoClientOptions = { serverSelectionTimeoutMS: 60_000, directConnection: true }
 
 function uriOf(ports: readonly number[]): string {
   return `mongodb://${ports.map((port) => `${HOST}:${port}`).join(',')}/`
@@ -130,7 +131,7 @@ async function working(client: MongoClient, appName: string | undefined): Promis
 
 /** Names are unique, because other tests use the same server at the same time. */
 async function sharedServer(url: string): Promise<TestMongo> {
-  const client = await new MongoClient(url, { serverSelectionTimeoutMS: 10_000 }).connect()
+  const client = await new MongoClient(url, { serverSelectionTimeoutMS: 60_000 }).connect()
   const [first = ''] = client.options.hosts.map((each) => each.toString())
   const at = new URL(`mongodb://${first}`)
   const suffix = randomBytes(4).toString('hex')
@@ -254,12 +255,4 @@ async function initiate(client: MongoClient, ports: readonly number[]): Promise<
   const settings = { electionTimeoutMillis: 8_000, heartbeatIntervalMillis: 200 }
   await client.db('admin').command({ replSetInitiate: { _id: 'rs', members, settings } })
   while (!(await client.db('admin').command({ hello: 1 }))['isWritablePrimary']) await wait(20)
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, HOST)
-  await once(server, 'listening')
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  return typeof address === 'object' && address !== null ? address.port : 0
 }

@@ -23,6 +23,7 @@ import { promisify } from 'node:util'
 import { Client } from 'pg'
 import { packagedNative, platform, reachableBin, serverAccount, type Account } from '../../demo/account.ts'
 import { initCluster, startCluster } from '../../demo/cluster.ts'
+import { freePort } from './free-port.ts'
 import { NoSuchEngine } from './no-such-engine.ts'
 
 export type PostgresVersion = 14 | 15 | 16 | 17 | 18
@@ -75,7 +76,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
     const tls = options.tls === undefined ? {} : await tlsSettings(root, options.tls, account)
     if (options.hba !== undefined) await writeFile(join(folder, 'pg_hba.conf'), `${options.hba.trim()}\n`)
     const cluster = { settings: { ...forTests, ...tls, ...options.settings }, account }
-    let server = await startCluster(bin, folder, cluster)
+    let server = await startCluster(bin, folder, { ...cluster, port: await freePort() })
     const { port } = server
     const control = {
       stop: () => server.stop('immediate'),

@@ -1,7 +1,7 @@
 // A real Redis for tests: redis-server of the PATH, on a free port, without files.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { freePort } from './free-port.ts'
 import { NoSuchEngine } from './no-such-engine.ts'
 
 export interface TestRedis extends AsyncDisposable {
@@ -44,13 +44,4 @@ export async function startRedis(): Promise<TestRedis> {
     stop,
     [Symbol.asyncDispose]: stop,
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const at = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof at === 'object' && at !== null ? at.port : 0
 }
