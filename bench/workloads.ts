@@ -82,7 +82,7 @@ export const WORKLOADS: readonly Workload[] = [
     name: 'W3 10,000 rows of 8 columns',
     clients: 4,
     goal: '3',
-    cpuRatio: 2.9,
+    cpuRatio: 6,
     next: () => page(id() % 180_000, 10_000),
   },
   {

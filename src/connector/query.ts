@@ -4,7 +4,7 @@ import type { Arrival } from '../auth/caller.ts'
 import { invalidRequest } from '../errors.ts'
 import type { Operations } from '../operations/call-operation.ts'
 import type { Prebuilt } from '../operations/definitions.ts'
-import { ownJson } from '../operations/own-json.ts'
+import { textOfJson } from '../operations/own-json.ts'
 import { BudgetTokens, Id, parsedText } from './arguments.ts'
 import type { JsonObject } from './records.ts'
 import { rowsWithin } from './rows-within.ts'
@@ -65,7 +65,7 @@ async function bodyOf(args: JsonObject): Promise<JsonObject> {
 }
 
 function noted({ json, cut }: Prebuilt, bytesMax: number, isLimited: boolean): string {
-  const whole = String(ownJson(json))
+  const whole = textOfJson(json)
   const fitted = rowsWithin(whole, bytesMax)
   const rowCount = fitted?.rowCount ?? cut?.rowCount
   if (rowCount === undefined) return whole

@@ -29,7 +29,10 @@ test('a lent text stays as it is until it is given back, and then its memory is 
   assert.equal(String(first.json), 'a'.repeat(LONG))
   const memory = memoryOf(first.json)
   first.release?.()
+  first.release?.()
   const third = lent(pool, 'c')
+  const fourth = lent(pool, 'd')
+  assert.notEqual(memoryOf(third.json), memoryOf(fourth.json))
   assert.equal(memoryOf(third.json), memory)
   assert.equal(String(second.json), 'b'.repeat(LONG))
   assert.equal(String(third.json), 'c'.repeat(LONG))
@@ -40,6 +43,7 @@ test('a text that would waste most of its buffer is copied', () => {
   const large = lent(pool, 'a', 1 << 20)
   const memory = memoryOf(large.json)
   large.release?.()
+  // It outgrows the buffer that it begins in.
   const small = lent(pool, 'b', 40_000)
   assert.equal(small.release, undefined)
   assert.notEqual(memoryOf(small.json), memory)
@@ -48,7 +52,19 @@ test('a text that would waste most of its buffer is copied', () => {
   assert.equal(String(small.json), 'b'.repeat(40_000))
 })
 
-test('a short text is a string, and its buffer is used again', () => {
+test('a text of some kilobytes is lent too, and its buffer used again after it is given back', () => {
+  const pool = new BufferPool()
+  const first = lent(pool, 'a', 10_000)
+  const second = lent(pool, 'b', 10_000)
+  const memory = memoryOf(first.json)
+  assert.notEqual(memory, memoryOf(second.json))
+  first.release?.()
+  const third = lent(pool, 'c', 10_000)
+  assert.equal(memoryOf(third.json), memory)
+  assert.deepEqual([second.json, third.json].map(String), ['b'.repeat(10_000), 'c'.repeat(10_000)])
+})
+
+test('a short text is a string', () => {
   const pool = new BufferPool()
   assert.deepEqual(lent(pool, 'a', 1000), { json: 'a'.repeat(1000) })
   assert.deepEqual(lent(pool, 'b', 0), { json: '' })

@@ -9,7 +9,9 @@ const SLICE = 4096
 const NOTHING: DataView = new DataView(new ArrayBuffer(0))
 /** A short string is sent in one write with its headers; bytes are cheaper for a longer result. */
 const STRING_MAX = 32_768
-const BUFFER_BYTES = 16 * 1024
+/** Bytes that need no copy are cheaper than a string from here on. */
+const LENT_MIN = 8_192
+const BUFFER_BYTES = 32 * 1024
 /** A larger buffer without a pool is not kept for another result. */
 const KEPT_BYTES_MAX = 4 * 1024 * 1024
 /** A larger buffer is not kept in a pool. */
@@ -42,8 +44,8 @@ export class JsonBytes {
   #source: Buffer | null = null
   #sourceView = NOTHING
 
-  constructor(size: number, pool: BufferPool | null = null) {
-    this.bytes = Buffer.allocUnsafeSlow(size)
+  constructor(room: number | Buffer, pool: BufferPool | null = null) {
+    this.bytes = typeof room === 'number' ? Buffer.allocUnsafeSlow(room) : room
     this.view = viewOf(this.bytes)
     this.#pool = pool
   }
@@ -102,16 +104,23 @@ export class JsonBytes {
   }
 
   /**
-   * Like json(), but lends a long text its buffer instead of a copy, unless the buffer is much larger. This object is then empty.
-   * `release` gives the buffer back to the pool: nobody may read it afterwards.
+   * Like json(), but lends its own buffer instead of a copy or a string, unless the text is very short or the buffer large and mostly
+   * empty. This object is then empty. `release` gives the buffer back to the pool: nobody may read it afterwards.
    */
   lend(): { readonly json: string | Buffer; readonly release?: () => void } {
     const { bytes, length } = this
     const pool = this.#pool
-    if (pool === null || length <= STRING_MAX || length < bytes.length / 2) return { json: this.json() }
+    const isWaste = length <= LENT_MIN || (length < bytes.length / 2 && bytes.length > BUFFER_BYTES)
+    if (pool === null || isWaste) return { json: this.json() }
     this.#use(Buffer.alloc(0))
     this.length = 0
-    return { json: bytes.subarray(0, length), release: () => pool.give(bytes) }
+    let isLent = true
+    const release = (): void => {
+      // Two results in one buffer would show one caller the rows of another.
+      if (isLent) pool.give(bytes)
+      isLent = false
+    }
+    return { json: bytes.subarray(0, length), release }
   }
 }
 
@@ -120,7 +129,7 @@ export class JsonBytes {
  * slow, and calls for garbage collections of the whole heap.
  */
 export class BufferPool {
-  /** Of BUFFER_BYTES each. */
+  /** Over buffers of BUFFER_BYTES each. */
   readonly #small: JsonBytes[] = []
   readonly #large: Buffer[] = []
   #bytes = 0
@@ -140,16 +149,21 @@ export class BufferPool {
   /** The caller must not write into the buffer afterwards. */
   release(buffer: JsonBytes): void {
     buffer.forget()
-    if (buffer.bytes.length !== BUFFER_BYTES) this.give(buffer.bytes)
-    else if (this.#small.length < SMALL_MAX) this.#small.push(buffer)
+    if (buffer.bytes.length === BUFFER_BYTES) this.#keep(buffer)
+    else this.give(buffer.bytes)
   }
 
-  /** Keeps a large buffer for another result. Nobody else may read or write it afterwards. */
+  /** Keeps a buffer for another result. Nobody else may read or write it afterwards. */
   give(bytes: Buffer): void {
     const { length } = bytes
-    if (length <= BUFFER_BYTES || length > LARGE_BYTES_MAX || this.#bytes + length > POOL_BYTES_MAX) return
+    if (length === BUFFER_BYTES) return this.#keep(new JsonBytes(bytes, this))
+    if (length < BUFFER_BYTES || length > LARGE_BYTES_MAX || this.#bytes + length > POOL_BYTES_MAX) return
     this.#bytes += length
     this.#large.push(bytes)
+  }
+
+  #keep(buffer: JsonBytes): void {
+    if (this.#small.length < SMALL_MAX) this.#small.push(buffer)
   }
 }
 

@@ -5,6 +5,13 @@ export function isLent(json: Prebuilt['json']): json is LentJson {
   return typeof json === 'object' && 'parts' in json
 }
 
+/** The whole JSON as a string. What was lent is given back. */
+export function textOfJson(json: Prebuilt['json']): string {
+  const text = String(json)
+  if (isLent(json)) json.release()
+  return text
+}
+
 /** The whole JSON, in memory of its own. What was lent is given back. */
 export function ownJson(json: Prebuilt['json']): string | Buffer {
   if (!isLent(json)) return json
