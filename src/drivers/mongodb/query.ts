@@ -64,6 +64,19 @@ export interface ReadCollection {
   readonly indexedPaths: readonly string[]
 }
 
+/** Answers of at most so many rows take one message. */
+export const SMALL_ROWS_MAX = 1_000
+
+/** The parts of a find command. */
+export interface Find {
+  readonly filter: BsonDocument
+  readonly sort: BsonDocument | null
+  readonly skip: Bson
+  readonly limit: number
+  /** An inclusion of exposed paths. */
+  readonly projection: BsonDocument
+}
+
 export interface MongoQuery {
   readonly database: string
   readonly collection: string
@@ -71,6 +84,8 @@ export interface MongoQuery {
   readonly pipeline: readonly BsonDocument[]
   /** The pipeline with its sort where an index can serve it. It is tried first; it returns the same rows or fails. */
   readonly early: readonly BsonDocument[] | null
+  /** The same as `pipeline`, if a find command can say it and the answer is small. It is sent instead. */
+  readonly find: Find | null
   /** The most rows in the answer. */
   readonly rowCap: number
   /** Top-level names whose order the query fixes. Documents may have others. `_id` is where the query puts it. */

@@ -6,6 +6,7 @@ import { unseal } from '../../../src/drivers/confined.ts'
 import type { Catalog, Limits } from '../../../src/drivers/driver.ts'
 import { confine } from '../../../src/drivers/mongodb/guard/confine.ts'
 import { parseEjson } from '../../../src/drivers/mongodb/guard/parse-ejson.ts'
+import { fieldsOf } from '../../../src/drivers/mongodb/session/command.ts'
 import { toBson } from '../../../src/drivers/mongodb/session/to-bson.ts'
 import type { BsonDocument, MongoQuery } from '../../../src/drivers/mongodb/query.ts'
 import { readBody } from '../../../src/drivers/mongodb/guard/read-body.ts'
@@ -71,8 +72,11 @@ export async function ask(full: Db, exposed: Catalog, body: unknown): Promise<Ou
   }
   const early = query.early === null ? null : await answered(query.early).catch(() => null)
   try {
-    return { kind: 'answered', documents: early ?? (await answered(query.pipeline)), query, early: early !== null }
+    const documents = early ?? (await answered(query.pipeline))
+    await checkFind(full, query, documents)
+    return { kind: 'answered', documents, query, early: early !== null }
   } catch (error) {
+    if (error instanceof assert.AssertionError) throw error
     return { kind: 'failed', why: String(error), query }
   }
 }
@@ -84,6 +88,15 @@ export async function checkSent(query: MongoQuery): Promise<void> {
   assert.deepEqual([...unwinds], [...query.unwinds])
   assert.equal(printed(), query.printed())
   assert.equal(outline(), query.outline())
+}
+
+/** The find command that is sent instead of a pipeline brings the same documents. */
+async function checkFind(full: Db, { collection, find }: MongoQuery, documents: readonly Document[]): Promise<void> {
+  if (find === null) return
+  const fields = toBson({ BSON }, Object.fromEntries(fieldsOf(find)))
+  const { maxTimeMS, ...reading } = OPTIONS
+  const answer = await full.command({ find: collection, ...fields, batchSize: 1_001, maxTimeMS }, reading)
+  assert.ok(equal(answer['cursor'].firstBatch, documents), JSON.stringify(find))
 }
 
 export interface Body {

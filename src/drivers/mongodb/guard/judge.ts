@@ -1,6 +1,7 @@
 // Judges a body: checks its size, parses Extended JSON, confines the stages, and returns the query or the refusal. The code
 // is synchronous and pure, so short bodies are judged on the main thread and long ones in a thread (judge-threads.ts).
 import type { Catalog, Denied, Malformed } from '../../driver.ts'
+import { findOf } from './as-find.ts'
 import { sortedEarly } from './early-sort.ts'
 import { exposedOf } from './exposed.ts'
 import { Whole } from './pipeline-state.ts'
@@ -9,7 +10,7 @@ import { LENGTHS, Load } from './step-meter.ts'
 import { outlineOf } from './document-shape.ts'
 import { placeOf, positionOf, within, type Path } from './error-place.ts'
 import { printed } from './print.ts'
-import { isArray, type Bson, type MongoQuery } from '../query.ts'
+import { isArray, SMALL_ROWS_MAX, type Bson, type MongoQuery } from '../query.ts'
 import type { MongoBody } from './read-body.ts'
 import { readsOf } from './read-collections.ts'
 import { Broken, Growth, Refusal, refusedCollection, refusedLimit } from './refusal.ts'
@@ -164,9 +165,12 @@ function queryOf(body: MongoBody, stages: Bson, { catalog, rowCap }: Asked, load
   const reads = readsOf(catalog, [name, ...joins.map((join) => join.collection)])
   const early = flow.early === null ? null : sortedEarly(flow.out, flow.early)
   const { columns, shape, out: pipeline } = flow
+  // The server puts stages of a view or a time series before ours.
+  const mayFind = early === null && !collection.rewritten && rowCap <= SMALL_ROWS_MAX
+  const find = mayFind ? findOf(pipeline) : null
   return {
-    ...{ database, collection: name, pipeline, early, rowCap, columns, joins, unwinds, reads },
-    printed: () => printed({ collection: name, pipeline, early }),
+    ...{ database, collection: name, pipeline, early, find, rowCap, columns, joins, unwinds, reads },
+    printed: () => printed({ collection: name, pipeline, early, find }),
     outline: () => outlineOf(shape),
   }
 }

@@ -1,17 +1,49 @@
 // Prints the query that is sent to the database as relaxed Extended JSON, for the audit and `check`. A thread passes its
 // confined query to the main thread in this form (query-transfer.ts).
-import { isArray, isDocument, Scalar, type Bson, type MongoQuery, type ScalarValue } from '../query.ts'
+import {
+  isArray,
+  isDocument,
+  Scalar,
+  type Bson,
+  type BsonDocument,
+  type Find,
+  type MongoQuery,
+  type ScalarValue,
+} from '../query.ts'
 
-/** {"aggregate": collection, "pipeline": […]} on one line; `otherwise` holds the pipeline that is sent if the first fails. */
+/**
+ * {"find": collection, …}, or {"aggregate": collection, "pipeline": […]}, on one line; `otherwise` holds the pipeline that is sent if the
+ * first fails.
+ */
 export function printed({
   collection,
   pipeline,
   early,
-}: Pick<MongoQuery, 'collection' | 'pipeline' | 'early'>): string {
+  find,
+}: Pick<MongoQuery, 'collection' | 'pipeline' | 'early' | 'find'>): string {
+  if (find !== null) return printedFind(collection, find)
   return assembled(collection, pipeline.map(printedValue), early?.map(printedValue) ?? null)
 }
 
-/** Like printed(), for stages that are printed already. */
+export function printedFind(collection: string, { filter, sort, skip, limit, projection }: Find): string {
+  const sorted = sort === null ? '' : `,"sort":${printedValue(sort)}`
+  const skipped = skip === null ? '' : `,"skip":${printedValue(skip)}`
+  const rest = `${sorted}${skipped},"limit":${limit},"projection":${printedProjection(projection)}}`
+  return `{"find":${JSON.stringify(collection)},"filter":${printedValue(filter)}${rest}`
+}
+
+/** The queries of one exposure share their projections. */
+const projections = new WeakMap<BsonDocument, string>()
+
+function printedProjection(projection: BsonDocument): string {
+  const known = projections.get(projection)
+  if (known !== undefined) return known
+  const text = printedValue(projection)
+  projections.set(projection, text)
+  return text
+}
+
+/** An aggregate, of stages that are printed already. */
 export function assembled(collection: string, pipeline: readonly string[], early: readonly string[] | null): string {
   const otherwise = early === null ? '' : `,"otherwise":[${pipeline.join(',')}]`
   return `{"aggregate":${JSON.stringify(collection)},"pipeline":[${(early ?? pipeline).join(',')}]${otherwise}}`

@@ -2,7 +2,8 @@
 // so the database gets exactly what was printed. Reading the stages takes a tenth of the time of judging the body.
 import { isArray, isDocument, Scalar, type Bson, type BsonDocument, type MongoQuery } from '../query.ts'
 import { parseEjson } from './parse-ejson.ts'
-import { assembled, printedValue } from './print.ts'
+import { findOf } from './as-find.ts'
+import { assembled, printedFind, printedValue } from './print.ts'
 
 /** A query as plain data. */
 export interface PackedQuery extends Pick<
@@ -14,6 +15,8 @@ export interface PackedQuery extends Pick<
   /** Indexes into `stages`. */
   readonly pipeline: readonly number[]
   readonly early: readonly number[] | null
+  /** The pipeline is sent as a find command. */
+  readonly isFind: boolean
   /** Documents that each $unwind makes, in the order of unwindsIn(); null if unknown. */
   readonly unwinds: readonly (number | null)[]
   readonly outline: string
@@ -32,6 +35,7 @@ export function packQuery(query: MongoQuery): PackedQuery {
     stages: stages.map(printedValue),
     pipeline: placesOf(pipeline),
     early: early && placesOf(early),
+    isFind: query.find !== null,
     unwinds: unwinds.size === 0 ? [] : [...unwindsIn(stages)].map((stage) => unwinds.get(stage) ?? null),
     outline: query.outline(),
   }
@@ -51,12 +55,13 @@ export async function unpackQuery(query: PackedQuery, turn: () => Promise<void>)
   }
   const form = <T>(places: readonly number[], of: readonly T[]) => places.map((place) => known(of[place]))
   const texts = { pipeline: form(query.pipeline, query.stages), early: query.early && form(query.early, query.stages) }
+  const pipeline = form(query.pipeline, stages)
+  const find = query.isFind ? findOf(pipeline) : null
   return {
-    ...{ database, collection, rowCap, columns, joins, reads },
-    pipeline: form(query.pipeline, stages),
+    ...{ database, collection, rowCap, columns, joins, reads, pipeline, find },
     early: query.early && form(query.early, stages),
     unwinds: unwindSizes(stages, query.unwinds),
-    printed: () => assembled(collection, texts.pipeline, texts.early),
+    printed: () => (find === null ? assembled(collection, texts.pipeline, texts.early) : printedFind(collection, find)),
     outline: () => outline,
   }
 }

@@ -2,7 +2,7 @@
 // and the collection stay. Strings are removed, because a string may be a literal. A pure function.
 
 /** Top-level fields whose value is a name. */
-const NAMED = new Set(['collection', 'aggregate'])
+const NAMED = new Set(['collection', 'aggregate', 'find'])
 /** A plain name. Any other key may be data. */
 const PLAIN_NAME = /^[\w$.-]{1,200}$/
 /** The guard refuses bodies that are far less deep. */

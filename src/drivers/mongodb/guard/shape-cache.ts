@@ -5,9 +5,10 @@
 import type { Catalog } from '../../driver.ts'
 import { SeenTwice } from '../../seen-twice.ts'
 import { isArray, isDocument, type Bson, type BsonDocument, type MongoQuery } from '../query.ts'
+import { findOf } from './as-find.ts'
 import { DEPTH_MAX, type Judged } from './judge.ts'
 import { isJson, parseEjson } from './parse-ejson.ts'
-import { assembled, printedValue } from './print.ts'
+import { assembled, printedFind, printedValue } from './print.ts'
 import { packQuery } from './query-transfer.ts'
 import type { MongoBody } from './read-body.ts'
 import { Broken } from './refusal.ts'
@@ -209,11 +210,16 @@ function filled({ query, open, texts }: Template, values: readonly Bson[]): Mong
   }
   const form = (stages: readonly BsonDocument[]) => stages.map((stage) => made.get(stage) ?? stage)
   const text = (stage: BsonDocument): string => texts.get(stage) ?? printedValue(made.get(stage) ?? stage)
+  const pipeline = form(query.pipeline)
+  const find = query.find === null ? null : findOf(pipeline)
+  const { collection } = query
   return {
-    ...query,
-    pipeline: form(query.pipeline),
+    ...{ ...query, pipeline, find },
     early: query.early && form(query.early),
-    printed: () => assembled(query.collection, query.pipeline.map(text), query.early?.map(text) ?? null),
+    printed: () =>
+      find === null
+        ? assembled(collection, query.pipeline.map(text), query.early?.map(text) ?? null)
+        : printedFind(collection, find),
   }
 }
 

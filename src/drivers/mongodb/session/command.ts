@@ -1,16 +1,17 @@
-// Writes the aggregate command of a small query as one message.
-import type { BsonDocument } from '../query.ts'
+// Writes the command of a small query, find or aggregate, as one message.
+import type { Bson, BsonDocument, Find } from '../query.ts'
 import type { Login } from './connect.ts'
 import type { Running } from './run.ts'
 import { FRAME } from './wire.ts'
 import { BsonBytes } from './write-bson.ts'
 
-/** What an aggregate is not given by its query. */
+/** What a command is not given by its query. */
 export const ALWAYS = { allowDiskUse: false, readConcern: { level: 'local' as const }, comment: 'vitrine' }
 
-export interface Aggregate {
+export interface Command {
   readonly collection: string
-  readonly form: readonly BsonDocument[]
+  /** Stages for an aggregate. */
+  readonly form: readonly BsonDocument[] | Find
   readonly batchSize: number
   readonly maxTimeMS: number
 }
@@ -34,16 +35,35 @@ export class CommandWriter {
   }
 
   /** A message whose frame Wire.exchange() fills in. */
-  message({ collection, form, batchSize, maxTimeMS }: Aggregate): Buffer {
+  message({ collection, form, batchSize, maxTimeMS }: Command): Buffer {
     const out = this.#bytes
     out.begin(FRAME)
     const whole = out.open()
-    out.field('aggregate', collection)
-    out.field('pipeline', form)
-    out.field('cursor', { batchSize })
+    if (isFind(form)) {
+      out.field('find', collection)
+      for (const [name, value] of fieldsOf(form)) out.field(name, value)
+      out.field('batchSize', batchSize)
+    } else {
+      out.field('aggregate', collection)
+      out.field('pipeline', form)
+      out.field('cursor', { batchSize })
+    }
     out.field('maxTimeMS', maxTimeMS)
     out.raw(this.#rest)
     out.close(whole)
     return out.bytes()
   }
+}
+
+function isFind(form: Command['form']): form is Find {
+  return 'projection' in form
+}
+
+/** The fields of a find command that come from the query. */
+export function fieldsOf({ filter, sort, skip, limit, projection }: Find): readonly (readonly [string, Bson])[] {
+  const fields: [string, Bson][] = [['filter', filter]]
+  if (sort !== null) fields.push(['sort', sort])
+  if (skip !== null) fields.push(['skip', skip])
+  fields.push(['limit', limit], ['projection', projection])
+  return fields
 }

@@ -9,12 +9,12 @@ import { takeBatch } from './take-batch.ts'
 import type { Login } from './connect.ts'
 import { boundBySize, checkCost, costBound, planCost, type Sizes } from './estimate.ts'
 import { failure, schemaStale } from './failure.ts'
-import { ALWAYS, type CommandWriter } from './command.ts'
+import { ALWAYS, fieldsOf, type CommandWriter } from './command.ts'
 import { readReply, type Batch } from './reply.ts'
 import { runInSlices } from './write-large.ts'
 import { isRemembered, lookupOf, remember, type Lookups } from './plan-cache.ts'
 import { toBson } from './to-bson.ts'
-import type { BsonDocument, MongoQuery } from '../query.ts'
+import { SMALL_ROWS_MAX, type BsonDocument, type MongoQuery } from '../query.ts'
 import { Result } from './result.ts'
 import { LostConnection, type Wire } from './wire.ts'
 
@@ -47,7 +47,7 @@ const SIZE_MS = 180_000
 const SIZES_MAX = 1_000
 const COLLECTIONS_MAX = 1_000
 /** The default row cap plus one: such answers take one command (docs/guard/mongodb.md#how-it-is-confined). */
-const BATCH_MAX = 1_001
+const BATCH_MAX = SMALL_ROWS_MAX + 1
 
 /** Throws AppError as described at Connection.run(). */
 export async function runQuery(at: Running, query: MongoQuery, limits: Limits): Promise<Rows> {
@@ -105,7 +105,8 @@ async function inOneBatch(
     const known = at.borrowed()
     const { wire, writer } = known instanceof Promise ? await known : known
     const { collection } = query
-    answer = await wire.exchange(writer.message({ collection, form, batchSize: batchSizeOf(query), maxTimeMS }))
+    const batchSize = batchSizeOf(query)
+    answer = await wire.exchange(writer.message({ collection, form: query.find ?? form, batchSize, maxTimeMS }))
   } catch (error) {
     // The library repeats a cursor's read once, on another connection or member.
     const isLost = error instanceof LostConnection || error instanceof at.login.library.MongoNetworkError
@@ -187,9 +188,18 @@ async function explainedCost(
   left: () => number,
 ): Promise<number> {
   const pipeline = stages(at, form)
-  const aggregate = { aggregate: query.collection, pipeline, cursor: {}, allowDiskUse: false }
+  const { collection, find } = query
+  const command =
+    find === null
+      ? { aggregate: collection, pipeline, cursor: {} }
+      : { find: collection, ...toBson(at.login.library, Object.fromEntries(fieldsOf(find))) }
   const plan = await at.login.db.command(
-    { explain: aggregate, verbosity: 'queryPlanner', maxTimeMS: left(), comment: ALWAYS.comment },
+    {
+      explain: { ...command, allowDiskUse: false },
+      verbosity: 'queryPlanner',
+      maxTimeMS: left(),
+      comment: ALWAYS.comment,
+    },
     shared(at),
   )
   const arriving = async (leading: number, most: number): Promise<number> => {

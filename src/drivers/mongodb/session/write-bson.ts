@@ -41,7 +41,9 @@ export class BsonBytes {
 
   /** A copy of what was written. */
   bytes(): Buffer {
-    return Buffer.copyBytesFrom(this.#bytes, 0, this.#length)
+    const copy = Buffer.allocUnsafe(this.#length)
+    this.#bytes.copy(copy, 0, 0, this.#length)
+    return copy
   }
 
   /** Adds fields that are BSON already. */
