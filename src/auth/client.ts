@@ -1,5 +1,8 @@
 // The origin of a request: the client's name and network address.
 
+/** The header in which the HTTP layer passes the client's address on. It drops a header of this name from the caller. */
+export const CLIENT_ADDRESS = 'x-vitrine-client'
+
 const LENGTH_MAX = 200
 
 /**
@@ -12,7 +15,7 @@ export function clientOf(userAgent: string | null | undefined): string | undefin
 
 /** The client's network address, from the header that the HTTP layer sets. */
 export function addressOf(request: Pick<Request, 'headers'>): string {
-  return request.headers.get('x-vitrine-client') ?? ''
+  return request.headers.get(CLIENT_ADDRESS) ?? ''
 }
 
 /** The id of the request, from the header that the HTTP layer sets. */

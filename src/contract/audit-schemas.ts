@@ -1,11 +1,9 @@
 // Wire schemas of the audit and of usage.
 import { z } from 'zod'
 import { STATUS } from '../errors.ts'
-import { at, Blocked, count, Page, text } from './schemas.ts'
+import { at, Blocked, count, Page, text, time } from './schemas.ts'
 
 const id = z.string().regex(/^[\w-]{1,200}$/, 'must be an id')
-/** With a zone: the service does not guess the caller's zone. */
-const time = z.iso.datetime({ offset: true })
 const Outcome = z.enum(['ANSWERED', 'DENIED', 'FAILED'])
 
 const VALUES_MAX = 100

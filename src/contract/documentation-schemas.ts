@@ -2,11 +2,10 @@
 import { z } from 'zod'
 import { listOf } from './list-of.ts'
 import { byName, toNames } from './by-name.ts'
-import { at, count, text } from './schemas.ts'
+import { at, count, identifier, text } from './schemas.ts'
 
 const Origin = z.enum(['GENERATED', 'HUMAN'])
 const Status = z.enum(['PROPOSED', 'ACCEPTED', 'CONFIRMED', 'REJECTED'])
-const identifier = text(1024).min(1)
 /** With all its fields, a column is six values of a body. */
 const COLUMNS_MAX = 5_000
 

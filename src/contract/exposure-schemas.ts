@@ -1,9 +1,8 @@
 // Wire schemas of exposures, drift, and exposure previews.
 import { z } from 'zod'
 import { listOf } from './list-of.ts'
-import { at, count, Page, text } from './schemas.ts'
+import { at, count, identifier, Page, text } from './schemas.ts'
 
-const identifier = text(1024).min(1)
 const RequestedTables = listOf(
   z.strictObject({
     schema: identifier,

@@ -8,9 +8,12 @@ const isText = (value: string) => value.isWellFormed() && !value.includes('\0')
 /** A string that every store and log can hold: well-formed, without NUL. */
 export const text = (max: number) => z.string().max(max).refine(isText, 'must not hold NUL or lone surrogates')
 /** A name chosen by a person: not blank. */
-const name = text(100).refine((value) => value.trim() !== '', 'must not be empty')
+export const name = text(100).refine((value) => value.trim() !== '', 'must not be empty')
 const id = text(128).min(1)
-const time = z.iso.datetime({ offset: true })
+/** A schema, table or column. */
+export const identifier = text(1024).min(1)
+/** With a zone: the service does not guess the caller's zone. */
+export const time = z.iso.datetime({ offset: true })
 /** A number of things, bytes or rows, or a text position. */
 export const count = z.int().min(0)
 /** A fraction. */

@@ -5,6 +5,7 @@ import type { Code } from '../errors.ts'
 import { SignInOptions } from './instance-schemas.ts'
 import { listOf } from './list-of.ts'
 import { PasskeyAssertion, PasskeyCreated, PasskeyCreation, PasskeyRequest } from './passkey-schemas.ts'
+import { text } from './schemas.ts'
 
 /** Characters of a password. */
 export const PASSWORD = { min: 8, max: 128 } as const
@@ -24,8 +25,6 @@ export interface SignInRoute {
   readonly errors: readonly Code[]
 }
 
-const isText = (value: string) => value.isWellFormed() && !value.includes('\0')
-const text = (max: number) => z.string().max(max).refine(isText, 'must not hold NUL or lone surrogates')
 const email = z.email().max(254)
 /** The minimum length applies at sign-up only. At sign-in, a short password is simply wrong. */
 const password = text(PASSWORD.max).min(1)

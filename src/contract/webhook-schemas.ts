@@ -1,7 +1,7 @@
 // The wire schemas and routes of a team's webhooks (docs/webhooks.md).
 import { z } from 'zod'
 import type { Route } from './route.ts'
-import { at, count, text } from './schemas.ts'
+import { at, count, name, text } from './schemas.ts'
 
 export const WEBHOOK_EVENTS = ['refusals', 'drift', 'keyExpiring', 'datasourceError'] as const
 const Event = z.enum(WEBHOOK_EVENTS)
@@ -9,7 +9,6 @@ const Format = z.enum(['JSON', 'SLACK'])
 /** Refused queries of the team within some minutes. */
 const Refusals = z.strictObject({ count: z.int().min(1).max(1_000_000), minutes: z.int().min(1).max(1_440) })
 
-const name = text(100).refine((value) => value.trim() !== '', 'must not be empty')
 const url = text(2_000)
   .refine((value) => isAddress(value), 'must be an http:// or https:// address without user, password and fragment')
   .meta({ description: 'Write-only: the address of a chat service holds a secret.' })

@@ -7,7 +7,7 @@ import type { Prebuilt, Streamed } from '../operations/definitions.ts'
 import { ownJson } from '../operations/own-json.ts'
 import { compressed, streamCompressor, type Encoding } from './compress.ts'
 
-const JSON_TYPE = 'application/json; charset=utf-8'
+export const JSON_TYPE = 'application/json; charset=utf-8'
 
 /** Sends a handler's value as its route declares. */
 export function answer(

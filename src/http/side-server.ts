@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { bareHost } from '../host-names.ts'
+import { JSON_TYPE } from './reply.ts'
 import { REQUEST_ID } from './request-id.ts'
 
 /** The answer to one GET. */
@@ -15,7 +16,6 @@ export type SideRoutes = Readonly<Record<string, (requestId: string) => SideAnsw
 
 const CONNECTIONS_MAX = 64
 const REQUEST_MS = 5_000
-const JSON_TYPE = 'application/json; charset=utf-8'
 
 export interface SideServer extends AsyncDisposable {
   /** host:port, with the port that the operating system chose for port 0. */

@@ -1,10 +1,9 @@
 // Carries a request and its answer between Fastify and the rooms that work with Web Request and Response: sign-in and
 // OAuth. These are the only routes that read a cookie.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { CLIENT_ADDRESS } from '../auth/client.ts'
 import { invalidRequest } from '../errors.ts'
 
-/** The caller's real address, as trustProxy determines it. A header of this name from the caller is dropped. */
-const CLIENT_ADDRESS = 'x-vitrine-client'
 /** Hop-by-hop headers, and headers that could claim another host or address. */
 const DROPPED =
   /^(connection|keep-alive|transfer-encoding|content-length|upgrade|te|trailer|forwarded|x-forwarded-.*|x-real-ip)$/
@@ -16,6 +15,7 @@ export function toWeb(request: FastifyRequest): Request {
     if (value === undefined || DROPPED.test(name)) continue
     for (const each of Array.isArray(value) ? value : [value]) headers.append(name, each)
   }
+  // The caller's real address, as trustProxy determines it.
   headers.set(CLIENT_ADDRESS, request.ip)
   const init: RequestInit = { method: request.method, headers }
   const { body } = request

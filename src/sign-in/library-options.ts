@@ -2,6 +2,7 @@
 // keys and the cookies. With others, a session of the one would be unknown to the other.
 import { randomUUID } from 'node:crypto'
 import type { BetterAuthOptions } from 'better-auth'
+import { CLIENT_ADDRESS } from '../auth/client.ts'
 import { AppError } from '../errors.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
@@ -13,9 +14,6 @@ export interface SharedDeps {
   readonly secrets: Pick<Secrets, 'derive'>
   readonly log?: { error(detail: object, message: string): void }
 }
-
-/** The header with the client's address (http/web-request.ts). Stored with the session. */
-const CLIENT_ADDRESS = 'x-vitrine-client'
 
 const SESSION_SECONDS = 7 * 86_400
 const SESSION_RENEWED_SECONDS = 86_400
@@ -42,6 +40,7 @@ export function sharedOptions(deps: SharedDeps, origin: string) {
       useSecureCookies: origin.startsWith('https:'),
       defaultCookieAttributes: { path: '/auth', httpOnly: true, sameSite: 'lax' },
       database: { generateId: () => randomUUID(), validateSchema: false },
+      // Stored with the session.
       ipAddress: { ipAddressHeaders: [CLIENT_ADDRESS] },
       // Set explicitly. The default depends on NODE_ENV and would turn both checks off under a test runner.
       disableCSRFCheck: false,

@@ -16,7 +16,7 @@ import { Table } from '../../parts/Table.tsx'
 import { Tag } from '../../parts/Tag.tsx'
 import { Time } from '../../parts/Time.tsx'
 import { useAction } from '../../parts/useAction.ts'
-import { ProviderIcon } from '../sign-in/OtherWays.tsx'
+import { PROVIDERS, ProviderIcon } from '../sign-in/OtherWays.tsx'
 import { named, providerName, providerSentence } from '../sign-in/provider-failure.ts'
 import type { Ways } from './Passkeys.tsx'
 
@@ -29,8 +29,6 @@ interface Row {
   readonly name: string
   readonly connection: Connection | undefined
 }
-
-const PROVIDERS = ['github', 'google', 'oidc'] as const
 
 /** What became of a trip to a provider. */
 export function ConnectionOutcome({ oidcName }: { readonly oidcName: string | undefined }) {

@@ -29,7 +29,7 @@ interface OtherWaysProps {
   readonly onPasskey?: (user: User) => void
 }
 
-const PROVIDERS = ['github', 'google', 'oidc'] as const
+export const PROVIDERS = ['github', 'google', 'oidc'] as const
 
 export function OtherWays({ methods, oidcName, next, rememberMe = true, tokens = {}, onPasskey }: OtherWaysProps) {
   const providers = PROVIDERS.filter((provider) => methods.includes(provider))

@@ -32,11 +32,6 @@ export function numbersAt(row: Row, index: number): number[] {
     .map(Number)
 }
 
-/** Quotes an identifier. */
-export function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`
-}
-
 /** Groups rows by a key and keeps their order. */
 export function grouped<K, V>(rows: readonly Row[], key: (row: Row) => K, value: (row: Row) => V): Map<K, V[]> {
   const groups = new Map<K, V[]>()

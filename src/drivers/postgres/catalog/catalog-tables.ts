@@ -1,10 +1,11 @@
 // Builds the tables of a Catalog from rows of pg_catalog: keys, references, sizes, what can be exposed. Does not ask the
 // database.
 import { LABEL_CHARS_MAX, LABELS_MAX, type CatalogColumn, type CatalogTable, type Scalar } from '../../driver.ts'
-import { grouped, isTrueAt, numberAt, numbersAt, quoted, textAt, type Row } from './ask.ts'
+import { grouped, isTrueAt, numberAt, numbersAt, textAt, type Row } from './ask.ts'
 import type { ColumnDetail, TableDetail } from '../capture.ts'
 import type { ReadTypes } from './captured-types.ts'
 import { allowedValues } from './check-values.ts'
+import { identifier } from '../quote.ts'
 
 /** The rows of the statements of the same names in catalog-queries.ts, and the warnings of views by oid. */
 export interface CatalogRows {
@@ -203,6 +204,6 @@ function catalogColumn(
 /** Under our pinned path, format_type prefixes user-defined types with their schema. The login's own session may not. */
 function shownType(formatted: string, schema: string, searchPath: readonly string[]): string {
   if (!searchPath.includes(schema)) return formatted
-  const prefix = [schema, quoted(schema)].find((name) => formatted.startsWith(`${name}.`))
+  const prefix = [schema, identifier(schema)].find((name) => formatted.startsWith(`${name}.`))
   return prefix === undefined ? formatted : formatted.slice(prefix.length + 1)
 }

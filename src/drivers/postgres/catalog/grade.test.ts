@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test'
 import { join } from 'node:path'
 import { askAs, startPostgres, type TestPostgres } from '../../../../test/support/postgres.ts'
 import type { Catalog, TestStep } from '../../driver.ts'
-import { quoted } from './ask.ts'
+import { identifier } from '../quote.ts'
 import { createPostgresDriver } from '../driver.ts'
 import { grade } from './grade.ts'
 import { introspect } from './introspect.ts'
@@ -104,12 +104,16 @@ test('the printed lines make a login that passes every step and reads the expose
   await using reader = await askAs(postgres, shop, 'vitrine_reader', 'reader-pw')
   for (const { schema, table, columns } of everything.tables) {
     const shown = exposed.tables.find((one) => one.schema === schema && one.table === table)?.columns ?? []
-    const from = `${quoted(schema)}.${quoted(table)}`
-    if (shown.length > 0) await reader.ask(`SELECT ${shown.map((one) => quoted(one.name)).join(', ')} FROM ${from}`)
+    const from = `${identifier(schema)}.${identifier(table)}`
+    if (shown.length > 0) await reader.ask(`SELECT ${shown.map((one) => identifier(one.name)).join(', ')} FROM ${from}`)
     for (const { name } of columns.filter((one) => !shown.some((other) => other.name === one.name))) {
       // The catalogs of extensions show themselves to everybody.
       if (/^pg_(buffercache|freespacemap)/.test(table)) continue
-      await assert.rejects(reader.ask(`SELECT ${quoted(name)} FROM ${from}`), /permission denied/, `${from}.${name}`)
+      await assert.rejects(
+        reader.ask(`SELECT ${identifier(name)} FROM ${from}`),
+        /permission denied/,
+        `${from}.${name}`,
+      )
     }
   }
   await readConfined('vitrine_reader', 'reader-pw')
@@ -132,7 +136,7 @@ async function readConfined(username: string, password: string): Promise<void> {
   const settings = driver.settings({ ...where, secrets: { password } })
   await using connection = await driver.connect(settings, { allowPrivateHosts: true }, signal)
   for (const { schema, table, columns } of exposed.tables) {
-    const body = driver.read({ sql: `SELECT * FROM ${quoted(schema)}.${quoted(table)}` })
+    const body = driver.read({ sql: `SELECT * FROM ${identifier(schema)}.${identifier(table)}` })
     const verdict = await driver.confine(body, exposed, limits, signal)
     assert.ok(verdict.kind === 'confined', table)
     const answer = await connection.run(verdict.query, limits, signal)

@@ -1,6 +1,6 @@
 // Writes the SQL that restricts a login to an exposure, for a person to read and run. The service never runs it.
 import type { Agreement, AgreementInput, Catalog } from '../../driver.ts'
-import { quoted } from './ask.ts'
+import { identifier } from '../quote.ts'
 
 /** A table and its columns that are to be read. */
 export interface Shown {
@@ -28,7 +28,7 @@ const temporaryFiles = '1GB'
  * so a column that is added later stays closed until the exposure is saved again.
  */
 export function betterLogin(login: BetterLogin): string {
-  const role = quoted(login.role)
+  const role = identifier(login.role)
   const tables = login.exposed?.tables.filter((table) => table.columns.length > 0) ?? []
   const shown = tables.map(({ schema, table, columns }) => ({ schema, table, columns: columns.map((one) => one.name) }))
   const schemas = new Set([...shown.map((table) => table.schema), ...login.schemas])
@@ -37,9 +37,9 @@ export function betterLogin(login: BetterLogin): string {
     `-- Its password, in psql, so that no log holds it: \\password ${role}`,
     `ALTER ROLE ${role} SET default_transaction_read_only = on;`,
     limitTemporaryFiles(login.role),
-    `GRANT CONNECT ON DATABASE ${quoted(login.database)} TO ${role};`,
+    `GRANT CONNECT ON DATABASE ${identifier(login.database)} TO ${role};`,
     ...login.openSchemas.map(closeSchema),
-    ...[...schemas].map((schema) => `GRANT USAGE ON SCHEMA ${quoted(schema)} TO ${role};`),
+    ...[...schemas].map((schema) => `GRANT USAGE ON SCHEMA ${identifier(schema)} TO ${role};`),
     ...shown.map((table) => grantColumns(table, login.role)),
   ]
   if (shown.length === 0)
@@ -53,7 +53,7 @@ export function betterLogin(login: BetterLogin): string {
  */
 export function agreement({ full, exposed, username }: AgreementInput): Agreement {
   const login = username ?? ''
-  const role = quoted(login)
+  const role = identifier(login)
   const schemas = [...new Set(full.tables.map(({ schema }) => schema))]
   const shown = exposed.tables.map(({ schema, table, columns }) => ({
     schema,
@@ -62,9 +62,9 @@ export function agreement({ full, exposed, username }: AgreementInput): Agreemen
   }))
   const lines = [
     'BEGIN;',
-    ...schemas.map((schema) => `REVOKE ALL ON ALL TABLES IN SCHEMA ${quoted(schema)} FROM ${role};`),
+    ...schemas.map((schema) => `REVOKE ALL ON ALL TABLES IN SCHEMA ${identifier(schema)} FROM ${role};`),
     ...[...new Set(shown.map(({ schema }) => schema))].map(
-      (schema) => `GRANT USAGE ON SCHEMA ${quoted(schema)} TO ${role};`,
+      (schema) => `GRANT USAGE ON SCHEMA ${identifier(schema)} TO ${role};`,
     ),
     ...shown.map((table) => grantColumns(table, login)),
     'COMMIT;',
@@ -78,20 +78,20 @@ const NOTES = [
 ]
 
 export function grantColumns(table: Shown, role: string): string {
-  const columns = table.columns.map(quoted).join(', ')
-  return `GRANT SELECT (${columns}) ON ${quoted(table.schema)}.${quoted(table.table)} TO ${quoted(role)};`
+  const columns = table.columns.map(identifier).join(', ')
+  return `GRANT SELECT (${columns}) ON ${identifier(table.schema)}.${identifier(table.table)} TO ${identifier(role)};`
 }
 
 /** SQL for a login that may read nothing yet. The exposure narrows it later. */
 export function grantAll(schema: string, role: string): string {
-  const [place, login] = [quoted(schema), quoted(role)]
+  const [place, login] = [identifier(schema), identifier(role)]
   return `GRANT USAGE ON SCHEMA ${place} TO ${login};\nGRANT SELECT ON ALL TABLES IN SCHEMA ${place} TO ${login};`
 }
 
 export function limitTemporaryFiles(role: string): string {
-  return `ALTER ROLE ${quoted(role)} SET temp_file_limit = '${temporaryFiles}';`
+  return `ALTER ROLE ${identifier(role)} SET temp_file_limit = '${temporaryFiles}';`
 }
 
 export function closeSchema(schema: string): string {
-  return `REVOKE CREATE ON SCHEMA ${quoted(schema)} FROM PUBLIC;`
+  return `REVOKE CREATE ON SCHEMA ${identifier(schema)} FROM PUBLIC;`
 }
