@@ -1,5 +1,5 @@
 // What the metrics tell of the rooms (docs/operating/observe.md). Everything is read when a collector asks.
-import type { Durations, Family } from './meters.ts'
+import type { Durations, Family } from './metric-types.ts'
 import type { Connections } from './http/connections.ts'
 import type { Rooms } from './rooms.ts'
 

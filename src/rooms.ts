@@ -46,7 +46,7 @@ import { openSignIn } from './sign-in/sign-in.ts'
 import { openClockDoubt, watchClock } from './clock-doubt.ts'
 import { openConcurrencyLimit } from './concurrency-limit.ts'
 import { openDeliverer } from './webhooks/deliverer.ts'
-import type { SharedDeps } from './operations/call-operation.ts'
+import type { SharedDeps } from './operations/order-of-checks.ts'
 
 export interface RoomsOptions {
   readonly config: Config

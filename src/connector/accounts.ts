@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { Arrival } from '../auth/caller.ts'
 import { AppError } from '../errors.ts'
-import type { Operations } from '../operations/call-operation.ts'
+import type { Operations } from '../operations/order-of-checks.ts'
 import { Id, readArguments } from './arguments.ts'
 import type { JsonObject } from './records.ts'
 

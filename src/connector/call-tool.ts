@@ -2,7 +2,7 @@
 // no longer valid is the door's to refuse.
 import type { Arrival } from '../auth/caller.ts'
 import { AppError, EXPOSE_URL } from '../errors.ts'
-import type { Operations } from '../operations/call-operation.ts'
+import type { Operations } from '../operations/order-of-checks.ts'
 import { listDatasources, listTeams, whoami } from './accounts.ts'
 import { TOOLS, type ToolName } from './definitions.ts'
 import { describeDatasource } from './describe.ts'

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { Arrival } from '../auth/caller.ts'
 import { invalidRequest } from '../errors.ts'
-import type { Operations } from '../operations/call-operation.ts'
+import type { Operations } from '../operations/order-of-checks.ts'
 import type { Prebuilt } from '../operations/definitions.ts'
 import { textOfJson } from '../operations/own-json.ts'
 import { BudgetTokens, Id, parsedText } from './arguments.ts'

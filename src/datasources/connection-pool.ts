@@ -7,7 +7,7 @@ import type { DatasourceId } from '../ids.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
 import { deadlineOf, isTimeout } from '../deadline.ts'
-import { Durations, type Family } from '../meters.ts'
+import { Durations, type Family } from '../metric-types.ts'
 import { changedJustNow, overloaded } from './refusals.ts'
 import { settingsFor, type DatasourceRow } from './rows.ts'
 

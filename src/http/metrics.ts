@@ -1,7 +1,7 @@
 // Metrics in the Prometheus text format, on their own address. They are never served on the API port, and are off
 // unless VITRINE_METRICS_ADDR is set. They contain no names, ids or texts.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { Counts, Durations, type Family } from '../meters.ts'
+import { Counts, Durations, type Family } from '../metric-types.ts'
 import type { SideRoutes } from './side-server.ts'
 
 export interface Metrics extends Disposable {

@@ -3,7 +3,7 @@
 import { outcomeOf } from '../audit/audit.ts'
 import type { BlockedKind, DatasourceType } from '../drivers/driver.ts'
 import type { Code } from '../errors.ts'
-import { Counts, Durations, type Family } from '../meters.ts'
+import { Counts, Durations, type Family } from '../metric-types.ts'
 
 /** Times by performance.now(); 0 if the query did not get that far. */
 export interface QueryMarks {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Counts, Durations } from './meters.ts'
+import { Counts, Durations } from './metric-types.ts'
 
 test('a duration counts in its bucket and all larger ones', () => {
   const durations = new Durations()

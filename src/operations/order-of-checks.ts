@@ -1,34 +1,14 @@
-// One function per operation of the contract, under its operation id; doors call these. Every call takes the same
-// steps: admit, place, preconditions, validate, run, record. A door authenticates, passes the input in and the value
-// out, and decides nothing.
+// The steps of every call, in the order in which they refuse: admit, place, preconditions, validate, run, record.
 import type { Audit } from '../audit/audit.ts'
 import type { AuditPlace } from '../audit/rows.ts'
 import type { Authenticator } from '../auth/authenticate.ts'
 import type { Arrival, Call } from '../auth/caller.ts'
 import type { Route } from '../contract/route.ts'
-import { ROUTES } from '../contract/routes.ts'
-import { SESSION_ROUTES } from '../contract/signed-in-routes.ts'
 import { AppError } from '../errors.ts'
-import { accessOperations } from './access.ts'
-import { accountOperations } from './account.ts'
 import { admitNow, isAdmitted } from './admit.ts'
-import { auditOperations } from './audit.ts'
-import { datasourceOperations } from './datasources.ts'
-import { documentationOperations } from './documentation.ts'
-import { exposureOperations } from './exposure.ts'
-import { instanceOperations } from './instance.ts'
-import { grantOperations } from './grants.ts'
-import { jobOperations } from './jobs.ts'
-import { keyOperations } from './keys.ts'
-import { memberOperations } from './members.ts'
 import type { Answer, Definitions, Input, OperationId } from './definitions.ts'
 import { knownPlace, place, type Placed, type Places } from './place.ts'
-import { requestOperations } from './requests.ts'
-import { profileOperations } from './profiles.ts'
-import { queryOperations } from './queries.ts'
-import { teamOperations } from './teams.ts'
 import { readBody, readQuery } from './validate.ts'
-import { webhookOperations } from './webhooks.ts'
 
 /** One operation as a door calls it. Throws AppError with a code from the table in errors.ts. */
 export type Operation = (arrival: Arrival, input: Input) => Promise<unknown>
@@ -37,50 +17,11 @@ export type Operations = {
   readonly [N in OperationId]: (arrival: Arrival, input: Input) => Promise<Answer<N>>
 }
 
-type Rooms = Parameters<typeof accessOperations>[0] &
-  Parameters<typeof accountOperations>[0] &
-  Parameters<typeof auditOperations>[0] &
-  Parameters<typeof datasourceOperations>[0] &
-  Parameters<typeof documentationOperations>[0] &
-  Parameters<typeof exposureOperations>[0] &
-  Parameters<typeof instanceOperations>[0] &
-  Parameters<typeof grantOperations>[0] &
-  Parameters<typeof jobOperations>[0] &
-  Parameters<typeof keyOperations>[0] &
-  Parameters<typeof memberOperations>[0] &
-  Parameters<typeof profileOperations>[0] &
-  Parameters<typeof queryOperations>[0] &
-  Parameters<typeof requestOperations>[0] &
-  Parameters<typeof teamOperations>[0] &
-  Parameters<typeof webhookOperations>[0]
-
 /** The dependencies of every operation, in addition to its room. */
 export interface SharedDeps {
   readonly authenticator: Pick<Authenticator, 'again'>
   readonly places: Places
   readonly audit: Pick<Audit, 'record' | 'refused'>
-}
-
-export function openOperations(shared: SharedDeps, rooms: Rooms): Operations {
-  const definitions: Definitions = {
-    ...instanceOperations(rooms),
-    ...accountOperations(rooms),
-    ...keyOperations(rooms),
-    ...grantOperations(rooms),
-    ...teamOperations(rooms),
-    ...memberOperations(rooms),
-    ...datasourceOperations(rooms),
-    ...accessOperations(rooms),
-    ...exposureOperations(rooms),
-    ...profileOperations(rooms),
-    ...documentationOperations(rooms),
-    ...queryOperations(rooms),
-    ...jobOperations(rooms),
-    ...auditOperations(rooms),
-    ...requestOperations(rooms),
-    ...webhookOperations(rooms),
-  }
-  return bind(shared, { ...ROUTES, ...SESSION_ROUTES }, definitions)
 }
 
 /** Any operation. Declared as a method, so that a specific definition is assignable to it (bivariance). */
