@@ -17,7 +17,12 @@ export interface Computed {
 export function computed(value: Bson | undefined, scope: Scope): Computed {
   const printed = expression(value, scope)
   const { meter, variables, shape, part } = scope
-  const extent = grown(value, { meter, variables, document: (path) => valueAt(shape, path, part) })
+  const extent = grown(value, {
+    meter,
+    variables,
+    document: (path) => valueAt(shape, path, part),
+    root: (path) => valueAt(shape, path),
+  })
   return { printed, extent, shape: shapeOf(value, extent, scope) }
 }
 

@@ -2,6 +2,7 @@
 // mongod builds such a value in memory whatever its size, and no timeout ends it there.
 import {
   counted,
+  countsOf,
   loosened,
   filled,
   below,
@@ -9,6 +10,8 @@ import {
   elementOf,
   fixedLength,
   isShared,
+  isStored,
+  lengthParts,
   eachOf,
   largest,
   lengthsOf,
@@ -17,6 +20,8 @@ import {
   literalExtent,
   object,
   OBJECT_BYTES,
+  partsIn,
+  PIECES,
   SMALL,
   sum,
   times,
@@ -26,7 +31,7 @@ import {
 } from './value-size.ts'
 import { numberOf } from './parse-ejson.ts'
 import { tooLarge, BYTES_MAX, type Meter } from './step-meter.ts'
-import { LOOKED_AT, longWork, readsOf, stepsOf, worstSteps } from './operator-steps.ts'
+import { LOOKED_AT, longWork, readsOf, stepsByElement, stepsOf, worstSteps } from './operator-steps.ts'
 import { isArray, isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { boundOf, itemsBetween, RANGE_MAX, writtenItems } from './range-length.ts'
 import { refusedGrowth } from './refusal.ts'
@@ -34,8 +39,10 @@ import type { Variables } from './variables.ts'
 
 export interface Env {
   readonly meter: Meter
-  /** The extent of a path of the document. */
+  /** The extent of a path of the document, which $redact may have descended into. */
   readonly document: (path: readonly string[]) => Extent
+  /** The extent of a path of the whole document. */
+  readonly root: (path: readonly string[]) => Extent
   readonly variables: Variables<Extent>
 }
 
@@ -58,8 +65,10 @@ function ofText(text: string, env: Env): Extent {
   env.meter.work.spend(path.length)
   if (!text.startsWith('$$')) return read(env.document(path), path.length > 1, env)
   const [name = '', ...rest] = path
-  if (name === 'ROOT' || name === 'CURRENT')
-    return rest.length === 0 ? readWhole(env) : read(env.document(rest), rest.length > 1, env)
+  if (name === 'ROOT' || name === 'CURRENT') {
+    const found = (name === 'ROOT' ? env.root : env.document)(rest)
+    return rest.length === 0 ? readWhole(found, env) : read(found, rest.length > 1, env)
+  }
   const known = env.variables.get(name)
   return known === undefined ? SMALL : read(below(known, rest), rest.length > 0, env)
 }
@@ -69,14 +78,13 @@ function read(found: Extent, isThrough: boolean, env: Env): Extent {
   const isArray = found.each !== null || (found.rows ?? 1) > 1
   if (isThrough && isArray) {
     env.meter.step(found.items * 1.5)
-    env.meter.read(found)
+    env.meter.read(found, 1 / 2)
   }
   return found
 }
 
 /** mongod 6.0 copies the document. */
-function readWhole(env: Env): Extent {
-  const whole = env.document([])
+function readWhole(whole: Extent, env: Env): Extent {
   env.meter.step(whole.bytes / 500)
   env.meter.read(whole)
   return whole
@@ -127,13 +135,34 @@ function madeBy(name: string, operand: Bson, env: Env): Extent {
   }
 }
 
+/** Bytes that an element of the result takes. */
+const ELEMENT_KEPT: ReadonlyMap<string, number> = new Map([
+  ...[...words('$concatArrays $firstN $lastN $maxN $minN $reverseArray $setDifference $setIntersection $setUnion')].map(
+    (name): [string, number] => [name, 16],
+  ),
+  ...[...words('$slice $sortArray $toArray')].map((name): [string, number] => [name, 16]),
+  ['$split', 32],
+  ['$objectToArray', OBJECT_BYTES],
+  ['$arrayToObject', 40],
+  ['$mergeObjects', 40],
+])
+
 /** Operators that compute each argument once. */
 function ofValues(name: string, operand: Bson, env: Env): Extent {
+  const made = valueOf(name, operand, env)
+  const kept = ELEMENT_KEPT.get(name)
+  if (kept !== undefined) env.meter.builds(made, kept)
+  return made
+}
+
+function valueOf(name: string, operand: Bson, env: Env): Extent {
   const args = argumentsOf(name, operand, env)
   const given = { operand, args, bytesOf: (extent: Extent) => env.meter.bytesOf(extent) }
   env.meter.step(stepsOf(name, given), worstSteps(name, given))
   const whole = sum(args)
-  env.meter.read(whole, readsOf(name))
+  env.meter.read(whole, readsOf(name, given))
+  const byElement = stepsByElement(name)
+  if (byElement > 0) for (const arg of args) env.meter.elements(arg, byElement)
   for (const { texts, steps } of longWork(name, given)) env.meter.long(texts, steps)
   // The elements of an array that the query makes are not copied with it.
   if (REBUILT.has(name)) env.meter.copied(sum(args.filter(({ each }) => each === null)))
@@ -145,11 +174,16 @@ function ofValues(name: string, operand: Bson, env: Env): Extent {
   }
   switch (name) {
     case '$mergeObjects':
-      return env.meter.made(merged(args))
+      return env.meter.made(
+        merged(
+          args,
+          args.map((_, n) => sureNames(isArray(operand) ? operand[n] : operand)),
+        ),
+      )
     case '$zip':
       return ofZip(args, env)
     case '$split':
-      return env.meter.made({ ...whole, bytes: whole.bytes + whole.items * 16 })
+      return env.meter.made({ ...whole, bytes: whole.bytes + whole.items * 16, ...piecesOf(operand, env) })
     case '$regexFindAll':
       return env.meter.made({ ...times(whole, WRITTEN_TIMES), bytes: whole.bytes + whole.items * OBJECT_BYTES * 2 })
     case '$objectToArray':
@@ -164,15 +198,31 @@ function ofValues(name: string, operand: Bson, env: Env): Extent {
   }
 }
 
+/** The pieces of a stored text by a constant separator can be counted; of others, each byte may be one. */
+function piecesOf(operand: Bson, env: Env): Pick<Extent, 'counts'> {
+  const [text, separator] = isArray(operand) ? operand : []
+  if (typeof separator !== 'string' || separator === '' || separator.startsWith('$')) return {}
+  const [[name = '', inner] = []] = isDocument(text) ? Object.entries(text) : []
+  // A separator without letters finds as many pieces in either case.
+  const isCased = SAME_LENGTH.has(name) && !/\p{L}/u.test(separator)
+  const path = isCased ? inner : text
+  if (typeof path !== 'string' || !/^\$[^$]/.test(path)) return {}
+  const { place } = env.document(path.slice(1).split('.'))
+  if (place === undefined || !isStored(place)) return {}
+  return { counts: new Map([[PIECES + JSON.stringify([place, separator]), 1]]) }
+}
+
 /** A number, which may be a count of elements of the arguments. */
 function ofNumber(name: string, operand: Bson, args: readonly Extent[]): Extent {
   const items = Math.max(1, ...args.map((arg) => arg.items))
-  const bounds = args.map(({ most, counts }) => (name === '$multiply' && counts !== undefined ? Infinity : most))
+  // The estimate of a number that counts something is a bound only while its counts are known.
+  const isCounted = COUNTED.has(name) || name === '$divide'
+  const bounds = args.map((arg) => (isCounted || lengthsOf(arg).length === 0 ? arg.most : Infinity))
   return { ...SMALL, most: boundOf(name, operand, bounds, items), ...countsBy(name, operand, args) }
 }
 
 const COUNTING = words('$size $strLenCP $strLenBytes $indexOfCP $indexOfBytes $indexOfArray')
-const COUNTED = words('$add $subtract $min $max $ifNull $cond $abs $toInt $toLong $ceil $floor $trunc $round')
+const COUNTED = words('$add $subtract $min $max $ifNull $cond $abs $toInt $toLong $toDouble $ceil $floor $trunc $round')
 
 /** The stored parts whose lengths bound a number. */
 function countsBy(name: string, operand: Bson, args: readonly Extent[]): Partial<ReturnType<typeof counted>> {
@@ -197,11 +247,22 @@ function picked(name: string, operand: Bson, args: readonly Extent[]): Extent {
   if (['$arrayElemAt', '$first', '$last', '$arrayToObject'].includes(name)) {
     const [array = SMALL] = args
     if (name === '$arrayToObject') return inside(array)
-    return array.each ?? (array.fields === null ? inside(array) : loosened(array))
+    return array.each ?? (array.fields === null ? inside(array) : { ...loosened(array), bytes: bytesIn(array.fields) })
   }
   if (name === '$max' || name === '$min') return inside(found)
+  const length = name.startsWith('$substr') && isArray(operand) ? numberOf(operand[2]) : undefined
+  if (length !== undefined && length >= 0 && length <= TEXT_TAKEN)
+    return { ...SMALL, bytes: 4 * length + 8, items: length + 1 }
   const shown = name === '$slice' ? (args[0] ?? SMALL) : found
   return shortened(shown, isDocument(operand) ? numberOf(operand['n']) : most)
+}
+
+/** A part of a text that is at most so long counts as a text of the query. */
+const TEXT_TAKEN = 1_000
+
+/** Bytes of one object with these fields. */
+function bytesIn(fields: ReadonlyMap<string, Extent>): number {
+  return [...fields.values()].reduce((all, { bytes }) => all + bytes, OBJECT_BYTES)
 }
 
 /** A value in this one, or an object with its elements as fields: as long as the longest value in it. */
@@ -267,8 +328,14 @@ function ofRange(operand: Bson, env: Env): Extent {
   const items = writtenItems(operand) ?? itemsBetween(operand, start.most, end.most)
   const range = list(SMALL, Math.min(items, RANGE_MAX))
   env.meter.step(range.items / 4)
-  return { ...env.meter.made(range), ...countedBy([start, end]) }
+  const lengths = countedBy([start, end])
+  if (lengths.counts === undefined) return env.meter.made(range)
+  env.meter.builds({ ...range, ...lengths }, ELEMENT_BYTES_KEPT)
+  return { ...env.meter.made(range), ...lengths, parts: lengthParts(lengths.counts) }
 }
+
+/** Bytes that mongod keeps for an element of an array. */
+const ELEMENT_BYTES_KEPT = 16
 
 /** $map and $filter compute their body once for each element. */
 function ofLoop(name: '$map' | '$filter', operand: Bson, env: Env): Extent {
@@ -282,14 +349,14 @@ function ofLoop(name: '$map' | '$filter', operand: Bson, env: Env): Extent {
     () => {
       env.meter.step()
       const each = grown(operand[name === '$map' ? 'in' : 'cond'], inner)
-      if (name === '$map') env.meter.build(filled(each, variable, SMALL, 0).bytes)
+      env.meter.build(ELEMENT_BYTES_KEPT + (name === '$map' ? filled(each, variable, SMALL, 0).bytes : 0))
       return each
     },
     { array: input, variable },
   )
   if (operand['limit'] !== undefined) grown(operand['limit'], env)
   if (name === '$filter') return shortened(input, numberOf(operand['limit']))
-  return env.meter.made(overAll(body, variable, input))
+  return env.meter.made(lengthened(overAll(body, variable, input)))
 }
 
 /** The variables of a loop: the element and its index. `variable` names the element in extents. */
@@ -300,10 +367,16 @@ function elementIn(
 ): { readonly variable: string; readonly own: Map<string, Extent> } {
   const element = elementOf(input)
   const { parts, items } = input.parts.size > 0 ? input : { ...element, items: input.items }
-  const variable = env.meter.variable(env.meter.bytesOf(input) / Math.max(1, items), { parts, items })
+  const { place } = input
+  const variable = env.meter.variable(env.meter.bytesOf(input) / Math.max(1, items), {
+    parts,
+    items,
+    ...(place !== undefined && { place }),
+  })
   const { as = 'this', arrayIndexAs: at } = operand
-  // An element that the query makes may be as large as all that it is made of.
-  const own = new Map([[String(as), isShared(input) ? wholeOf(variable, element) : moved(element)]])
+  // An element that the query makes may be as large as all that it is made of, or as long as what it counts.
+  const isKnown = !isShared(input) || (element.parts.size === 0 && lengthsOf(element).length > 0)
+  const own = new Map([[String(as), isKnown ? moved(element) : wholeOf(variable, element)]])
   if (typeof at === 'string') own.set(at, SMALL)
   return { variable, own }
 }
@@ -312,7 +385,10 @@ function elementIn(
 function overAll(body: Extent, variable: string, input: Extent): Extent {
   const often = timesOf(variable, body)
   const own = filled(body, variable, SMALL, 0)
-  const put = often === 0 ? own : sum([times(own, input.items), times(input, often)])
+  const { place } = input
+  const all =
+    place === undefined ? times(input, often) : { ...times(input, often), parts: partsIn(place, body, variable) }
+  const put = often === 0 ? own : sum([times(own, input.items), all])
   const each = often === 0 ? body : filled(body, variable, elementOf(input), often)
   return {
     ...(often === 0 ? times(own, input.items) : put),
@@ -323,6 +399,11 @@ function overAll(body: Extent, variable: string, input: Extent): Extent {
     least: 0,
     each: { ...each, fields: fieldsFilled(body, variable, input) },
   }
+}
+
+/** What is as long as a stored value has parts of it. */
+function lengthened(extent: Extent): Extent {
+  return extent.parts.size > 0 ? extent : { ...extent, parts: lengthParts(countsOf(extent)) }
 }
 
 function fieldsFilled({ fields }: Extent, variable: string, input: Extent): Extent['fields'] {
@@ -353,8 +434,8 @@ function ofReduce(operand: Bson, env: Env): Extent {
   const step = (so: Extent): Extent =>
     grown(operand['in'], { ...env, variables: env.variables.with(new Map([...own, [name, so]])) })
   const sized = (items: number): Extent => wholeOf(value, { items, each: null, fields: null, least: 0 })
-  const { value: turn, steps: fewest } = env.meter.trial(() => step(sized(0)))
-  const { value: longer, steps } = env.meter.trial(() => step(sized(PROBE)))
+  const turn = env.meter.trial(() => step(sized(0)))
+  const longer = env.meter.trial(() => step(sized(PROBE)))
   const often = Math.max(timesOf(value, turn), moreItems(turn, longer) / PROBE)
   if (often > 1 && input.items > TURNS_MULTIPLIED) throw multiplied(name, often, input.items)
   const result = env.meter.made(afterTurns({ turn, often, input, initial, value, element }))
@@ -367,28 +448,17 @@ function ofReduce(operand: Bson, env: Env): Extent {
     },
     { array: input, variable: element },
   )
-  const isKept = timesOf(value, turn) > 0 || lengthsOf(turn).includes(value)
-  if (isKept) grows({ turn, input, value, element, perItem: Math.max(0, (steps - fewest) / PROBE) }, env)
+  if (timesOf(value, turn) > 0 || lengthsOf(turn).includes(value)) copies(turn, { input, value, element }, env)
   const more = Math.max(0, env.meter.bytesOf(last) - env.meter.bytesOf(result)) * input.items
   if (more > BYTES_MAX) throw tooLarge('$reduce', more)
   return result
 }
 
-/** Each step goes through the value, which grows with each: the steps are as many as the pairs of elements. */
-function grows(
-  { turn, input, value, element, perItem }: Pick<Turns, 'turn' | 'input' | 'value' | 'element'> & { perItem: number },
-  env: Env,
-): void {
+/** Each step copies the text that the value has become: the bytes are as many as the pairs of elements. */
+function copies(turn: Extent, { input, value, element }: Pick<Turns, 'input' | 'value' | 'element'>, env: Env): void {
   const own = filled(filled(turn, value, SMALL, 0), element, SMALL, 0)
-  const again = { array: input }
-  const eachTurn = (body: () => void): void => env.meter.loop(input.items, body, again)
-  const added = addedBy({ turn, input, value, element })
-  const pairs = Math.max(own.bytes / COPIED_BYTES, added === 'few' ? Math.max(1, turn.items) * perItem : 0)
-  eachTurn(() => eachTurn(() => env.meter.turn(pairs / 2)))
-  if (added === 'few') return
-  const count = (): void => env.meter.turn(perItem / 2)
-  if (added === 'many') eachTurn(() => eachTurn(() => env.meter.loop(turn.items, count, { array: turn })))
-  else eachTurn(() => env.meter.loop(input.items * turn.items, count, { array: input, below: true }))
+  const eachTurn = (body: () => void): void => env.meter.loop(input.items, body, { array: input })
+  eachTurn(() => eachTurn(() => env.meter.turn(own.bytes / COPIED_BYTES / 2)))
 }
 
 /**
@@ -436,20 +506,23 @@ interface Turns {
 
 /** initial × oftenⁿ, plus what n iterations add. */
 function afterTurns({ turn, often, input, initial, value, element }: Turns): Extent {
-  const added = overAll(filled(turn, value, SMALL, 0), element, input)
+  const once = filled(turn, value, SMALL, 0)
+  // Only the last turn counts if the value is not kept.
+  if (often === 0) return largest([initial, filled(once, element, elementOf(input))])
+  const added = overAll(once, element, input)
   const factor = often > 1 ? often ** input.items : 1
   const grew = times(sum([initial, { ...added, each: null }]), factor)
   const items = (initial.items + input.items * turn.items) * factor
   const each =
-    initial.each === null || turn.each === null ? (turn.each ?? initial.each) : largest([initial.each, turn.each])
+    initial.items === 0 || initial.each === null || turn.each === null ? turn.each : largest([initial.each, turn.each])
   if (!Number.isFinite(grew.bytes) || grew.bytes > BYTES_MAX) throw tooLarge('$reduce', grew.bytes)
-  return {
+  return lengthened({
     ...grew,
     ...countedAfter({ turn, input, initial, value, element }),
     items,
     each: each === null ? null : atRest(each, [value, element], elementOf(input)),
     fields: fieldsAfter(turn, initial, { value, element, input }),
-  }
+  })
 }
 
 function fieldsAfter(
@@ -458,6 +531,11 @@ function fieldsAfter(
   { value, element, input }: Pick<Turns, 'value' | 'element' | 'input'>,
 ): Extent['fields'] {
   if (turn.fields === null) return null
+  // What comes through another field of the value may be anything in it.
+  const others = [...turn.fields].some(([name, { parts }]) =>
+    [...parts.keys()].some((part) => part === value || (part.startsWith(`${value}.`) && part.split('.')[1] !== name)),
+  )
+  if (others) return null
   const before = initial.fields ?? new Map<string, Extent>()
   const names = new Set([...turn.fields.keys(), ...before.keys()])
   return new Map(
@@ -496,21 +574,46 @@ function atRest(extent: Extent, [value = '', element = '']: readonly string[], l
   return { ...filled(filled(extent, value, SMALL, 0), element, like), each: null, fields: null }
 }
 
-/** Fields of a later object replace fields of an earlier one. */
-function merged(args: readonly Extent[]): Extent {
-  const written = args.filter(({ fields }) => fields !== null)
+/**
+ * Fields of a later object replace fields of an earlier one, if they are surely there. `sure` has the names of such fields by
+ * argument.
+ */
+function merged(args: readonly Extent[], sure: readonly ReadonlySet<string>[]): Extent {
   const whole = sum(args)
   const parts = new Map(whole.parts)
   const [first] = args
   const [only, ...others] = first?.parts ?? []
   const isVariable = first?.fields === null && only !== undefined && others.length === 0 && only[1] === 1
   if (isVariable)
-    for (const name of new Set(written.flatMap(({ fields }) => [...(fields?.keys() ?? [])]))) {
+    for (const name of new Set(sure.flatMap((names) => [...names]))) {
       const part = `${only[0]}.${name}`
       parts.set(part, (parts.get(part) ?? 0) - 1)
     }
-  const fields = written.length < args.length ? null : new Map(written.flatMap((each) => [...(each.fields ?? [])]))
+  if (args.some((arg) => arg.fields === null)) return { ...whole, parts, fields: null }
+  const fields = new Map<string, Extent>()
+  for (const [n, arg] of args.entries())
+    for (const [name, field] of arg.fields ?? []) {
+      const known = sure[n]?.has(name) === true ? undefined : fields.get(name)
+      fields.set(name, known === undefined ? field : largest([known, field]))
+    }
   return { ...whole, parts, fields }
+}
+
+/** The names of fields that the object has, whatever is stored. */
+function sureNames(value: Bson | undefined): ReadonlySet<string> {
+  if (!isDocument(value) || Object.keys(value).some((name) => name.startsWith('$'))) return new Set()
+  return new Set(Object.entries(value).flatMap(([name, field]) => (isThere(field) ? [name] : [])))
+}
+
+const NEVER_MISSING = words(
+  '$add $concat $concatArrays $divide $filter $map $multiply $setUnion $size $subtract $sum $toLower $toString $toUpper',
+)
+
+function isThere(value: Bson): boolean {
+  if (typeof value === 'string') return !value.startsWith('$')
+  if (!isDocument(value)) return true
+  const [name = ''] = Object.keys(value)
+  return !name.startsWith('$') || NEVER_MISSING.has(name)
 }
 
 function ofField(name: '$setField' | '$getField', operand: Bson, env: Env): Extent {
@@ -523,7 +626,9 @@ function ofField(name: '$setField' | '$getField', operand: Bson, env: Env): Exte
   env.meter.step((input.fields?.size ?? input.items) / 5)
   if (name === '$getField') return key === null || key.includes('.') ? inside(input) : below(input, [key])
   const value = isForm ? grown(operand['value'], env) : SMALL
-  return env.meter.made(merged(key === null ? [input, value] : [input, object(new Map([[key, value]]))]))
+  return env.meter.made(
+    key === null ? sum([input, value]) : merged([input, object(new Map([[key, value]]))], [new Set(), new Set([key])]),
+  )
 }
 
 /** As many elements as the longest input, each with one element of every input. The last argument holds the defaults. */
@@ -532,7 +637,9 @@ function ofZip(args: readonly Extent[], env: Env): Extent {
   const inputs = args.slice(0, -1)
   const defaults = args.slice(-1).map((each) => times(each, items))
   const whole = sum([...inputs, ...defaults], items * (40 + args.length * 16))
-  return env.meter.made({ ...whole, ...counted(inputs), items })
+  const zipped = { ...whole, ...counted(inputs), items }
+  env.meter.builds(zipped, 40 + args.length * 16)
+  return env.meter.made(zipped)
 }
 
 /** A string in which each match may be replaced by a longer string. */

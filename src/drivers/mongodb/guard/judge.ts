@@ -6,6 +6,7 @@ import { sortedEarly } from './early-sort.ts'
 import { exposedOf } from './exposed.ts'
 import { Whole } from './pipeline-state.ts'
 import { parseEjson } from './parse-ejson.ts'
+import { shareLimits } from './runtime-checks.ts'
 import { LENGTHS, Load } from './step-meter.ts'
 import { outlineOf } from './document-shape.ts'
 import { placeOf, positionOf, within, type Path } from './error-place.ts'
@@ -159,6 +160,7 @@ function queryOf(body: MongoBody, stages: Bson, { catalog, rowCap }: Asked, load
     return found
   })
   const flow = confinePipeline(whole, collection, stages, new Variables())
+  shareLimits(whole.limits)
   flow.out.push({ $limit: rowCap + 1 })
   const { database, name } = collection
   const { joins, unwinds } = whole

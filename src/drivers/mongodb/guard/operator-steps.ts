@@ -3,6 +3,7 @@
 import type { Extent } from './value-size.ts'
 import { branchSteps, patternSteps, wideSteps } from './pattern-steps.ts'
 import { isDocument, Scalar, type Bson } from '../query.ts'
+import { STEP_BUILDS } from './step-meter.ts'
 
 /** The arguments of an operator. */
 export interface Given {
@@ -69,10 +70,10 @@ const searchingLong =
   (given) => {
     const [text, sought] = [argument(given, name, 0), argument(given, part, 1)]
     if (text === undefined || sought === undefined) return []
-    return [
-      { texts: [text], steps: perByte },
-      { texts: [text, sought], steps: perPair },
-    ]
+    const put = argument(given, 'replacement', 2)
+    // Each match may be replaced by a longer string, which is kept.
+    const kept = put === undefined ? [] : [{ texts: [text, put], steps: 1 / STEP_BUILDS / Math.max(1, sought.least) }]
+    return [{ texts: [text], steps: perByte }, { texts: [text, sought], steps: perPair }, ...kept]
   }
 
 /** The comparison of a value with each element. Different values are told apart early. */
@@ -137,6 +138,14 @@ const trimmingLong: Long = (given) => {
   return [{ texts: [text], steps: 1 / 6 }, ...byChars]
 }
 
+/** A text that is gone through slowly. */
+const byByte =
+  (steps: number, name = ''): Long =>
+  (given) =>
+    (isDocument(given.operand) && name !== '' ? [argument(given, name, 0)] : given.args).flatMap((text) =>
+      text === undefined ? [] : [{ texts: [text], steps }],
+    )
+
 function patternOf(operand: Bson): string {
   const regex = isDocument(operand) ? operand['regex'] : undefined
   const constant = isDocument(regex) ? regex['$literal'] : regex
@@ -193,30 +202,56 @@ export function stepsOf(name: string, given: Given): number {
   return STEPS.get(name)?.(given) ?? 2 + itemsIn(given) / 4
 }
 
-/** Operators that look at the head of a value only, or stop where two values differ. */
+/** Operators that look at the head of a value only. */
 const AT_A_GLANCE = new Set(
-  words(
-    '$and $arrayElemAt $cmp $cond $eq $first $gt $gte $ifNull $isArray $isNumber $last $lt $lte $ne $not $or $size $strLenBytes $type',
-  ),
+  words('$and $arrayElemAt $cond $first $ifNull $isArray $isNumber $last $not $or $size $strLenBytes $type'),
 )
-const SLOW = new Set(
-  words('$arrayToObject $setDifference $setEquals $setIntersection $setIsSubset $setUnion $sortArray'),
-)
+/** Steps for each element of the arguments, however many stored documents make them. */
+const BY_ELEMENT: ReadonlyMap<string, number> = new Map<string, number>([
+  ...words('$setDifference $setEquals $setIntersection $setIsSubset $setUnion').map((name): [string, number] => [
+    name,
+    10,
+  ]),
+  ...words('$maxN $median $minN $percentile').map((name): [string, number] => [name, 5]),
+  ...words('$mergeObjects $objectToArray').map((name): [string, number] => [name, 4]),
+  ['$arrayToObject', 15],
+  ['$sortArray', 20],
+])
+
+export function stepsByElement(name: string): number {
+  return BY_ELEMENT.get(name) ?? 0
+}
 
 /** Operators that look at each element, but not at everything in it. */
 const ELEMENTS = new Set(
-  words(
-    '$allElementsTrue $anyElementTrue $avg $concatArrays $in $indexOfArray $max $min $reverseArray $slice $sum $zip',
-  ),
+  words('$allElementsTrue $anyElementTrue $avg $concatArrays $max $min $reverseArray $slice $sum $zip'),
 )
 export const LOOKED_AT = 1 / 8
+/** They compare a value with each element. */
+const COMPARED = 1 / 5
+const COMPARISONS = new Set(words('$cmp $eq $gt $gte $lt $lte $ne'))
 
-/** Operators that take long for each byte of a text. */
+/** A comparison reads no more of one value than of the other, and little if one is a value of the query. */
+const comparing: Long = ({ args }) => {
+  const [first] = args
+  return first === undefined || args.some(({ parts }) => parts.size === 0) ? [] : [{ texts: [first], steps: 1 / 20 }]
+}
+
+/** Operators that take long for each byte of a value. */
 const LONG: ReadonlyMap<string, Long> = new Map<string, Long>([
   ...[...SEARCHES].map(([name, search]): [string, Long] => [name, searchingLong(search)]),
   ...words('$ltrim $rtrim $trim').map((name): [string, Long] => [name, trimmingLong]),
   ...words('$regexFind $regexMatch').map((name): [string, Long] => [name, matchingLong]),
   ['$regexFindAll', matchingAllLong],
+  ...words('$strcasecmp $toLower $toUpper').map((name): [string, Long] => [name, byByte(1 / 6)]),
+  ...[...COMPARISONS].map((name): [string, Long] => [name, comparing]),
+  ['$substrCP', byByte(1 / 30)],
+  ['$dateToString', byByte(4, 'format')],
+  ['$dateFromString', byByte(1)],
+  ...words('$convert $deserializeEJSON $serializeEJSON $toArray $toObject $toString').map((name): [string, Long] => [
+    name,
+    byByte(1 / 20),
+  ]),
 ])
 
 export function longWork(name: string, given: Given): readonly LongWork[] {
@@ -224,7 +259,11 @@ export function longWork(name: string, given: Given): readonly LongWork[] {
 }
 
 /** How often an operator reads its arguments. Operators that are slow for each byte count as several reads. */
-export function readsOf(name: string): number {
+export function readsOf(name: string, { operand }: Given): number {
+  if (COMPARISONS.has(name)) return 0
+  // Each group copies what it has matched.
+  if (name.startsWith('$regexFind')) return 1 + patternOf(operand).split('(').length
   if (AT_A_GLANCE.has(name)) return 0
-  return SLOW.has(name) ? 10 : ELEMENTS.has(name) ? LOOKED_AT : 1
+  if (name === '$in' || name === '$indexOfArray') return COMPARED
+  return ELEMENTS.has(name) ? LOOKED_AT : 1
 }

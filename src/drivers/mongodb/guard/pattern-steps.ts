@@ -51,16 +51,20 @@ const MOST = /^(?:\.|\[\^[\s\S]*|\\[DSW]|\[[\s\S]*\\[DSWs][\s\S]*)$/
 
 function partsOf(pattern: string): Parts {
   let [repeats, branches] = [0, 0]
+  let [isGroup, counts] = [false, 0]
   let [isRepeat, isMost, holdsMost, isWide] = [false, false, false, false]
   for (const [token] of pattern.matchAll(TOKEN)) {
     // A + or ? after a repetition only makes it possessive or lazy.
     const again: boolean = !isRepeat && (token === '*' || token === '+' || isLong(token))
     if (again || /^\\[1-9gk]/.test(token)) repeats++
-    if (again && isMost) isWide = true
+    const isQuantifier = token === '*' || token === '+' || (token.length > 2 && token.startsWith('{'))
+    if ((again && isMost) || (isQuantifier && isGroup && counts > 0)) isWide = true
+    if (isQuantifier) counts++
     if (token === '|') branches++
     isRepeat = again
     holdsMost ||= MOST.test(token)
-    isMost = token === ')' ? holdsMost : MOST.test(token)
+    isGroup = token === ')'
+    isMost = isGroup ? holdsMost : MOST.test(token)
   }
   return { repeats, isWide, branches, isAnchored: branches === 0 && /^(?:\^|\\A|\.\*)/.test(pattern) }
 }

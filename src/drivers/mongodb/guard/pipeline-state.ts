@@ -4,8 +4,8 @@ import type { EarlySort } from './early-sort.ts'
 import type { BsonDocument, Join } from '../query.ts'
 import type { Exposed } from './exposed.ts'
 import { DOCUMENT, type Extent } from './value-size.ts'
-import { measured, type Measured } from './measured-work.ts'
-import { cancelPoints, lengthCheck, QUICK_STEPS, type Gathered } from './runtime-checks.ts'
+import { Spare, type Measured } from './measured-work.ts'
+import { cancelPoints, lengthCheck, QUICK_STEPS, type Gathered, type Limit } from './runtime-checks.ts'
 import { Meter, STEPS_MAX, type Load } from './step-meter.ts'
 import { outputPath } from './field-names.ts'
 import type { Scope } from './scope.ts'
@@ -24,6 +24,10 @@ export class Whole {
   readonly joins: Join[] = []
   readonly unwinds = new Map<BsonDocument, number>()
   readonly load: Load
+  /** What the stages may still take without being measured. */
+  readonly spare = new Spare()
+  /** The limits of what is measured; see shareLimits(). */
+  readonly limits: Limit[] = []
   #stages = 0
 
   constructor(exposed: Exposed, load: Load) {
@@ -52,7 +56,7 @@ export class Whole {
   }
 }
 
-const NOTHING: Measured = { steps: null, bytes: null }
+const NOTHING: Measured = { steps: null, bytes: null, vars: [] }
 
 export class Flow {
   readonly whole: Whole
@@ -68,6 +72,8 @@ export class Flow {
   /** Set if the first stage after the projection is a sort that may be tried before the projection. */
   early: EarlySort | null = null
   #meter: Meter
+  /** The steps that the stage may take for one document, if it sorts before it computes. */
+  #most: number | undefined
 
   constructor(
     whole: Whole,
@@ -96,6 +102,7 @@ export class Flow {
     const looks = this.#looks()
     const before = this.out.at(-1)
     this.#meter = new Meter(this.whole.load)
+    this.#most = undefined
     print()
     // Find the place again: printing the stage may have inserted a barrier further up.
     const at = before === undefined ? 0 : this.out.lastIndexOf(before) + 1
@@ -113,16 +120,17 @@ export class Flow {
   /** $bsonSize needs MongoDB 4.4. */
   #measured(): Measured {
     const { turned, reads } = this.#meter
-    return atLeast(this.whole.exposed.server, [4, 4]) ? measured(turned, reads) : NOTHING
+    return atLeast(this.whole.exposed.server, [4, 4]) ? this.whole.spare.measured(turned, reads, this.#most) : NOTHING
   }
 
   /** Returns a function from a stage's number of steps to the cancel points before it. */
   #looks(): (steps: number, work: Measured) => readonly BsonDocument[] {
     const { kids, open } = this.shape
-    if (kids === null || open) return (steps, work) => cancelPoints(steps, null, work)
+    const { limits } = this.whole
+    if (kids === null || open) return (steps, work) => cancelPoints(steps, null, work, limits)
     let name = 'vt_look'
     while (kids.has(name)) name += '_'
-    return (steps, work) => cancelPoints(steps, name, work)
+    return (steps, work) => cancelPoints(steps, name, work, limits)
   }
 
   /** Adds a check that fails gathered arrays longer than the assumed length or `most`. */
@@ -134,6 +142,7 @@ export class Flow {
 
   /** For a stage that sorts before it computes: cancel points before it do not help. */
   checkSorted(name: string): void {
+    this.#most = QUICK_STEPS
     const { worst: steps } = this.#meter
     if (steps <= QUICK_STEPS) return
     throw refusedGrowth(

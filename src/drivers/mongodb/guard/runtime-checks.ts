@@ -1,6 +1,6 @@
 // Stages that the guard adds so that the database enforces the guard's assumptions: gathered arrays are no longer than
 // assumed, no document is too large for a stage, and mongod checks for a cancel often enough if a stage takes long for one.
-import { READ_MAX, TURNS_MAX, type Measured } from './measured-work.ts'
+import { READ_MAX, STEP_READS, TURNS_MAX, type Measured } from './measured-work.ts'
 import { STEPS_MAX } from './step-meter.ts'
 import type { Bson, BsonDocument } from '../query.ts'
 
@@ -17,13 +17,16 @@ export function lengthCheck(gathered: readonly Gathered[], length: number): Bson
     const list = as === 'object' ? { $objectToArray: { $ifNull: [value, {}] } } : value
     return { $size: { $cond: [{ $isArray: [list] }, list, []] } }
   })
-  return { $match: { $expr: isWithin({ $max: sizes }, length) } }
+  return { $match: { $expr: isWithin([{ $max: sizes }, length]) } }
 }
 
+/** A number and the most that it may be, which is settled when the whole query is printed. */
+export type Limit = [of: Bson, most: number]
+
 /** An expression that is true or fails. */
-function isWithin(size: Bson, most: number): Bson {
+function isWithin(limit: Limit): Bson {
   // The database fails a third argument of 0 with a distinct error code.
-  const one: Bson = { $slice: [[1], 0, { $cond: [{ $lte: [size, most] }, 1, 0] }] }
+  const one: Bson = { $slice: [[1], 0, { $cond: [{ $lte: limit }, 1, 0] }] }
   return { $eq: [{ $size: one }, 1] }
 }
 
@@ -33,19 +36,21 @@ const UNSEEN = 128
 /** Steps that a stage may take for one document without cancel points: 128 documents then take at most STEPS_MAX. */
 export const QUICK_STEPS = Math.floor(STEPS_MAX / UNSEEN)
 
-/** mongod reads so many bytes in a step. */
-const STEP_READS = 100
-
 /**
  * Stages that multiply each document and drop the copies, so that mongod checks for a cancel every STEPS_MAX steps. They fail
  * a document for which the measured work is too much. `name` is a field that no document has. If it is null, the fields are
  * unknown and each document is wrapped in a new one.
  */
-export function cancelPoints(steps: number, name: string | null, work: Measured): readonly BsonDocument[] {
+export function cancelPoints(
+  steps: number,
+  name: string | null,
+  work: Measured,
+  limits: Limit[],
+): readonly BsonDocument[] {
   const times = Math.max(1, Math.min(UNSEEN, Math.ceil(steps / QUICK_STEPS)))
   const isMeasured = work.steps !== null || work.bytes !== null
   if (times === 1 && !isMeasured) return []
-  const copies: Bson = { $range: [0, isMeasured ? measuredTimes(times, work) : times] }
+  const copies: Bson = { $range: [0, isMeasured ? measuredTimes(times, work, limits) : times] }
   const look = name ?? 'vt_look'
   const added: BsonDocument =
     name === null ? { $replaceWith: { vt_document: '$$ROOT', [look]: copies } } : { $set: { [look]: copies } }
@@ -53,10 +58,28 @@ export function cancelPoints(steps: number, name: string | null, work: Measured)
   return [added, { $unwind: `$${look}` }, { $match: { [look]: 0 } }, removed]
 }
 
-function measuredTimes(least: number, { steps, bytes }: Measured): Bson {
+function measuredTimes(least: number, { steps, bytes, vars, most }: Measured, limits: Limit[]): Bson {
   const all: Bson = { $add: ['$$vt_steps', { $divide: ['$$vt_bytes', STEP_READS] }] }
   const needed: Bson = { $toInt: { $min: [UNSEEN, { $add: [1, { $divide: [all, QUICK_STEPS] }] }] } }
-  const holds: Bson = { $and: [isWithin('$$vt_steps', TURNS_MAX), isWithin('$$vt_bytes', READ_MAX)] }
+  const [turns, reads]: readonly [Limit, Limit] = [
+    ['$$vt_steps', most ?? TURNS_MAX],
+    ['$$vt_bytes', most === undefined ? READ_MAX : most * STEP_READS],
+  ]
+  if (steps !== null && most === undefined) limits.push(turns)
+  if (bytes !== null && most === undefined) limits.push(reads)
+  const holds: Bson = { $and: [isWithin(turns), isWithin(reads)] }
   const times: Bson = { $cond: [holds, { $max: [least, needed] }, 0] }
-  return { $let: { vars: { vt_steps: steps ?? 0, vt_bytes: bytes ?? 0 }, in: times } }
+  const work: Bson = { $let: { vars: { vt_steps: steps ?? 0, vt_bytes: bytes ?? 0 }, in: times } }
+  return vars.reduceRight<Bson>(
+    (inner, own) => (Object.keys(own).length === 0 ? inner : { $let: { vars: own, in: inner } }),
+    work,
+  )
+}
+
+/** All stages of a query together may take as much as one. */
+export function shareLimits(limits: readonly Limit[]): void {
+  for (const limit of limits) {
+    const alike = limits.filter(([of]) => of === limit[0]).length
+    limit[1] = Math.floor((limit[0] === '$$vt_steps' ? TURNS_MAX : READ_MAX) / alike)
+  }
 }

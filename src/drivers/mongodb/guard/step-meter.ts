@@ -1,7 +1,7 @@
 // Counts the steps that a query takes in the database for one document, multiplied by the loops around them, and finds the
 // largest value. mongod checks for a cancel between documents (old versions: every 128 documents of a pipeline), never
 // within an operator. The work for one document must therefore be small before the query is sent.
-import { CONSTANT, countsOf, isStored, type Extent } from './value-size.ts'
+import { CONSTANT, countsOf, isShared, isStored, LEAST_BYTES, PIECES, type Extent } from './value-size.ts'
 import { refusedGrowth } from './refusal.ts'
 import type { Work } from './work-budget.ts'
 
@@ -17,16 +17,15 @@ export const LENGTHS: readonly number[] = [
   ...[1e6, 500_000, 200_000, 100_000, 50_000, 20_000, 10_000, 5_000, 2_000, 1_000, 500, 200, 100, 50],
 ]
 
-/** The least bytes of an element of an array. */
-export const ELEMENT_BYTES = 12
-
 /** What bounds a length: that of a part, so many times. */
 export interface Term {
   /** A part of the document or of a variable, or of the element of a loop around. */
   readonly part: string
   readonly times: number
-  /** The bytes of the part count, by ELEMENT_BYTES, not its elements. */
-  readonly isBytes: boolean
+  /** What counts: the length, or the bytes by LEAST_BYTES. */
+  readonly by: 'length' | 'bytes'
+  /** Set if the pieces count into which this separator splits a text. */
+  readonly separator?: string
 }
 
 /** A loop whose length only stored values tell. */
@@ -96,6 +95,9 @@ export class Load {
   }
 }
 
+/** What the value of a variable is made of; `place` is the array whose element it is. */
+type Origin = Pick<Extent, 'parts' | 'items' | 'place'>
+
 interface Nest {
   readonly loops: readonly Loop[]
   steps: number
@@ -107,7 +109,7 @@ export class Meter {
   readonly #load: Load
   readonly #sizes = new Map<string, number>()
   /** What the values of variables are made of. */
-  readonly #origins = new Map<string, Pick<Extent, 'parts' | 'items'>>()
+  readonly #origins = new Map<string, Origin>()
   readonly #nests: Nest[] = []
   readonly #reads: Read[] = []
   /** The loops around that only stored values tell the lengths of. */
@@ -118,7 +120,6 @@ export class Meter {
   #loops = 1
   #worst = 0
   #trials = 0
-  #tried = 0
   #variables = 0
 
   constructor(load: Load) {
@@ -147,10 +148,7 @@ export class Meter {
   /** Throws Refusal if there are too many steps. */
   step(units = 1, worst = units): void {
     this.work.spend(1)
-    if (this.#trials > 0) {
-      this.#tried += units * this.#loops
-      return
-    }
+    if (this.#trials > 0) return
     this.#worst += worst * this.#loops
     this.#nest.steps += units * this.#fixed
     this.#load.add(units * this.#loops)
@@ -202,11 +200,16 @@ export class Meter {
   }
 
   /** The parts that the database can measure; those of other variables are among what the variables are made of. */
-  #termsOf(part: string, times: number, isBytes: boolean): readonly Term[] {
+  #termsOf(written: string, times: number, isBytes: boolean): readonly Term[] {
     this.work.spend(1)
-    if (part === CONSTANT || times <= 0) return []
-    if (this.#isMeasured(part)) return [{ part, times, isBytes }]
-    const { parts = [] } = this.#origins.get(headOf(part)) ?? {}
+    if (written === CONSTANT || times <= 0) return []
+    if (written.startsWith(PIECES)) {
+      const [part, separator]: readonly string[] = JSON.parse(written.slice(1))
+      return part === undefined || separator === undefined ? [] : [{ part, times, by: 'length', separator }]
+    }
+    if (this.#isMeasured(written)) return [{ part: written, times, by: isBytes ? 'bytes' : 'length' }]
+    const { parts = [], place } = this.#origins.get(headOf(written)) ?? {}
+    if (place !== undefined) return this.#termsOf(place + written.slice(headOf(written).length), times, true)
     return [...parts].flatMap(([origin, often]) => this.#termsOf(origin, times * Math.max(1, often), true))
   }
 
@@ -215,36 +218,43 @@ export class Meter {
     return isStored(part) || this.#nest.loops.some(({ variable }) => variable === name)
   }
 
-  /** Counts the work of the guard in `body`, but not the work of the database, which it returns. */
-  trial<T>(body: () => T): { readonly value: T; readonly steps: number } {
-    const [loops, tried] = [this.#loops, this.#tried]
+  /** Counts the work of the guard in `body`, but not the work of the database. */
+  trial<T>(body: () => T): T {
     this.#trials++
-    this.#loops = 1
-    this.#tried = 0
     try {
-      const value = body()
-      return { value, steps: this.#tried }
+      return body()
     } finally {
       this.#trials--
-      this.#loops = loops
-      this.#tried = tried
     }
   }
 
   /** A new name for a loop variable; `bytes` is its size, `of` is what it is made of. */
-  variable(bytes: number, of?: Pick<Extent, 'parts' | 'items'>): string {
+  variable(bytes: number, of?: Origin): string {
     const name = String(++this.#variables)
     this.#sizes.set(name, bytes)
     if (of !== undefined) this.#origins.set(name, of)
     return name
   }
 
+  /** Counts steps for each element of an array. */
+  elements(array: Extent, steps: number): void {
+    this.loop(array.items, () => this.turn(steps), { array })
+  }
+
+  /** Counts what mongod keeps for each element of an array. */
+  builds(array: Extent, bytes: number): void {
+    this.loop(array.items, () => this.build(bytes), { array })
+  }
+
   /** Counts an operator that reads a whole value and may copy it. */
-  read({ parts }: Extent, times = 1): void {
+  read(extent: Extent, times = 1): void {
     if (this.#trials > 0 || times <= 0) return
-    const { loops } = this.#nest
-    for (const [part, often] of parts) {
-      for (const term of this.#termsOf(part, often * times * this.#fixed, true))
+    // Each element may hold all parts.
+    const length = isShared(extent) ? null : this.#loopOver({ array: extent })
+    const loops = length === null ? this.#nest.loops : [...this.#nest.loops, { ...length, place: null, contents: [] }]
+    for (const [part, often] of extent.parts) {
+      const each = length === null ? often : Math.max(1, often / Math.max(1, extent.items))
+      for (const term of this.#termsOf(part, often <= 0 ? 0 : each * times * this.#fixed, true))
         this.#reads.push({ loops, part: term.part, times: term.times })
     }
   }
@@ -253,18 +263,25 @@ export class Meter {
   long(texts: readonly Extent[], steps: number): void {
     if (this.#trials > 0) return
     const loops = texts.map((text): Loop => {
-      const terms = [...text.parts].flatMap(([part, often]) => this.#termsOf(part, often, true))
-      const constant = terms.length === 0 ? this.bytesOf(text) / ELEMENT_BYTES : 0
-      return { terms, constant, degree: 1, place: null, contents: [], variable: null }
+      const bounds = isShared(text) ? text.parts : countsOf(text)
+      const terms = [...bounds].flatMap(([part, often]) => this.#termsOf(part, often, true))
+      const constant = terms.length === 0 ? this.bytesOf(text) / LEAST_BYTES : 0
+      const degree = isShared(text) ? 1 : (text.degree ?? 1)
+      return { terms, constant, degree, place: null, contents: [], variable: null }
     })
     if (loops.every(({ terms }) => terms.length === 0)) return
-    const all = steps * this.#fixed * ELEMENT_BYTES ** texts.length
+    const all = steps * this.#fixed * LEAST_BYTES ** texts.length
     this.#nests.push({ loops: [...this.#nest.loops, ...loops], steps: all })
   }
 
-  /** Counts copies of arrays. Loops may keep the copies of all iterations. */
-  copied(extent: Extent): void {
-    this.read(extent, COPY_GROWS)
+  /** Counts arrays that are built anew. Their elements are kept once, however many arrays hold them. */
+  copied({ parts }: Extent): void {
+    if (this.#trials > 0) return
+    for (const [part, often] of parts) {
+      for (const term of this.#termsOf(part, often * COPY_GROWS, true)) {
+        if (isStored(term.part)) this.#reads.push({ loops: [], part: term.part, times: term.times })
+      }
+    }
   }
 
   bytesOf({ bytes, parts }: Extent): number {
@@ -302,7 +319,7 @@ interface Looped {
 /** mongod takes so many times the stored bytes of an array that it builds anew. */
 const COPY_GROWS = 3
 /** Bytes that an iteration keeps, for a step. */
-const STEP_BUILDS = 20
+export const STEP_BUILDS = 20
 
 /** Returns the extent of a value without variables. Throws Refusal if the value is too large. */
 export function within(extent: Extent): Extent {

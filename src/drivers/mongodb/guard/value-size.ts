@@ -37,6 +37,8 @@ export interface Extent {
   readonly isSpread?: boolean
   /** All elements together are at most `parts`, so that no part stands in several elements. */
   readonly isShared?: boolean
+  /** The part of which the value is an element, and nothing else. */
+  readonly among?: string
 }
 
 export type Counts = ReadonlyMap<string, number>
@@ -46,6 +48,8 @@ type Lengths = Pick<Extent, 'counts' | 'degree' | 'isSpread'>
 
 /** The part that is the whole document before the stage. */
 export const DOCUMENT = 's'
+/** In counts, what begins [part, separator], as JSON: the pieces of a text count. */
+export const PIECES = '/'
 /** The key of the constant in counts. */
 export const CONSTANT = ''
 
@@ -96,16 +100,35 @@ export function isStored(part: string): boolean {
 
 export const STORED = stored()
 
-/** Whether the query alone tells the size. */
-function isFixed({ parts, counts }: Extent): boolean {
-  return parts.size === 0 && [...(counts?.keys() ?? [])].every((part) => part === CONSTANT)
+/** Whether the query alone tells the size. What is as long as a stored value has parts. */
+function isFixed({ parts }: Extent): boolean {
+  return parts.size === 0
+}
+
+/** Parts for an array that has fixed elements and this length, so that nothing takes it for an array of the query. */
+export function lengthParts(counts: Counts): ReadonlyMap<string, number> {
+  const parts = new Map<string, number>()
+  for (const [written, times] of counts) {
+    if (written === CONSTANT) continue
+    const [part = '']: readonly string[] = written.startsWith(PIECES) ? JSON.parse(written.slice(1)) : [written]
+    parts.set(part, (parts.get(part) ?? 0) + times * LEAST_BYTES)
+  }
+  return parts
+}
+
+/** The least bytes of an element of an array. */
+export const LEAST_BYTES = 8
+
+/** A number that counts something. */
+function isNumber({ parts, items, each, fields }: Pick<Extent, 'parts' | 'items' | 'each' | 'fields'>): boolean {
+  return parts.size === 0 && items === 1 && each === null && fields === null
 }
 
 const placed = new WeakMap<Extent, Map<string, Extent>>()
 
 /** A value as a stage reads it at this part. Whatever earlier stages made it of, the database can measure it there. */
 export function at(part: string, extent: Extent): Extent {
-  if (isFixed(extent)) return extent
+  if (isFixed(extent)) return uncounted(extent)
   const known = placed.get(extent) ?? new Map<string, Extent>()
   placed.set(extent, known)
   const found = known.get(part) ?? placedAt(part, extent)
@@ -116,23 +139,38 @@ export function at(part: string, extent: Extent): Extent {
 function placedAt(part: string, extent: Extent): Extent {
   const { counts: _, degree: __, isSpread: ___, ...rest } = extent
   const whole = new Map([[part, 1]])
-  // A number that counts something: its value is its length.
-  if (extent.parts.size === 0) return { ...rest, counts: whole, place: part }
   const isShared = true
   const fields =
     extent.fields === null
       ? null
       : new Map([...extent.fields].map(([name, field]) => [name, at(`${part}.${name}`, field)]))
-  return { ...rest, parts: whole, place: part, isShared, each: among(part, extent.each), fields }
+  return {
+    ...rest,
+    parts: whole,
+    place: part,
+    isShared,
+    each: extent.each === null ? null : among(part, extent.each),
+    fields,
+  }
+}
+
+/** A value without numbers that count something: what they count is another document's in later stages. */
+function uncounted(extent: Extent): Extent {
+  const { fields, each, counts } = extent
+  if (isNumber(extent)) return counts === undefined ? extent : SMALL
+  if (fields === null && each === null) return extent
+  const inner = fields === null ? null : new Map([...fields].map(([name, field]) => [name, uncounted(field)]))
+  return { ...extent, fields: inner, each: each === null ? null : uncounted(each) }
 }
 
 /** A value somewhere in this part. */
-function among<T extends Extent | null>(part: string, extent: T): T | Extent {
-  if (extent === null || isFixed(extent)) return extent
-  const { counts: _, degree: __, place: ___, fields, ...rest } = extent
+function among(part: string, extent: Extent): Extent {
+  if (isFixed(extent)) return uncounted(extent)
+  const { counts: _, degree: __, place: ___, fields, each, ...rest } = extent
   const inner = fields === null ? null : new Map([...fields].map(([name, field]) => [name, among(part, field)]))
+  const element = each === null ? null : among(part, each)
   const parts = new Map([[part, 1]])
-  return { ...rest, parts, isSpread: true, isShared: true, each: among(part, extent.each), fields: inner }
+  return { ...rest, parts, isSpread: true, isShared: true, each: element, fields: inner }
 }
 
 /** A value among those that a path finds in an array. */
@@ -144,7 +182,7 @@ export function loosened(extent: Extent): Extent {
 }
 
 /** The same value, which may be any part of what it was. */
-export function moved({ place: _, ...extent }: Extent): Extent {
+export function moved({ place: _, among: __, ...extent }: Extent): Extent {
   return extent
 }
 
@@ -156,7 +194,16 @@ export function wholeOf(variable: string, like: Pick<Extent, 'items' | 'each' | 
       ? null
       : new Map([...like.fields].map(([name, field]) => [name, at(`${variable}.${name}`, field)]))
   const place = { parts: new Map([[variable, 1]]), place: variable, isShared: true }
-  return { items, each: among(variable, each), fields, least, most: Infinity, rows: null, bytes: 0, ...place }
+  return {
+    items,
+    each: each === null ? null : among(variable, each),
+    fields,
+    least,
+    most: Infinity,
+    rows: null,
+    bytes: 0,
+    ...place,
+  }
 }
 
 /** The largest number whose value is unknown: $range makes no more elements. */
@@ -165,8 +212,10 @@ const NUMBER_MAX = 10_000
 /** What bounds a number or the length of an array. */
 export function countsOf({ counts, parts, items, most, each, fields }: Extent): Counts {
   if (counts !== undefined) return counts
-  const isNumber = items === 1 && each === null && fields === null
-  if (parts.size === 0) return new Map([[CONSTANT, isNumber ? Math.max(1, Math.min(most, NUMBER_MAX)) : items]])
+  if (parts.size === 0)
+    return new Map([
+      [CONSTANT, isNumber({ parts, items, each, fields }) ? Math.max(1, Math.min(most, NUMBER_MAX)) : items],
+    ])
   return new Map([...parts].flatMap(([part, often]) => (often > 0 ? [[part, Math.max(1, often)]] : [])))
 }
 
@@ -330,7 +379,11 @@ export function arrayOf(elements: readonly Extent[]): Extent {
 
 /** An element of an array. The bytes of the array bound its length. */
 export function elementOf(array: Extent): Extent {
-  if (array.each !== null) return array.each
+  const element = array.each ?? shareOf(array)
+  return array.place === undefined || isFixed(element) ? element : { ...element, among: array.place }
+}
+
+function shareOf(array: Extent): Extent {
   const share = 1 / Math.max(1, array.items)
   // One element may be as large as all of a stored array.
   const parts = new Map([...array.parts].map(([part, often]) => [part, isStored(part) ? often : often * share]))
@@ -382,11 +435,21 @@ export function timesOf(variable: string, { parts }: Extent): number {
 export function filled(extent: Extent, variable: string, value: Extent, often = timesOf(variable, extent)): Extent {
   const isOf = (part: string): boolean => part === variable || part.startsWith(`${variable}.`)
   const rest = new Map([...extent.parts].filter(([part]) => !isOf(part)))
-  const put = often === 0 ? [] : [times(value, often)]
+  const { among: of } = value
+  const put =
+    often === 0
+      ? []
+      : [of === undefined ? times(value, often) : { ...times(value, often), parts: partsIn(of, extent, variable) }]
   const { items, least } = extent
   const all = { ...sum([{ ...extent, parts: rest }, ...put]), items, least }
   if (!isCounted([extent, value])) return all
   return { ...all, ...countedFilled(extent, isOf, value) }
+}
+
+/** The parts of a variable, as parts of the array whose element it is. */
+export function partsIn(array: string, { parts }: Extent, variable: string): ReadonlyMap<string, number> {
+  const own = [...parts].filter(([part, often]) => often > 0 && (part === variable || part.startsWith(`${variable}.`)))
+  return new Map(own.map(([part, often]) => [array + part.slice(variable.length), often]))
 }
 
 function countedFilled(extent: Extent, isOf: (part: string) => boolean, value: Extent): Lengths {
