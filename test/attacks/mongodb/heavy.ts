@@ -157,6 +157,7 @@ const texts = (one: unknown, text: string): object => ({ $size: map(one, { $eq: 
 const computed = (x: object): Document[] => [{ $set: { x } }, { $match: { x: -1 } }]
 const joinedTo = (state: string, x: object): Document => ({ $lookup: { from: 'orders', let: { t: '$tags' }, as: 'o', pipeline: [{ $match: { state } }, ...computed(x)] } })
 const element = (place: number): object => ({ $arrayElemAt: ['$o', place] })
+const rangeOfTags = { $range: [0, { $size: '$tags' }] }
 const both = { $concatArrays: ['$$t', '$extra'] }
 /** Each was a hole: no document tells the product of what several documents, or several places of one, hold. */
 export const ACROSS: readonly Heavy[] = Object.entries<readonly [land: string, ...pipeline: Document[]]>({
@@ -177,6 +178,25 @@ export const ACROSS: readonly Heavy[] = Object.entries<readonly [land: string, .
   'two arrays of one element': ['nested', ...computed({ $size: map('$cards', pairs('$$c.brand', '$$c.exp'), 'c') })],
   'a field of what stands in a variable': ['object', ...computed({ $let: { vars: { c: '$cards' }, in: pairs('$$c.brand', '$$c.exp') } })],
   'an array that replaced elements': ['pair', ...computed(pairs(map('$tags', '$tags'), '$$e'))],
+  'ranges by converted sizes': ['chain', ...computed(pairs({ $range: [0, { $toDouble: { $size: '$tags' } }] }, { $range: [0, { $toDouble: { $size: '$tags' } }] }))],
+  'a field that is set by a computed name': ['chain', ...computed({ $let: { vars: { o: { $setField: { field: { $literal: '$q' }, input: { y: '$tags' }, value: { y: 1 } } } }, in: pairs('$$o.y', '$$o.y') } })],
+  'a field that a conditional object may replace': ['chain', ...computed({ $let: { vars: { o: { $mergeObjects: [{ y: '$tags' }, { $cond: [{ $eq: ['$land', 'none'] }, { y: 1 }, { z: 1 }] }] } }, in: pairs('$$o.y', '$$o.y') } })],
+  'a range in a list': ['chain', ...computed({ $size: map([rangeOfTags], pairs('$$r', '$$r'), 'r') })],
+  'ranges of a mapped array': ['chain', ...computed({ $size: map(map([1, 2], rangeOfTags), pairs('$$r', '$$r'), 'r') })],
+  'arrays that a reduction gathers': ['chain', ...computed({ $size: map({ $reduce: { input: [1, 2], initialValue: [], in: { $concatArrays: ['$$value', ['$tags']] } } }, pairs('$$r', '$$r'), 'r') })],
+  'fields of a reduction that change places': ['chain', ...computed({ $let: { vars: { r: { $reduce: { input: [1, 2, 3], initialValue: { a: 1, b: 1 }, in: { a: '$$value.b', b: '$tags' } } } }, in: pairs('$$r.a', '$$r.a') } })],
+  'equal texts compared': ['pair', ...computed({ $size: map('$cards', { $eq: ['$name', '$name'] }) })],
+  'texts sorted for each element': ['pair', ...computed({ $size: { $sortArray: { input: map('$cards', '$name'), sortBy: 1 } } })],
+  'the whole document in a redaction': ['pair', { $redact: { $cond: [{ $eq: [{ $size: map({ $ifNull: ['$$ROOT.cards', []] }, work(10)) }, -1] }, '$$PRUNE', '$$DESCEND'] } }, { $group: { _id: '$cards' } }],
+  'long replacements': ['longer text', ...computed({ $size: map('$tags', { $replaceAll: { input: '$name', find: 'o', replacement: '$name' } }) })],
+  'captures of one text': ['longer text', ...computed({ $size: map(range(2_000), { $regexFind: { input: '$name', regex: `^${'('.repeat(50)}l[a-z ]*${')'.repeat(50)}` } }) })],
+  'many empty lists zipped': ['pair', ...computed({ $size: { $zip: { inputs: ['$cards', '$cards', ...many(200, () => [])], useLongestLength: true } } })],
+  'slices that are kept': ['pair', ...computed({ $size: map(range(10_000), { $slice: ['$cards', 60_000] }) })],
+  'pieces that are kept': ['pair', ...computed({ $size: map(range(20), { $split: ['$name', 'x'] }) })],
+  'many stages that keep much': ['longer text', ...many(12, (k) => ({ $set: { [`k${k}`]: map(range(2_000), { $concat: ['$name', 'x'] }) } })), { $match: { k0: -1 } }],
+  'many stages of one loop': ['pair', ...many(36, (k) => ({ $set: { tags: map('$tags', { $add: ['$$this', k, 1, 2, 3] }) } })), { $match: { tags: -1 } }],
+  'a measure in each element': ['pair', ...computed({ $size: map('$cards', { $split: [{ $concat: ['$$e.brand', '$name'] }, 'z'] }, 'e') })],
+  'loops in the sums of a window': ['text', { $setWindowFields: { sortBy: { score: 1 }, output: { x: { $sum: { $sum: map('$tags', { $sum: map('$tags', { $add: ['$$this', '$$e'] }) }, 'e') } } } } }, { $match: { x: -1 } }],
 }).map(([name, [land, ...pipeline]]) => ({ name: `across: ${name}`, body: () => people({ $match: { land } }, ...pipeline), sizes: [1] }))
 
 const stages: readonly Heavy[] = [
