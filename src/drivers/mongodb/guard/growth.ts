@@ -1,6 +1,7 @@
 // Computes the size of an expression's value and the steps that it takes, before the query is sent. Repetitions multiply.
 // mongod builds such a value in memory whatever its size, and no timeout ends it there.
 import {
+  CONSTANT,
   counted,
   countsOf,
   loosened,
@@ -183,7 +184,7 @@ function valueOf(name: string, operand: Bson, env: Env): Extent {
     case '$zip':
       return ofZip(args, env)
     case '$split':
-      return env.meter.made({ ...whole, bytes: whole.bytes + whole.items * 16, ...piecesOf(operand, env) })
+      return env.meter.made({ ...whole, bytes: whole.bytes + whole.items * 16, ...piecesOf(operand, args, env) })
     case '$regexFindAll':
       return env.meter.made({ ...times(whole, WRITTEN_TIMES), bytes: whole.bytes + whole.items * OBJECT_BYTES * 2 })
     case '$objectToArray':
@@ -199,17 +200,27 @@ function valueOf(name: string, operand: Bson, env: Env): Extent {
 }
 
 /** The pieces of a stored text by a constant separator can be counted; of others, each byte may be one. */
-function piecesOf(operand: Bson, env: Env): Pick<Extent, 'counts'> {
+function piecesOf(operand: Bson, args: readonly Extent[], env: Env): Pick<Extent, 'counts'> {
   const [text, separator] = isArray(operand) ? operand : []
-  if (typeof separator !== 'string' || separator === '' || separator.startsWith('$')) return {}
+  const any = counted(args.slice(0, 1).map(asText))
+  if (typeof separator !== 'string' || separator === '' || separator.startsWith('$')) return any
   const [[name = '', inner] = []] = isDocument(text) ? Object.entries(text) : []
   // A separator without letters finds as many pieces in either case.
   const isCased = SAME_LENGTH.has(name) && !/\p{L}/u.test(separator)
   const path = isCased ? inner : text
-  if (typeof path !== 'string' || !/^\$[^$]/.test(path)) return {}
+  if (typeof path !== 'string' || !/^\$[^$]/.test(path)) return any
   const { place } = env.document(path.slice(1).split('.'))
-  if (place === undefined || !isStored(place)) return {}
+  if (place === undefined || !isStored(place)) return any
   return { counts: new Map([[PIECES + JSON.stringify([place, separator]), 1]]) }
+}
+
+/** The same text, whose characters count. */
+function asText(text: Extent): Extent {
+  const counts = [...countsOf(text)].map(([part, times]): [string, number] => [
+    part === CONSTANT || part.startsWith(PIECES) ? part : PIECES + JSON.stringify([part, '']),
+    times,
+  ])
+  return { ...text, counts: new Map(counts) }
 }
 
 /** A number, which may be a count of elements of the arguments. */
@@ -226,7 +237,7 @@ const COUNTED = words('$add $subtract $min $max $ifNull $cond $abs $toInt $toLon
 
 /** The stored parts whose lengths bound a number. */
 function countsBy(name: string, operand: Bson, args: readonly Extent[]): Partial<ReturnType<typeof counted>> {
-  if (COUNTING.has(name)) return counted(args)
+  if (COUNTING.has(name)) return counted(name === '$size' || name === '$indexOfArray' ? args : args.map(asText))
   if (COUNTED.has(name)) return countedBy(args)
   const by = name === '$divide' && isArray(operand) ? Math.abs(numberOf(operand[1]) ?? 0) : 0
   return by === 0 ? {} : countedBy(args.slice(0, 1).map((number) => times(number, Math.max(1, 1 / by))))

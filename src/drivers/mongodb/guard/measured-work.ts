@@ -107,7 +107,8 @@ function worstIn(nodes: readonly Node[]): number {
   return nodes.reduce((all, { loop, inner }) => {
     if (loop === null) return all * DOCUMENT_MAX
     const times = loop.terms.reduce((sum, term) => sum + term.times, 0)
-    if (inner.length === 0) return all * (times * LONGEST_STORED + loop.constant) ** loop.degree
+    const longest = loop.terms.some(({ separator }) => separator !== undefined) ? DOCUMENT_MAX : LONGEST_STORED
+    if (inner.length === 0) return all * (times * longest + loop.constant) ** loop.degree
     const copies = loop.contents.reduce((sum, term) => sum + term.times, 0)
     return all * Math.max(1, times, copies) ** loop.degree * worstIn(inner)
   }, 1)
@@ -264,6 +265,7 @@ class Printer {
 
   #lengthAt({ part, by, separator }: Term): Bson {
     if (by === 'bytes') return { $divide: [this.#bytesAt(part), LEAST_BYTES] }
+    if (separator === '') return this.#bytesAt(part)
     const value = this.#valueAt(part)
     return this.#once(part, separator === undefined ? lengthOf(value) : piecesOf(value, separator))
   }

@@ -24,7 +24,7 @@ export interface Term {
   readonly times: number
   /** What counts: the length, or the bytes by LEAST_BYTES. */
   readonly by: 'length' | 'bytes'
-  /** Set if the pieces count into which this separator splits a text. */
+  /** Set if the pieces count into which this separator splits a text; for an empty one, its bytes. */
   readonly separator?: string
 }
 
@@ -204,8 +204,10 @@ export class Meter {
     this.work.spend(1)
     if (written === CONSTANT || times <= 0) return []
     if (written.startsWith(PIECES)) {
-      const [part, separator]: readonly string[] = JSON.parse(written.slice(1))
-      return part === undefined || separator === undefined ? [] : [{ part, times, by: 'length', separator }]
+      const [part = '', separator = '']: readonly string[] = JSON.parse(written.slice(1))
+      return this.#isMeasured(part)
+        ? [{ part, times, by: 'length', separator }]
+        : this.#termsOf(part, times * LEAST_BYTES, true)
     }
     if (this.#isMeasured(written)) return [{ part: written, times, by: isBytes ? 'bytes' : 'length' }]
     const { parts = [], place } = this.#origins.get(headOf(written)) ?? {}

@@ -48,7 +48,7 @@ type Lengths = Pick<Extent, 'counts' | 'degree' | 'isSpread'>
 
 /** The part that is the whole document before the stage. */
 export const DOCUMENT = 's'
-/** In counts, what begins [part, separator], as JSON: the pieces of a text count. */
+/** In counts, what begins [part, separator], as JSON: the pieces of a text count, or its bytes if the separator is empty. */
 export const PIECES = '/'
 /** The key of the constant in counts. */
 export const CONSTANT = ''
