@@ -3,9 +3,9 @@
 import { BoundedMap } from '../bounded-map.ts'
 import { AppError } from '../errors.ts'
 import type { Store } from '../store/open.ts'
-import { accessTokens } from './access-tokens.ts'
+import { accessTokens } from './session-tokens.ts'
 import type { Caller, GrantCaller, KeyCaller } from './caller.ts'
-import { connectorTokens } from './connector-tokens.ts'
+import { connectorTokens } from './oauth-access-tokens.ts'
 import { keyFinder } from './find-key.ts'
 import { looksLikeKey } from './key-text.ts'
 

@@ -1,6 +1,6 @@
 // The two documents that tell an agent where to ask for access: the connector as a protected resource (RFC 9728), and
 // this service as its authorization server (RFC 8414).
-import { connectorResources } from '../auth/connector-tokens.ts'
+import { connectorResources } from '../auth/oauth-access-tokens.ts'
 import { SCOPES } from './scopes.ts'
 
 /**

@@ -1,6 +1,6 @@
 // Lets a person allow an agent to act for them (OAuth 2.1). An allow-list of six paths: nothing else of the provider is
 // reachable. The provider is loaded with the first request that needs it.
-import { connectorResources, connectorTokens } from '../auth/connector-tokens.ts'
+import { connectorResources, connectorTokens } from '../auth/oauth-access-tokens.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
 import { AppError, notFound } from '../errors.ts'
 import { authorize } from './authorize.ts'
@@ -11,7 +11,7 @@ import { authorizationServer, protectedResource } from './discovery.ts'
 import { OauthError } from './oauth-error.ts'
 import { openProvider, type Provider, type ProviderDeps } from './provider.ts'
 import { registerClient } from './register-client.ts'
-import { revokeToken, tokenAnswer } from './tokens.ts'
+import { revokeToken, tokenAnswer } from './exchange-tokens.ts'
 
 export interface OAuth {
   /** Answers one request to /auth/oauth2/… or /auth/consent. Throws AppErrors, for refusals that OAuth has no form for. */

@@ -1,7 +1,7 @@
 // Prints the library's answer as contract/sign-in-routes.ts declares it. Undeclared fields are dropped: a session's
 // token is the secret of its cookie, which no script may read, so no body holds one.
 import { z } from 'zod'
-import { ACCESS_TOKEN } from '../auth/access-tokens.ts'
+import { ACCESS_TOKEN } from '../auth/session-tokens.ts'
 import { SIGN_IN_ROUTES, type SignInRoute } from '../contract/sign-in-routes.ts'
 import { cookiesOf } from './cookies.ts'
 

@@ -16,7 +16,7 @@ import { resetLetter, signedUpAgainLetter, verificationLetter } from '../mail/le
 import type { Mail } from '../mail/mail.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
-import { ACCESS_TOKEN } from '../auth/access-tokens.ts'
+import { ACCESS_TOKEN } from '../auth/session-tokens.ts'
 import type { AccountLinks } from './account-links.ts'
 import { sharedOptions } from './library-options.ts'
 import { notSignedIn } from './library-refusal.ts'

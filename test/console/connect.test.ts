@@ -155,6 +155,7 @@ describe('connecting a datasource', () => {
     for (const { id } of await list()) await owner.must('DELETE', `/teams/${teamId}/datasources/${id}`)
     const { host, port, superuser: username, password } = postgres
     const id = await app.datasource(owner, teamId, { name: 'own', host, port, database, username, password }, [])
+    await owner.must('POST', `/teams/${teamId}/datasources/${id}/test`)
     const at = `/app/t/own/datasources/${id}`
     await postgres.query(database, 'CREATE TABLE invoices (id int)')
     const page = await browser.open(app)

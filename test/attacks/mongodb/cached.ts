@@ -19,6 +19,7 @@ const OTHERS: readonly unknown[] = [
   ...[{ $numberLong: '-9223372036854775808' }, { $numberLong: '9223372036854775808' }, { $numberDecimal: 'NaN' }],
   ...[{ $uuid: 'ABCDEF01-2345-4678-9abc-def012345678' }, { $minKey: 1 }, { $regularExpression: { pattern: '(a+)+', options: '' } }],
   ...[{ $eq: 1 }, { $gt: null }, { $ne: '$name' }, [], [1, 2], { a: 1 }, { $where: '1' }, { $oid: 'aaaaaaaaaaaaaaaaaaaaaaa1', $gt: 1 }],
+  ...[{ string: { $where: 1 } }, { number: { $gt: 1 } }, { string: null }, { number: { '1': 1, '0': 2 } }, Infinity],
 ]
 
 /** Returns how often the cache answered. `seed` chooses the values. */

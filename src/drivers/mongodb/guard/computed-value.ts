@@ -1,7 +1,7 @@
 // Confines an expression of a stage, checks it against the bounds, and computes the shape of its value. A path has the
 // shape of its target; an object has the shape of its fields.
 import { expression } from './expression.ts'
-import type { Extent } from './value-size.ts'
+import { at, DOCUMENT, STORED, type Extent } from './value-size.ts'
 import { grown } from './growth.ts'
 import { isDocument, type Bson } from '../query.ts'
 import { variable, type Scope } from './scope.ts'
@@ -20,7 +20,7 @@ export function computed(value: Bson | undefined, scope: Scope): Computed {
   const extent = grown(value, {
     meter,
     variables,
-    document: (path) => valueAt(shape, path, part),
+    document: (path) => (part === DOCUMENT ? valueAt(shape, path) : at([part, ...path].join('.'), STORED)),
     root: (path) => valueAt(shape, path),
   })
   return { printed, extent, shape: shapeOf(value, extent, scope) }

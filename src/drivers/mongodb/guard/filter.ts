@@ -166,6 +166,8 @@ function tests(path: string, value: BsonDocument, found: Located, walk: Walk): B
 function test(path: string, name: string, operand: Bson, found: Located, walk: Walk): Bson {
   markPath(found, walk)
   countTest(found, walk, patternsOf(operand, name))
+  // Each point is compared with each side of the area.
+  if (name.startsWith('$geo')) for (let sides = numbersIn(operand); sides > 8; sides -= 8) countTest(found, walk, [])
   switch (name) {
     case '$eq':
     case '$ne':
@@ -178,7 +180,11 @@ function test(path: string, name: string, operand: Bson, found: Located, walk: W
     case '$nin':
       return list(name, operand).map((value) => compared(value, found, walk))
     case '$all':
-      return list(name, operand).map((value) => every(path, value, found, walk))
+      // Each value is sought in the whole array.
+      return list(name, operand).map((value) => {
+        countTest(found, walk, [])
+        return every(path, value, found, walk)
+      })
     case '$not':
       return negated(path, operand, found, walk)
     case '$regex':
@@ -188,6 +194,11 @@ function test(path: string, name: string, operand: Bson, found: Located, walk: W
     default:
       return plainTest(name, operand)
   }
+}
+
+function numbersIn(value: Bson): number {
+  if (isArray(value)) return value.reduce<number>((all, each) => all + numbersIn(each), 0)
+  return isDocument(value) ? Object.values(value).reduce<number>((all, each) => all + numbersIn(each), 0) : 1
 }
 
 function list(name: string, operand: Bson): readonly Bson[] {

@@ -11,6 +11,7 @@ import {
   elementOf,
   fixedLength,
   isShared,
+  innerOf,
   isStored,
   lengthParts,
   eachOf,
@@ -171,7 +172,12 @@ function valueOf(name: string, operand: Bson, env: Env): Extent {
   if (PICKED.has(name)) return picked(name, operand, args)
   if (WRITTEN.has(name)) {
     const often = SAME_LENGTH.has(name) ? 1 : WRITTEN_TIMES
-    return env.meter.made({ ...times(whole, often), bytes: whole.bytes * often + 100 })
+    const bytes = whole.bytes * often + 100
+    return env.meter.made({
+      ...times(whole, often),
+      bytes,
+      items: Math.max(whole.items, whole.parts.size === 0 ? bytes : 0),
+    })
   }
   switch (name) {
     case '$mergeObjects':
@@ -188,7 +194,7 @@ function valueOf(name: string, operand: Bson, env: Env): Extent {
     case '$regexFindAll':
       return env.meter.made({ ...times(whole, WRITTEN_TIMES), bytes: whole.bytes + whole.items * OBJECT_BYTES * 2 })
     case '$objectToArray':
-      return ofPairs(whole, args[0]?.fields?.size ?? whole.items, env)
+      return ofPairs(whole, args[0]?.fields?.size ?? whole.items, lengthOfFields(args[0]), env)
     case '$replaceAll':
     case '$replaceOne':
       return ofReplace(name, operand, args, env)
@@ -248,8 +254,13 @@ function countedBy(numbers: readonly Extent[]): Partial<ReturnType<typeof counte
   return numbers.some(({ counts }) => counts !== undefined) ? counted(numbers) : {}
 }
 
-function ofPairs(whole: Extent, items: number, env: Env): Extent {
-  return env.meter.made({ ...whole, bytes: whole.bytes + items * OBJECT_BYTES, items })
+/** An object of the query has no more fields than are known. */
+function lengthOfFields(value: Extent = SMALL): Partial<ReturnType<typeof fixedLength>> {
+  return value.fields === null ? {} : fixedLength(value.fields.size)
+}
+
+function ofPairs(whole: Extent, items: number, lengths: Partial<ReturnType<typeof fixedLength>>, env: Env): Extent {
+  return env.meter.made({ ...whole, bytes: whole.bytes + items * OBJECT_BYTES, items, ...lengths })
 }
 
 function picked(name: string, operand: Bson, args: readonly Extent[]): Extent {
@@ -263,9 +274,12 @@ function picked(name: string, operand: Bson, args: readonly Extent[]): Extent {
   if (name === '$max' || name === '$min') return inside(found)
   const length = name.startsWith('$substr') && isArray(operand) ? numberOf(operand[2]) : undefined
   if (length !== undefined && length >= 0 && length <= TEXT_TAKEN)
-    return { ...SMALL, bytes: 4 * length + 8, items: length + 1 }
+    return { ...SMALL, bytes: 4 * length + 8, items: 4 * length + 1 }
   const shown = name === '$slice' ? (args[0] ?? SMALL) : found
-  return shortened(shown, isDocument(operand) ? numberOf(operand['n']) : most)
+  return {
+    ...shortened(shown, isDocument(operand) ? numberOf(operand['n']) : most),
+    ...(name !== '$ifNull' && { least: 0 }),
+  }
 }
 
 /** A part of a text that is at most so long counts as a text of the query. */
@@ -278,7 +292,8 @@ function bytesIn(fields: ReadonlyMap<string, Extent>): number {
 
 /** A value in this one, or an object with its elements as fields: as long as the longest value in it. */
 function inside(extent: Extent): Extent {
-  const all = largest(nestedIn(extent))
+  const found = largest(nestedIn(extent))
+  const all = { ...found, items: Math.max(found.items, innerOf(found)), least: 0 }
   if (all.parts.size === 0) return { ...all, each: null, fields: null }
   const { counts: _, degree: __, ...whole } = all
   return { ...whole, each: null, fields: null, isSpread: true }
@@ -386,7 +401,8 @@ function elementIn(
   })
   const { as = 'this', arrayIndexAs: at } = operand
   // An element that the query makes may be as large as all that it is made of, or as long as what it counts.
-  const isKnown = !isShared(input) || (element.parts.size === 0 && lengthsOf(element).length > 0)
+  const isMixed = input.each !== null && element.parts.size > 0 && (element.counts?.get(CONSTANT) ?? 0) > 0
+  const isKnown = !isShared(input) || isMixed || (element.parts.size === 0 && lengthsOf(element).length > 0)
   const own = new Map([[String(as), isKnown ? moved(element) : wholeOf(variable, element)]])
   if (typeof at === 'string') own.set(at, SMALL)
   return { variable, own }
@@ -648,7 +664,8 @@ function ofZip(args: readonly Extent[], env: Env): Extent {
   const inputs = args.slice(0, -1)
   const defaults = args.slice(-1).map((each) => times(each, items))
   const whole = sum([...inputs, ...defaults], items * (40 + args.length * 16))
-  const zipped = { ...whole, ...counted(inputs), items }
+  // An element of the result has an element of each input.
+  const zipped = { ...whole, ...counted(inputs), items, inner: Math.max(inputs.length, innerOf(whole)) }
   env.meter.builds(zipped, 40 + args.length * 16)
   return env.meter.made(zipped)
 }

@@ -32,11 +32,13 @@ export class Spare {
   #steps = TURNS_MAX
   #bytes = READ_MAX
 
-  /** `most`: the steps that the stage may take in any case; absent, where the stages of the query share a limit. */
-  measured(turned: readonly Turned[], reads: readonly Read[], most?: number): Measured {
+  /**
+   * `size`: how much larger than a stored document earlier stages may have made this one. `most`: the steps that the stage may take in any case; absent, where the stages of the query share a limit.
+   */
+  measured(turned: readonly Turned[], reads: readonly Read[], size: number, most?: number): Measured {
     const print = new Printer()
     const [nests, all] = [nestsOf(turned), readsOf(reads)]
-    const [steps, bytes] = [worstOf(nests), worstOf(all)]
+    const [steps, bytes] = [worstOf(nests) * size, worstOf(all) * size]
     const isLong = steps > Math.min(this.#steps, most ?? Infinity)
     const isLarge = bytes > Math.min(this.#bytes, (most ?? Infinity) * STEP_READS)
     if (!isLong) this.#steps -= steps
@@ -292,7 +294,7 @@ class Printer {
 }
 
 /** Sums over elements take mongod long themselves. Beyond so many, the bytes of the array count. */
-const SUMS_MAX = 8
+const SUMS_MAX = 3
 
 function power(number: Bson, degree: number): Bson {
   return degree === 1 ? number : { $pow: [number, degree] }

@@ -3,7 +3,7 @@ import type { Barrier } from './barrier.ts'
 import type { EarlySort } from './early-sort.ts'
 import type { BsonDocument, Join } from '../query.ts'
 import type { Exposed } from './exposed.ts'
-import { DOCUMENT, type Extent } from './value-size.ts'
+import { CONSTANT, countsOf, DOCUMENT, type Extent } from './value-size.ts'
 import { Spare, type Measured } from './measured-work.ts'
 import { cancelPoints, lengthCheck, QUICK_STEPS, type Gathered, type Limit } from './runtime-checks.ts'
 import { Meter, STEPS_MAX, type Load } from './step-meter.ts'
@@ -56,6 +56,12 @@ export class Whole {
   }
 }
 
+/** How many times longer than a stored array the value may be. */
+function copiesIn(extent: Extent): number {
+  if ((extent.degree ?? 1) > 1) return Infinity
+  return [...countsOf(extent)].reduce((all, [part, times]) => (part === CONSTANT ? all : all + times), 0)
+}
+
 const NOTHING: Measured = { steps: null, bytes: null, vars: [] }
 
 export class Flow {
@@ -71,6 +77,8 @@ export class Flow {
   columns: readonly string[]
   /** Set if the first stage after the projection is a sort that may be tried before the projection. */
   early: EarlySort | null = null
+  /** How often the stages so far may have copied a part of the document into itself. */
+  grown = 1
   #meter: Meter
   /** The steps that the stage may take for one document, if it sorts before it computes. */
   #most: number | undefined
@@ -103,10 +111,11 @@ export class Flow {
     const before = this.out.at(-1)
     this.#meter = new Meter(this.whole.load)
     this.#most = undefined
+    const size = this.#size()
     print()
     // Find the place again: printing the stage may have inserted a barrier further up.
     const at = before === undefined ? 0 : this.out.lastIndexOf(before) + 1
-    const added = looks(this.#meter.worst, this.#measured())
+    const added = looks(this.#meter.worst, this.#measured(size))
     // mongod moves a $match that reads other fields before these stages, but never before a $limit.
     const isMatch = added.length > 0 && Object.hasOwn(this.out[at] ?? {}, '$match')
     this.out.splice(at, 0, ...added, ...(isMatch ? [{ $limit: Number.MAX_SAFE_INTEGER }] : []))
@@ -117,10 +126,17 @@ export class Flow {
     this.out.push(...this.#looks()(STEPS_MAX, NOTHING))
   }
 
+  /** How much larger than a stored document this one may be: mongod gathers up to 100 MB. */
+  #size(): number {
+    return this.grown * (this.whole.load.gathers ? 6 : 1)
+  }
+
   /** $bsonSize needs MongoDB 4.4. */
-  #measured(): Measured {
+  #measured(size: number): Measured {
     const { turned, reads } = this.#meter
-    return atLeast(this.whole.exposed.server, [4, 4]) ? this.whole.spare.measured(turned, reads, this.#most) : NOTHING
+    return atLeast(this.whole.exposed.server, [4, 4])
+      ? this.whole.spare.measured(turned, reads, size, this.#most)
+      : NOTHING
   }
 
   /** Returns a function from a stage's number of steps to the cancel points before it. */
@@ -167,6 +183,7 @@ export class Flow {
 
   /** Sets the fields that a stage writes, in order, and checks their paths. */
   set(of: string, fields: Iterable<readonly [path: string, shape: Shape]>): void {
+    this.#grow([...fields].map(([, shape]) => shape))
     const draft = new Draft(this.shape, this.whole.work)
     const columns = new Set(this.columns)
     for (const [path, shape] of fields) {
@@ -176,6 +193,11 @@ export class Flow {
     }
     this.shape = draft.finish()
     this.columns = [...columns]
+  }
+
+  #grow(shapes: readonly Shape[]): void {
+    const copies = shapes.map(({ extent }) => (extent === undefined ? 1 : copiesIn(extent)))
+    this.grown *= Math.max(1, ...copies)
   }
 
   /** Removes the fields at these paths. */

@@ -24,7 +24,7 @@ export interface MongoBody extends QueryBody {
   /** Number of fields of the object with the most fields. */
   readonly widest: number
   /** A number is -0, which `text` does not tell from 0. */
-  readonly hasSignedZero: boolean
+  readonly hasOddNumber: boolean
 }
 
 const Body = z.strictObject({
@@ -47,10 +47,10 @@ export function readBody(body: unknown): MongoBody {
   const found = scan({ collection, filter, pipeline })
   if (found.wrong.size > 0) throw invalidRequest([...found.wrong].slice(0, 20))
   if (found.size > BODY_BYTES_MAX) throw invalidRequest([TOO_LONG])
-  const { depth, nodes, widest, hasSignedZero } = found
+  const { depth, nodes, widest, hasOddNumber } = found
   const text = depth > WRITTEN_DEPTH_MAX ? JSON.stringify({ collection, nested: depth }) : JSON.stringify(body)
   if (Buffer.byteLength(text) > BODY_BYTES_MAX) throw invalidRequest([TOO_LONG])
-  return { text, limit, collection, filter, pipeline, depth, nodes, widest, hasSignedZero }
+  return { text, limit, collection, filter, pipeline, depth, nodes, widest, hasOddNumber }
 }
 
 /** Reads the `text` of a MongoBody again. Throws AppError INVALID_REQUEST for any other text. */
@@ -82,7 +82,7 @@ interface Scan {
   readonly depth: number
   readonly nodes: number
   readonly widest: number
-  readonly hasSignedZero: boolean
+  readonly hasOddNumber: boolean
   /** A lower bound on the bytes of the JSON text. */
   readonly size: number
   readonly wrong: ReadonlySet<string>
@@ -99,7 +99,7 @@ function scan(body: { collection: string; filter: unknown; pipeline: readonly un
   let depth = 0
   let nodes = 0
   let widest = 0
-  let hasSignedZero = false
+  let hasOddNumber = false
   let size = checked(body.collection)
   // Stop reading a body that is too long, because it is refused anyway.
   while (level.length > 0 && size <= BODY_BYTES_MAX) {
@@ -109,7 +109,8 @@ function scan(body: { collection: string; filter: unknown; pipeline: readonly un
     for (const value of level) {
       if (typeof value === 'string') size += checked(value)
       else size += 2
-      if (Object.is(value, -0)) hasSignedZero = true
+      // JSON writes -0 as 0, and Infinity as null.
+      if (Object.is(value, -0) || (typeof value === 'number' && !Number.isFinite(value))) hasOddNumber = true
       if (typeof value !== 'object' || value === null) continue
       if (size > BODY_BYTES_MAX) break
       containers++
@@ -128,5 +129,5 @@ function scan(body: { collection: string; filter: unknown; pipeline: readonly un
     if (containers > 0) depth++
     level = next
   }
-  return { depth, nodes, widest, hasSignedZero, size, wrong }
+  return { depth, nodes, widest, hasOddNumber, size, wrong }
 }

@@ -41,7 +41,7 @@ type Entry = Template | false
 const TEXT_MAX = 4_096
 const PRINTED_MAX = 16_384
 const VALUES_MAX = 32
-const SHAPES_MAX = 1_000
+const SHAPES_MAX = 200
 
 /** The shapes of each exposure. */
 const shapes = new WeakMap<Catalog, SeenTwice<Entry>>()
@@ -49,7 +49,7 @@ const shapes = new WeakMap<Catalog, SeenTwice<Entry>>()
 /** The shape of a body that gets at most so many rows; null if it is unusual, or no filter compares a value. */
 export function shapeOf(body: MongoBody, rowCap: number): Shape | null {
   // A deeper body is refused, and nothing here may walk it. The key of a shape does not tell -0 from 0.
-  if (body.text.length > TEXT_MAX || body.depth > DEPTH_MAX || body.hasSignedZero) return null
+  if (body.text.length > TEXT_MAX || body.depth > DEPTH_MAX || body.hasOddNumber) return null
   const values: Bson[] = []
   const take = (value: unknown): string | null => {
     const kind = kindOf(value)
@@ -95,7 +95,7 @@ function kindOf(value: unknown): string | null {
   if (typeof value === 'string' || typeof value === 'number') return typeof value
   if (!isJson(value)) return null
   const [name = '', ...others] = Object.keys(value)
-  return others.length === 0 && Object.hasOwn(MARKS, name) ? name : null
+  return others.length === 0 && name.startsWith('$') && Object.hasOwn(MARKS, name) ? name : null
 }
 
 const COMPARING = new Set(['$eq', '$ne', '$gt', '$gte', '$lt', '$lte'])

@@ -2,7 +2,7 @@
 // with a reason.
 import { booleanOf, fieldsOf, textOf, wholeOf } from './read-arguments.ts'
 import { asDocument, computed } from './computed-value.ts'
-import { elementOf, gatheredList, OBJECT_BYTES } from './value-size.ts'
+import { elementOf, gatheredList, innerOf, OBJECT_BYTES } from './value-size.ts'
 import { filter } from './filter.ts'
 import { Flow, type Whole } from './pipeline-state.ts'
 import { checkName, outputPath } from './field-names.ts'
@@ -145,7 +145,17 @@ function unwind(value: Bson, flow: Flow): void {
   flow.out.push(stage)
   const known = find(flow.shape, components)
   if (known.isNamed) flow.set('$unwind', [[path.slice(1), { ...known.shape, extent: elementOf(array) }]])
+  else loosenTop(components[0] ?? '', flow)
   if (typeof index === 'string') flow.set('$unwind', [[index, WHOLE]])
+}
+
+/** Somewhere in the field, an array is now one of its elements. */
+function loosenTop(name: string, flow: Flow): void {
+  const shape = flow.shape.kids?.get(name)
+  if (shape?.extent === undefined) return
+  const { extent } = shape
+  const items = Math.max(extent.items, innerOf(extent))
+  flow.set('$unwind', [[name, { ...shape, extent: { ...extent, items, inner: items, each: null, fields: null } }]])
 }
 
 function replace(name: '$replaceRoot' | '$replaceWith', value: Bson | undefined, flow: Flow): void {

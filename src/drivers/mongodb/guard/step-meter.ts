@@ -61,6 +61,7 @@ export class Load {
   /** The assumed length of arrays that $push, $lookup and similar operators gather. */
   readonly #length: number
   #gathers = false
+  #kept = 0
   #steps = 0
 
   constructor(work: Work, length = LONGEST) {
@@ -81,6 +82,12 @@ export class Load {
   gathered(): number {
     this.#gathers = true
     return this.#length
+  }
+
+  /** Throws Refusal if the large values of all stages are too large together. */
+  keep(bytes: number): void {
+    this.#kept += bytes
+    if (this.#kept > KEPT_MAX) throw tooLarge('sizes', this.#kept)
   }
 
   /** Throws Refusal if there are too many steps. */
@@ -267,7 +274,7 @@ export class Meter {
     const loops = texts.map((text): Loop => {
       const bounds = isShared(text) ? text.parts : countsOf(text)
       const terms = [...bounds].flatMap(([part, often]) => this.#termsOf(part, often, true))
-      const constant = terms.length === 0 ? this.bytesOf(text) / LEAST_BYTES : 0
+      const constant = (terms.length === 0 ? this.bytesOf(text) : (text.counts?.get(CONSTANT) ?? 0)) / LEAST_BYTES
       const degree = isShared(text) ? 1 : (text.degree ?? 1)
       return { terms, constant, degree, place: null, contents: [], variable: null }
     })
@@ -299,9 +306,14 @@ export class Meter {
     if (this.#trials > 0) return extent
     const bytes = this.bytesOf(extent)
     if (bytes > BYTES_MAX) throw tooLarge('size', bytes)
+    if (bytes > LARGE_BYTES) this.#load.keep(bytes)
     return extent
   }
 }
+
+/** Values of so many bytes are limited together. */
+const LARGE_BYTES = 1024 * 1024
+const KEPT_MAX = 512 * 1024 * 1024
 
 /** The variable of a part. */
 function headOf(part: string): string {

@@ -37,6 +37,8 @@ export interface Extent {
   readonly isSpread?: boolean
   /** All elements together are at most `parts`, so that no part stands in several elements. */
   readonly isShared?: boolean
+  /** The most elements of an array in it that `each` and `fields` do not tell. */
+  readonly inner?: number
   /** The part of which the value is an element, and nothing else. */
   readonly among?: string
 }
@@ -262,9 +264,25 @@ export function sum(extents: readonly Extent[], bytes = 0): Extent {
     rows: null,
     fields: null,
     each: null,
-    ...(isCounted(extents) && counted(extents)),
+    ...lengthsTogether(extents),
     isShared: extents.every(isShared),
+    inner: Math.max(0, ...extents.map((extent) => Math.max(extent.items, innerOf(extent)))),
   }
+}
+
+/** The most elements of any array in the value. */
+export function innerOf({ inner = 0, each, fields }: Extent): number {
+  const nested = [...(each === null ? [] : [each]), ...(fields?.values() ?? [])]
+  return nested.reduce((most, extent) => Math.max(most, extent.items, innerOf(extent)), inner)
+}
+
+/** What bounds the length of these together. A constant beside a stored value counts, too. */
+function lengthsTogether(extents: readonly Extent[]): Partial<Lengths> {
+  if (isCounted(extents)) return counted(extents)
+  if (extents.every(isFixed) || !extents.some(isFixed)) return {}
+  const fixed = extents.filter(isFixed).reduce((all, { items }) => all + items, 0)
+  const { counts } = counted(extents.filter((extent) => !isFixed(extent)))
+  return { counts: new Map([...counts, [CONSTANT, fixed]]) }
 }
 
 /** Whether all elements of an array together are at most its parts. */
@@ -291,8 +309,9 @@ export function largest(extents: readonly Extent[]): Extent {
   const sizes = { bytes, parts, items, least, most }
   return {
     ...{ ...sizes, rows: null, fields: largestFields(extents), each: eachOf(extents) },
-    ...(isCounted(extents) && counted(extents)),
+    ...lengthsTogether(extents),
     isShared: extents.every(isShared),
+    inner: Math.max(...extents.map(innerOf)),
   }
 }
 
@@ -326,6 +345,7 @@ export function times(extent: Extent, n: number): Extent {
     rows: null,
     fields: null,
     each: null,
+    inner: innerOf(extent),
   }
 }
 
@@ -358,12 +378,17 @@ export function object(fields: ReadonlyMap<string, Extent>): Extent {
   return { ...sum([...fields.values()], names), items: 1, least: 0, fields }
 }
 
+/** At least the bytes of a string. */
+function bytesOf(text: string): number {
+  return text.length + 2 * (text.match(/[^\0-\x7f]/g)?.length ?? 0)
+}
+
 /** A value that the query writes out. */
 export function literalExtent(value: Bson): Extent {
   const number = numberOf(value)
   if (number !== undefined) return { ...SMALL, most: Math.abs(number) }
   if (typeof value === 'string')
-    return { ...SMALL, bytes: value.length + 8, items: value.length + 1, least: value.length }
+    return { ...SMALL, bytes: bytesOf(value) + 8, items: bytesOf(value) + 1, least: value.length }
   if (value instanceof Scalar)
     return { ...SMALL, bytes: 16 + (value.of.kind === '$binary' ? value.of.base64.length : 0) }
   if (isArray(value)) return arrayOf(value.map(literalExtent))
@@ -384,6 +409,7 @@ export function elementOf(array: Extent): Extent {
 }
 
 function shareOf(array: Extent): Extent {
+  const usual = array.rows === null ? Math.max(ITEMS, Math.min(array.items, ITEMS_MAX)) : ITEMS
   const share = 1 / Math.max(1, array.items)
   // One element may be as large as all of a stored array.
   const parts = new Map([...array.parts].map(([part, often]) => [part, isStored(part) ? often : often * share]))
@@ -393,7 +419,7 @@ function shareOf(array: Extent): Extent {
     parts,
     ...(parts.size > 0 && { isSpread: true }),
     // An array that the query makes may have all elements in one element; a stored array seldom does.
-    items: array.rows === null ? Math.max(ITEMS, Math.min(array.items, ITEMS_MAX)) : ITEMS,
+    items: Math.max(usual, array.fields === null ? innerOf(array) : 0),
     least: 0,
   }
 }
@@ -410,7 +436,8 @@ export function below(extent: Extent, [name, ...rest]: readonly string[]): Exten
   }
   if (extent.each !== null) return of(extent, below(extent.each, [name, ...rest]))
   const { counts: _, degree: __, ...like } = extent
-  return extent.parts.size === 0 ? extent : { ...like, isSpread: true }
+  const items = Math.max(extent.items, innerOf(extent))
+  return extent.parts.size === 0 ? { ...extent, items } : { ...like, items, isSpread: true }
 }
 
 /** An array as long as this one. */

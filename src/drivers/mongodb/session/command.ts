@@ -1,5 +1,5 @@
 // Writes the command of a small query, find or aggregate, as one message.
-import type { Bson, BsonDocument, Find } from '../query.ts'
+import { Scalar, type Bson, type BsonDocument, type Find } from '../query.ts'
 import type { Login } from './connect.ts'
 import type { Running } from './run.ts'
 import { FRAME } from './wire.ts'
@@ -21,6 +21,8 @@ export class CommandWriter {
   readonly #bytes: BsonBytes
   /** The fields that are the same in all commands, as BSON. */
   readonly #rest: Uint8Array
+  /** The fields of a command that reads nothing. */
+  readonly #session: Uint8Array
 
   constructor({ library, database }: Login, session: Running['session'], readPreference: object | null) {
     this.#bytes = new BsonBytes(library)
@@ -32,6 +34,8 @@ export class CommandWriter {
     })
     // Without the length and the end of the document.
     this.#rest = rest.subarray(4, -1)
+    const own = { ...(session === null ? {} : { lsid: session.id }), $db: database }
+    this.#session = library.BSON.serialize(own).subarray(4, -1)
   }
 
   /** A message whose frame Wire.exchange() fills in. */
@@ -50,6 +54,18 @@ export class CommandWriter {
     }
     out.field('maxTimeMS', maxTimeMS)
     out.raw(this.#rest)
+    out.close(whole)
+    return out.bytes()
+  }
+
+  /** A message that closes a cursor. */
+  closing(collection: string, cursor: bigint): Buffer {
+    const out = this.#bytes
+    out.begin(FRAME)
+    const whole = out.open()
+    out.field('killCursors', collection)
+    out.field('cursors', [new Scalar({ kind: '$numberLong', value: cursor })])
+    out.raw(this.#session)
     out.close(whole)
     return out.bytes()
   }

@@ -13,10 +13,10 @@ test('the documents of a first batch are the bytes of the server, and a cursor t
     for (const ok of [new BSON.Double(1), 1, BSON.Long.fromNumber(1)]) {
       const read = readReply(reply({ cursor: cursorOf(0n, documents), ok, operationTime: new BSON.Timestamp(1n) }))
       assert.deepEqual(Object.values(BSON.deserialize(read?.bytes ?? Buffer.of())), documents)
-      assert.equal(read?.hasMore, false)
+      assert.equal(read?.cursor, null)
     }
     for (const id of [7n, 7n << 40n]) {
-      assert.equal(readReply(reply({ ok: 1, cursor: cursorOf(id, documents) }))?.hasMore, true)
+      assert.equal(readReply(reply({ ok: 1, cursor: cursorOf(id, documents) }))?.cursor === null, false)
     }
   }
 })

@@ -4,8 +4,8 @@ import { endOfName, lengthAt, sizeOf } from './write-value.ts'
 export interface Batch {
   /** A BSON array of documents. */
   readonly bytes: Buffer
-  /** The server keeps a cursor for more documents. */
-  readonly hasMore: boolean
+  /** The cursor that the server keeps for more documents; null if it keeps none. */
+  readonly cursor: bigint | null
 }
 
 const [DOUBLE, DOCUMENT, ARRAY, INT, LONG] = [0x01, 0x03, 0x04, 0x10, 0x12]
@@ -36,7 +36,7 @@ function isOne(type: number, from: Buffer, at: number): boolean {
 
 function readCursor(from: Buffer, start: number): Batch {
   let bytes: Buffer | null = null
-  let hasMore: boolean | null = null
+  let id: bigint | null = null
   const end = start + lengthAt(from, start) - 1
   for (let at = start + 4; at < end;) {
     const type = from[at] ?? 0
@@ -44,9 +44,9 @@ function readCursor(from: Buffer, start: number): Batch {
     const size = sizeOf(type, from, stop + 1)
     const name = from.toString('latin1', at + 1, stop)
     if (name === 'firstBatch' && type === ARRAY) bytes = from.subarray(stop + 1, stop + 1 + size)
-    if (name === 'id' && type === LONG) hasMore = from.readInt32LE(stop + 1) !== 0 || from.readInt32LE(stop + 5) !== 0
+    if (name === 'id' && type === LONG) id = from.readBigInt64LE(stop + 1)
     at = stop + 1 + size
   }
-  if (bytes === null || hasMore === null) throw new RangeError('a cursor without a batch or an id')
-  return { bytes, hasMore }
+  if (bytes === null || id === null) throw new RangeError('a cursor without a batch or an id')
+  return { bytes, cursor: id === 0n ? null : id }
 }

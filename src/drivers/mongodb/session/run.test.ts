@@ -61,6 +61,23 @@ for (const [name, start] of [
       assert.ok(/IXSCAN/.test(plan) && !/COLLSCAN|"stage":"SORT"/.test(plan), plan.slice(0, 800))
       assert.equal((await connection.estimate(query, limits, soon())).cost, 0)
     }
+    const openCursors = async (): Promise<number> =>
+      Number((await server.client.db('admin').command({ serverStatus: 1 }))['metrics'].cursor.open.total)
+    const before = await openCursors()
+    const groups = await confined(driver, exposed, {
+      collection: 'people',
+      pipeline: [{ $group: { _id: '$_id' } }],
+      limit: 2,
+    })
+    const text = { $concat: ['$home.city', 'x'.repeat(20_000)] }
+    const wide = {
+      collection: 'people',
+      pipeline: [{ $set: { t: { $map: { input: { $range: [0, 2] }, in: text } } } }],
+    }
+    for (const query of [groups, await confined(driver, exposed, wide)]) {
+      await connection.run(query, limits, soon()).catch(() => undefined)
+      assert.equal(await openCursors(), before, 'an answer that is cut leaves no cursor')
+    }
     const first = async (): Promise<string> => {
       const pipeline = [{ $sort: { 'home.city': 1 } }, { $limit: 2 }, { $project: { 'home.city': 1 } }]
       const query = await confined(driver, exposed, { collection: 'people', pipeline })

@@ -46,8 +46,8 @@ export interface Running {
 const SIZE_MS = 180_000
 const SIZES_MAX = 1_000
 const COLLECTIONS_MAX = 1_000
-/** The default row cap plus one: such answers take one command (docs/guard/mongodb.md#how-it-is-confined). */
-const BATCH_MAX = SMALL_ROWS_MAX + 1
+/** The default row cap plus two: such answers take one command (docs/guard/mongodb.md#how-it-is-confined). */
+const BATCH_MAX = SMALL_ROWS_MAX + 2
 
 /** Throws AppError as described at Connection.run(). */
 export async function runQuery(at: Running, query: MongoQuery, limits: Limits): Promise<Rows> {
@@ -61,7 +61,7 @@ export async function runQuery(at: Running, query: MongoQuery, limits: Limits): 
       checkCost(cost, limits.maxCost, query.collection)
       remember(at.known.lookups, lookup, cost)
     }
-    const small = query.rowCap < BATCH_MAX ? await inOneBatch(at, query, form, limits, left()) : null
+    const small = query.rowCap <= SMALL_ROWS_MAX ? await inOneBatch(at, query, form, limits, left()) : null
     return small ?? (await inBatches(at, query, form, limits, left()))
   }
   const early = query.early === null ? null : await unlessFailed(answered(query.early))
@@ -85,11 +85,11 @@ function resultOf(at: Running, query: MongoQuery, limits: Limits): Result {
 }
 
 /**
- * If the answer fits the first batch, the server closes the query and its cursor with the batch. A larger batch would stay in memory
- * as a whole.
+ * One more than the pipeline's own limit, so that the server sees the end in the first batch and closes the cursor with it. A
+ * larger batch would stay in memory as a whole.
  */
 function batchSizeOf({ rowCap }: MongoQuery): number {
-  return Math.min(rowCap + 1, BATCH_MAX)
+  return Math.min(rowCap + 2, BATCH_MAX)
 }
 
 /** Runs the query as one command. Null if that did not bring all documents: more than 16 MB, or a lost connection. */
@@ -100,11 +100,11 @@ async function inOneBatch(
   limits: Limits,
   maxTimeMS: number,
 ): Promise<Rows | null> {
+  const { collection } = query
   let answer: Buffer
   try {
     const known = at.borrowed()
     const { wire, writer } = known instanceof Promise ? await known : known
-    const { collection } = query
     const batchSize = batchSizeOf(query)
     answer = await wire.exchange(writer.message({ collection, form: query.find ?? form, batchSize, maxTimeMS }))
   } catch (error) {
@@ -113,13 +113,22 @@ async function inOneBatch(
     if (isLost && !at.signal.aborted) return null
     throw error
   }
-  const { bytes, hasMore } = batchOf(at, answer)
+  const { bytes, cursor } = batchOf(at, answer)
+  // The bytes of the answer are the next exchange's, so they are kept while the cursor is closed.
+  const kept = cursor === null ? bytes : Buffer.from(bytes)
+  if (cursor !== null) await closeCursor(at, collection, cursor)
   const result = resultOf(at, query, limits)
-  const added = runInSlices(result.addAll(bytes), at)
+  const added = runInSlices(result.addAll(kept), at)
   const isWanted = added instanceof Promise ? await added : added
-  // The session's end closes the cursor.
-  if (hasMore && isWanted) return null
+  if (cursor !== null && isWanted) return null
   return runInSlices(result.finish(), at)
+}
+
+/** A cursor that stays open keeps what its sort has gathered. If this fails, the connection is lost and its session ends. */
+async function closeCursor(at: Running, collection: string, cursor: bigint): Promise<void> {
+  const known = at.borrowed()
+  const { wire, writer } = known instanceof Promise ? await known : known
+  await wire.exchange(writer.closing(collection, cursor))
 }
 
 /** Throws the server's error as the library does. */

@@ -34,7 +34,7 @@ import { SaveBar } from './SaveBar.tsx'
 import { Tree } from './Tree.tsx'
 import { readUnsaved, useKeepUnsaved, writeUnsaved } from './unsaved.ts'
 import { useDraft } from './useDraft.ts'
-import { useImpact } from './useImpact.ts'
+import { usePreview } from './usePreview.ts'
 import { Versions } from './Versions.tsx'
 
 interface EditorProps {
@@ -62,7 +62,7 @@ export function Editor({ catalog, saved, drift }: EditorProps) {
   const [proposal, setProposal] = useState<Proposal | null>(null)
   const [unsaved, setUnsaved] = useState(() => readUnsaved(datasource.id))
   useKeepUnsaved(datasource.id, draft.difference, unsaved !== null)
-  const impact = useImpact(datasource, draft.isChanged ? choice : null)
+  const impact = usePreview(datasource, draft.isChanged ? choice : null)
   const totals = useMemo(() => totalsOf(schemas, choice), [schemas, choice])
   const view = useView(schemas, choice, drift)
 

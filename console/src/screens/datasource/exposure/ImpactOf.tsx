@@ -8,7 +8,7 @@ import { Button } from '../../../parts/Button.tsx'
 import { LoadFailed, Loading } from '../../../parts/Load.tsx'
 import { Notice } from '../../../parts/Notice.tsx'
 import { ago, counted, number } from '../../../parts/time.ts'
-import { IMPACT_DAYS, ReplayEnded, type Impact, type ImpactState } from './useImpact.ts'
+import { IMPACT_DAYS, ReplayEnded, type Impact, type ImpactState } from './usePreview.ts'
 
 /** For the bar of unsaved changes. */
 export function ImpactLine({ is }: { readonly is: ImpactState | null }) {

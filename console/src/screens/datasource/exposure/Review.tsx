@@ -11,7 +11,7 @@ import type { Difference } from './choice.ts'
 import { Changes } from './Changes.tsx'
 import { ImpactRegion } from './ImpactOf.tsx'
 import type { Conflict, Draft } from './useDraft.ts'
-import type { ImpactState } from './useImpact.ts'
+import type { ImpactState } from './usePreview.ts'
 
 interface ReviewProps {
   readonly open: boolean

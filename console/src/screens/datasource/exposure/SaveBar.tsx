@@ -5,7 +5,7 @@ import { Button } from '../../../parts/Button.tsx'
 import { counted } from '../../../parts/time.ts'
 import { columnCount, type Difference } from './choice.ts'
 import { ImpactLine } from './ImpactOf.tsx'
-import type { ImpactState } from './useImpact.ts'
+import type { ImpactState } from './usePreview.ts'
 
 interface SaveBarProps {
   readonly difference: Difference

@@ -9,7 +9,7 @@ import { callOf, codeOf, openRooms, someone, type Rooms } from '../../test/suppo
 import { createKey } from './api-keys.ts'
 import { authenticator } from './authenticate.ts'
 import type { Call } from './caller.ts'
-import { connectorResources } from './connector-tokens.ts'
+import { connectorResources } from './oauth-access-tokens.ts'
 import type { ConnectorGrantTable } from '../store/tables.ts'
 import { storedTime } from '../store/times.ts'
 

@@ -34,7 +34,7 @@ interface Known {
 const BEGUN: ImpactState = { state: 'replaying', done: 0, total: 0 }
 
 /** Null without a proposal. */
-export function useImpact({ teamId, id }: Datasource, proposal: Choice | null): ImpactState | null {
+export function usePreview({ teamId, id }: Datasource, proposal: Choice | null): ImpactState | null {
   const [known, setKnown] = useState<Known | null>(null)
   useEffect(() => {
     if (proposal === null) return undefined
