@@ -1,5 +1,5 @@
-// Cuts the rows of a query's answer so that the whole answer fits a number of bytes. The query room limits the
-// rows, but it does not count the names of the columns, which can be most of an answer with a thousand columns.
+// Cuts the rows of a query's answer so that the whole answer fits a number of bytes. src/query limits the rows but does
+// not count the column names, which can be most of an answer with a thousand columns.
 
 const [QUOTE, BACKSLASH, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST] = [34, 92, 123, 125, 91, 93] as const
 const ROWS = '"rows":['
@@ -9,7 +9,7 @@ interface Fitted {
   readonly rowCount: number
 }
 
-/** The answer with fewer rows; null if it fits. `json` is `{"columns":…,"rows":[…],"rowCount":…,"truncated":…,…}`. */
+/** The answer with fewer rows. Null if `json` fits. `json` is `{"columns":…,"rows":[…],"rowCount":…,"truncated":…,…}`. */
 export function rowsWithin(json: string, bytesMax: number): Fitted | null {
   let surplus = Buffer.byteLength(json) - bytesMax
   if (surplus <= 0) return null

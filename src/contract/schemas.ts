@@ -12,13 +12,13 @@ export const name = text(100).refine((value) => value.trim() !== '', 'must not b
 const id = text(128).min(1)
 /** A schema, table or column. */
 export const identifier = text(1024).min(1)
-/** With a zone: the service does not guess the caller's zone. */
+/** A time with a zone offset: the service never guesses the caller's zone. */
 export const time = z.iso.datetime({ offset: true })
 /** A number of things, bytes or rows, or a text position. */
 export const count = z.int().min(0)
 /** A fraction. */
 const share = z.number().min(0)
-/** From our own store: an ISO 8601 time in UTC, not validated again. */
+/** An ISO 8601 time in UTC from our own store. It is not validated again. */
 export const at = z.string().meta({ format: 'date-time' })
 
 export const Scope = z.enum(['profile', 'data:schema', 'data:read'])
@@ -76,11 +76,11 @@ export const Datasource = z.object({
   minRole: Role.nullable(),
   lastTestedAt: at.nullable(),
   lastError: z.string().nullable(),
-  // For managers who are signed in, not for API keys.
+  // Only signed-in managers get these fields. API keys never do.
   lastGrade: Grade.nullable().optional().meta({ description: 'The grade of the last test.' }),
   schemaCapturedAt: at.nullable().optional(),
   tableCount: count.nullable().optional(),
-  driftCount: count.nullable().optional().meta({ description: 'What changed since the exposure was saved.' }),
+  driftCount: count.nullable().optional().meta({ description: 'Number of differences since the exposure was saved.' }),
   exposureVersion: count.optional(),
 })
 
@@ -147,11 +147,11 @@ export const Description = z.object({
   tables: z.array(ExposedTable),
 })
 
-/** Documents the bodies. Each driver reads its own (Driver.read). */
+/** Documents the request bodies. Each driver parses its own body (Driver.read). */
 const Scalar = z.union([z.null(), z.boolean(), z.number(), z.string()])
 const Param = z.union([Scalar, z.strictObject({ type: z.string(), value: Scalar })])
 const SqlBody = z.strictObject({
-  /** The longest that any driver reads: 100,000 bytes for BIGQUERY, 65,536 for POSTGRES. */
+  /** The longest text that any driver accepts: 100,000 bytes for BIGQUERY, 65,536 for POSTGRES. */
   sql: text(100_000),
   limit: z.int().min(1).exactOptional(),
   /** By position or, for BIGQUERY, also by name. */
@@ -189,7 +189,7 @@ export const ErrorBody = z.looseObject({
 // ── account and keys ─────────────────────────────────────────────────────────────────────────────────────────────
 
 export const AccountChange = z.strictObject({ name: name.exactOptional() })
-/** For a deletion: the account's e-mail address or the team's slug. If absent: REAUTHENTICATION_REQUIRED. */
+/** Confirms a deletion: the account's e-mail address or the team's slug. REAUTHENTICATION_REQUIRED if absent. */
 export const Confirmation = z.strictObject({ confirm: text(254).exactOptional() })
 
 export const ApiKey = z.object({
@@ -206,7 +206,7 @@ export const ApiKey = z.object({
   state: z
     .enum(['ACTIVE', 'GRACE', 'EXPIRED'])
     .meta({ description: 'GRACE: a rotation replaced the key. Its value works until expiresAt.' }),
-  replaces: z.string().optional().meta({ description: 'The id of the key that a rotation replaced by this one.' }),
+  replaces: z.string().optional().meta({ description: 'The id of the older key that this key replaced.' }),
   replacedBy: z.string().optional(),
   lastClient: z.string().optional().meta({ description: 'The name that the client of the last use gave itself.' }),
 })
@@ -225,7 +225,7 @@ export const Rotation = z.strictObject({ graceSeconds: z.int().min(0).max(86_400
 /** A member's key, as the team's managers see it. */
 export const TeamKey = ApiKey.extend({ accountId: z.string(), email: z.string() })
 
-/** What a person allowed an agent. */
+/** The access that a person granted to an agent. */
 export const Grant = z.object({
   id: z.string(),
   clientName: z.string().meta({ description: 'The name that the agent gave itself.' }),
@@ -237,7 +237,7 @@ export const Grant = z.object({
   lastUsedAt: at.nullable(),
   expiresAt: at.nullable(),
 })
-/** Each field may only allow less than before. */
+/** Each field may only narrow the grant. */
 export const GrantChange = z.strictObject({
   scopes: listOf(Scope, 100, 1).exactOptional(),
   teamIds: listOf(id, 1000, 1).exactOptional(),
@@ -263,7 +263,7 @@ export const TeamSettings = z.strictObject({
     .max(2 ** 50),
   auditRetentionDays: z.int().min(1).max(3650),
   auditRedactLiterals: z.boolean(),
-  /** Members without a second factor and their keys are refused on the team's routes. */
+  /** The team's routes refuse members without a second factor, and the keys of these members. */
   requireSecondFactor: z.boolean(),
 })
 /** Merged key by key. A nested object is replaced as a whole. */
@@ -359,7 +359,7 @@ export const TestReport = z.object({
   error: z.string().optional(),
   testedAt: at,
 })
-/** Also what was read from a URI. No secret is repeated. */
+/** Adds what was read from the URI. Secrets are never repeated. */
 export const TrialReport = TestReport.extend({
   parsed: z
     .object({
@@ -371,7 +371,7 @@ export const TrialReport = TestReport.extend({
       config: z.record(z.string(), z.unknown()),
     })
     .nullable()
-    .meta({ description: 'What the URI says. Null in other modes.' }),
+    .meta({ description: 'The values in the URI. Null in other modes.' }),
   contradictions: z.array(
     z.object({
       field: z.string(),
@@ -422,7 +422,7 @@ export const CheckResult = z.object({
 })
 const OF_CHECK = {
   as: z.unknown().exactOptional(),
-  draft: z.boolean().exactOptional().meta({ description: 'Judged while it is typed. The audit only counts it.' }),
+  draft: z.boolean().exactOptional().meta({ description: 'The query is still being typed. The audit only counts it.' }),
 }
 export const CheckBody = z.union([SqlBody.extend(OF_CHECK), MongoBody.extend(OF_CHECK)])
 
@@ -430,14 +430,14 @@ export const CheckBody = z.union([SqlBody.extend(OF_CHECK), MongoBody.extend(OF_
 
 const Detail = z.enum(['names', 'columns', 'full'])
 export const AgentViewAsk = z.strictObject({
-  as: text(200).min(1).exactOptional().meta({ description: 'OWNER, ADMIN, MEMBER, or the id of a key of one’s own.' }),
+  as: text(200).min(1).exactOptional().meta({ description: 'OWNER, ADMIN, MEMBER, or the id of one of your keys.' }),
   detail: Detail.exactOptional().meta({ description: 'Default: columns if they fit into a page, else names.' }),
   cursor: text(512).exactOptional(),
 })
 export const AgentView = z.object({
-  /** Why such an agent cannot reach the datasource. Null if it can. */
+  /** Why that role or key cannot reach the datasource. Null if it can. */
   barred: z.string().nullable(),
-  /** What describe_datasource answers, and about how many tokens `schema` is. Null if barred. */
+  /** The answer of describe_datasource, with the approximate size of `schema` in tokens. Null if barred. */
   page: z
     .object({
       id: z.string(),

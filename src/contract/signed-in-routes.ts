@@ -74,7 +74,7 @@ export const SESSION_ROUTES = {
   revokeKey: {
     method: 'DELETE',
     path: '/users/me/keys/{keyId}',
-    summary: 'Revokes a key. It is refused from the next request on.',
+    summary: 'Revokes a key. The next request with the key is refused.',
     answer: null,
     status: 204,
     errors: ['NOT_FOUND'],
@@ -89,7 +89,7 @@ export const SESSION_ROUTES = {
   narrowGrant: {
     method: 'PATCH',
     path: '/users/me/grants/{grantId}',
-    summary: 'Allows an agent less than before. It holds from the next request on.',
+    summary: 'Narrows the access of an agent. The change applies to the next request.',
     body: shape.GrantChange,
     answer: shape.Grant,
     errors: ['NOT_FOUND'],
@@ -97,7 +97,7 @@ export const SESSION_ROUTES = {
   endGrant: {
     method: 'DELETE',
     path: '/users/me/grants/{grantId}',
-    summary: 'Ends the access of an agent. It is refused from the next request on.',
+    summary: 'Ends the access of an agent. The agent’s next request is refused.',
     answer: null,
     status: 204,
     errors: ['NOT_FOUND'],
@@ -384,7 +384,7 @@ export const SESSION_ROUTES = {
   getCatalog: {
     method: 'GET',
     path: `${DATASOURCE}/catalog`,
-    summary: 'Returns everything introspected, with what helps a person to choose what to expose.',
+    summary: 'Returns the whole catalog, with warnings and usage that help to choose what to expose.',
     place: 'datasource',
     role: 'ADMIN',
     answer: Catalog,

@@ -1,4 +1,4 @@
-// The description as an agent reads it: the compact text that describe_datasource answers, with its size in tokens. A
+// The description as an agent reads it: the compact text that describe_datasource returns, with its size in tokens. A
 // caller may ask for the view of a lower role, or of one of their own keys.
 import type { Call } from '../auth/caller.ts'
 import { describedPage, tokensOf, type DescribedPage } from '../compact-text/page.ts'
@@ -14,20 +14,23 @@ interface Deps {
 }
 
 interface Ask {
-  /** A role, or the id of one of the caller's keys. Absent: the caller. */
+  /** A role, or the id of one of the caller's keys. Default: the caller. */
   readonly as?: string
   readonly detail?: Detail
   readonly cursor?: string
 }
 
 interface AgentView {
-  /** Why such an agent cannot reach the datasource. Null if it can. */
+  /** Why that role or key cannot reach the datasource. Null if it can. */
   readonly barred: string | null
   /** Null if barred. */
   readonly page: (DescribedPage & { readonly tokens: number }) | null
 }
 
-/** Throws ROLE_REQUIRED for a role above the caller's own, NOT_FOUND for a foreign key, and INVALID_REQUEST for a foreign cursor. */
+/**
+ * Throws ROLE_REQUIRED for a role above the caller's own, NOT_FOUND for another account's key, and INVALID_REQUEST for a
+ * cursor of another description.
+ */
 export async function viewAsAgent(deps: Deps, call: Call, at: Reached, { as, ...ask }: Ask): Promise<AgentView> {
   const barred = as === undefined ? null : await barredAs(deps, call, at, readAs(as), 'data:schema')
   return { barred, page: barred === null ? await pageOf(deps, at, ask) : null }
@@ -38,7 +41,7 @@ async function pageOf(deps: Deps, at: Reached, ask: Omit<Ask, 'as'>): Promise<Ag
   return { ...page, tokens: tokensOf(page) }
 }
 
-/** No key has the id of a role. */
+/** Tries roles first: no key id equals the name of a role. */
 function readAs(as: string): As {
   const role = As.safeParse({ role: as })
   return role.success ? role.data : { keyId: as }

@@ -1,5 +1,5 @@
 // Everything a writer may know about a table: what the exposure shows of it and its neighbours, and its stored profile.
-// Nothing else reaches a writer, neither ours nor a model.
+// Nothing else reaches a writer, whether it is our own code or a model.
 import type { Catalog, CatalogColumn, CatalogTable, DatasourceType, Driver } from '../drivers/driver.ts'
 import type { KeptColumn, KeptProfile } from '../profiles/stored.ts'
 
@@ -28,7 +28,7 @@ export interface Key {
   readonly schema: string
   readonly table: string
   readonly column: CatalogColumn
-  /** A column that names a row for people; the key itself if there is none. */
+  /** The column that names a row for people, or else the key column. */
   readonly label: string
 }
 

@@ -8,7 +8,7 @@ const CANDIDATES_MAX = 5_000
 /**
  * Returns at most `count` of the candidates, the nearest first; ties keep the order of the candidates. Two names are
  * near if their edit distance is at most a third of the longer name, or if one name contains the other. The distance is
- * Damerau-Levenshtein (swapping adjacent letters counts once) and ignores case. Time: candidates × 64 × 64 at most.
+ * Damerau-Levenshtein (a swap of adjacent letters is one edit) and ignores case. Time: candidates × 64 × 64 at most.
  */
 export function nearest(name: string, candidates: Iterable<string>, count = 3): string[] {
   const wanted = name.slice(0, LENGTH_MAX).toLowerCase()
@@ -34,7 +34,7 @@ function distanceOf(a: string, b: string): number | null {
   const most = Math.max(1, Math.floor(longer / 3))
   if (!holds && longer - shorter > most) return null
   const distance = edits(a, b)
-  // All names of one or two letters are within a distance of one or two.
+  // Two names of one or two letters are always within two edits, so require fewer edits than letters.
   if (distance <= most && distance < shorter) return distance
   return holds ? most + 1 : null
 }
@@ -57,7 +57,7 @@ function edits(a: string, b: string): number {
   return last[b.length] ?? 0
 }
 
-/** `Did you mean a, b or c?`, or an empty string without names. The caller quotes the names as they must be typed. */
+/** Returns `Did you mean a, b or c?`, or an empty string if there are no names. The caller must quote the names. */
 export function didYouMean(names: readonly string[]): string {
   const last = names.at(-1)
   if (last === undefined) return ''

@@ -1,8 +1,8 @@
-// The error for a deadline that passed before the database answered. Only QUERY_TIMEOUT errors made elsewhere say that
-// the database stopped the query, after it has confirmed the cancel.
+// The error for a deadline that passed before the database answered. If the database confirms the cancel, the driver
+// throws a QUERY_TIMEOUT error of its own instead.
 import { AppError } from '../errors.ts'
 
-/** We gave up the query. We asked the database to stop it and do not wait for a confirmation. */
+/** The query was abandoned: the database was asked to stop it, and nothing waits for a confirmation. */
 export function noAnswer(cause?: unknown): AppError {
   const message = 'The query took too long. The database was asked to stop it; whether it did is not known.'
   return new AppError('QUERY_TIMEOUT', message, { cause })

@@ -1,5 +1,5 @@
-// Reads the JSON bodies of requests: only JSON (415), within the bounds of the route, without rounded numbers. Long bodies are
-// scanned and parsed in slices.
+// Reads JSON request bodies. Refuses other content types (415), bodies beyond the route's bounds, and numbers that would
+// be rounded. Long bodies are scanned and parsed in slices.
 import type { FastifyInstance } from 'fastify'
 import { VALUES } from '../contract/route.ts'
 import type { AppError } from '../errors.ts'
@@ -8,16 +8,16 @@ import { refusalOf, textOf } from '../operations/scan-json.ts'
 import { notJson } from './refusals.ts'
 import { roundedNumbers, roundedParams } from './rounded.ts'
 
-/** Keys to which JavaScript gives a meaning, in any spelling, or a byte order mark. */
+/** A byte order mark, or a key with a special meaning in JavaScript, also if written with \u escapes. */
 const DANGEROUS = /^\ufeff|__proto__|constructor|\\u/
 
 /**
- * Accepts only JSON. An empty body is accepted here; readBody decides whether the route requires one. Returns what reads a short
- * body the same way, and throws.
+ * Accepts only JSON. An empty body is accepted here; readBody decides whether the route requires one. Returns a function
+ * that parses a short body by the same rules and throws its refusal.
  */
 export function readJsonOnly(app: FastifyInstance): (body: Buffer) => unknown {
   const parse = app.getDefaultJsonParser('error', 'error')
-  // For putDocumentation, whose body has database names as keys. Its schema never looks up a key on the parsed object.
+  // putDocumentation takes database names as keys. Its schema never looks up a key on the parsed object.
   const parseNames = app.getDefaultJsonParser('ignore', 'ignore')
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
@@ -60,7 +60,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Reads a long body as a short one is read, but yields to the event loop. Throws its refusal. */
+/** Reads a long body by the rules for short ones, and yields to the event loop. Throws the refusal. */
 async function readLong(text: string, scanned: Promise<AppError | null>, namesAsKeys: boolean): Promise<unknown> {
   const refusal = await scanned
   if (refusal !== null) throw refusal
@@ -70,7 +70,7 @@ async function readLong(text: string, scanned: Promise<AppError | null>, namesAs
   const json = text.startsWith('\ufeff') ? text.slice(1) : text
   const value = await parseInSlices(json, { namesAsKeys, ...(onNumber !== undefined && { onNumber }) }).catch(
     (error: SyntaxError) => {
-      // As Fastify does. Each door has its own words for it.
+      // Fastify sets the same status. Each door writes its own message.
       throw Object.assign(error, { statusCode: 400 })
     },
   )

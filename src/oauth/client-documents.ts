@@ -1,6 +1,6 @@
 // Reads client metadata documents (draft-ietf-oauth-client-id-metadata-document): a client's id is the https address of
-// a JSON document about it. Anybody can name an address, so a document is read from public addresses only, within 5 KiB
-// and 5 seconds, without redirects, and not twice while it is fresh.
+// a JSON document about it. Anybody can send an address, so documents are read only from public addresses, up to 5 KiB
+// and 5 seconds, without redirects. A document is cached while it is fresh.
 import { z } from 'zod'
 import { BoundedMap } from '../bounded-map.ts'
 import { dialing, sendOut, type Transport } from '../outbound.ts'
@@ -18,10 +18,10 @@ export type DocumentTransport = Transport
 const PUBLIC_ONLY: DocumentTransport = { dial: dialing(() => false) }
 
 const SIZE_MAX = { bytesMax: 5 * 1024, headerBytesMax: 8 * 1024 }
-/** Reads at the same time. More would make this service a tool to flood others. */
+/** Concurrent reads. Without this limit, callers could use this service to flood other hosts. */
 const READS_MAX = 8
 const CACHED_MAX = 500
-/** How long a document is fresh, within these bounds whatever its headers say. */
+/** How long a document stays fresh. `min` and `max` bound the time in its headers. */
 const FRESH_MS = { min: 60_000, default: 300_000, max: 3_600_000 }
 /** How long a failure is remembered. */
 const FAILED_MS = 30_000
@@ -48,7 +48,7 @@ export function openClientDocuments(
   const held = new BoundedMap<string, Held>(CACHED_MAX)
   let reading = 0
   const load = async (id: string, entry: { until: number }): Promise<Client | null> => {
-    // Not remembered: the next request may find a free place.
+    // Do not cache this failure: a read may be possible at the next request.
     if (reading >= READS_MAX) return null
     reading++
     entry.until = Infinity
@@ -57,7 +57,7 @@ export function openClientDocuments(
       entry.until = now() + freshMs
       return clientOf(id, text)
     } catch {
-      // The reason would tell a stranger what this service can reach.
+      // Hide the reason: it would reveal which hosts this service can reach.
       entry.until = now() + FAILED_MS
       return null
     } finally {
@@ -76,7 +76,7 @@ export function openClientDocuments(
   }
 }
 
-/** Throws if the document is not about this client, or is not one that we can serve. */
+/** Throws if the document describes another client, or a client that this service does not support. */
 function clientOf(id: string, text: string): Client {
   const document = Document.parse(JSON.parse(text))
   const { client_name: name, redirect_uris: uris, grant_types: grants, response_types: types } = document
@@ -91,7 +91,7 @@ function clientOf(id: string, text: string): Client {
   return { id, name: shortName(name) ?? host, host, redirectUris }
 }
 
-/** A client's name for itself, on one line. Null if nothing is left. */
+/** The name that a client gives itself, on one line. Null if it has no visible character. */
 export function shortName(name: string | undefined): string | null {
   const plain = (name ?? '').replaceAll(/[\p{C}\p{Z}]+/gu, ' ').trim()
   if (plain === '') return null

@@ -1,5 +1,5 @@
-// Turns codes and refresh tokens into tokens, by the provider, and revokes tokens. A code that is used twice, or a
-// refresh token that is used again after its successor, was stolen: the grant ends, and nothing else.
+// Exchanges codes and refresh tokens for tokens at the provider, and revokes tokens. A code that is used twice, or a
+// refresh token that is used again after its successor, was stolen: only its grant ends.
 import { hash } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import type { GrantCaller } from '../auth/caller.ts'
@@ -17,9 +17,9 @@ interface Deps extends Omit<GrantDeps, 'reached'> {
   readonly now: () => number
 }
 
-/** How long a used refresh token shows that it was stolen. */
+/** How long a used refresh token is stored to detect theft. */
 const USED_KEPT_MS = 86_400_000
-const MALFORMED = 'The form has no value, or more than one, for'
+const MALFORMED = 'The form must have exactly one value for'
 
 /** Throws OauthError. */
 export async function tokenAnswer(deps: Deps, form: URLSearchParams): Promise<Response> {
@@ -39,17 +39,18 @@ export async function tokenAnswer(deps: Deps, form: URLSearchParams): Promise<Re
   const { status, body } = first.status < 400 ? first : ((await raced(deps, form)) ?? first)
   if (status >= 400) throw refusalOf(body)
   pruneTokens(deps)
-  // The library answers with the time of expiry and the session too.
+  // Omits the expiry time and the session, which the library adds.
   const { access_token, token_type, expires_in, refresh_token, scope } = body
   return Response.json({ access_token, token_type, expires_in, refresh_token, scope })
 }
 
-/** How long a refresh may wait for another one of the same token, and how often it looks. */
+/** How often, and at what interval, a refresh checks for a concurrent refresh of the same token. */
 const RACE = { tries: 20, stepMs: 50 } as const
 
 /**
  * Two processes of an agent may refresh with one token at the same moment. The provider gives tokens to one of them and
- * refuses the other, because the answer to repeat is stored a moment later. Returns that answer, or null without a race.
+ * refuses the other, because the answer to repeat is stored a moment later. Returns that answer. Null if there was no
+ * race.
  */
 async function raced(deps: Deps, form: URLSearchParams): Promise<TokenAnswer | null> {
   const token = form.get('refresh_token')
@@ -63,7 +64,7 @@ async function raced(deps: Deps, form: URLSearchParams): Promise<TokenAnswer | n
   return null
 }
 
-/** Always answers alike, whether or not there was such a token (RFC 7009 §2.2). Throws OauthError. */
+/** Gives the same answer whether or not the token existed (RFC 7009 §2.2). Throws OauthError. */
 export async function revokeToken(deps: Deps, form: URLSearchParams): Promise<Response> {
   const field = single(form)
   const [token, clientId] = [field('token'), field('client_id')]
@@ -81,7 +82,7 @@ async function grantOf(deps: Deps, token: string, clientId: string): Promise<Gra
   return caller?.clientId === clientId ? caller.grantId : null
 }
 
-/** The fields that the provider needs. It must see no client secret and no assertion: all our clients are public. */
+/** The fields that the provider needs, without client secrets and assertions: all our clients are public. */
 function known(form: URLSearchParams): URLSearchParams {
   const params = new URLSearchParams()
   for (const name of [
@@ -96,7 +97,7 @@ function known(form: URLSearchParams): URLSearchParams {
     for (const value of form.getAll(name)) params.append(name, value)
   }
   const scope = form.get('scope')
-  // Without it, the next refresh would be the last one.
+  // Without offline_access, the next refresh would be the last one.
   if (scope !== null) params.set('scope', [...new Set([...scope.split(' '), 'offline_access'])].join(' '))
   return params
 }
@@ -111,7 +112,7 @@ function single(form: URLSearchParams): (name: string) => string {
   }
 }
 
-/** Throws invalid_grant for a used code, and ends the grant that it made. */
+/** Throws invalid_grant for a used code, and ends the grant of the code. */
 async function requireUnused(deps: Deps, code: string): Promise<void> {
   const row = await deps.store.db
     .selectFrom('oauth_refresh_tokens')
@@ -123,13 +124,13 @@ async function requireUnused(deps: Deps, code: string): Promise<void> {
   throw new OauthError('invalid_grant', 'This code was used before. Connect the agent again.')
 }
 
-/** Throws invalid_grant for an unknown, foreign or ended refresh token, and ends the grant of a stolen one. */
+/** Throws invalid_grant for a refresh token that is unknown, expired, another client's or stolen. Theft ends the grant. */
 async function requireCurrent(deps: Deps, token: string, clientId: string): Promise<void> {
   const row = await rowOf(deps, token)
   if (row === undefined || row.clientId !== clientId) throw invalidRefresh()
   if (row.expires_at !== null && Date.parse(row.expires_at) <= deps.now()) throw invalidRefresh()
   if (row.revoked === null) return
-  // The provider gives the same answer again.
+  // The provider repeats its first answer.
   if (isRepeated(deps, row)) return
   await endByClient(deps, grantIdOf(row), 'a refresh token was used again')
   throw invalidRefresh()
@@ -170,7 +171,7 @@ function pruneTokens({ store, now }: Pick<Deps, 'store' | 'now'>): void {
   )
 }
 
-/** The agent ends its own grant, or lost it. */
+/** Ends the grant: the agent revoked a token, or a token was stolen. */
 async function endByClient(deps: Deps, id: GrantId, reason: string): Promise<void> {
   const row = await deps.store.db
     .selectFrom('connector_grants')
@@ -184,12 +185,12 @@ async function endByClient(deps: Deps, id: GrantId, reason: string): Promise<voi
   try {
     await endGrant(deps, { action: 'endGrant', via: 'CONNECTOR', caller }, id, reason)
   } catch (error) {
-    // Another request was faster, or the grant expired meanwhile.
+    // Another request ended the grant first, or the grant has expired.
     if (!(error instanceof AppError && error.code === 'NOT_FOUND')) throw error
   }
 }
 
-/** The provider's own refusals. */
+/** Converts the provider's refusal. */
 function refusalOf(body: Readonly<Record<string, unknown>>): OauthError {
   const { error, error_description: description } = body
   const known = typeof error === 'string' && /^[a-z_]{1,50}$/.test(error) ? error : 'invalid_request'
@@ -201,7 +202,7 @@ function grantIdOf(row: { readonly referenceId: string | null }): GrantId {
   return asId<GrantId>(row.referenceId)
 }
 
-/** As the library stores tokens and codes. */
+/** Hashes tokens and codes as the library does. */
 function hashOf(text: string): string {
   return hash('sha256', text, 'base64url')
 }

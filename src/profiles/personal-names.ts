@@ -1,11 +1,11 @@
-// Decides by name whether a column holds personal data, in several languages and however the words are joined. In doubt
-// the answer is yes; a person can override it.
+// Decides by name whether a column holds personal data, in several languages, for any way to join words. If in
+// doubt, the answer is yes. A person can override the answer.
 import type { ValueKind } from '../drivers/driver.ts'
 
 interface Category {
   /** What the column holds, as a person reads it: "e-mail addresses". */
   readonly what: string
-  /** The kinds of values that can be such data. A time, such as email_sent_at, is no e-mail address. */
+  /** The value types that can hold such data. A time, such as email_sent_at, is not an e-mail address. */
   readonly kinds: readonly ValueKind[]
   /** Whole words. */
   readonly words: ReadonlySet<string>
@@ -176,7 +176,7 @@ export function isPersonalName(at: {
 
 /** Reads the name of a column, which may be a dotted path. */
 export function readName(column: string, kind: ValueKind): NameReading {
-  // Labels of a type and booleans identify nobody.
+  // Enum labels and booleans identify nobody.
   if (kind === 'boolean' || kind === 'label') return NOTHING
   const words = wordsOf(column)
   const joined = words.join('')

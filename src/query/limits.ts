@@ -1,9 +1,9 @@
-// Pure: the limits of one query. The team's settings already include the defaults and the operator's ceilings
+// Pure: computes the limits of one query. The team's settings already include the defaults and the operator's ceilings
 // (teams/settings.ts). The body's own limit applies if it is lower.
 import type { DatasourceType, Limits } from '../drivers/driver.ts'
 import type { TeamSettings } from '../teams/settings.ts'
 
-/** A `limit` above the row cap is reduced to it; null means the row cap. `rowBytesMax`: what the client takes. */
+/** A `limit` that is null or above the row cap becomes the row cap. `rowBytesMax`: the most that the client accepts. */
 export function limitsOf(
   settings: TeamSettings,
   type: DatasourceType,

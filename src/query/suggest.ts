@@ -1,6 +1,6 @@
-// Suggests a repaired query with a refusal: the caller's own query with a small change that the guard lets through. The
-// driver proposes changes with exposed and allowed names; only a query that the guard confined is offered. It runs after
-// a refusal, so answered queries do not pay for it.
+// Adds a suggested query to a refusal: the caller's query with a small change that the guard accepts. The driver proposes
+// changes with exposed and allowed names. Only a query that the guard confined is suggested. The search runs after a
+// refusal, so answered queries do not pay for it.
 import type { Catalog, Denied, Driver, Limits, Verdict } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
 import { inSlices } from '../slices.ts'
@@ -9,7 +9,7 @@ import { inSlices } from '../slices.ts'
 const CHARS_MAX = 4_096
 /** The most bodies that the guard judges for one refusal. */
 const TRIES_MAX = 10
-/** The most places that are changed. */
+/** The most changes in one suggestion. */
 const CHANGES_MAX = 3
 /** A query that takes long to judge is not repaired: each refusal would cost several times as much. */
 const JUDGING_MS = 500
@@ -25,8 +25,8 @@ export interface Refused {
 }
 
 /**
- * The repaired query: SQL text, or a document's `collection`, `filter` and `pipeline`. Undefined if no small change was
- * found. Never throws for a query: a refusal stands without a suggestion too.
+ * Returns the repaired query: SQL text, or an object with `collection`, `filter` and `pipeline`. Undefined if no small
+ * change was found. An invalid query does not throw: the refusal is complete without a suggestion.
  */
 export async function suggestionFor(refused: Refused, signal: AbortSignal): Promise<unknown> {
   const { driver, body, text, exposed } = refused
@@ -57,7 +57,7 @@ export async function suggestionFor(refused: Refused, signal: AbortSignal): Prom
   return undefined
 }
 
-/** Null if the body is not valid, for example because a parameter is left over, or if there is no time to judge it. */
+/** Null if the body is invalid (for example, a parameter is unused), or if the call was aborted. */
 async function judged(
   { driver, exposed, limits }: Refused,
   body: object,
@@ -71,12 +71,12 @@ async function judged(
   }
 }
 
-/** The change helped: what is refused now is something else. */
+/** Whether the change helped: the guard now refuses another name or kind. */
 function isAnotherPlace(now: Denied, before: Denied): boolean {
   return now.blocked.name !== before.blocked.name || now.blocked.kind !== before.blocked.kind
 }
 
-/** The part of a body that the caller sends again. */
+/** The query in a body, without its parameters and limit. */
 function queryIn(body: object): unknown {
   const { sql, collection, filter, pipeline }: Readonly<Record<string, unknown>> = { ...body }
   if (typeof sql === 'string') return sql

@@ -4,10 +4,10 @@ import { setImmediate } from 'node:timers/promises'
 import type { Catalog, Driver, Limits, QueryBody, Verdict } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
 
-/** Limits only shape the query that would be sent. A verdict depends on names and forms, never on limits. */
+/** Limits affect only the query that would be sent. A verdict depends on names and syntax, never on limits. */
 const LIMITS: Limits = { rowCap: 1_000, maxResponseBytes: 1, timeoutMs: 10_000, maxCost: 1 }
 
-/** The body of an audited text and its parameters; null if it cannot be reconstructed. */
+/** Rebuilds the body from an audited text and its parameters. Null if that is impossible. */
 export function bodyOf(driver: Pick<Driver, 'reread'>, text: string, params: unknown): QueryBody | null {
   try {
     return driver.reread(text, params)
@@ -17,7 +17,7 @@ export function bodyOf(driver: Pick<Driver, 'reread'>, text: string, params: unk
   }
 }
 
-/** Judges after yielding to the event loop. Throws as Driver.confine does, and the reason of `signal`. */
+/** Judges after yielding to the event loop. Throws what Driver.confine throws, or the signal's reason. */
 export async function judge(
   driver: Pick<Driver, 'confine'>,
   body: QueryBody,

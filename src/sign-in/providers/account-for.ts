@@ -1,6 +1,6 @@
-// Which account a person at a provider has here, in one transaction: the connected one; else the one with the same
-// address, if both sides verified it; else a new one, if the person may sign up. An address that one side did not verify
-// joins nothing: a stranger may have typed it.
+// Finds or creates the account for a person at a provider, in one transaction. The order is: the connected account; the
+// account with the same address, if both sides verified it; a new account, if the person may sign up. An address that
+// one side did not verify connects nothing: a stranger may have typed it.
 import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { Audit } from '../../audit/audit.ts'
@@ -37,11 +37,11 @@ export interface Entered {
   readonly accountId: AccountId
   /** The row of the connection. */
   readonly methodId: string
-  /** The provider was connected with an account that existed. Its owner hears of it. */
+  /** True if the provider was connected to an existing account. The owner is then notified. */
   readonly joined: boolean
 }
 
-/** Throws SIGN_IN_REFUSED. `trip`: what the person brought along. */
+/** Throws SIGN_IN_REFUSED. `trip` holds the tokens from the start of the sign-in. */
 export async function accountFor(
   deps: AccountDeps,
   request: Request,
@@ -85,7 +85,7 @@ export async function accountFor(
   )
 }
 
-/** Connects the provider with an account, in a transaction. Returns the row. */
+/** Connects the provider to an account, in a transaction. Returns the id of the row. */
 export async function connect(
   deps: Pick<AccountDeps, 'store' | 'audit' | 'now'>,
   tx: Transaction<Tables>,
@@ -124,7 +124,7 @@ export async function methodOf(tx: Transaction<Tables>, provider: Provider, { su
     .executeTakeFirst()
 }
 
-/** With the issuer: after a change of the provider, a subject may be somebody else. */
+/** Includes the issuer: with another issuer, the same subject may be another person. */
 function keyOf({ issuer }: Provider, subject: string): string {
   return `${issuer.replace(/\/$/, '')}#${subject}`
 }
@@ -165,7 +165,7 @@ function tokensOf({ setupToken, inviteToken }: Pick<HeldTrip, 'setupToken' | 'in
   return { ...(setupToken !== undefined && { setupToken }), ...(inviteToken !== undefined && { inviteToken }) }
 }
 
-/** Two browsers of one new person: the store refuses the later row, and a repetition finds the earlier one. */
+/** Retries once. If a new person signs in twice at once, the store refuses the later row; the retry finds the first. */
 async function onceMore<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -1,5 +1,5 @@
-// One table for all counters: attempts to sign in, and query budgets. The rate limiter created the table of the budgets
-// by itself, at every start. Its columns are named as the library needs them.
+// Creates one table for all counters: sign-in attempts and query budgets. Before, the rate limiter created the budget
+// table at every start. The rate limiter library requires these column names.
 import { sql } from 'kysely'
 import type { Migration } from '../migrate.ts'
 

@@ -1,4 +1,4 @@
-// Adds the requests of members for what was refused.
+// Adds the table of members' requests to expose refused names.
 import type { Migration } from '../migrate.ts'
 
 export const exposureRequests: Migration = {

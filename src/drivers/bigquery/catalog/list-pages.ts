@@ -9,7 +9,7 @@ const Page = z.looseObject({ nextPageToken: z.string().min(1).max(16_384).option
 
 export interface List {
   readonly path: readonly string[]
-  /** The member that contains the items. It is absent if there are none. */
+  /** The JSON member that contains the items. BigQuery omits an empty list. */
   readonly key: string
   readonly pageMax: number
 }

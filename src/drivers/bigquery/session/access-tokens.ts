@@ -1,6 +1,6 @@
-// Access tokens: requested from Google's token endpoint with a signed assertion, and cached until five minutes before
-// they expire. Datasources with the same key share a token. A token is never logged and is sent to BigQuery's own
-// address only.
+// Requests access tokens from Google's token endpoint with a signed assertion. Caches them until five minutes before
+// they expire. Datasources with the same key share a token. A token is never logged, and is sent only to BigQuery's own
+// address.
 import { createHash, sign, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import { untilAborted } from './abortable.ts'
@@ -20,7 +20,7 @@ const SOURCES_MAX = 500
 
 /** Returns a valid token. Call forget() after a token was refused. */
 export interface TokenSource {
-  /** Throws ErrorResponse, Unreadable, the socket's error, the signal's reason. */
+  /** Throws ErrorResponse, Unreadable, the socket's error or the signal's reason. */
   get(signal: AbortSignal): Promise<string>
   forget(token: string): void
 }
@@ -83,7 +83,7 @@ function cachedSource(fetch: (signal: AbortSignal) => Promise<Fetched>): TokenSo
     async get(signal) {
       signal.throwIfAborted()
       if (now !== null && performance.now() < now.until) return now.token
-      // The fetch has a timeout of its own, because the caller that began it may disconnect while others wait.
+      // The fetch has a timeout of its own, because the caller that started it may disconnect while others wait.
       under ??= fetch(AbortSignal.timeout(FETCH_MS)).finally(() => (under = null))
       now = await untilAborted(under, signal)
       return now.token
@@ -122,7 +122,7 @@ function assertionOf({ email, keyId, key }: ServiceAccount, iat: number): string
   return `${header}.${claims}.${signed(key, `${header}.${claims}`)}`
 }
 
-/** A key with inconsistent numbers can be parsed, and fails here. */
+/** Throws for a key with inconsistent numbers: the parser accepts such a key. */
 function signed(key: KeyObject, text: string): string {
   try {
     return sign('RSA-SHA256', Buffer.from(text), key).toString('base64url')

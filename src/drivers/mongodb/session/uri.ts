@@ -5,7 +5,7 @@ import { wrongHost } from '../../connection-fields.ts'
 
 export interface Host {
   readonly host: string
-  /** Null if SRV records give the port. */
+  /** Null if the SRV records contain the port. */
   readonly port: number | null
 }
 
@@ -21,7 +21,7 @@ export interface UriParts {
   readonly parameters: ReadonlyMap<string, string>
 }
 
-// Parameters by lower-case name, as MongoDB reads them. IDLE parameters (writes, pools, names) are accepted and ignored.
+// Allowed parameters in lower case: MongoDB ignores their case. IDLE parameters (writes, pools, names) have no effect.
 const MEANT = ['replicaset', 'authsource', 'authmechanism', 'tls', 'ssl', 'tlsinsecure', 'tlsallowinvalidcertificates']
 const MEANT_TOO = ['tlsallowinvalidhostnames', 'directconnection', 'readpreference', 'srvservicename', 'srvmaxhosts']
 const IDLE = ['retrywrites', 'retryreads', 'w', 'wtimeoutms', 'journal', 'appname', 'maxpoolsize', 'minpoolsize']
@@ -29,7 +29,7 @@ const IDLE_TOO = ['maxidletimems', 'connecttimeoutms', 'sockettimeoutms', 'serve
 const KNOWN = new Set([...MEANT, ...MEANT_TOO, ...IDLE, ...IDLE_TOO])
 const FORM = 'uri: must be mongodb://user:password@host:port/database or mongodb+srv://user:password@host/database'
 
-/** The parts of a URI, or a list of errors. */
+/** Returns the parts of a URI, or a list of errors. */
 export function readUri(text: string): UriParts | readonly string[] {
   // A URI with several hosts is not a URL, so parse it by hand, as MongoDB's specification describes.
   const match = /^mongodb(\+srv)?:\/\/(?:([^/?#@]*)@)?([^/?#@]+)(?:\/([^?#]*))?(?:\?([^#]*))?(#.*)?$/.exec(text)
@@ -66,8 +66,8 @@ function readHost(text: string, srv: boolean): Host | string {
   const host = match?.[1] ?? decoded(match?.[2] ?? '') ?? ''
   const port = match?.[3] === undefined ? 27_017 : Number(match[3])
   if (match === null || wrongHost(host).length > 0 || port < 1 || port > 65_535)
-    return 'uri: each host must be a name or an address with a port (no socket)'
-  // The client library treats a name with this ending as a socket.
+    return 'uri: each host must be a host name or an IP address, with or without a port'
+  // The client library treats a name that ends in .sock as a socket.
   if (/\.sock$/i.test(host)) return 'uri: a socket is not allowed'
   if (!srv) return { host, port }
   if (match[3] !== undefined) return 'uri: mongodb+srv takes no port'
@@ -112,7 +112,7 @@ function readParameters(query: string, wrong: string[]): ReadonlyMap<string, str
   return parameters
 }
 
-/** The sslMode that the URI requires; null if the URI requires none, or only TLS. */
+/** The sslMode that the URI sets. Null if the URI sets none, or only turns TLS on. */
 function sslModeOf(parameters: ReadonlyMap<string, string>): string | null {
   const is = (name: string): boolean => parameters.get(name) === 'true'
   if ((parameters.get('tls') ?? parameters.get('ssl')) === 'false') return 'disable'

@@ -1,5 +1,5 @@
 // User-defined types that a query may name: the types of exposed columns, and types of trusted extensions. Any other type
-// would tell the labels or fields of a hidden table's columns, or that the table exists.
+// would reveal the labels or fields of a hidden column's type, or that a hidden table exists.
 import type { TypeName } from '../capture.ts'
 import { tableTyped } from './hints.ts'
 import type { Exposed } from './exposed.ts'
@@ -34,7 +34,7 @@ function collect(exposed: Exposed): ReadonlySet<string> {
     for (const attribute of captured.attributes) add(attribute.type)
   }
   for (const table of exposed.tables) for (const column of table.columns) add(column.type)
-  // The name of an array type, _mood, tells no more than its element's name.
+  // The name of an array type (_mood) reveals no more than the name of its element type.
   for (const type of exposed.capture.types) {
     if (type.kind === 'array' && type.of && found.has(keyOf(type.of))) found.add(keyOf(type))
   }

@@ -1,7 +1,6 @@
-// Caches confined queries by shape. Programs send the same text repeatedly with different whole numbers and strings. After a shape
-// was confined twice, its printed text is cached with gaps for these values, and a third query takes one look-up. A value may
-// vary only if the guard, given a marker instead, prints the same text with the marker; a string, only if it is compared with a
-// column.
+// Caches confined queries by shape. Programs send the same text repeatedly with different whole numbers and strings. After a
+// shape was confined twice, its printed text is cached with gaps for these values, and a third query takes one lookup. A
+// value may vary only if the guard prints a marker in its place unchanged. A string must also be compared with a column.
 import type { Catalog } from '../../driver.ts'
 import type { Preparable, PostgresQuery } from '../query.ts'
 import { Scanner } from './scanner.ts'
@@ -23,17 +22,17 @@ interface Template {
   readonly slots: readonly number[]
   /** Values that must not vary: an ordinal, a length, a count under a limit, a format. */
   readonly fixed: readonly { readonly index: number; readonly value: string }[]
-  /** Null where a value stands in a place that takes no parameter. */
+  /** Null if a value stands where no parameter is allowed. */
   readonly prepared: Prepared | null
 }
 
-/** The text with parameters, and which value of the shape each of them is. */
+/** The text with parameters, and for each parameter the index of its value in the shape. */
 interface Prepared {
   readonly shared: Preparable
   readonly order: readonly number[]
 }
 
-/** False: its values cannot vary. */
+/** False if the shape cannot be cached. */
 type Entry = Template | false
 
 const TEXT_MAX = 4_096
@@ -45,8 +44,8 @@ const PRINTED_MAX = 16_384
 /** The shapes of each exposure. */
 const shapes = new WeakMap<Catalog, SeenTwice<Entry>>()
 
-// Texts that are harder to read are not cached: comments, escapes, dollar quotes, control characters. Letters outside ASCII may stand
-// only in strings that are taken out. A number of up to nine digits is always an int4.
+// Texts with comments, escapes, dollar quotes or control characters are not cached. Non-ASCII characters are allowed only in
+// strings that become gaps. A number of up to nine digits is always an int4.
 const UNUSUAL = /--|\/\*|\\|[\w$]\$|\$(?!\d)|[\0-\x08\x0b\x0c\x0e-\x1f\x7f]/
 const PLAIN = /^[\0\x01\t\n\r\x20-\x7e]*$/
 const PIECES = /'[^']*'|"[^"]*"|(?<![\w.$])(?:0|[1-9]\d{0,8})(?![\w.'"])/g
@@ -59,7 +58,7 @@ const ITEM = /(?:[,(]|\b(?:by|all|distinct))[\s+-]*$/i
 const COMPARED = /(?:[=<>]|\bin\s*\(|\b(?:between|and))\s*$/i
 const MINUS = /-\s*$/
 const NEXT = /^\s*,\s*$/
-/** A comparison looks back this far, and so far may stand between two strings of a list. */
+/** How far to look back for a comparison, and the longest gap between two strings of a list. */
 const BACK = 12
 
 /** The shape of a text with parameters of these forms; null if the text is not simple enough. */
@@ -67,7 +66,7 @@ export function shapeOf(text: string, params = ''): Shape | null {
   if (text.length > TEXT_MAX || UNUSUAL.test(text) || !text.isWellFormed()) return null
   const values: string[] = []
   const lists = text.search(LISTS)
-  /** The end of the last string that was taken out. */
+  /** The end of the last string that became a gap. */
   let taken = -1
   const key = text.replaceAll(PIECES, (piece, at: number) => {
     if (piece.startsWith('"')) return piece
@@ -128,7 +127,7 @@ export async function remember(
   }
 }
 
-/** The key of a shape. Where a value of it must not vary, each such value makes a shape of its own. */
+/** The key of a shape. It includes the values that must not vary, so these values make separate shapes. */
 function keyOf(known: SeenTwice<Entry>, shape: Shape, rowCap: number): string {
   const key = `${rowCap} ${shape.params}\0${shape.key}`
   const entry = known.get(key)
@@ -188,7 +187,7 @@ function preparedOf(
 ): Prepared | null {
   // EXPLAIN needs the values themselves.
   if (query.bound === null) return null
-  // Each place of a string has a type of its own.
+  // A string in two places may have two types, so one parameter cannot replace both.
   if (
     new Set(slots).size < slots.length &&
     slots.some((slot, n) => typesOf[slot] === INFERRED && slots.indexOf(slot) !== n)
@@ -223,7 +222,7 @@ async function eachFree(shape: Shape, marks: readonly string[], confined: Try): 
   return free
 }
 
-/** The query with these values as marks; null if the guard would not accept any value of them, or does not print each. */
+/** The query with marks for these values. Null if the guard refuses the marks, or does not print each unchanged. */
 async function freely(
   shape: Shape,
   marks: readonly string[],
@@ -240,8 +239,8 @@ const COLUMN = String.raw`\((?:"(?:[^"]|"")*"\.)?"(?:[^"]|"")*"`
 const SIMPLE = String.raw`(?:-?\d+(?:\.\d+)?|'[^'\\]*')`
 
 /**
- * Whether a string stands in the printed text once, and is compared with a column there: its value then decides which rows match,
- * and nothing else. Inside another string its quotes would be doubled.
+ * Whether the printed text contains a string once and compares it with a column. The value then decides only which rows
+ * match. Inside another string, its quotes would be doubled.
  */
 function isCompared(printed: string, mark: string): boolean {
   const at = printed.indexOf(mark)

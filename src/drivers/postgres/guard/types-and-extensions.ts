@@ -1,7 +1,7 @@
-// Allow-lists besides functions: PostgreSQL's types and operators, date functions without parentheses, and functions of known
-// extensions. A type that is not listed is refused: '…'::regclass would tell what exists.
+// Allow-lists of PostgreSQL's types and operators, date functions without parentheses, and functions of known extensions.
+// A type that is not listed is refused: '…'::regclass would reveal which tables exist.
 
-/** Types of pg_catalog; their arrays too. */
+/** Allowed types of pg_catalog. Arrays of these types are allowed too. */
 export const TYPES: ReadonlySet<string> = new Set(
   `
   bool int2 int4 int8 float4 float8 numeric money text varchar bpchar char name bytea date time timetz
@@ -13,7 +13,7 @@ export const TYPES: ReadonlySet<string> = new Set(
     .filter((name) => name !== ''),
 )
 
-/** Symbols of pg_catalog's operators; the same in PostgreSQL 14 to 18. */
+/** The operators of pg_catalog. The list is the same in PostgreSQL 14 to 18. */
 export const OWN_OPERATORS: ReadonlySet<string> = new Set(
   `
   !! !~ !~* !~~ !~~* # ## #- #> #>> % & && &< &<| &> * *< *<= *<> *= *> *>= + - -> ->> -|- / < <-> << <<= <<| <= <>
@@ -38,7 +38,7 @@ export const OPERATOR_ADVICE: ReadonlyMap<string, string> = new Map([
   ['=*', 'Write a LEFT JOIN.'],
 ])
 
-/** No = of their own: such a column cannot stand in GROUP BY. */
+/** Types without an equality operator that GROUP BY can use. */
 export const WITHOUT_EQUALITY: ReadonlySet<string> = new Set([
   'json',
   'jsonpath',
@@ -52,7 +52,7 @@ export const WITHOUT_EQUALITY: ReadonlySet<string> = new Set([
   'circle',
 ])
 
-/** SQLValueFunction → as it is written. CURRENT_USER and its kin are not here. */
+/** SQLValueFunction → its SQL keyword. CURRENT_USER and similar keywords are not allowed. */
 export const VALUE_FUNCTIONS: ReadonlyMap<string, string> = new Map([
   ['SVFOP_CURRENT_DATE', 'CURRENT_DATE'],
   ['SVFOP_CURRENT_TIME', 'CURRENT_TIME'],
@@ -65,7 +65,7 @@ export const VALUE_FUNCTIONS: ReadonlyMap<string, string> = new Map([
   ['SVFOP_LOCALTIMESTAMP_N', 'LOCALTIMESTAMP'],
 ])
 
-/** Extension → those of its functions that a query may call. */
+/** Extension → the functions that a query may call. */
 export const EXTENSION_FUNCTIONS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   extension(
     'pg_trgm',
@@ -158,7 +158,7 @@ export const EXTENSION_FUNCTIONS: ReadonlyMap<string, ReadonlySet<string>> = new
   ),
 ])
 
-/** Columns of extension functions that return rows of several, or of a named one. */
+/** extension.function → its column names, if it returns several columns or a named one. */
 export const EXTENSION_OUT_COLUMNS: ReadonlyMap<string, readonly string[]> = new Map([
   ['hstore.each', ['key', 'value']],
   ['postgis.st_dump', ['path', 'geom']],
@@ -167,7 +167,7 @@ export const EXTENSION_OUT_COLUMNS: ReadonlyMap<string, readonly string[]> = new
   ['postgis.st_squaregrid', ['geom', 'i', 'j']],
 ])
 
-/** extension.function → the first server version (major) that has it. */
+/** extension.function → the first PostgreSQL major version that has the function. */
 export const EXTENSION_SINCE: ReadonlyMap<string, number> = new Map([['fuzzystrmatch.daitch_mokotoff', 16]])
 
 function extension(name: string, functions: string): [string, ReadonlySet<string>] {

@@ -1,5 +1,5 @@
-// Writes one DataRow as a JSON list. Most values are short and need no change but quotes, so they are copied here: a call for
-// each value would take as long as the value. All other values go to their writers.
+// Writes one DataRow as a JSON array. Most values are short and need only quotes, so they are copied here: a call per value
+// would take as long as the copy. The writer of the type handles all other values.
 import { copyBytes, plainUntil, type JsonBytes } from '../../json-bytes.ts'
 import { NULL, WRITERS, type WriteValue } from './write-values.ts'
 
@@ -45,7 +45,7 @@ export function writeRow(
   const source = out.source(from)
   if (source.getUint16(start) !== columns.length) throw new RangeError('a row of another length')
   let at = start + 2
-  // A copied value takes the bytes of its text and three more; in the body, four more. A null takes one byte more than there.
+  // The body has four length bytes per value. A copied value adds at most three to its text; a null takes five in all.
   out.room(end - at + columns.length + 2)
   let into = out.view
   let to = out.length
@@ -77,13 +77,13 @@ export function writeRow(
     into.setUint8(to++, COMMA)
     at = stop
   }
-  // In place of the last comma.
+  // The bracket replaces the last comma.
   if (columns.length > 0) to--
   into.setUint8(to++, CLOSE)
   out.length = to
 }
 
-/** True if the value's text is its JSON. NaN and Infinity end with letters. */
+/** True if the value's text is valid JSON. The last byte excludes NaN and Infinity. */
 function isBare(copied: Copied | null, source: DataView, start: number, end: number): boolean {
   if (copied === 'number') return end - start <= NUMBER_BYTES && source.getUint8(end - 1) <= 0x39
   return copied === 'bare' && end - start <= SHORT_BYTES
