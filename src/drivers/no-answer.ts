@@ -1,4 +1,4 @@
-// The error for a deadline that passed before the database answered. If the database confirms the cancel, the driver
+// The errors for a deadline or a disconnect that came before the database's answer. If the database confirms the cancel, the driver
 // throws a QUERY_TIMEOUT error of its own instead.
 import { AppError } from '../errors.ts'
 
@@ -6,4 +6,10 @@ import { AppError } from '../errors.ts'
 export function noAnswer(cause?: unknown): AppError {
   const message = 'The query took too long. The database was asked to stop it; whether it did is not known.'
   return new AppError('QUERY_TIMEOUT', message, { cause })
+}
+
+/** The error for work that the signal ended. A caller who disconnected reads no error, so any error fits that case. */
+export function gaveUp(signal: AbortSignal): AppError {
+  const reason: unknown = signal.reason
+  return reason instanceof AppError ? reason : noAnswer(reason)
 }

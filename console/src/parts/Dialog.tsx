@@ -20,6 +20,19 @@ interface DialogProps {
   readonly children?: ReactNode
 }
 
+interface Change {
+  readonly reason: string
+  readonly cancel: () => void
+}
+
+/** Closes a dialog; one that stays is not closed by Escape. */
+function closing(stays: boolean, onClose: () => void) {
+  return (next: boolean, { reason, cancel }: Change) => {
+    if (stays && reason === 'escape-key') return cancel()
+    if (!next) onClose()
+  }
+}
+
 export function Dialog({
   open,
   onClose,
@@ -30,14 +43,7 @@ export function Dialog({
   ...parts
 }: DialogProps) {
   return (
-    <Base.Root
-      open={open}
-      disablePointerDismissal={stays}
-      onOpenChange={(next, { reason, cancel }) => {
-        if (stays && reason === 'escape-key') return cancel()
-        if (!next) onClose()
-      }}
-    >
+    <Base.Root open={open} disablePointerDismissal={stays} onOpenChange={closing(stays, onClose)}>
       <Base.Portal>
         <Base.Backdrop className="backdrop" />
         <Base.Viewport className="dialog-place">
@@ -63,13 +69,7 @@ export function AlertDialog({
   ...parts
 }: DialogProps) {
   return (
-    <BaseAlert.Root
-      open={open}
-      onOpenChange={(next, { reason, cancel }) => {
-        if (stays && reason === 'escape-key') return cancel()
-        if (!next) onClose()
-      }}
-    >
+    <BaseAlert.Root open={open} onOpenChange={closing(stays, onClose)}>
       <BaseAlert.Portal>
         <BaseAlert.Backdrop className="backdrop over" />
         <BaseAlert.Viewport className="dialog-place over">

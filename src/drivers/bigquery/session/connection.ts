@@ -22,7 +22,7 @@ import { profileTable, type Within } from '../catalog/profile.ts'
 import { exposedOf } from '../guard/exposed.ts'
 import type { BigQueryQuery } from '../query.ts'
 import type { Disagreement } from './dry-run.ts'
-import { noAnswer } from '../../no-answer.ts'
+import { gaveUp, noAnswer } from '../../no-answer.ts'
 import { failure, isDeadline, unavailable } from './failure.ts'
 import type { Rest } from './rest.ts'
 import { estimateQuery, runQuery, type Running } from './run.ts'
@@ -141,10 +141,4 @@ export class BigQueryConnection implements Connection {
     this.#background.add(work)
     void work.finally(() => this.#background.delete(work))
   }
-}
-
-/** BigQuery cannot tell a disconnect from a deadline. The caller of an aborted request does not read the error. */
-function gaveUp(signal: AbortSignal): AppError {
-  const reason: unknown = signal.reason
-  return reason instanceof AppError ? reason : noAnswer(reason)
 }

@@ -252,9 +252,9 @@ export function extentAt(shape: Shape, path: readonly string[]): Extent {
   return eachOf(elements, extentOf(at))
 }
 
-/** The value at a path as a stage reads it. `document` is the part that the document is. */
-export function valueAt(shape: Shape, path: readonly string[], document = DOCUMENT): Extent {
-  return placed([document, ...path].join('.'), extentAt(shape, path))
+/** The value at a path as a stage reads it. */
+export function valueAt(shape: Shape, path: readonly string[]): Extent {
+  return placed([DOCUMENT, ...path].join('.'), extentAt(shape, path))
 }
 
 /** The size of the values that a path finds in this many elements of an array. */

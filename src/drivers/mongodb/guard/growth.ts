@@ -1,6 +1,7 @@
 // Computes the size of an expression's value and the steps that it takes, before the query is sent. Repetitions multiply.
 // mongod builds such a value in memory whatever its size, and no timeout ends it there.
 import {
+  childrenOf,
   CONSTANT,
   counted,
   countsOf,
@@ -33,7 +34,7 @@ import {
 } from './value-size.ts'
 import { numberOf } from './parse-ejson.ts'
 import { tooLarge, BYTES_MAX, type Meter } from './step-meter.ts'
-import { LOOKED_AT, longWork, readsOf, stepsByElement, stepsOf, worstSteps } from './operator-steps.ts'
+import { each, LOOKED_AT, longWork, readsOf, stepsByElement, stepsOf, worstSteps } from './operator-steps.ts'
 import { isArray, isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { boundOf, itemsBetween, RANGE_MAX, writtenItems } from './range-length.ts'
 import { refusedGrowth } from './refusal.ts'
@@ -137,16 +138,19 @@ function madeBy(name: string, operand: Bson, env: Env): Extent {
   }
 }
 
+/** Bytes that mongod keeps for an element of an array. */
+const ELEMENT_BYTES_KEPT = 16
+
 /** Bytes that an element of the result takes. */
 const ELEMENT_KEPT: ReadonlyMap<string, number> = new Map([
-  ...[...words('$concatArrays $firstN $lastN $maxN $minN $reverseArray $setDifference $setIntersection $setUnion')].map(
-    (name): [string, number] => [name, 16],
+  ...each(
+    '$concatArrays $firstN $lastN $maxN $minN $reverseArray $setDifference $setIntersection $setUnion',
+    ELEMENT_BYTES_KEPT,
   ),
-  ...[...words('$slice $sortArray $toArray')].map((name): [string, number] => [name, 16]),
+  ...each('$slice $sortArray $toArray', ELEMENT_BYTES_KEPT),
   ['$split', 32],
   ['$objectToArray', OBJECT_BYTES],
-  ['$arrayToObject', 40],
-  ['$mergeObjects', 40],
+  ...each('$arrayToObject $mergeObjects', 40),
 ])
 
 /** Operators that compute each argument once. */
@@ -194,7 +198,7 @@ function valueOf(name: string, operand: Bson, env: Env): Extent {
     case '$regexFindAll':
       return env.meter.made({ ...times(whole, WRITTEN_TIMES), bytes: whole.bytes + whole.items * OBJECT_BYTES * 2 })
     case '$objectToArray':
-      return ofPairs(whole, args[0]?.fields?.size ?? whole.items, lengthOfFields(args[0]), env)
+      return ofPairs(whole, args[0]?.fields ?? null, env)
     case '$replaceAll':
     case '$replaceOne':
       return ofReplace(name, operand, args, env)
@@ -254,28 +258,26 @@ function countedBy(numbers: readonly Extent[]): Partial<ReturnType<typeof counte
   return numbers.some(({ counts }) => counts !== undefined) ? counted(numbers) : {}
 }
 
-/** An object of the query has no more fields than are known. */
-function lengthOfFields(value: Extent = SMALL): Partial<ReturnType<typeof fixedLength>> {
-  return value.fields === null ? {} : fixedLength(value.fields.size)
-}
-
-function ofPairs(whole: Extent, items: number, lengths: Partial<ReturnType<typeof fixedLength>>, env: Env): Extent {
+/** An object has no more fields than are known, if any are. */
+function ofPairs(whole: Extent, fields: Extent['fields'], env: Env): Extent {
+  const items = fields?.size ?? whole.items
+  const lengths = fields === null ? {} : fixedLength(fields.size)
   return env.meter.made({ ...whole, bytes: whole.bytes + items * OBJECT_BYTES, items, ...lengths })
 }
 
 function picked(name: string, operand: Bson, args: readonly Extent[]): Extent {
   const found = largest(args)
   const most = name === '$slice' && isArray(operand) ? numberOf(operand.at(-1)) : undefined
-  if (['$arrayElemAt', '$first', '$last', '$arrayToObject'].includes(name)) {
-    const [array = SMALL] = args
-    if (name === '$arrayToObject') return inside(array)
+  const [array = SMALL] = args
+  if (name === '$arrayToObject') return inside(array)
+  if (['$arrayElemAt', '$first', '$last'].includes(name)) {
     return array.each ?? (array.fields === null ? inside(array) : { ...loosened(array), bytes: bytesIn(array.fields) })
   }
   if (name === '$max' || name === '$min') return inside(found)
   const length = name.startsWith('$substr') && isArray(operand) ? numberOf(operand[2]) : undefined
   if (length !== undefined && length >= 0 && length <= TEXT_TAKEN)
     return { ...SMALL, bytes: 4 * length + 8, items: 4 * length + 1 }
-  const shown = name === '$slice' ? (args[0] ?? SMALL) : found
+  const shown = name === '$slice' ? array : found
   return {
     ...shortened(shown, isDocument(operand) ? numberOf(operand['n']) : most),
     ...(name !== '$ifNull' && { least: 0 }),
@@ -300,8 +302,7 @@ function inside(extent: Extent): Extent {
 }
 
 function nestedIn(extent: Extent): readonly Extent[] {
-  const inner = [...(extent.each === null ? [] : [extent.each]), ...(extent.fields?.values() ?? [])]
-  return [extent, ...inner.flatMap(nestedIn)]
+  return [extent, ...childrenOf(extent).flatMap(nestedIn)]
 }
 
 /** A part of an array with at most `n` elements. So few elements count in full, whatever the array's length. */
@@ -359,9 +360,6 @@ function ofRange(operand: Bson, env: Env): Extent {
   env.meter.builds({ ...range, ...lengths }, ELEMENT_BYTES_KEPT)
   return { ...env.meter.made(range), ...lengths, parts: lengthParts(lengths.counts) }
 }
-
-/** Bytes that mongod keeps for an element of an array. */
-const ELEMENT_BYTES_KEPT = 16
 
 /** $map and $filter compute their body once for each element. */
 function ofLoop(name: '$map' | '$filter', operand: Bson, env: Env): Extent {

@@ -37,7 +37,8 @@ export class Spare {
    */
   measured(turned: readonly Turned[], reads: readonly Read[], size: number, most?: number): Measured {
     const print = new Printer()
-    const [nests, all] = [nestsOf(turned), readsOf(reads)]
+    const nests = summed(turned.map(({ loops, steps }) => ({ loops, part: null, times: steps })))
+    const all = summed(reads)
     const [steps, bytes] = [worstOf(nests) * size, worstOf(all) * size]
     const isLong = steps > Math.min(this.#steps, most ?? Infinity)
     const isLarge = bytes > Math.min(this.#bytes, (most ?? Infinity) * STEP_READS)
@@ -62,16 +63,6 @@ interface Work {
   readonly loops: readonly Loop[]
   readonly part: string | null
   readonly times: number
-}
-
-function nestsOf(turned: readonly Turned[]): readonly Work[] {
-  return summed(
-    turned.filter(({ loops }) => loops.length > 0).map(({ loops, steps }) => ({ loops, part: null, times: steps })),
-  )
-}
-
-function readsOf(reads: readonly Read[]): readonly Work[] {
-  return summed(reads)
 }
 
 /** One entry for the same loops and the same part. */

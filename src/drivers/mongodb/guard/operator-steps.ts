@@ -15,7 +15,9 @@ export interface Given {
 type Steps = (given: Given) => number
 
 const words = (text: string): readonly string[] => text.split(' ')
-const each = (names: string, steps: Steps): [string, Steps][] => words(names).map((name) => [name, steps])
+/** Entries that give each of these names the same. */
+export const each = <T>(names: string, value: T): [string, T][] => words(names).map((name) => [name, value])
+const steps = (names: string, value: Steps): [string, Steps][] => each(names, value)
 
 const itemsIn = ({ args }: Given): number => args.reduce((all, { items }) => all + items, 0)
 const bytesIn = ({ args, bytesOf }: Given): number => args.reduce((all, arg) => all + bytesOf(arg), 0)
@@ -161,40 +163,43 @@ const sorting: Steps = (given) => {
 }
 
 const STEPS: ReadonlyMap<string, Steps> = new Map<string, Steps>([
-  ...each('$and $arrayElemAt $cond $first $ifNull $isArray $isNumber $last $not $or $size $strLenBytes $type', () => 0),
-  ...each('$cmp $eq $gt $gte $lt $lte $ne', ({ args, bytesOf }) => Math.min(...args.map(bytesOf)) / 200),
+  ...steps(
+    '$and $arrayElemAt $cond $first $ifNull $isArray $isNumber $last $not $or $size $strLenBytes $type',
+    () => 0,
+  ),
+  ...steps('$cmp $eq $gt $gte $lt $lte $ne', ({ args, bytesOf }) => Math.min(...args.map(bytesOf)) / 200),
   ['$in', finding(0, 1)],
   ['$indexOfArray', finding(1, 0)],
-  ...each('$setDifference $setEquals $setIntersection $setIsSubset $setUnion', (given) => itemsIn(given) * 10),
-  ...each('$concatArrays $reverseArray $slice', (given) => itemsIn(given) / 4),
-  ...each('$firstN $lastN', (given) => itemsIn(given) / 4),
-  ...each('$maxN $minN $median $percentile', (given) => itemsIn(given) * 5),
+  ...steps('$setDifference $setEquals $setIntersection $setIsSubset $setUnion', (given) => itemsIn(given) * 10),
+  ...steps('$concatArrays $reverseArray $slice', (given) => itemsIn(given) / 4),
+  ...steps('$firstN $lastN', (given) => itemsIn(given) / 4),
+  ...steps('$maxN $minN $median $percentile', (given) => itemsIn(given) * 5),
   ['$sortArray', sorting],
   ['$zip', (given) => fieldsIn(given)],
-  ...each('$objectToArray $mergeObjects', (given) => fieldsIn(given) * 4),
+  ...steps('$objectToArray $mergeObjects', (given) => fieldsIn(given) * 4),
   ['$arrayToObject', (given) => itemsIn(given) * 15],
-  ...each('$getField $setField $unsetField', (given) => fieldsIn(given) / 5),
-  ...each('$concat $substr $substrBytes $strLenCP', (given) => textsIn(given) / 100),
+  ...steps('$getField $setField $unsetField', (given) => fieldsIn(given) / 5),
+  ...steps('$concat $substr $substrBytes $strLenCP', (given) => textsIn(given) / 100),
   ['$substrCP', (given) => textsIn(given) / 30],
-  ...each('$strcasecmp $toLower $toUpper', (given) => textsIn(given) / 6),
-  ...each('$bsonSize $binarySize', (given) => bytesIn(given) / 500),
+  ...steps('$strcasecmp $toLower $toUpper', (given) => textsIn(given) / 6),
+  ...steps('$bsonSize $binarySize', (given) => bytesIn(given) / 500),
   ...[...SEARCHES].map(([name, search]): [string, Steps] => [name, searching(search)]),
-  ...each('$ltrim $rtrim $trim', trimming),
-  ...each('$regexFind $regexMatch', matching),
+  ...steps('$ltrim $rtrim $trim', trimming),
+  ...steps('$regexFind $regexMatch', matching),
   ['$regexFindAll', matchingAll],
-  ...each('$dateFromString', (given) => 80 + textLength(argument(given, 'dateString', 0), given)),
-  ...each('$dateToString', (given) => 30 + textLength(argument(given, 'format', 9), given) * 4),
-  ...each('$dateAdd $dateDiff $dateFromParts $dateSubtract $dateToParts $dateTrunc', () => 40),
-  ...each('$dayOfMonth $dayOfWeek $dayOfYear $hour $isoDayOfWeek $isoWeek $isoWeekYear $millisecond', () => 15),
-  ...each('$minute $month $second $week $year', () => 15),
+  ...steps('$dateFromString', (given) => 80 + textLength(argument(given, 'dateString', 0), given)),
+  ...steps('$dateToString', (given) => 30 + textLength(argument(given, 'format', 9), given) * 4),
+  ...steps('$dateAdd $dateDiff $dateFromParts $dateSubtract $dateToParts $dateTrunc', () => 40),
+  ...steps('$dayOfMonth $dayOfWeek $dayOfYear $hour $isoDayOfWeek $isoWeek $isoWeekYear $millisecond', () => 15),
+  ...steps('$minute $month $second $week $year', () => 15),
   // With onError, an error is thrown and caught.
   ['$convert', (given) => (argument(given, 'onError', 9) === undefined ? 10 : 400) + bytesIn(given) / 50],
-  ...each(
+  ...steps(
     '$toArray $toObject $serializeEJSON $deserializeEJSON',
     (given) => 10 + itemsIn(given) * 8 + bytesIn(given) / 20,
   ),
   ['$toString', (given) => 6 + itemsIn(given) * 6],
-  ...each('$pow $exp $ln $log $log10 $sqrt', () => 20),
+  ...steps('$pow $exp $ln $log $log10 $sqrt', () => 20),
 ])
 
 /** Any other operator looks at each element once. */
@@ -208,12 +213,9 @@ const AT_A_GLANCE = new Set(
 )
 /** Steps for each element of the arguments, however many stored documents make them. */
 const BY_ELEMENT: ReadonlyMap<string, number> = new Map<string, number>([
-  ...words('$setDifference $setEquals $setIntersection $setIsSubset $setUnion').map((name): [string, number] => [
-    name,
-    10,
-  ]),
-  ...words('$maxN $median $minN $percentile').map((name): [string, number] => [name, 5]),
-  ...words('$mergeObjects $objectToArray').map((name): [string, number] => [name, 4]),
+  ...each('$setDifference $setEquals $setIntersection $setIsSubset $setUnion', 10),
+  ...each('$maxN $median $minN $percentile', 5),
+  ...each('$mergeObjects $objectToArray', 4),
   ['$arrayToObject', 15],
   ['$sortArray', 20],
 ])
@@ -240,25 +242,22 @@ const comparing: Long = ({ args }) => {
 /** Operators that take long for each byte of a value. */
 const LONG: ReadonlyMap<string, Long> = new Map<string, Long>([
   ...[...SEARCHES].map(([name, search]): [string, Long] => [name, searchingLong(search)]),
-  ...words('$ltrim $rtrim $trim').map((name): [string, Long] => [name, trimmingLong]),
-  ...words('$regexFind $regexMatch').map((name): [string, Long] => [name, matchingLong]),
+  ...each('$ltrim $rtrim $trim', trimmingLong),
+  ...each('$regexFind $regexMatch', matchingLong),
   ['$regexFindAll', matchingAllLong],
-  ...words('$strcasecmp $toLower $toUpper').map((name): [string, Long] => [name, byByte(1 / 6)]),
+  ...each('$strcasecmp $toLower $toUpper', byByte(1 / 6)),
   ...[...COMPARISONS].map((name): [string, Long] => [name, comparing]),
   ['$substrCP', byByte(1 / 30)],
   ['$dateToString', byByte(4, 'format')],
   ['$dateFromString', byByte(1)],
-  ...words('$convert $deserializeEJSON $serializeEJSON $toArray $toObject $toString').map((name): [string, Long] => [
-    name,
-    byByte(1 / 20),
-  ]),
+  ...each('$convert $deserializeEJSON $serializeEJSON $toArray $toObject $toString', byByte(1 / 20)),
 ])
 
 export function longWork(name: string, given: Given): readonly LongWork[] {
   return LONG.get(name)?.(given).filter(({ steps }) => steps > 0) ?? []
 }
 
-/** How often an operator reads its arguments. Operators that are slow for each byte count as several reads. */
+/** How often an operator reads its arguments. */
 export function readsOf(name: string, { operand }: Given): number {
   if (COMPARISONS.has(name)) return 0
   // Each group copies what it has matched.

@@ -270,10 +270,14 @@ export function sum(extents: readonly Extent[], bytes = 0): Extent {
   }
 }
 
+/** The values right in this one, as far as they are known. */
+export function childrenOf({ each, fields }: Extent): readonly Extent[] {
+  return [...(each === null ? [] : [each]), ...(fields?.values() ?? [])]
+}
+
 /** The most elements of any array in the value. */
-export function innerOf({ inner = 0, each, fields }: Extent): number {
-  const nested = [...(each === null ? [] : [each]), ...(fields?.values() ?? [])]
-  return nested.reduce((most, extent) => Math.max(most, extent.items, innerOf(extent)), inner)
+export function innerOf(extent: Extent): number {
+  return childrenOf(extent).reduce((most, child) => Math.max(most, child.items, innerOf(child)), extent.inner ?? 0)
 }
 
 /** What bounds the length of these together. A constant beside a stored value counts, too. */

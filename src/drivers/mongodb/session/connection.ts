@@ -18,7 +18,7 @@ import { reportOf } from '../../test-report.ts'
 import { AppError } from '../../../errors.ts'
 import { JsonBytes } from '../../json-bytes.ts'
 import type { Login } from './connect.ts'
-import { noAnswer } from '../../no-answer.ts'
+import { gaveUp, noAnswer } from '../../no-answer.ts'
 import { failure, isLost } from './failure.ts'
 import { grade } from '../catalog/grade.ts'
 import { introspect } from '../catalog/introspect.ts'
@@ -195,11 +195,4 @@ export class MongoConnection implements Connection {
       // The query's maxTimeMS still ends it.
     }
   }
-}
-
-/** A disconnect and a deadline look the same to the database. A disconnected caller does not read the error. */
-function gaveUp(signal: AbortSignal): AppError {
-  const reason: unknown = signal.reason
-  if (reason instanceof AppError) return reason
-  return noAnswer(reason)
 }

@@ -114,11 +114,9 @@ async function inOneBatch(
     throw error
   }
   const { bytes, cursor } = batchOf(at, answer)
-  // The bytes of the answer are the next exchange's, so they are kept while the cursor is closed.
-  const kept = cursor === null ? bytes : Buffer.from(bytes)
   if (cursor !== null) await closeCursor(at, collection, cursor)
   const result = resultOf(at, query, limits)
-  const added = runInSlices(result.addAll(kept), at)
+  const added = runInSlices(result.addAll(bytes), at)
   const isWanted = added instanceof Promise ? await added : added
   if (cursor !== null && isWanted) return null
   return runInSlices(result.finish(), at)

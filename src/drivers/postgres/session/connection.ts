@@ -1,6 +1,6 @@
 // A PostgreSQL connection for one lease: a session, a deadline and cancellation. An abandoned statement is cancelled in the
 // database first, and its session is never reused.
-import { AppError } from '../../../errors.ts'
+import type { AppError } from '../../../errors.ts'
 import type { Confined } from '../../confined.ts'
 import { unseal } from '../../confined.ts'
 import type {
@@ -16,7 +16,7 @@ import type {
 } from '../../driver.ts'
 import { reportOf } from '../../test-report.ts'
 import type { Login } from './connect.ts'
-import { noAnswer } from '../../no-answer.ts'
+import { gaveUp, noAnswer } from '../../no-answer.ts'
 import { failure, isCancelled, timedOut } from './failure.ts'
 import { grade } from '../catalog/grade.ts'
 import { introspect, INTROSPECTION_QUERIES } from '../catalog/introspect.ts'
@@ -185,11 +185,4 @@ export class PostgresConnection implements Connection {
 
 function isTime(reason: unknown): boolean {
   return reason instanceof DOMException && reason.name === 'TimeoutError'
-}
-
-/** The error for work that the signal ended. A caller who disconnected reads no error, so any error fits that case. */
-function gaveUp(signal: AbortSignal): AppError {
-  const reason: unknown = signal.reason
-  if (reason instanceof AppError) return reason
-  return noAnswer(reason)
 }
