@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { Client } from 'pg'
 import { z } from 'zod'
 import exposure from './exposure.json' with { type: 'json' }
-import { grantColumns, limitTemporaryFiles } from '../src/drivers/postgres/catalog/grants.ts'
+import { grantColumns, limitTemporaryFiles } from '../src/drivers/postgres/catalog/least-privilege-login.ts'
 import { packagedNative, reachableBin, serverAccount } from './account.ts'
 import { initCluster, startCluster, type RunningCluster } from './cluster.ts'
 import { fetchedNative } from './fetched.ts'
@@ -15,7 +15,7 @@ const DATABASE = 'shop'
 const READER = 'vitrine_demo'
 const MAJOR = '18'
 // Beside this source file, and beside the folder of the bundle.
-const seedFile = new URL('../demo/seed.sql', import.meta.url)
+const seedFile = new URL('./seed.sql', import.meta.url)
 
 /** The address of the demo's database, and its read-only login. Disposing it shuts the server down in order. */
 export interface DemoServer extends AsyncDisposable {

@@ -7,7 +7,7 @@ import { isIP, type Socket } from 'node:net'
 import { connect } from 'node:tls'
 import { bareHost } from './host-names.ts'
 import { deadlineOf } from './deadline.ts'
-import { dial } from './drivers/address.ts'
+import { dial } from './drivers/allowed-addresses.ts'
 
 /** How to reach a host. Tests reach their own server. */
 export interface Transport {

@@ -1,6 +1,6 @@
 // The network of an address, as limits count it: an IPv4 customer has one address, an IPv6 customer 2^64.
 import { isIP } from 'node:net'
-import { ipv6Groups } from '../drivers/address.ts'
+import { ipv6Groups } from '../drivers/allowed-addresses.ts'
 
 export function networkOf(given: string): string {
   // Some proxies add the port, which differs each time.

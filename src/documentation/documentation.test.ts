@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
-import { questionInSql } from '../drivers/sql-question.ts'
+import { questionInSql } from '../drivers/write-sql-example.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import type { KeptColumn } from '../profiles/stored.ts'
 import { writerContexts } from './writer-context.ts'

@@ -1,7 +1,7 @@
 // The writer that needs no network. It writes what follows from keys, names, comments and profiles, and repeats nothing
 // that the description says already.
 import type { CatalogColumn, CatalogTable } from '../drivers/driver.ts'
-import type { Question } from '../drivers/question.ts'
+import type { Question } from '../drivers/example-question.ts'
 import type { WriterContext, Key } from './writer-context.ts'
 import { fullName } from './columns.ts'
 import { meaningOf } from './meanings.ts'

@@ -1,7 +1,7 @@
 // The interface that each kind of database implements. A Driver judges queries, and a Connection runs them: a query
 // that no driver confined cannot reach a database. Nothing in this file knows accounts, teams or HTTP.
 import type { Confined } from './confined.ts'
-import type { Question } from './question.ts'
+import type { Question } from './example-question.ts'
 
 export type DatasourceType = 'POSTGRES' | 'MONGODB' | 'BIGQUERY'
 

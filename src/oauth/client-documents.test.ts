@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import { after, before, describe, test } from 'node:test'
 import { makeCertificates, type Certificates } from '../../test/support/certificates.ts'
-import { dial } from '../drivers/address.ts'
+import { dial } from '../drivers/allowed-addresses.ts'
 import { openClientDocuments, type DocumentTransport } from './client-documents.ts'
 import { isDocumentId } from './clients.ts'
 

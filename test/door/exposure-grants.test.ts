@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Catalog, CatalogTable } from '../../src/drivers/driver.ts'
-import { agreement as inBigQuery } from '../../src/drivers/bigquery/catalog/better-login.ts'
-import { agreement as inMongo } from '../../src/drivers/mongodb/catalog/better-login.ts'
+import { agreement as inBigQuery } from '../../src/drivers/bigquery/catalog/least-privilege-login.ts'
+import { agreement as inMongo } from '../../src/drivers/mongodb/catalog/least-privilege-login.ts'
 import { startApp, type Person, type TestApp } from '../support/app.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 

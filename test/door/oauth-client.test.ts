@@ -9,7 +9,7 @@ import {
   UnauthorizedError,
   type OAuthClientProvider,
 } from '@modelcontextprotocol/client'
-import { dial } from '../../src/drivers/address.ts'
+import { dial } from '../../src/drivers/allowed-addresses.ts'
 import { startApp, type Person, type TestApp } from '../support/app.ts'
 import { makeCertificates, type Certificates } from '../support/certificates.ts'
 import { decide, locationOf, open, overHttp, PROXY } from '../support/oauth.ts'

@@ -7,7 +7,7 @@ import {
   type BigQueryCapture,
   type BigQueryTableDetail,
   type ShardFamily,
-} from '../../src/drivers/bigquery/capture.ts'
+} from '../../src/drivers/bigquery/captured-facts.ts'
 import { confine } from '../../src/drivers/bigquery/guard/confine.ts'
 import type { BigQueryQuery } from '../../src/drivers/bigquery/query.ts'
 

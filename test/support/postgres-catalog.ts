@@ -6,7 +6,7 @@ import {
   type PostgresCapture,
   type TableDetail,
   type TypeName,
-} from '../../src/drivers/postgres/capture.ts'
+} from '../../src/drivers/postgres/captured-facts.ts'
 import type { Catalog, CatalogColumn, CatalogTable } from '../../src/drivers/driver.ts'
 
 export interface TableOptions {

@@ -1,10 +1,10 @@
 // Assembles the BigQuery driver from the guard, the settings and the connections.
-import { agreement } from './catalog/better-login.ts'
+import { agreement } from './catalog/least-privilege-login.ts'
 import { unseal } from '../confined.ts'
 import type { ConnectionSettings, ConnectOptions, Driver, QueryBody } from '../driver.ts'
 import { BufferPool } from '../json-bytes.ts'
 import { sqlBodyReader } from '../sql-body.ts'
-import { questionInSql } from '../sql-question.ts'
+import { questionInSql } from '../write-sql-example.ts'
 import { sqlRepairs } from '../sql-repairs.ts'
 import { confine } from './guard/confine.ts'
 import { redactedSql } from './guard/redact.ts'

@@ -1,6 +1,6 @@
 // The sealed query that the BigQuery guard gives to the runner: the printed text, and everything that its dry run may
 // report.
-import type { ShardFamily } from './capture.ts'
+import type { ShardFamily } from './captured-facts.ts'
 import type { Bound } from './params.ts'
 import type { Families } from './shard-families.ts'
 

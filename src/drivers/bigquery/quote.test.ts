@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { CAPS, catalogOf } from '../../../test/support/bigquery-guard.ts'
-import { questionInSql } from '../sql-question.ts'
+import { questionInSql } from '../write-sql-example.ts'
 import { confine } from './guard/confine.ts'
 import { identifier, typedPath } from './quote.ts'
 

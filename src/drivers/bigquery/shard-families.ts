@@ -1,6 +1,6 @@
 // Decides which names are shards of a family. The guard, the check of the dry run, and the catalog use it, so they
 // agree.
-import type { ShardFamily } from './capture.ts'
+import type { ShardFamily } from './captured-facts.ts'
 
 /** Finds the first family in a list that contains a name. Its time does not depend on the length of the list. */
 export class Families<F extends ShardFamily> {

@@ -1,6 +1,6 @@
 // The confined query that the MongoDB guard passes to the runner, sealed: one aggregate of plain values. A Scalar holds a
 // value that JSON does not have; to-bson.ts converts it to a class of the client library, so the guard needs no library.
-import type { CollectionKind } from './capture.ts'
+import type { CollectionKind } from './captured-facts.ts'
 
 /** The Extended JSON wrappers that a body may contain (docs/guard/mongodb.md), after validation. */
 export type ScalarValue =

@@ -1,10 +1,10 @@
 // Composes the PostgreSQL driver from the guard and the connections. No decisions are made here.
-import { agreement } from './catalog/grants.ts'
+import { agreement } from './catalog/least-privilege-login.ts'
 import { unseal } from '../confined.ts'
 import type { ConnectionSettings, ConnectOptions, Driver } from '../driver.ts'
 import { sharedCache } from '../shared-cache.ts'
 import { sqlBodyReader } from '../sql-body.ts'
-import { questionInSql } from '../sql-question.ts'
+import { questionInSql } from '../write-sql-example.ts'
 import { sqlRepairs } from '../sql-repairs.ts'
 import { openTunnels, throughTunnel } from '../tunnel.ts'
 import { confine } from './guard/confine.ts'
@@ -17,7 +17,7 @@ import type { PostgresQuery } from './query.ts'
 import { identifier, typedPath } from './quote.ts'
 import type { Known } from './session/run.ts'
 import { readSettings, targetOf } from './session/settings.ts'
-import { TypeBook } from './session/types.ts'
+import { TypeBook } from './session/result-types.ts'
 
 const readBody = sqlBodyReader({ bytesMax: 65_536, params: 'byPlace' })
 

@@ -1,5 +1,5 @@
 // The sealed query that the PostgreSQL guard passes to the runner.
-import type { ImplicitObjects } from './capture.ts'
+import type { ImplicitObjects } from './captured-facts.ts'
 
 /** A column that the printed text reads. The server must describe it as introspection found it. */
 interface ReadColumn {

@@ -12,7 +12,7 @@ import { auth, codeOf, openRooms, PASSWORD, refusal, someone, type Rooms } from 
 import { DIALECTS, storeSource, type StoreSource } from '../../../test/support/stores.ts'
 import { totp } from '../../../test/support/totp.ts'
 import { readDetail } from '../../audit/row-detail.ts'
-import { dial } from '../../drivers/address.ts'
+import { dial } from '../../drivers/allowed-addresses.ts'
 import { asId, type TeamId } from '../../ids.ts'
 import { storedFlag } from '../../store/flags.ts'
 import { storedTime } from '../../store/times.ts'

@@ -7,7 +7,7 @@ import {
   type BigQueryTableDetail,
   type ColumnType,
   type PseudoColumn,
-} from '../../../src/drivers/bigquery/capture.ts'
+} from '../../../src/drivers/bigquery/captured-facts.ts'
 import type { World } from '../../engines/bigquery/brain.ts'
 import type { EngineColumn } from '../../engines/bigquery/engine.ts'
 import { readType, type Type } from '../../engines/bigquery/types.ts'

@@ -1,6 +1,6 @@
 // Limits the size of a catalog. The catalog is stored as one text and kept in memory, and the owner of a project
 // controls it.
-import type { ColumnType } from '../capture.ts'
+import type { ColumnType } from '../captured-facts.ts'
 import { unavailable } from '../session/failure.ts'
 import type { Resource } from './table-resource.ts'
 

@@ -1,7 +1,7 @@
 // The columns of a table for the catalog: GoogleSQL types, declared keys (BigQuery does not enforce them), and signals
 // for partitioning and clustering.
 import type { CatalogColumn } from '../../driver.ts'
-import type { BigQueryColumnDetail, PseudoColumn } from '../capture.ts'
+import type { BigQueryColumnDetail, PseudoColumn } from '../captured-facts.ts'
 import type { Field } from '../session/schema-types.ts'
 import type { Resource } from './table-resource.ts'
 

@@ -1,7 +1,7 @@
 // Reads the structure of a project: datasets, tables, views, shard families, their columns and keys. It uses free calls
 // only: lists, tables.get, and dry runs of views to find the tables under them. It runs no query.
 import type { Catalog, CatalogTable } from '../../driver.ts'
-import { CAPTURE_VERSION, type BigQueryCapture, type BigQueryTableDetail, type TableType } from '../capture.ts'
+import { CAPTURE_VERSION, type BigQueryCapture, type BigQueryTableDetail, type TableType } from '../captured-facts.ts'
 import { mapConcurrently } from '../session/abortable.ts'
 import { dryRun, tablesOf, type Place } from '../session/dry-run.ts'
 import { accessFailure, unavailable } from '../session/failure.ts'

@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import type { CatalogColumn, ValueKind } from '../../driver.ts'
 import { KEY_CHARS_MAX } from '../../key-sample.ts'
-import type { BigQueryTableDetail, TableType } from '../capture.ts'
+import type { BigQueryTableDetail, TableType } from '../captured-facts.ts'
 import type { BigQueryQuery } from '../query.ts'
 import { Families } from '../shard-families.ts'
 

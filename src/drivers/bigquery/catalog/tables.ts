@@ -1,7 +1,7 @@
 // The tables of a dataset by name. Dated shards (events_20240101, events_20240102 …) are combined, as in BigQuery's own
 // console.
 import { z } from 'zod'
-import type { ShardFamily, TableType } from '../capture.ts'
+import type { ShardFamily, TableType } from '../captured-facts.ts'
 import { unavailable } from '../session/failure.ts'
 import type { Rest } from '../session/rest.ts'
 import { readPages } from './list-pages.ts'

@@ -1,7 +1,7 @@
 // Wildcard tables (`events_2024*`) match tables that nobody exposed, and future tables. A wildcard is therefore allowed
 // only inside an exposed family of dated shards, or if every table that it matches is exposed. The printed text always
 // filters the suffix to what the wildcard may read.
-import type { PseudoColumn } from '../capture.ts'
+import type { PseudoColumn } from '../captured-facts.ts'
 import type { Exposed, ExposedFamily, ExposedTable } from './exposed.ts'
 import type { Source, Suffixes } from './table-source.ts'
 import type { Work } from './work-budget.ts'

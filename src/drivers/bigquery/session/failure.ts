@@ -2,7 +2,7 @@
 // BigQuery's reason. Google's own message helps to choose the sentence. The caller sees that message only after a dry
 // run, which has read no data.
 import { AppError } from '../../../errors.ts'
-import { RefusedAddress } from '../../address.ts'
+import { RefusedAddress } from '../../allowed-addresses.ts'
 import { networkSentence } from '../../network-failure.ts'
 import { Unreadable } from './http-exchange.ts'
 import { ErrorResponse } from './error-response.ts'

@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import type { ResultColumn, Rows } from '../../driver.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
-import { rowWriter, type WriteRow } from './cells.ts'
+import { rowWriter, type WriteRow } from './write-cells.ts'
 import { jsonOf, Unreadable } from './http-exchange.ts'
 import { firstOf, isArray, membersOf, nextOf, skipSpace } from './json-scan.ts'
 import { jobErrorOf } from './error-response.ts'

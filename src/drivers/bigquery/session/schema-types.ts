@@ -1,7 +1,7 @@
 // Converts the types of a schema in the REST API (INTEGER, RECORD, mode REPEATED) to GoogleSQL types (INT64, STRUCT,
 // ARRAY). The schema is not trusted: its size is bounded, and an invalid schema is Unreadable.
 import { z } from 'zod'
-import type { ColumnType } from '../capture.ts'
+import type { ColumnType } from '../captured-facts.ts'
 import { Unreadable } from './http-exchange.ts'
 
 /** BigQuery nests at most 15 levels, and has at most 10,000 columns including nested ones. */

@@ -4,7 +4,7 @@ import { isIP } from 'node:net'
 import type { Dispatcher, Pool, buildConnector } from 'undici'
 import { bareHost } from '../../../host-names.ts'
 import { AppError } from '../../../errors.ts'
-import { checkedLookup, refusal } from '../../address.ts'
+import { checkedLookup, refusal } from '../../allowed-addresses.ts'
 
 /** Opens the socket of a request. Tests use it to replace Google's servers. */
 export type Connector = buildConnector.connector

@@ -2,11 +2,11 @@
 // Each read has a timeout, after which introspection continues with what it has.
 import type * as mongodb from 'mongodb'
 import type { Catalog, CatalogColumn, CatalogIndex, CatalogTable } from '../../driver.ts'
-import { CAPTURE_VERSION, type MongoCapture, type MongoColumnDetail, type MongoTableDetail } from '../capture.ts'
+import { CAPTURE_VERSION, type MongoCapture, type MongoColumnDetail, type MongoTableDetail } from '../captured-facts.ts'
 import { findCollections, type FoundCollection } from './list-collections.ts'
 import type { Login } from '../session/connect.ts'
 import { failure } from '../session/failure.ts'
-import { runInSlices } from '../session/write-large.ts'
+import { runInSlices } from '../session/write-large-value.ts'
 import { Sample, type Sampled, type SampledPath } from './sample.ts'
 import { readValidator, type Declared, type Validator } from './validator.ts'
 

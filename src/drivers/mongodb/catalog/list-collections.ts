@@ -2,7 +2,7 @@
 // login's own privileges.
 import type * as mongodb from 'mongodb'
 import { failure } from '../session/failure.ts'
-import type { CollectionKind } from '../capture.ts'
+import type { CollectionKind } from '../captured-facts.ts'
 import { privilegesOf } from './privileges.ts'
 
 export interface FoundCollection {

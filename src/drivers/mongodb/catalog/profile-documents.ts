@@ -3,8 +3,8 @@
 import { ColumnSample } from '../../column-sample.ts'
 import type { CatalogColumn, ColumnProfile, Scalar, ValueKind } from '../../driver.ts'
 import { JsonBytes } from '../../json-bytes.ts'
-import type { MongoColumnDetail } from '../capture.ts'
-import { AT_ONCE } from '../session/write-large.ts'
+import type { MongoColumnDetail } from '../captured-facts.ts'
+import { AT_ONCE } from '../session/write-large-value.ts'
 import { endOfName, lengthAt, sizeOf, writeValue } from '../session/write-value.ts'
 
 /** Longer strings are counted by their beginning. */

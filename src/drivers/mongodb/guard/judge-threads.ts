@@ -1,7 +1,7 @@
 // The threads that judge long bodies: a pool of guard threads that run judge-worker.ts.
 import { setImmediate } from 'node:timers/promises'
 import { GuardThreads } from '../../guard-threads.ts'
-import { defectReporter, type TellDefect } from '../../report-defect.ts'
+import { defectReporter, type TellDefect } from '../../report-guard-defect.ts'
 import type { Answer, Threads } from './confine.ts'
 
 export interface ThreadsOptions {

@@ -1,6 +1,6 @@
 // The introspected facts about the collections that a query reads, for the cost estimate. A pure function.
 import type { Catalog, CatalogTable } from '../../driver.ts'
-import type { MongoTableDetail } from '../capture.ts'
+import type { MongoTableDetail } from '../captured-facts.ts'
 import type { ReadCollection } from '../query.ts'
 
 /** Each name once, in the given order. Names that are not exposed are left out. */

@@ -3,7 +3,7 @@
 // string, a date or the like, compared with a path in a filter. That is also checked: the guard confines the body with a
 // marker in place of each value, and a shape is cached only if each marker stands in the filters that it prints, and nowhere else.
 import type { Catalog } from '../../driver.ts'
-import { SeenTwice } from '../../seen-twice.ts'
+import { SeenTwice } from '../../seen-twice-cache.ts'
 import { isArray, isDocument, type Bson, type BsonDocument, type MongoQuery } from '../query.ts'
 import { findOf } from './as-find.ts'
 import { DEPTH_MAX, type Judged } from './judge.ts'

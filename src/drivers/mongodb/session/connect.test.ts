@@ -8,7 +8,7 @@ import { until } from '../../../../test/support/until.ts'
 import { AppError } from '../../../errors.ts'
 import type { SettingsInput } from '../../driver.ts'
 import { logIn, type Login } from './connect.ts'
-import { borrow } from './loan.ts'
+import { borrow } from './borrowed-socket.ts'
 import { readSettings, targetOf } from './settings.ts'
 import { FRAME } from './wire.ts'
 

@@ -1,14 +1,14 @@
 // Logs in with one client for each lease. Every socket goes to a checked address, also for replica set members. Every
 // failure becomes one sentence without secrets.
 import { isIP } from 'node:net'
-import { checkServerIdentity, type PeerCertificate } from 'node:tls'
 import type * as mongodb from 'mongodb'
 import type { MongoClient, MongoClientOptions, ServerHeartbeatSucceededEvent, TopologyDescription } from 'mongodb'
 import { AppError } from '../../../errors.ts'
-import { checkedLookup, refusal } from '../../address.ts'
+import { checkedLookup, refusal } from '../../allowed-addresses.ts'
 import type { SslMode } from '../../connection-fields.ts'
 import { loginFailure } from './login-failure.ts'
 import type { Target } from './settings.ts'
+import { identityBehind, tlsOptions } from './tls-options.ts'
 
 const CONNECT_MS = 10_000
 /** Less than CONNECT_MS, because the client library's own error is more specific than a timeout. */
@@ -132,30 +132,6 @@ function credentials(target: Target): MongoClientOptions {
     auth: { username: username ?? '', password: password ?? '' },
     ...(mechanism === 'SCRAM' ? {} : { authMechanism: mechanism }),
     ...(authSource === null ? {} : { authSource }),
-  }
-}
-
-/** Behind a tunnel the library knows the socket only. The certificate is that of the host. */
-function identityBehind({ hosts, sslMode }: Target): MongoClientOptions {
-  const host = hosts[0]?.host ?? ''
-  if (sslMode === 'disable') return {}
-  return {
-    ...(isIP(host) === 0 ? { servername: host } : {}),
-    ...(sslMode === 'verify-full'
-      ? { checkServerIdentity: (_: string, certificate: PeerCertificate) => checkServerIdentity(host, certificate) }
-      : {}),
-  }
-}
-
-/** require encrypts; verify-ca checks the certificate chain; verify-full checks the chain and the server's name. */
-function tlsOptions(target: Target): MongoClientOptions {
-  const { sslMode, tls } = target
-  if (sslMode === 'disable') return { tls: false }
-  return {
-    tls: true,
-    ...tls,
-    rejectUnauthorized: sslMode !== 'require',
-    ...(sslMode === 'verify-full' ? {} : { checkServerIdentity: () => undefined }),
   }
 }
 

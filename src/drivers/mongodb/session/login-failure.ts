@@ -1,7 +1,7 @@
 // Turns a failed login into one sentence by class of error. The raw error is kept as the cause only, because it may contain
 // the user name, an address, or other text from the server.
 import { AppError } from '../../../errors.ts'
-import { RefusedAddress } from '../../address.ts'
+import { RefusedAddress } from '../../allowed-addresses.ts'
 import { networkSentence } from '../../network-failure.ts'
 import type { Target } from './settings.ts'
 

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { BSON } from 'mongodb'
 import { AppError } from '../../../errors.ts'
 import { JsonBytes } from '../../json-bytes.ts'
-import { AT_ONCE, runInSlices } from './write-large.ts'
+import { AT_ONCE, runInSlices } from './write-large-value.ts'
 import { Result } from './result.ts'
 import { sizeOf, writeValue } from './write-value.ts'
 

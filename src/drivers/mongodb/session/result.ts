@@ -3,7 +3,7 @@
 import { AppError } from '../../../errors.ts'
 import type { ResultColumn, Rows } from '../../driver.ts'
 import { JsonBytes } from '../../json-bytes.ts'
-import { AT_ONCE, writeLarge } from './write-large.ts'
+import { AT_ONCE, writeLarge } from './write-large-value.ts'
 import { ALIASES, endOfName, lengthAt, sizeOf, writeAscii, writeValue } from './write-value.ts'
 
 const COLUMNS_MAX = 1_000

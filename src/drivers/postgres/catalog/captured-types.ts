@@ -1,10 +1,10 @@
 // Judges the user-defined types of a database: which types a query may name, and which columns can be exposed. Works on rows
 // without asking the database. Unknown cases are refused.
-import { grouped, isTrueAt, numberAt, textAt, type Row } from './ask.ts'
-import type { CapturedAttribute, CapturedExtension, CapturedType } from '../capture.ts'
+import { grouped, isTrueAt, numberAt, textAt, type Row } from './run-catalog-query.ts'
+import type { CapturedAttribute, CapturedExtension, CapturedType } from '../captured-facts.ts'
 import { FUNCTIONS } from '../guard/allowed-functions.ts'
 import { isLookedUp } from '../guard/column-read-type.ts'
-import { isOfTrusted } from './trust.ts'
+import { isOfTrusted } from './trusted-extensions.ts'
 
 export interface TypeRows {
   readonly types: readonly Row[]
@@ -32,7 +32,7 @@ interface TypeRow {
   readonly hasCheck: boolean
 }
 
-/** `taintOf` returns what runs for the type with an oid (trust.ts). */
+/** `taintOf` returns what runs for the type with an oid (trusted-extensions.ts). */
 export function readTypes(
   rows: TypeRows,
   extensions: ReadonlyMap<number, CapturedExtension>,

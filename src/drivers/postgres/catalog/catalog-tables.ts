@@ -1,8 +1,8 @@
 // Builds the tables of a Catalog from rows of pg_catalog: keys, references, sizes, what can be exposed. Does not ask the
 // database.
 import { LABEL_CHARS_MAX, LABELS_MAX, type CatalogColumn, type CatalogTable, type Scalar } from '../../driver.ts'
-import { grouped, isTrueAt, numberAt, numbersAt, textAt, type Row } from './ask.ts'
-import type { ColumnDetail, TableDetail } from '../capture.ts'
+import { grouped, isTrueAt, numberAt, numbersAt, textAt, type Row } from './run-catalog-query.ts'
+import type { ColumnDetail, TableDetail } from '../captured-facts.ts'
 import type { ReadTypes } from './captured-types.ts'
 import { allowedValues } from './check-values.ts'
 import { identifier } from '../quote.ts'

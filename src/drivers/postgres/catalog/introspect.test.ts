@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test'
 import { join } from 'node:path'
 import { askAs, startPostgres, type TestPostgres } from '../../../../test/support/postgres.ts'
 import type { Catalog, CatalogColumn, CatalogTable } from '../../driver.ts'
-import type { ColumnDetail, PostgresCapture, TableDetail } from '../capture.ts'
+import type { ColumnDetail, PostgresCapture, TableDetail } from '../captured-facts.ts'
 import { introspect } from './introspect.ts'
 
 const fixture = readFileSync(join(import.meta.dirname, '../../../../test/attacks/postgres/fixture.sql'), 'utf8')

@@ -2,13 +2,13 @@
 // and schemas that the guard needs. It reads no rows of tables.
 import { AppError } from '../../../errors.ts'
 import { LABELS_MAX, type Catalog } from '../../driver.ts'
-import { isTrueAt, numberAt, textAt, type Ask } from './ask.ts'
-import { CAPTURE_VERSION, type CapturedExtension, type PostgresCapture } from '../capture.ts'
-import { digestSql, type Scope } from './implicit.ts'
+import { isTrueAt, numberAt, textAt, type Ask } from './run-catalog-query.ts'
+import { CAPTURE_VERSION, type CapturedExtension, type PostgresCapture } from '../captured-facts.ts'
+import { digestSql, type Scope } from './implicit-objects.ts'
 import { readTypes, type ReadTypes } from './captured-types.ts'
 import * as queries from './catalog-queries.ts'
 import { catalogTables, type CatalogRows } from './catalog-tables.ts'
-import { readExtensions, taintedTypes, trustedSchemas, userMade, type UserMade } from './trust.ts'
+import { readExtensions, taintedTypes, trustedSchemas, userMade, type UserMade } from './trusted-extensions.ts'
 import { viewFunctions, viewRelations, views, viewWarnings } from './views.ts'
 
 /** The oldest server version that the guard was tested on. */

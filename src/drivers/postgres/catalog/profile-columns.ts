@@ -8,9 +8,9 @@ import { exposedOf, readTable, type Exposed, type ExposedTable } from '../guard/
 import type { Catalog } from '../../driver.ts'
 import type { Captured } from '../query.ts'
 import { identifier, literal } from '../quote.ts'
-import { TypeBook } from '../session/types.ts'
-import type { WriteValue } from '../session/write-values.ts'
-import type { TypeName } from '../capture.ts'
+import { TypeBook } from '../session/result-types.ts'
+import type { WriteValue } from '../session/write-scalar-value.ts'
+import type { TypeName } from '../captured-facts.ts'
 
 /** One column of the statement that samples a table. */
 export interface ReadColumn {

@@ -1,6 +1,6 @@
 // Warns about views whose definition runs with the owner's rights and is invisible to the guard: functions that write or read
 // other data, foreign tables, rows that a row policy would hide.
-import { grouped, isTrueAt, numberAt, textAt, type Row } from './ask.ts'
+import { grouped, isTrueAt, numberAt, textAt, type Row } from './run-catalog-query.ts'
 
 /** The owner of each view, whether the view reads with the caller's rights (15+), and its name as written in a query. */
 export const views = `

@@ -3,7 +3,7 @@
 // whose other branch fails the query (over-bound.ts). An answer is never silently cut.
 import { overBoundText } from '../over-bound.ts'
 import { COUNTED_ARGUMENT, COUNT_MAX, RETURNS_ROWS } from './allowed-functions.ts'
-import type { TypeName } from '../capture.ts'
+import type { TypeName } from '../captured-facts.ts'
 import { word, words, type Node, type SelectStmt, type Struct } from './allowed-nodes.ts'
 import { Refusal, type Refusal as Refused } from './refusal.ts'
 

@@ -1,7 +1,7 @@
 // Finds the type that a column is cast to, if it must not be read as its own type. Values of regclass and similar types are names
 // that the server looks up: a literal compared with such a column would get its type, and tell what exists. A literal
 // compared with a column of a domain would run the domain's CHECK.
-import type { CapturedType, TypeName } from '../capture.ts'
+import type { CapturedType, TypeName } from '../captured-facts.ts'
 import type { Exposed, ExposedColumn } from './exposed.ts'
 
 const NAMES = [

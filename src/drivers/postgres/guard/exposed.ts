@@ -12,7 +12,7 @@ import {
   type PostgresCapture,
   type TableDetail,
   type TypeName,
-} from '../capture.ts'
+} from '../captured-facts.ts'
 
 export interface ExposedColumn {
   readonly name: string

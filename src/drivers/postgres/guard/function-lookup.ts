@@ -1,6 +1,6 @@
 // Finds the function that a call means: a listed function of PostgreSQL or of a known extension. The result is printed with
 // its schema, so a function that a user created cannot be called instead.
-import type { CapturedExtension } from '../capture.ts'
+import type { CapturedExtension } from '../captured-facts.ts'
 import { FROM_ROW_TYPE, FUNCTIONS, OUT_COLUMNS, SINCE } from './allowed-functions.ts'
 import type { Struct } from './allowed-nodes.ts'
 import type { Exposed } from './exposed.ts'

@@ -3,7 +3,7 @@
 import type { Denied, Malformed } from '../../driver.ts'
 import { costBound } from './cost-bound.ts'
 import { isLookup } from './key-lookup.ts'
-import { isKnownSame } from './known-forms.ts'
+import { isKnownSame } from './reparse-cache.ts'
 import { exposedOf, heldTables, type Exposed, type ExposedTable } from './exposed.ts'
 import { checkGrowth } from './value-growth.ts'
 import { limited } from './row-cap.ts'

@@ -1,7 +1,7 @@
 // Finds the operator that a symbol means. PostgreSQL's own operators are printed as OPERATOR(pg_catalog.x) where the grammar
 // allows that, an extension's operators where pg_depend says that they belong to the extension.
 import { didYouMean } from '../../nearest.ts'
-import type { CapturedExtension } from '../capture.ts'
+import type { CapturedExtension } from '../captured-facts.ts'
 import { typed } from '../quote.ts'
 import { word, type Node } from './allowed-nodes.ts'
 import { refusedOperator, type Refusal } from './refusal.ts'

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { shop, table } from '../../../../test/support/postgres-catalog.ts'
 import { openGuard, say, type Guard } from '../../../../test/support/postgres-guard.ts'
-import type { CapturedExtension } from '../capture.ts'
+import type { CapturedExtension } from '../captured-facts.ts'
 
 let guard: Guard
 before(async () => {

@@ -4,7 +4,7 @@
 import type { Catalog } from '../../driver.ts'
 import type { Preparable, PostgresQuery } from '../query.ts'
 import { Scanner } from './scanner.ts'
-import { SeenTwice } from '../../seen-twice.ts'
+import { SeenTwice } from '../../seen-twice-cache.ts'
 
 /** A text without its whole numbers and the strings that it compares. */
 export interface Shape {

@@ -1,6 +1,6 @@
 // Text search configurations and dictionaries in calls. The server would look a name up, and its answer would tell whether a
 // hidden one exists. So only the ones that PostgreSQL or a known extension brings are printed.
-import type { CapturedExtension } from '../capture.ts'
+import type { CapturedExtension } from '../captured-facts.ts'
 import { identifier } from '../quote.ts'
 import { didYouMean, nearest } from '../../nearest.ts'
 import { words, type Node } from './allowed-nodes.ts'

@@ -1,7 +1,7 @@
 // Resolves type names: PostgreSQL's own types by list, user-defined types if no user-defined code runs for them. Types are
 // always printed with their schema. regclass and similar types, and row types of tables, are refused.
 import { TYPES } from './types-and-extensions.ts'
-import type { CapturedType, TypeName } from '../capture.ts'
+import type { CapturedType, TypeName } from '../captured-facts.ts'
 import type { Exposed } from './exposed.ts'
 import { typeHint } from './hints.ts'
 import { word, words, type Node, type Struct } from './allowed-nodes.ts'

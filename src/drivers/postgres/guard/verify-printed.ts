@@ -31,7 +31,7 @@ export class Slot {
   }
 }
 
-/** Whether a parse result is one SELECT, the same as the confined one. Its slots hold these tokens (known-forms.ts). */
+/** Whether a parse result is one SELECT, the same as the confined one. Its slots hold these tokens (reparse-cache.ts). */
 export function isSameTree(parsed: unknown, confined: object, tokens: readonly string[] = []): boolean {
   const stmts = held(parsed, 'stmts')
   if (!Array.isArray(stmts) || stmts.length !== 1) return false

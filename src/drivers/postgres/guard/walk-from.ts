@@ -1,6 +1,6 @@
 // Walks FROM. Each item becomes a closed sub-select over an exposed table, a common table expression or a function call. Each
 // item gets a generated alias and a list of its columns, so nothing inside the item can be reached by another name.
-import type { TypeName } from '../capture.ts'
+import type { TypeName } from '../captured-facts.ts'
 import { FROM_DEFINITION } from './allowed-functions.ts'
 import { word, words, type Node, type Struct } from './allowed-nodes.ts'
 import { readAs } from './column-read-type.ts'
@@ -236,7 +236,7 @@ interface Wrapping {
  * Columns are printed without the alias t0: if c was dropped since introspection, PostgreSQL would read t0.c as the call
  * c(t0) with the whole row (manual, 8.16.5). An unqualified c is a column or an error. It cannot mean the row t0, because
  * no exposed column has the name of a generated alias. It could mean a column of an outer query; the session then answers
- * SCHEMA_STALE (session/hold-columns.ts).
+ * SCHEMA_STALE (session/lock-columns.ts).
  */
 function wrap(walk: Walk, base: Base, { aliasname, printed, node, inside }: Wrapping): Node {
   const targetList: Node[] = []

@@ -2,7 +2,7 @@
 // the guard confines some sample queries over a sample catalog, and lets requests pass between them.
 import { setImmediate } from 'node:timers/promises'
 import type { Catalog, CatalogColumn } from '../../driver.ts'
-import { CAPTURE_VERSION, type ColumnDetail, type PostgresCapture, type TableDetail } from '../capture.ts'
+import { CAPTURE_VERSION, type ColumnDetail, type PostgresCapture, type TableDetail } from '../captured-facts.ts'
 import { confine } from './confine.ts'
 import type { Parser } from './parser.ts'
 

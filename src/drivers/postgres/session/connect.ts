@@ -1,18 +1,19 @@
 // Logs in: TCP to an allowed address, then TLS, SCRAM and start-up by `pg`. Afterwards the socket is taken over from `pg`.
 // Each failure is reported in one sentence, with the raw error as its cause. Neither contains a secret.
-import { checkServerIdentity, connect as connectTls, type ConnectionOptions } from 'node:tls'
-import { isIP, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import type { Socket } from 'node:net'
 import { once } from 'node:events'
 import { Client, type ClientConfig } from 'pg'
 import { AppError } from '../../../errors.ts'
-import { dial, type Receive } from '../../address.ts'
+import { dial, type Receive } from '../../allowed-addresses.ts'
 import { loginFailure } from './login-failure.ts'
-import { firstAnswer } from './first-answer.ts'
-import { shieldLogin } from './login-shield.ts'
-import { question, SYNC } from './messages.ts'
+import { firstAnswer } from './recognize-server.ts'
+import { shieldLogin } from './login-message-filter.ts'
+import { question, SYNC } from './protocol-messages.ts'
 import { Texts } from './result.ts'
 import { readBack, readBackSql, Session, startUpOptions } from './session.ts'
 import type { Target } from './settings.ts'
+import { tlsOptions } from './tls-options.ts'
 import { LostConnection, Wire } from './wire.ts'
 
 const CONNECT_MS = 10_000
@@ -133,20 +134,6 @@ function clientConfig(target: Target, options: string | null, socket: Socket): C
     enableChannelBinding: target.channelBinding,
     stream: () => socket,
     ...(options === null ? {} : { options }),
-  }
-}
-
-/** `require` encrypts, `verify-ca` also checks the certificate chain, and `verify-full` also checks the host name. */
-function tlsOptions(target: Target): ConnectionOptions {
-  const { host, sslMode, tls } = target
-  return {
-    ...tls,
-    host,
-    ...(isIP(host) === 0 ? { servername: host } : {}),
-    minVersion: 'TLSv1.2',
-    rejectUnauthorized: sslMode !== 'require',
-    checkServerIdentity: (_, certificate) =>
-      sslMode === 'verify-full' ? checkServerIdentity(host, certificate) : undefined,
   }
 }
 

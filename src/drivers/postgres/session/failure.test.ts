@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { failure } from './failure.ts'
-import { DatabaseError } from './messages.ts'
+import { DatabaseError } from './protocol-messages.ts'
 
 const QUERY = {
   text: `SELECT "t7"."id" AS "id", 'canary "ghost"', E'\\\\"ghost"' FROM (SELECT "b"."id" FROM "public"."orders" AS "b") AS "t7"("id")`,

@@ -2,8 +2,8 @@
 // but names of the printed text. DETAIL, HINT and CONTEXT are never shown.
 import { AppError } from '../../../errors.ts'
 import { readOverBound, type OverBound } from '../over-bound.ts'
-import { adviceFor, adviceForBound, mayShowMessage } from './advice.ts'
-import { DatabaseError } from './messages.ts'
+import { adviceFor, adviceForBound, mayShowMessage } from './failure-hint.ts'
+import { DatabaseError } from './protocol-messages.ts'
 import { LostConnection } from './wire.ts'
 
 /** The parts of a query that a message may name. */

@@ -1,12 +1,12 @@
 // Row sinks: an answer as JSON, written while rows arrive and cut at the caps, or texts for catalog queries.
 import type { ResultColumn, Rows } from '../../driver.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
-import type { Field } from './messages.ts'
+import type { Field } from './protocol-messages.ts'
 import type { RecordShape } from '../query.ts'
-import type { ColumnType, TypeBook } from './types.ts'
-import { arrayWriter, compositeWriter } from './values-nested.ts'
+import type { ColumnType, TypeBook } from './result-types.ts'
+import { arrayWriter, compositeWriter } from './write-nested-value.ts'
 import { rowColumn, writeRow, type RowColumn } from './write-row.ts'
-import type { WriteValue } from './write-values.ts'
+import type { WriteValue } from './write-scalar-value.ts'
 import type { Sink } from './wire.ts'
 
 /** pg_type's oids of record and record[]. */

@@ -12,11 +12,11 @@ import {
   question,
   statement,
   SYNC,
-} from './messages.ts'
+} from './protocol-messages.ts'
 import { explainSql } from './estimate.ts'
-import { Held, heldKey, heldSql } from './hold-columns.ts'
-import { PreparedStatements } from './prepared.ts'
-import { Request } from './request.ts'
+import { Held, heldKey, heldSql } from './lock-columns.ts'
+import { PreparedStatements } from './prepared-statements.ts'
+import { Request } from './compose-request.ts'
 import type { PostgresQuery, ReadTable } from '../query.ts'
 import { identifier, literal } from '../quote.ts'
 

@@ -1,8 +1,8 @@
 // The socket of a PostgreSQL session after login. A request is one write; messages are read in place in the received chunk;
 // rows are passed on as bytes. This file buffers as little as possible and does not interpret values or errors.
 import type { Duplex } from 'node:stream'
-import type { DatabaseError } from './messages.ts'
-import { readError, readFields, TERMINATE, type Field } from './messages.ts'
+import type { DatabaseError } from './protocol-messages.ts'
+import { readError, readFields, TERMINATE, type Field } from './protocol-messages.ts'
 
 /** Takes the rows of an exchange as they arrive. */
 export interface Sink {

@@ -1,4 +1,4 @@
-// Rows as the server sends them, cut into chunks anywhere, against JSON.stringify of the same values. write-values.test.ts does the
+// Rows as the server sends them, cut into chunks anywhere, against JSON.stringify of the same values. write-scalar-value.test.ts does the
 // same for every type with a real server.
 import assert from 'node:assert/strict'
 import { Duplex } from 'node:stream'
@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { JsonBytes } from '../../json-bytes.ts'
 import type { Rows } from '../../driver.ts'
 import { Result, type Caps } from './result.ts'
-import { TypeBook } from './types.ts'
+import { TypeBook } from './result-types.ts'
 import { LostConnection, Wire } from './wire.ts'
 
 type Value = string | number | boolean | null

@@ -1,7 +1,7 @@
 // Writes one DataRow as a JSON array. Most values are short and need only quotes, so they are copied here: a call per value
 // would take as long as the copy. The writer of the type handles all other values.
 import { copyBytes, plainUntil, type JsonBytes } from '../../json-bytes.ts'
-import { NULL, WRITERS, type WriteValue } from './write-values.ts'
+import { NULL, WRITERS, type WriteValue } from './write-scalar-value.ts'
 
 const [COMMA, OPEN, CLOSE, QUOTE] = [0x2c, 0x5b, 0x5d, 0x22]
 /** Longer values go to their writers. */

@@ -1,7 +1,7 @@
 // Encodes arrays and named composites from PostgreSQL's text format as JSON lists and objects. A text that does not fit the
 // looked-up type is written as a string.
 import { writeText, type JsonBytes } from '../../json-bytes.ts'
-import { writeNull, type WriteValue } from './write-values.ts'
+import { writeNull, type WriteValue } from './write-scalar-value.ts'
 
 const [OPEN, CLOSE, QUOTE, BACKSLASH, BRACKET, EQUALS] = [0x7b, 0x7d, 0x22, 0x5c, 0x5b, 0x3d]
 const [ROW_OPEN, ROW_CLOSE, COMMA] = [0x28, 0x29, 0x2c]

@@ -8,7 +8,7 @@ import { accessFailure } from '../session/failure.ts'
 import { ErrorResponse } from '../session/error-response.ts'
 import type { Rest } from '../session/rest.ts'
 import { GOOGLE, type Target } from '../session/settings.ts'
-import { betterLogin } from './better-login.ts'
+import { betterLogin } from './least-privilege-login.ts'
 import { findDatasets, listDatasets, type Dataset } from './datasets.ts'
 
 const AT_ONCE = 8

@@ -2,9 +2,9 @@
 // numbers. PostgreSQL's grammar treats all plain names alike, all plain strings and all plain numbers: it decides by the kind of a
 // token, not by its value. So the tree of a form, parsed once with a different mark in each gap, tells which token of a text
 // stands where in the text's own tree. That tree is then compared with the confined one, node for node, as if it had been parsed.
-// known-forms.test.ts compares both ways over every text that the tests confine.
+// reparse-cache.test.ts compares both ways over every text that the tests confine.
 import type { Parse } from './parser.ts'
-import { SeenTwice } from '../../seen-twice.ts'
+import { SeenTwice } from '../../seen-twice-cache.ts'
 import { isSameTree, PLACES, Slot } from './verify-printed.ts'
 
 const FORMS_MAX = 128

@@ -2,12 +2,19 @@
 // login. Only an unusable server fails the test. Grading changes nothing.
 import type { Catalog, TestStep } from '../../driver.ts'
 import { few, pass, warn } from '../../test-report.ts'
-import { isTrueAt, textAt, type Ask, type Row } from './ask.ts'
+import { isTrueAt, textAt, type Ask, type Row } from './run-catalog-query.ts'
 import * as catalog from './catalog-queries.ts'
-import * as queries from './grade-queries.ts'
-import { betterLogin, closeSchema, grantAll, grantColumns, limitTemporaryFiles, type Shown } from './grants.ts'
+import * as queries from './grade-login-queries.ts'
+import {
+  betterLogin,
+  closeSchema,
+  grantAll,
+  grantColumns,
+  limitTemporaryFiles,
+  type Shown,
+} from './least-privilege-login.ts'
 import { OLDEST_SERVER, readMade, readServer, versionName, type ServerFacts } from './introspect.ts'
-import { readExtensions } from './trust.ts'
+import { readExtensions } from './trusted-extensions.ts'
 
 /** The facts that decide the steps. */
 interface Facts {

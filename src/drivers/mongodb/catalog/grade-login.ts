@@ -3,7 +3,7 @@
 import type { Catalog, TestStep } from '../../driver.ts'
 import { few, pass, warn } from '../../test-report.ts'
 import type { Login } from '../session/connect.ts'
-import { betterLogin } from './better-login.ts'
+import { betterLogin } from './least-privilege-login.ts'
 import { privilegesOf, type Privilege, type Privileges } from './privileges.ts'
 
 interface Facts extends Privileges {

@@ -21,7 +21,7 @@ export interface PostgresCapture {
   readonly implicit: ImplicitObjects
 }
 
-/** Objects that can run in a query without being named (catalog/implicit.ts): the scope of the digest, and the digest. */
+/** Objects that can run in a query without being named (catalog/implicit-objects.ts): the scope of the digest, and the digest. */
 export interface ImplicitObjects {
   /** Trusted extensions, by name. */
   readonly extensions: readonly string[]

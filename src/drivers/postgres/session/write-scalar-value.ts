@@ -2,7 +2,7 @@
 // is rounded, and nothing passes through a JavaScript number, Date or JSON.parse.
 import type { JsonBytes } from '../../json-bytes.ts'
 import { writePlain, writeRaw, writeText } from '../../json-bytes.ts'
-import type { Form } from './builtin-type-forms.ts'
+import type { Form } from './json-form-by-type.ts'
 
 /** Writes the value whose text is from[start…end) as JSON. */
 export type WriteValue = (from: Buffer, start: number, end: number, out: JsonBytes) => void

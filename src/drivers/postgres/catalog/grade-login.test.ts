@@ -7,7 +7,7 @@ import { askAs, startPostgres, type TestPostgres } from '../../../../test/suppor
 import type { Catalog, TestStep } from '../../driver.ts'
 import { identifier } from '../quote.ts'
 import { createPostgresDriver } from '../driver.ts'
-import { grade } from './grade.ts'
+import { grade } from './grade-login.ts'
 import { introspect } from './introspect.ts'
 
 const attacks = join(import.meta.dirname, '../../../../test/attacks/postgres')

@@ -1,10 +1,10 @@
 // Maps the type oids of an answer to types and to the writers of their values. Built-in types are known. User-defined types
 // (enums, composites, their arrays, extension types) are looked up in pg_type once.
-import type { BuiltinType } from './builtin-type-forms.ts'
-import { BUILTIN_TYPES } from './builtin-type-forms.ts'
+import type { BuiltinType } from './json-form-by-type.ts'
+import { BUILTIN_TYPES } from './json-form-by-type.ts'
 import { writeText } from '../../json-bytes.ts'
-import { arrayWriter, compositeWriter } from './values-nested.ts'
-import { WRITERS, type WriteValue } from './write-values.ts'
+import { arrayWriter, compositeWriter } from './write-nested-value.ts'
+import { WRITERS, type WriteValue } from './write-scalar-value.ts'
 
 export interface ColumnType {
   /** The database's name for the type. An array's name is that of its element and []. */

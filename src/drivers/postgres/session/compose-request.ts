@@ -1,6 +1,6 @@
 // Composes one request of a session in a reused buffer. Reuse is safe because a session has one request in flight: once the
 // server has answered, all bytes have been sent.
-import { DESCRIBE, EXECUTE } from './messages.ts'
+import { DESCRIBE, EXECUTE } from './protocol-messages.ts'
 
 const BYTES = 2_048
 /** A larger buffer is not reused for the next request. */

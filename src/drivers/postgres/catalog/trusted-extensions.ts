@@ -1,8 +1,8 @@
 // Decides which extensions and schemas are trusted, and which types a user-defined cast or operator class affects. Works on
 // rows without asking the database.
 import { AppError } from '../../../errors.ts'
-import { grouped, isTrueAt, numberAt, textAt, type Row } from './ask.ts'
-import type { CapturedExtension } from '../capture.ts'
+import { grouped, isTrueAt, numberAt, textAt, type Row } from './run-catalog-query.ts'
+import type { CapturedExtension } from '../captured-facts.ts'
 import { OWN_OPERATORS } from '../guard/types-and-extensions.ts'
 import { FUNCTIONS } from '../guard/allowed-functions.ts'
 

@@ -1,5 +1,5 @@
 // Writes the sample questions as MongoDB query bodies.
-import type { Question } from '../question.ts'
+import type { Question } from '../example-question.ts'
 
 /** The body as JSON; null for a question that joins collections, because MongoDB has no foreign keys. */
 export function questionInMongo(question: Question): string | null {

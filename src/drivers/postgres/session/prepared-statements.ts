@@ -1,7 +1,7 @@
 // The callers' queries that one session has prepared under names, so that the server neither parses nor plans them again
 // (docs/decisions/0026-prepared-statements.md). Their texts are the printed texts of shapes that were seen twice.
 import type { Preparable } from '../query.ts'
-import { closeStatement, type Field } from './messages.ts'
+import { closeStatement, type Field } from './protocol-messages.ts'
 
 /** The most prepared queries of a session. Each takes about ten kilobytes of the server's memory. */
 export const STATEMENTS_MAX = 100

@@ -1,5 +1,5 @@
 // Writes questions in the SQL that PostgreSQL and GoogleSQL share. Each kind quotes names in its own way.
-import type { Question, QuestionTable } from './question.ts'
+import type { Question, QuestionTable } from './example-question.ts'
 
 /** `quote` makes an identifier of any name and throws nothing. */
 export function questionInSql(question: Question, quote: (name: string) => string): string {

@@ -8,7 +8,7 @@ import { skipWithout } from '../../../../test/support/no-such-engine.ts'
 import type { Connection, Limits } from '../../driver.ts'
 import { createMongoDriver } from '../driver.ts'
 import { logIn, type Login } from './connect.ts'
-import { borrow, type Loan } from './loan.ts'
+import { borrow, type Loan } from './borrowed-socket.ts'
 import { readSettings, targetOf } from './settings.ts'
 import { FRAME, LostConnection } from './wire.ts'
 

@@ -1,8 +1,7 @@
 // Prints commands that create a service account with no more rights than an exposure needs, for a person to read and
 // run. Vitrine never runs them.
-import type { Agreement, AgreementInput, Catalog } from '../../driver.ts'
+import type { Agreement, AgreementInput, Catalog, CatalogTable } from '../../driver.ts'
 import { few } from '../../test-report.ts'
-import { isFamily } from './family.ts'
 
 export interface BetterLogin {
   readonly project: string
@@ -62,4 +61,9 @@ export function betterLogin({ project, billingProject, location, exposed, email 
       : []),
     `gcloud iam service-accounts keys create key.json --iam-account=${account}`,
   ].join('\n')
+}
+
+/** Whether the table stands for dated shards: it is listed as `<prefix>*`. No real table can have such a name. */
+function isFamily({ table }: CatalogTable): boolean {
+  return table.endsWith('*')
 }

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loadModule } from 'libpg-query'
-import { formOf, isKnownSame } from './known-forms.ts'
+import { formOf, isKnownSame } from './reparse-cache.ts'
 import { parseText } from './parse-text.ts'
 
 await loadModule()

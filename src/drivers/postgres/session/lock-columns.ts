@@ -4,7 +4,7 @@
 // need ACCESS EXCLUSIVE).
 import type { ReadTable } from '../query.ts'
 import { identifier, qualified } from '../quote.ts'
-import { readFields, type Field } from './messages.ts'
+import { readFields, type Field } from './protocol-messages.ts'
 import type { Expectation } from './wire.ts'
 
 /** The statement that describes a table's columns. Its columns are not qualified: see wrap() in guard/walk-from.ts. */

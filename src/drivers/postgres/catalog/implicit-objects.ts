@@ -1,11 +1,11 @@
 // Implicit objects: objects that can run in a query without being named there. These are casts, operator classes, overloads of
-// allowed functions and operators, and CHECKs of domains. Introspection judges them (trust.ts). A digest tells a later query
+// allowed functions and operators, and CHECKs of domains. Introspection judges them (trusted-extensions.ts). A digest tells a later query
 // whether they have changed.
 import { randomBytes } from 'node:crypto'
-import type { ImplicitObjects } from '../capture.ts'
+import type { ImplicitObjects } from '../captured-facts.ts'
 import { literal } from '../quote.ts'
 import { extensionOf, userCasts, userOperatorClasses } from './catalog-queries.ts'
-import { KNOWN_EXTENSIONS } from './trust.ts'
+import { KNOWN_EXTENSIONS } from './trusted-extensions.ts'
 
 /** The objects that the digest covers. */
 export type Scope = Omit<ImplicitObjects, 'digest'>

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import { addressKind, dial, type AddressKind } from './address.ts'
+import { addressKind, dial, type AddressKind } from './allowed-addresses.ts'
 
 const KINDS: readonly (readonly [string, AddressKind])[] = [
   ['8.8.8.8', 'public'],

@@ -1,10 +1,10 @@
 // Writes the cells of a row, {f: [{v: …}, …]}, as a JSON array. Arrays and structs are written by their schema, because
 // the form of a value does not show its type. The bytes must have been checked by endOfValue() of json-scan.
-import type { ColumnType } from '../capture.ts'
+import type { ColumnType } from '../captured-facts.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
 import { Unreadable } from './http-exchange.ts'
 import { endOfValue, firstOf, isArray, isNull, nextOf, skipSpace, valueOf } from './json-scan.ts'
-import { scalarWriter, writeJson } from './scalars.ts'
+import { scalarWriter, writeJson } from './write-scalar-value.ts'
 import type { SlicePace } from './time-slices.ts'
 
 /** Writes the value that begins at `at`, and returns where it ends. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BSON } from 'mongodb'
-import { readReply } from './reply.ts'
+import { readReply } from './read-reply.ts'
 
 const cursorOf = (id: bigint, firstBatch: readonly object[]): object => ({
   ...{ firstBatch, id: BSON.Long.fromBigInt(id), ns: 'a.b', partialResultsReturned: false },

@@ -1,0 +1,18 @@
+// TLS to PostgreSQL: which certificates a login accepts.
+import { isIP } from 'node:net'
+import { checkServerIdentity, type ConnectionOptions } from 'node:tls'
+import type { Target } from './settings.ts'
+
+/** `require` encrypts, `verify-ca` also checks the certificate chain, and `verify-full` also checks the host name. */
+export function tlsOptions(target: Target): ConnectionOptions {
+  const { host, sslMode, tls } = target
+  return {
+    ...tls,
+    host,
+    ...(isIP(host) === 0 ? { servername: host } : {}),
+    minVersion: 'TLSv1.2',
+    rejectUnauthorized: sslMode !== 'require',
+    checkServerIdentity: (_, certificate) =>
+      sslMode === 'verify-full' ? checkServerIdentity(host, certificate) : undefined,
+  }
+}
