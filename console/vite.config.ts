@@ -1,7 +1,7 @@
 // Builds the console, and serves it during development beside `npm run dev` (docs/console.md).
 import react from '@vitejs/plugin-react'
 import { defineConfig, type Plugin } from 'vite'
-import { ROUTES } from '../src/contract/routes.ts'
+import { ROUTES } from '../src/contract/key-routes.ts'
 import { SESSION_ROUTES } from '../src/contract/signed-in-routes.ts'
 
 const SERVICE = process.env['VITRINE_URL'] ?? 'http://127.0.0.1:3000'

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 import { buildConsole } from '../console/build.ts'
-import { standaloneScript } from '../src/http/scalar.ts'
+import { standaloneScript } from '../src/http/scalar-script.ts'
 import { licensesOf, nodeLicense, packagesOf } from './licenses.ts'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
@@ -44,9 +44,9 @@ async function bundle(folder: string): Promise<readonly string[]> {
     cwd: ROOT,
     input: Object.fromEntries(Object.entries(ENTRIES).filter(([, file]) => existsSync(join(ROOT, file)))),
     platform: 'node',
-    // pg requires its native binding; scalar.ts is for the source only (http/docs.ts).
+    // pg requires its native binding; scalar-script.ts is for the source only (http/api-docs.ts).
     // ssh2 does without its native parts, which are not built.
-    external: ['pg-native', 'cpu-features', /\/sshcrypto\.node$/, /\/scalar\.ts$/],
+    external: ['pg-native', 'cpu-features', /\/sshcrypto\.node$/, /\/scalar-script\.ts$/],
     transform: {
       // The oldest Node of src/node-version.ts: it lacks the syntax of `using`.
       target: 'node22',

@@ -1,7 +1,7 @@
 // Writes openapi.json from the route tables. `npm run openapi` runs it; a test fails while the file is outdated.
 import { writeFile } from 'node:fs/promises'
 import { openapi } from '../src/contract/openapi.ts'
-import { ROUTES } from '../src/contract/routes.ts'
+import { ROUTES } from '../src/contract/key-routes.ts'
 import { SESSION_ROUTES } from '../src/contract/signed-in-routes.ts'
 
 const text = JSON.stringify(openapi({ ...ROUTES, ...SESSION_ROUTES }), null, 2)

@@ -1,29 +1,26 @@
 // The app: the rooms with both doors, REST and the connector, from listening to draining.
-import { once } from 'node:events'
-import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Authenticator } from './auth/authenticate.ts'
 import type { Config } from './config.ts'
-import type { Route } from './contract/route.ts'
-import { ROUTES } from './contract/routes.ts'
+import type { Route } from './contract/route-type.ts'
+import { ROUTES } from './contract/key-routes.ts'
 import { SESSION_ROUTES } from './contract/signed-in-routes.ts'
 import { mountConnector, type ConnectorDoor } from './connector/mount.ts'
-import { deadlineOf } from './deadline.ts'
-import { holdConnections, type Connections } from './http/connections.ts'
+import { holdConnections } from './http/connections.ts'
 import type { DocumentTransport } from './oauth/client-documents.ts'
 import { openAccessLog } from './http/access-log.ts'
-import { openMetrics, metricsRoutes } from './http/metrics.ts'
-import { errorBodyOf } from './http/refusals.ts'
+import { openMetrics, metricsRoutes } from './http/metrics-endpoint.ts'
+import { errorBodyOf } from './http/error-responses.ts'
 import { openRequestIds } from './http/request-id.ts'
 import { openSideServer, healthRoutes, type SideRoutes } from './http/side-server.ts'
 import { readiness } from './readiness.ts'
-import { readingsOf } from './room-metrics.ts'
+import { readingsOf } from './exported-metrics.ts'
 import { createServer } from './http/server.ts'
-import { openOperations } from './operations/open-operations.ts'
+import { openOperations } from './operations/all-operations.ts'
 import { bind, type AnyDefinition, type Operations } from './operations/order-of-checks.ts'
-import { openRouteOperations } from './operations/open.ts'
-import type { RunningQueries } from './query/running.ts'
-import { sharedDepsOf, openRooms, type RoomsOptions } from './rooms.ts'
+import { openRouteOperations } from './operations/without-token.ts'
+import { sharedDepsOf, openRooms, type RoomsOptions } from './composition-root.ts'
+import { delay, drainServer } from './shutdown.ts'
 
 export interface AppOptions {
   readonly config: Config
@@ -66,13 +63,6 @@ export interface App extends AsyncDisposable {
   readonly authenticator: Authenticator
   readonly operations: Operations
 }
-
-/** How often a draining service closes idle connections. */
-const IDLE_LOOK_MS = 50
-/** How long requests that are still being sent may take to arrive during draining. */
-const ARRIVAL_MS = 1_000
-/** How long the last refusals may take to be written before the sockets are closed. */
-const LAST_ANSWERS_MS = 2_000
 
 /** Opens everything except the port. Throws an Error of one sentence on failure, and closes what was opened. */
 export async function createApp(options: AppOptions): Promise<App> {
@@ -179,41 +169,4 @@ export async function createApp(options: AppOptions): Promise<App> {
       await held.disposeAsync()
     },
   }
-}
-
-/** Implements App.drain(). */
-async function drainServer(
-  { server, close }: Pick<FastifyInstance, 'server' | 'close'>,
-  connections: Connections,
-  running: RunningQueries,
-  graceMs: number,
-  hurry: AbortSignal,
-): Promise<void> {
-  const closed = close()
-  // A connection that was busy when the server closed stays open after its answer.
-  const lateFrom = performance.now() + ARRIVAL_MS
-  const idle = setInterval(() => {
-    server.closeIdleConnections()
-    if (performance.now() >= lateFrom) connections.cutOthers()
-  }, IDLE_LOOK_MS)
-  using grace = deadlineOf(hurry, graceMs)
-  await Promise.race([closed, aborted(grace.signal)])
-  running.endAll()
-  using last = deadlineOf(NEVER, LAST_ANSWERS_MS)
-  await Promise.race([closed, aborted(last.signal)])
-  server.closeAllConnections()
-  await closed
-  clearInterval(idle)
-}
-
-async function delay(ms: number, hurry: AbortSignal): Promise<void> {
-  if (ms === 0) return
-  using wait = deadlineOf(hurry, ms)
-  await aborted(wait.signal)
-}
-
-const NEVER = new AbortController().signal
-
-async function aborted(signal: AbortSignal): Promise<void> {
-  if (!signal.aborted) await once(signal, 'abort')
 }

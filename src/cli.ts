@@ -7,10 +7,10 @@ const problem = nodeProblem(process.version)
 const argv = process.argv.slice(2)
 
 if (problem !== null) {
-  const { runUnderNewerNode } = await import('./newer-node.ts')
+  const { runUnderNewerNode } = await import('./run-newer-node.ts')
   process.exitCode = await runUnderNewerNode(fileURLToPath(import.meta.url), argv, problem)
 } else {
-  await import('./older-node.ts')
-  const { runVerb } = await import('./verbs.ts')
+  await import('./node-22-polyfills.ts')
+  const { runVerb } = await import('./cli-commands.ts')
   process.exitCode = await runVerb(argv, process.env)
 }

@@ -10,7 +10,7 @@ if (problem !== null) {
       `rebuild node).\n`,
   )
 } else {
-  await import('./older-node.ts')
+  await import('./node-22-polyfills.ts')
   const { serve } = await import('./serve.ts')
   await serve(process.env, { demo: process.env['npm_lifecycle_event'] === 'start' })
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { nodeProblem } from './node-version.ts'
-import { Disposables } from './older-node.ts'
+import { Disposables } from './node-22-polyfills.ts'
 
 for (const [version, isNew] of [
   ['v20.20.2', false],

@@ -7,13 +7,13 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { readConfig, VERSION } from '../src/config.ts'
-import { OPEN_ROUTES } from '../src/contract/open-routes.ts'
-import { ROUTES } from '../src/contract/routes.ts'
+import { OPEN_ROUTES } from '../src/contract/routes-without-token.ts'
+import { ROUTES } from '../src/contract/key-routes.ts'
 import { SESSION_ROUTES } from '../src/contract/signed-in-routes.ts'
 import { TeamSettings } from '../src/contract/schemas.ts'
 import { STATUS } from '../src/errors.ts'
 import { holding } from '../src/teams/settings.ts'
-import { VERBS } from '../src/verbs.ts'
+import { VERBS } from '../src/cli-commands.ts'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 const read = (path: string) => readFileSync(ROOT + path, 'utf8')

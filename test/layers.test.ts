@@ -10,12 +10,12 @@ const SRC = fileURLToPath(new URL('../src/', import.meta.url))
 /** The rooms from top to bottom. Rooms on one line do not import each other. */
 const ORDER: readonly (readonly string[])[] = [
   ['main', 'cli'],
-  ['verbs', 'newer-node', 'older-node', 'node-version'],
+  ['cli-commands', 'run-newer-node', 'node-22-polyfills', 'node-version'],
   ['serve'],
   ['demo'],
   ['app'],
-  ['room-metrics'],
-  ['rooms', 'readiness', 'upkeep'],
+  ['exported-metrics', 'shutdown'],
+  ['composition-root', 'readiness', 'upkeep'],
   ['http', 'connector'],
   ['operations'],
   ['query', 'what-if'],
@@ -26,13 +26,13 @@ const ORDER: readonly (readonly string[])[] = [
   ['profiles'],
   ['teams', 'sign-in'],
   ['auth'],
-  ['audit', 'outbound'],
+  ['audit', 'outbound-request'],
   ['drivers', 'jobs', 'secrets', 'mail'],
   ['store'],
   ['log', 'tracing'],
   ['config', 'compact-text'],
   ['contract'],
-  ['deadline', 'bounded-map', 'hang-up', 'slices', 'metric-types', 'clock-doubt', 'concurrency-limit'],
+  ['deadline', 'bounded-map', 'hang-up', 'event-loop-slices', 'metric-types', 'clock-doubt', 'concurrency-limit'],
   ['errors', 'ids', 'fetch-package', 'host-names'],
 ]
 
@@ -105,7 +105,7 @@ test('a door imports only operations, auth, contract, errors and rooms without a
     const to = target(entry)
     const door = room(entry.file)
     if (!/^(http|connector)$/.test(door) || to === null || room(to) === door) return false
-    return !/^(operations|auth|contract|errors|compact-text|hang-up|slices|bounded-map|metric-types|host-names)$/.test(
+    return !/^(operations|auth|contract|errors|compact-text|hang-up|event-loop-slices|bounded-map|metric-types|host-names)$/.test(
       room(to),
     )
   })
@@ -129,8 +129,8 @@ test('contract imports only zod and errors', () => {
   assert.deepEqual(wrong.map(describeImport), [])
 })
 
-test('only rooms.ts imports drivers/index.ts', () => {
-  const wrong = imports.filter((entry) => target(entry) === 'drivers/index.ts' && entry.file !== 'rooms.ts')
+test('only composition-root.ts imports drivers/index.ts', () => {
+  const wrong = imports.filter((entry) => target(entry) === 'drivers/index.ts' && entry.file !== 'composition-root.ts')
   assert.deepEqual(wrong.map(describeImport), [])
 })
 

@@ -1,5 +1,5 @@
 // Who is calling: an API key, a signed-in person, or an agent with a grant. And what one call carries.
-import type { Scope } from '../contract/route.ts'
+import type { Scope } from '../contract/route-type.ts'
 import type { AccountId, ApiKeyId, DatasourceId, GrantId, SessionId, TeamId } from '../ids.ts'
 
 export type { Scope }

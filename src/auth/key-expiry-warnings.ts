@@ -3,7 +3,7 @@
 import type { ApiKeyId } from '../ids.ts'
 import { keyExpiringLetter } from '../mail/letters.ts'
 import type { Mail } from '../mail/mail.ts'
-import { isTrue } from '../store/flags.ts'
+import { isTrue } from '../store/library-booleans.ts'
 import type { Store } from '../store/open.ts'
 
 /** How long before its expiry a key counts as expiring (docs/session.md#api-keys). */

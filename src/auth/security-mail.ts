@@ -3,7 +3,7 @@
 import type { AccountId } from '../ids.ts'
 import { securityLetter, type SecurityChange } from '../mail/letters.ts'
 import type { Mail } from '../mail/mail.ts'
-import { isTrue } from '../store/flags.ts'
+import { isTrue } from '../store/library-booleans.ts'
 import type { Store } from '../store/open.ts'
 import type { Attempts } from './attempt-counter.ts'
 import { addressOf } from './client.ts'

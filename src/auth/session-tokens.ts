@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import { asId, type AccountId, type SessionId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
-import { isoTime } from '../store/times.ts'
+import { isoTime } from '../store/library-times.ts'
 import type { SessionCaller } from './caller.ts'
 import { signedTokens } from './signed-tokens.ts'
 

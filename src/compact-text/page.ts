@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { invalidRequest } from '../errors.ts'
-import { inSlices } from '../slices.ts'
+import { inSlices } from '../event-loop-slices.ts'
 import { descriptionOf, type Description, type DescriptionJson, type Table } from './description.ts'
 import { scoreOf, soughtWords } from './table-search.ts'
 import { DETAILS, legend, schemaLine, tableText, type Detail } from './table-text.ts'

@@ -1,6 +1,6 @@
 // Reads the arguments of a tool. A wrong argument is INVALID_REQUEST with one line each, like a wrong field of REST.
 import { z, type ZodType } from 'zod'
-import { VALUES } from '../contract/route.ts'
+import { VALUES } from '../contract/route-type.ts'
 import { invalidRequest } from '../errors.ts'
 import { parseInSlices } from '../operations/parse-json-in-slices.ts'
 import { refusalOf } from '../operations/scan-json.ts'

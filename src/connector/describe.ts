@@ -4,7 +4,7 @@ import type { Arrival } from '../auth/caller.ts'
 import { describedPage, type DescribedPage } from '../compact-text/page.ts'
 import { DETAILS } from '../compact-text/table-text.ts'
 import type { Operations } from '../operations/order-of-checks.ts'
-import { ownJson } from '../operations/own-json.ts'
+import { ownJson } from '../operations/prebuilt-json.ts'
 import { BudgetTokens, Id, readArguments } from './arguments.ts'
 import type { JsonObject } from './records.ts'
 

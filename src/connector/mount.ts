@@ -4,7 +4,7 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticator } from '../auth/authenticate.ts'
 import type { Arrival } from '../auth/caller.ts'
-import { VALUES } from '../contract/route.ts'
+import { VALUES } from '../contract/route-type.ts'
 import { AppError, STATUS, type Code } from '../errors.ts'
 import { hangUpOf, HungUp } from '../hang-up.ts'
 import { callTool, isTool, type ToolDeps } from './call-tool.ts'

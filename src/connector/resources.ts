@@ -6,8 +6,8 @@ import { invalidRequest, notFound } from '../errors.ts'
 import { descriptionOf, type Description, type Table } from '../compact-text/description.ts'
 import { tableText } from '../compact-text/table-text.ts'
 import type { Operations } from '../operations/order-of-checks.ts'
-import { ownJson } from '../operations/own-json.ts'
-import { inSlices } from '../slices.ts'
+import { ownJson } from '../operations/prebuilt-json.ts'
+import { inSlices } from '../event-loop-slices.ts'
 import { everyDatasource } from './accounts.ts'
 
 export type ResourceOps = Pick<Operations, 'listTeams' | 'listDatasources' | 'describeDatasource'>

@@ -1,8 +1,8 @@
 // The scope that a message needs. A key without it gets a tool's answer; a grant gets a 403 that names the scope, so that
 // its client can ask the person for it.
 import type { Caller, Scope } from '../auth/caller.ts'
-import type { Route } from '../contract/route.ts'
-import { ROUTES } from '../contract/routes.ts'
+import type { Route } from '../contract/route-type.ts'
+import { ROUTES } from '../contract/key-routes.ts'
 import { admit } from '../operations/admit.ts'
 import type { ToolName } from './definitions.ts'
 import { isObject } from './records.ts'

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import * as shape from './audit-schemas.ts'
 import * as requests from './request-schemas.ts'
-import type { Route } from './route.ts'
+import type { Route } from './route-type.ts'
 
 export const AUDIT_ROUTES = {
   listAudit: {

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { z, type ZodType } from 'zod'
-import type { Route } from './route.ts'
-import { ROUTES } from './routes.ts'
+import type { Route } from './route-type.ts'
+import { ROUTES } from './key-routes.ts'
 import { SESSION_ROUTES } from './signed-in-routes.ts'
 
 const many = <T>(n: number, make: (k: number) => T): T[] => Array.from({ length: n }, (_, k) => make(k))

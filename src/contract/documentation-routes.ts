@@ -1,6 +1,6 @@
 // The routes of a datasource's documentation (docs/session.md#operations), for managers only.
 import * as shape from './documentation-schemas.ts'
-import { VALUES, type Route } from './route.ts'
+import { VALUES, type Route } from './route-type.ts'
 import { JobStarted, Page } from './schemas.ts'
 
 const DOCUMENTATION = '/teams/{teamId}/datasources/{id}/documentation'

@@ -1,7 +1,7 @@
 // Wire schemas of a datasource's documentation, as managers read and write it.
 import { z } from 'zod'
-import { listOf } from './list-of.ts'
-import { byName, toNames } from './by-name.ts'
+import { listOf } from './long-lists.ts'
+import { byName, toNames } from './name-keyed-objects.ts'
 import { at, count, identifier, text } from './schemas.ts'
 
 const Origin = z.enum(['GENERATED', 'HUMAN'])

@@ -1,7 +1,7 @@
 // The routes of a datasource's exposure (docs/session.md#operations): the exposure, its versions, drift, and previews. For
 // managers only.
 import { JobStarted } from './schemas.ts'
-import { VALUES, type Route } from './route.ts'
+import { VALUES, type Route } from './route-type.ts'
 import * as shape from './exposure-schemas.ts'
 
 const DATASOURCE = '/teams/{teamId}/datasources/{id}'

@@ -1,6 +1,6 @@
 // Wire schemas of exposures, drift, and exposure previews.
 import { z } from 'zod'
-import { listOf } from './list-of.ts'
+import { listOf } from './long-lists.ts'
 import { at, count, identifier, Page, text } from './schemas.ts'
 
 const RequestedTables = listOf(

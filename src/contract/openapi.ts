@@ -5,8 +5,8 @@ import type { ZodType } from 'zod'
 import type { Code } from '../errors.ts'
 import { STATUS } from '../errors.ts'
 import { OAUTH_ROUTES, type OAuthRoute } from './oauth-routes.ts'
-import { OPEN_ROUTES } from './open-routes.ts'
-import type { Route } from './route.ts'
+import { OPEN_ROUTES } from './routes-without-token.ts'
+import type { Route } from './route-type.ts'
 import { Exposure } from './exposure-schemas.ts'
 import * as shapes from './schemas.ts'
 import { SIGN_IN_ROUTES, type SignInRoute } from './sign-in-routes.ts'
@@ -301,7 +301,7 @@ const NAMED = {
   Job: shapes.Job,
 } as const satisfies Record<string, ZodType>
 
-/** by-name.ts adds the schema of objects that zod cannot print. */
+/** name-keyed-objects.ts adds the schema of objects that zod cannot print. */
 const PRINTED = { io: 'input', unrepresentable: 'any' } as const
 
 const registry = z.registry<{ id: string }>()

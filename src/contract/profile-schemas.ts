@@ -1,6 +1,6 @@
 // Wire schemas of profiles (docs/session.md#operations).
 import { z } from 'zod'
-import { listOf } from './list-of.ts'
+import { listOf } from './long-lists.ts'
 
 const TABLES_MAX = 10_000
 

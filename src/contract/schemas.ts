@@ -1,6 +1,6 @@
 // The wire schemas of docs/contract.md and docs/session.md in zod. No logic, no I/O. Bodies are strict: unknown fields
 // are refused. Answers drop fields that they do not declare.
-import { listOf } from './list-of.ts'
+import { listOf } from './long-lists.ts'
 import { z } from 'zod'
 
 const isText = (value: string) => value.isWellFormed() && !value.includes('\0')

@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import type { Code } from '../errors.ts'
 import { SignInOptions } from './instance-schemas.ts'
-import { listOf } from './list-of.ts'
+import { listOf } from './long-lists.ts'
 import { PasskeyAssertion, PasskeyCreated, PasskeyCreation, PasskeyRequest } from './passkey-schemas.ts'
 import { text } from './schemas.ts'
 

@@ -6,7 +6,7 @@ import { DOCUMENTATION_ROUTES } from './documentation-routes.ts'
 import { EXPOSURE_ROUTES } from './exposure-routes.ts'
 import { Instance } from './instance-schemas.ts'
 import { PROFILE_ROUTES } from './profile-routes.ts'
-import { VALUES, type Route } from './route.ts'
+import { VALUES, type Route } from './route-type.ts'
 import * as shape from './schemas.ts'
 import { WEBHOOK_ROUTES } from './webhook-schemas.ts'
 

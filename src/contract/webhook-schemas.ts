@@ -1,6 +1,6 @@
 // The wire schemas and routes of a team's webhooks (docs/webhooks.md).
 import { z } from 'zod'
-import type { Route } from './route.ts'
+import type { Route } from './route-type.ts'
 import { at, count, name, text } from './schemas.ts'
 
 export const WEBHOOK_EVENTS = ['refusals', 'drift', 'keyExpiring', 'datasourceError'] as const

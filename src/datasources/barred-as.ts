@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import { holds, mayEnter, type Call } from '../auth/caller.ts'
 import { callerOf } from '../auth/find-key.ts'
-import type { Scope } from '../contract/route.ts'
+import type { Scope } from '../contract/route-type.ts'
 import { notFound } from '../errors.ts'
 import { asId, type ApiKeyId } from '../ids.ts'
 import type { Store } from '../store/open.ts'

@@ -13,7 +13,7 @@ import {
   tablesNamed,
   type TableNames,
 } from './named-in-query.ts'
-import { inSlices } from '../slices.ts'
+import { inSlices } from '../event-loop-slices.ts'
 
 export interface Evidence {
   /** Refusals from this time on are counted. Null: none were looked at yet. */

@@ -9,7 +9,7 @@ import { likelyKeys, type LikelyKey } from '../profiles/keys.ts'
 import { shownSignals } from '../profiles/signals.ts'
 import { profilesOf, stampsOf, type KeptColumn, type KeptProfile } from '../profiles/stored.ts'
 import type { Tables } from '../store/tables.ts'
-import { inSlices } from '../slices.ts'
+import { inSlices } from '../event-loop-slices.ts'
 
 /** The statistics of the exposed part. */
 export interface Known {

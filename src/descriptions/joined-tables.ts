@@ -1,6 +1,6 @@
 // Joins the texts of thousands of tables to JSON in UTF-8, without blocking the event loop for long.
 import type { CatalogTable } from '../drivers/driver.ts'
-import { inSlices } from '../slices.ts'
+import { inSlices } from '../event-loop-slices.ts'
 
 /** JSON in UTF-8, and the offset of each table in it, in bytes. */
 export interface JoinedTables {

@@ -13,7 +13,7 @@ import type { Reached } from '../datasources/reach.ts'
 import type { Evidence, TableEvidence } from './collected-evidence.ts'
 import { readSeen, type Seen, type SeenTable } from './column-stats.ts'
 import { joinedTables, type JoinedTables } from './joined-tables.ts'
-import { inSlices } from '../slices.ts'
+import { inSlices } from '../event-loop-slices.ts'
 
 export interface RenderCatalogDeps {
   readonly store: Pick<Store, 'db'>

@@ -6,7 +6,7 @@ import type { Catalog } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { invalidRequest, notFound } from '../errors.ts'
 import { targetOf } from '../exposure/audited-target.ts'
-import { inSlices } from '../slices.ts'
+import { inSlices } from '../event-loop-slices.ts'
 import type { Tables } from '../store/tables.ts'
 import { Others, RestingPlace } from './columns.ts'
 import {

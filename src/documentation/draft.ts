@@ -1,7 +1,7 @@
 // The stored documentation of a table: texts with their origin, status and the columns they depend on. Only shapes and
 // pure functions.
 import { z } from 'zod'
-import { byName, jsonOf } from '../contract/by-name.ts'
+import { byName, jsonOf } from '../contract/name-keyed-objects.ts'
 import type { RestingPlace } from './columns.ts'
 
 const Origin = z.enum(['GENERATED', 'HUMAN'])

@@ -1,7 +1,7 @@
 // Reads a language model's answer without trusting it. The shape, lengths, counts, columns and characters are checked.
 // Invalid parts are dropped; an unusable answer is thrown. Every text may contain values that the model was given.
 import { z } from 'zod'
-import { byName } from '../contract/by-name.ts'
+import { byName } from '../contract/name-keyed-objects.ts'
 import type { CatalogTable } from '../drivers/driver.ts'
 import type { ColumnMentions } from './column-mentions.ts'
 import type { ValueMentions } from './value-mentions.ts'

@@ -2,7 +2,7 @@
 // shows of it (visible-texts.ts).
 import { changesOf } from '../audit/changes.ts'
 import type { Call } from '../auth/caller.ts'
-import { jsonOf } from '../contract/by-name.ts'
+import { jsonOf } from '../contract/name-keyed-objects.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { targetOf } from '../exposure/audited-target.ts'
 import { invalidRequest, notFound } from '../errors.ts'

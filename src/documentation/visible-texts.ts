@@ -2,7 +2,7 @@
 // a hidden object. Decided for each exposure, so that a narrower one hides texts from the next request on.
 import { z } from 'zod'
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
-import { byName } from '../contract/by-name.ts'
+import { byName } from '../contract/name-keyed-objects.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { Others, RestingPlace } from './columns.ts'
 import { Provenance } from './draft.ts'

@@ -2,7 +2,7 @@
 // marks them personal. Text generated from a column is deleted with it, whoever accepted it. Texts that people wrote
 // are never deleted here; they are only not shown while their columns are hidden (visible-texts.ts).
 import type { ExpressionBuilder, Transaction } from 'kysely'
-import { jsonOf } from '../contract/by-name.ts'
+import { jsonOf } from '../contract/name-keyed-objects.ts'
 import type { Catalog } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import type { HiddenNow } from '../exposure/exposure.ts'

@@ -1,7 +1,7 @@
 // Compares a database with the catalog its exposure was saved against. New columns are hidden. The exposure still
 // names removed and retyped ones. Saving the exposure again resets the comparison.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
-import { inSlices } from '../slices.ts'
+import { inSlices } from '../event-loop-slices.ts'
 import { tableKey } from './cut.ts'
 
 /** A whole table, or one of its columns if `column` is set. `type` is the current type, `was` the earlier one. */

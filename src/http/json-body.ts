@@ -1,12 +1,12 @@
 // Reads JSON request bodies. Refuses other content types (415), bodies beyond the route's bounds, and numbers that would
 // be rounded. Long bodies are scanned and parsed in slices.
 import type { FastifyInstance } from 'fastify'
-import { VALUES } from '../contract/route.ts'
+import { VALUES } from '../contract/route-type.ts'
 import type { AppError } from '../errors.ts'
 import { parseInSlices } from '../operations/parse-json-in-slices.ts'
 import { refusalOf, textOf } from '../operations/scan-json.ts'
-import { notJson } from './refusals.ts'
-import { roundedNumbers, roundedParams } from './rounded.ts'
+import { notJson } from './error-responses.ts'
+import { roundedNumbers, roundedParams } from './rounded-params.ts'
 
 /** A byte order mark, or a key with a special meaning in JavaScript, also if written with \u escapes. */
 const DANGEROUS = /^\ufeff|__proto__|constructor|\\u/

@@ -4,14 +4,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticator } from '../auth/authenticate.ts'
 import type { Arrival, Trace } from '../auth/caller.ts'
 import { clientOf } from '../auth/client.ts'
-import type { Route } from '../contract/route.ts'
+import type { Route } from '../contract/route-type.ts'
 import { AppError } from '../errors.ts'
 import { admit } from '../operations/admit.ts'
-import type { Streamed } from '../operations/definitions.ts'
+import type { Streamed } from '../operations/operation-types.ts'
 import type { Operation } from '../operations/order-of-checks.ts'
 import { encodingOf } from './compress.ts'
 import { hangUpOf } from '../hang-up.ts'
-import { answer, answerPrebuilt, answerStreamed, isPrebuilt } from './reply.ts'
+import { answer, answerPrebuilt, answerStreamed, isPrebuilt } from './send-answer.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

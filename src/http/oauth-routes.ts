@@ -2,7 +2,7 @@
 // /auth/oauth2/token and /auth/oauth2/revoke take forms. Agents that run in a browser may read all but the pages.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
-import type { KnownPath } from './unknown.ts'
+import type { KnownPath } from './unknown-route.ts'
 import { addressOf, carry, toWeb } from './web-request.ts'
 
 /** src/oauth/oauth.ts. */

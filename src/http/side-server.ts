@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { bareHost } from '../host-names.ts'
-import { JSON_TYPE } from './reply.ts'
+import { JSON_TYPE } from './send-answer.ts'
 import { REQUEST_ID } from './request-id.ts'
 
 /** The answer to one GET. */

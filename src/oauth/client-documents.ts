@@ -3,7 +3,7 @@
 // and 5 seconds, without redirects. A document is cached while it is fresh.
 import { z } from 'zod'
 import { BoundedMap } from '../bounded-map.ts'
-import { dialing, sendOut, type Transport } from '../outbound.ts'
+import { dialing, sendOut, type Transport } from '../outbound-request.ts'
 import type { Client } from './clients.ts'
 import { verdictOf } from './redirect-uris.ts'
 

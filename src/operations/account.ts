@@ -1,6 +1,6 @@
 // Operations on the caller's own account.
 import { account, deleteAccount, renameAccount } from '../auth/accounts.ts'
-import type { Definitions } from './definitions.ts'
+import type { Definitions } from './operation-types.ts'
 
 type Deps = Parameters<typeof account>[0] & Parameters<typeof deleteAccount>[0]
 

@@ -2,7 +2,7 @@
 // a scope accepts no API key. That default is in code, not in a list.
 import type { Authenticator } from '../auth/authenticate.ts'
 import { holds, type Caller } from '../auth/caller.ts'
-import type { Route } from '../contract/route.ts'
+import type { Route } from '../contract/route-type.ts'
 import { AppError } from '../errors.ts'
 
 /** Throws SCOPE_REQUIRED. A door may call it before reading a body. */

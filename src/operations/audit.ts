@@ -2,7 +2,7 @@
 import { listActivity, type ActivityDeps } from '../audit/reading/activity.ts'
 import { exportAudit, getAuditItem, listAudit, type ExportDeps } from '../audit/reading/within-reach.ts'
 import { usageOf, type UsageDeps } from '../query/usage.ts'
-import type { Definitions } from './definitions.ts'
+import type { Definitions } from './operation-types.ts'
 
 export function auditOperations(
   deps: ExportDeps & ActivityDeps & UsageDeps,

@@ -14,7 +14,7 @@ import { requireEnabled, requireIntrospected } from '../exposure/refusals.ts'
 import { describeDatasource } from '../descriptions/describe.ts'
 import { viewAsAgent } from '../descriptions/agent-view.ts'
 import { getCatalog } from '../descriptions/catalog.ts'
-import type { Definitions } from './definitions.ts'
+import type { Definitions } from './operation-types.ts'
 
 type Names =
   | 'describeDatasource'

@@ -9,7 +9,7 @@ import { generateDocumentation, type GenerateDeps } from '../documentation/gener
 import { acceptDocumentation } from '../documentation/accept.ts'
 import { listPublications, publishDocumentation } from '../documentation/publish.ts'
 import { requireUsable } from '../exposure/refusals.ts'
-import type { Definitions } from './definitions.ts'
+import type { Definitions } from './operation-types.ts'
 
 type Names =
   | 'getDocumentation'

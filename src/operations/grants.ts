@@ -1,7 +1,7 @@
 // Operations on the grants of agents: the caller's own, and a team's.
 import { endGrant, listGrants, narrowGrant, requireOwnGrant, type GrantDeps } from '../auth/grants.ts'
 import { endTeamForGrant, listTeamGrants } from '../teams/team-grants.ts'
-import type { Definitions } from './definitions.ts'
+import type { Definitions } from './operation-types.ts'
 
 type Names = 'listGrants' | 'narrowGrant' | 'endGrant' | 'listTeamGrants' | 'endTeamForGrant'
 

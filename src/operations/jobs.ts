@@ -1,7 +1,7 @@
 // Operations on jobs. A job of another datasource is not found.
 import { cancelJob } from '../datasources/cancel-job.ts'
 import { notFound } from '../errors.ts'
-import type { Definitions } from './definitions.ts'
+import type { Definitions } from './operation-types.ts'
 
 export function jobOperations(
   deps: Parameters<typeof cancelJob>[0],

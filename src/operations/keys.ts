@@ -10,7 +10,7 @@ import {
   type KeyDeps,
 } from '../auth/api-keys.ts'
 import { endTeamForKey, listTeamKeys } from '../teams/team-keys.ts'
-import type { Definitions } from './definitions.ts'
+import type { Definitions } from './operation-types.ts'
 
 type Names = 'listKeys' | 'createKey' | 'changeKey' | 'rotateKey' | 'revokeKey' | 'listTeamKeys' | 'endTeamForKey'
 

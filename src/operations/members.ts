@@ -1,7 +1,7 @@
 // Operations on the members and invitations of a team.
 import { acceptInvitation, addMember, removeInvitation, type InviteDeps } from '../teams/invitations.ts'
 import { changeMember, leaveTeam, listMembers, openTeam, removeMember, requireMember } from '../teams/memberships.ts'
-import type { Definitions } from './definitions.ts'
+import type { Definitions } from './operation-types.ts'
 
 type Names =
   | 'listMembers'

@@ -1,7 +1,7 @@
 // The operation that profiles a datasource.
 import { requireUsable } from '../exposure/refusals.ts'
 import { profileDatasource, type ProfileDeps } from '../introspection/profile.ts'
-import type { Definitions } from './definitions.ts'
+import type { Definitions } from './operation-types.ts'
 
 export function profileOperations(deps: ProfileDeps): Pick<Definitions, 'profileDatasource'> {
   return {

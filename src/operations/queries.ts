@@ -1,7 +1,7 @@
 // Operations that run or check a query. The driver reads the body, because its fields depend on the datasource type.
 import { checkQuery, type CheckDeps } from '../query/check.ts'
 import { runQuery, type QueryDeps } from '../query/run-query.ts'
-import type { Definitions } from './definitions.ts'
+import type { Definitions } from './operation-types.ts'
 
 export function queryOperations(deps: QueryDeps & CheckDeps): Pick<Definitions, 'runQuery' | 'checkQuery'> {
   return {

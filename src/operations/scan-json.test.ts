@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { VALUES } from '../contract/route.ts'
+import { VALUES } from '../contract/route-type.ts'
 import { DEPTH_MAX, scan, refusalOf, textOf } from './scan-json.ts'
 
 const MANY = 1e9

@@ -1,6 +1,6 @@
 // Operations on teams.
 import { changeTeam, createTeam, deleteTeam, describeTeam, listTeams, type TeamDeps } from '../teams/teams.ts'
-import type { Definitions } from './definitions.ts'
+import type { Definitions } from './operation-types.ts'
 
 export function teamOperations(
   deps: TeamDeps,

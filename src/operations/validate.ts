@@ -2,8 +2,8 @@
 // guessed, converted or ignored.
 import type { ZodError, ZodType } from 'zod'
 import { z } from 'zod'
-import { BRIEF } from '../contract/list-of.ts'
-import type { Route } from '../contract/route.ts'
+import { BRIEF } from '../contract/long-lists.ts'
+import type { Route } from '../contract/route-type.ts'
 import { invalidRequest, type Issue } from '../errors.ts'
 
 const Nothing = z.strictObject({})

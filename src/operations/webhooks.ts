@@ -9,7 +9,7 @@ import {
   testWebhook,
   type WebhookDeps,
 } from '../webhooks/webhooks.ts'
-import type { Definitions } from './definitions.ts'
+import type { Definitions } from './operation-types.ts'
 
 type Names = 'listWebhooks' | 'createWebhook' | 'changeWebhook' | 'deleteWebhook' | 'testWebhook' | 'listDeliveries'
 

@@ -1,7 +1,7 @@
 // Reads which columns a person marked as personal or not, from the documentation drafts.
 import type { Kysely, Transaction } from 'kysely'
 import { z } from 'zod'
-import { byName } from '../contract/by-name.ts'
+import { byName } from '../contract/name-keyed-objects.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Tables } from '../store/tables.ts'
 import type { Marks } from './privacy.ts'

@@ -3,7 +3,7 @@
 // refusal, so answered queries do not pay for it.
 import type { Catalog, Denied, Driver, Limits, Verdict } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
-import { inSlices } from '../slices.ts'
+import { inSlices } from '../event-loop-slices.ts'
 
 /** A longer query is not repaired. */
 const CHARS_MAX = 4_096

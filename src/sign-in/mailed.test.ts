@@ -22,7 +22,7 @@ import { createTeam, listTeams } from '../teams/teams.ts'
 import type { AccountId } from '../ids.ts'
 import { newId } from '../ids.ts'
 import { authenticator } from '../auth/authenticate.ts'
-import { storedTime } from '../store/times.ts'
+import { storedTime } from '../store/library-times.ts'
 import type { Library } from './library.ts'
 import { verifyEmail } from './verify-email.ts'
 

@@ -2,7 +2,7 @@
 // sign-in with the password.
 import { AppError } from '../errors.ts'
 import type { AccountId } from '../ids.ts'
-import { isTrue } from '../store/flags.ts'
+import { isTrue } from '../store/library-booleans.ts'
 import type { Store } from '../store/open.ts'
 import { EMAIL_NOT_VERIFIED, notSignedIn } from './library-refusal.ts'
 

@@ -4,7 +4,7 @@ import { clientOf, requestIdOf } from '../auth/client.ts'
 import type { SessionCaller } from '../auth/caller.ts'
 import type { AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
-import { isoTime } from '../store/times.ts'
+import { isoTime } from '../store/library-times.ts'
 import type { Identity } from './library.ts'
 
 export interface Person {

@@ -3,7 +3,7 @@
 import { hash } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { AccountId } from '../ids.ts'
-import { storedFlag } from '../store/flags.ts'
+import { storedFlag } from '../store/library-booleans.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 import type { Library } from './library.ts'

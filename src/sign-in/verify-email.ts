@@ -2,7 +2,7 @@
 // alone, a stranger could sign up with the address and have the owner verify the stranger's account.
 import { AppError } from '../errors.ts'
 import type { AccountId } from '../ids.ts'
-import { storedFlag } from '../store/flags.ts'
+import { storedFlag } from '../store/library-booleans.ts'
 import type { Store } from '../store/open.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
 import type { AccountLinks } from './account-links.ts'

@@ -17,7 +17,7 @@ import type {
   WebhookId,
 } from '../ids.ts'
 import type { Role } from '../contract/schemas.ts'
-import type { KnowledgeTables, KnowledgeVersions } from './knowledge-tables.ts'
+import type { KnowledgeTables, KnowledgeVersions } from './profile-and-documentation-tables.ts'
 
 export interface Tables extends KnowledgeTables {
   accounts: AccountTable

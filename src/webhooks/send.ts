@@ -3,7 +3,7 @@
 import { createHmac } from 'node:crypto'
 import { deadlineOf } from '../deadline.ts'
 import { AppError } from '../errors.ts'
-import { dialing, exchange } from '../outbound.ts'
+import { dialing, exchange } from '../outbound-request.ts'
 
 export interface Outgoing {
   readonly id: string

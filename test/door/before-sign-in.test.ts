@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { VERSION } from '../../src/config.ts'
 import { Instance, SignInOptions } from '../../src/contract/instance-schemas.ts'
-import { OPEN_ROUTES } from '../../src/contract/open-routes.ts'
+import { OPEN_ROUTES } from '../../src/contract/routes-without-token.ts'
 import { startApp } from '../support/app.ts'
 import { startSmtp } from '../support/mail.ts'
 

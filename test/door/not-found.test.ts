@@ -1,7 +1,7 @@
 // An unknown datasource and an unreachable datasource give the same bytes, to every caller who reaches neither.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { ROUTES } from '../../src/contract/routes.ts'
+import { ROUTES } from '../../src/contract/key-routes.ts'
 import { SESSION_ROUTES } from '../../src/contract/signed-in-routes.ts'
 import { startApp } from '../support/app.ts'
 import type { Answer, TestApp } from '../support/app.ts'

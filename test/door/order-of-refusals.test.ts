@@ -2,9 +2,9 @@
 // (409), then the body (400). Every route with a body has a row.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { ROUTES } from '../../src/contract/routes.ts'
+import { ROUTES } from '../../src/contract/key-routes.ts'
 import { SESSION_ROUTES } from '../../src/contract/signed-in-routes.ts'
-import type { OperationId } from '../../src/operations/definitions.ts'
+import type { OperationId } from '../../src/operations/operation-types.ts'
 import { startApp, type Person, type TestApp } from '../support/app.ts'
 
 const TABLE = { ...ROUTES, ...SESSION_ROUTES }

@@ -11,7 +11,7 @@ import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { fetchPackage } from '../../src/fetch-package.ts'
-import { NODES } from '../../src/newer-node.ts'
+import { NODES } from '../../src/run-newer-node.ts'
 import { NODE_BUNDLE_MIN, nodeProblem } from '../../src/node-version.ts'
 import { engineOrSkip, NoSuchEngine } from '../support/no-such-engine.ts'
 

@@ -14,7 +14,7 @@ import type { Membership } from '../../src/teams/require-membership.ts'
 import { addSession } from './people.ts'
 import { teamRow } from './rows.ts'
 import { placeStore, type StoreConfig } from './stores.ts'
-import { openRooms as composeRooms } from '../../src/rooms.ts'
+import { openRooms as composeRooms } from '../../src/composition-root.ts'
 
 const AT = '2026-01-01T00:00:00.000Z'
 

@@ -5,9 +5,13 @@ import { asId, newId, type AccountId, type DatasourceId, type SessionId, type Te
 import { CHEAP_PASSWORDS } from './passwords.ts'
 import { datasourceRow } from './rows.ts'
 import type { StoreSource } from './stores.ts'
-import { openRooms as composeRooms, type Rooms as ComposedRooms, type RoomsOptions } from '../../src/rooms.ts'
-import { storedFlag } from '../../src/store/flags.ts'
-import { storedTime } from '../../src/store/times.ts'
+import {
+  openRooms as composeRooms,
+  type Rooms as ComposedRooms,
+  type RoomsOptions,
+} from '../../src/composition-root.ts'
+import { storedFlag } from '../../src/store/library-booleans.ts'
+import { storedTime } from '../../src/store/library-times.ts'
 
 export interface Rooms extends ComposedRooms {
   /** Warnings in the log, and mails, which are logged when no mail server is set. */

@@ -1,8 +1,8 @@
 // The types of the wire, taken from the contract. Types only: nothing of the contract is in the bundle.
 import type { z } from 'zod'
-import type { OPEN_ROUTES } from '../../../src/contract/open-routes.ts'
-import type { ROUTES } from '../../../src/contract/routes.ts'
-import type { Route } from '../../../src/contract/route.ts'
+import type { OPEN_ROUTES } from '../../../src/contract/routes-without-token.ts'
+import type { ROUTES } from '../../../src/contract/key-routes.ts'
+import type { Route } from '../../../src/contract/route-type.ts'
 import type { SESSION_ROUTES } from '../../../src/contract/signed-in-routes.ts'
 import type { ProviderFailure, SIGN_IN_ROUTES } from '../../../src/contract/sign-in-routes.ts'
 

@@ -1,5 +1,5 @@
 // Pure: the kinds of actions that a reader of the audit can filter by.
-import { ROUTES } from '../../contract/routes.ts'
+import { ROUTES } from '../../contract/key-routes.ts'
 import { SESSION_ROUTES } from '../../contract/signed-in-routes.ts'
 
 export type ActionKind = 'query' | 'change' | 'read' | 'signIn'

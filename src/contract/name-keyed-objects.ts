@@ -1,7 +1,7 @@
 // Objects whose keys are database names. `__proto__` and `constructor` are valid names, so keys are read into a Map and
 // never looked up in an object. z.record is not used: it drops `__proto__`.
 import { z, type ZodType } from 'zod'
-import { BRIEF } from './list-of.ts'
+import { BRIEF } from './long-lists.ts'
 
 /** Reading stops after so many problems. */
 const ISSUES_ENOUGH = 50

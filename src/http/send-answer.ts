@@ -2,9 +2,9 @@
 import { once } from 'node:events'
 import { pipeline, Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import type { Route } from '../contract/route.ts'
-import type { Prebuilt, Streamed } from '../operations/definitions.ts'
-import { ownJson } from '../operations/own-json.ts'
+import type { Route } from '../contract/route-type.ts'
+import type { Prebuilt, Streamed } from '../operations/operation-types.ts'
+import { ownJson } from '../operations/prebuilt-json.ts'
 import { compressed, streamCompressor, type Encoding } from './compress.ts'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'

@@ -1,6 +1,6 @@
 // The verbs of `vitrine`, one function each. Wrong usage prints the usage and exits with code 2.
 import { openapi } from './contract/openapi.ts'
-import { ROUTES } from './contract/routes.ts'
+import { ROUTES } from './contract/key-routes.ts'
 import { SESSION_ROUTES } from './contract/signed-in-routes.ts'
 import { readConfig, VERSION } from './config.ts'
 import type { Environment } from './config.ts'

@@ -4,7 +4,7 @@ import type { FastifyReply } from 'fastify'
 import type { Logger } from 'pino'
 import { AppError, STATUS, type Code } from '../errors.ts'
 import { HungUp } from '../hang-up.ts'
-import { headersOf } from './reply.ts'
+import { headersOf } from './send-answer.ts'
 
 const FASTIFY: Readonly<Record<string, readonly [Code, string]>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: [

@@ -1,4 +1,4 @@
-// The declaration of a REST route. The tables in routes.ts and signed-in-routes.ts have one entry per operation. They
+// The declaration of a REST route. The tables in key-routes.ts and signed-in-routes.ts have one entry per operation. They
 // drive the router, the access matrix and openapi.json.
 import type { ZodType } from 'zod'
 import type { z } from 'zod'

@@ -1,10 +1,10 @@
-// Mounts the operations that need no token (contract/open-routes.ts).
+// Mounts the operations that need no token (contract/routes-without-token.ts).
 import type { FastifyInstance } from 'fastify'
-import { OPEN_ROUTES } from '../contract/open-routes.ts'
+import { OPEN_ROUTES } from '../contract/routes-without-token.ts'
 import { invalidRequest } from '../errors.ts'
-import type { OpenOperations } from '../operations/open.ts'
-import { answer } from './reply.ts'
-import type { KnownPath } from './unknown.ts'
+import type { OpenOperations } from '../operations/without-token.ts'
+import { answer } from './send-answer.ts'
+import type { KnownPath } from './unknown-route.ts'
 
 /** Mounts the routes and returns their paths. */
 export function openRoutes(app: FastifyInstance, operations: OpenOperations): readonly KnownPath[] {

@@ -1,6 +1,6 @@
 // Operations on a datasource's access list.
 import { getAccess, putAccess, type AccessDeps } from '../datasources/access-list.ts'
-import type { Definitions } from './definitions.ts'
+import type { Definitions } from './operation-types.ts'
 
 export function accessOperations(deps: AccessDeps): Pick<Definitions, 'getAccess' | 'putAccess'> {
   return {

@@ -1,7 +1,7 @@
 // Query parameters with numbers that a double cannot represent.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { roundedParams } from './rounded.ts'
+import { roundedParams } from './rounded-params.ts'
 
 const refusedIn = (params: string): unknown => {
   const text = `{"sql":"SELECT 1","params":${params},"limit":5}`

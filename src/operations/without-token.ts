@@ -1,6 +1,6 @@
-// Operations that need no token (contract/open-routes.ts). The secret in the path is the right to read.
+// Operations that need no token (contract/routes-without-token.ts). The secret in the path is the right to read.
 import { notFound } from '../errors.ts'
-import type { OPEN_ROUTES } from '../contract/open-routes.ts'
+import type { OPEN_ROUTES } from '../contract/routes-without-token.ts'
 import { previewInvitation } from '../teams/invitation-preview.ts'
 
 interface OpenInput {

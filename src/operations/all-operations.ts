@@ -1,8 +1,8 @@
 // One function per operation of the contract, under its operation id; doors call these. A door authenticates, passes the
 // input in and the value out, and decides nothing.
-import { ROUTES } from '../contract/routes.ts'
+import { ROUTES } from '../contract/key-routes.ts'
 import { SESSION_ROUTES } from '../contract/signed-in-routes.ts'
-import { accessOperations } from './access.ts'
+import { accessOperations } from './access-lists.ts'
 import { accountOperations } from './account.ts'
 import { auditOperations } from './audit.ts'
 import { datasourceOperations } from './datasources.ts'
@@ -18,7 +18,7 @@ import { profileOperations } from './profiles.ts'
 import { queryOperations } from './queries.ts'
 import { teamOperations } from './teams.ts'
 import { webhookOperations } from './webhooks.ts'
-import type { Definitions } from './definitions.ts'
+import type { Definitions } from './operation-types.ts'
 import { bind, type Operations, type SharedDeps } from './order-of-checks.ts'
 
 type Rooms = Parameters<typeof accessOperations>[0] &

@@ -1,6 +1,6 @@
 // The routes without a token: liveness, readiness, and the redirect to the console.
 import type { FastifyInstance } from 'fastify'
-import type { KnownPath } from './unknown.ts'
+import type { KnownPath } from './unknown-route.ts'
 
 /** Mounts the routes and returns their paths. */
 export function publicRoutes(app: FastifyInstance, ready: () => Promise<void>): readonly KnownPath[] {

@@ -1,7 +1,7 @@
 // What the metrics tell of the rooms (docs/operating/observe.md). Everything is read when a collector asks.
 import type { Durations, Family } from './metric-types.ts'
 import type { Connections } from './http/connections.ts'
-import type { Rooms } from './rooms.ts'
+import type { Rooms } from './composition-root.ts'
 
 type Metered = Pick<Rooms, 'audit' | 'budget' | 'leases' | 'meter' | 'redis' | 'running' | 'store'>
 

@@ -2,8 +2,8 @@
 // or one whose answer has another shape than declared, does not compile.
 import type { z } from 'zod'
 import type { Call } from '../auth/caller.ts'
-import type { Route } from '../contract/route.ts'
-import type { ROUTES } from '../contract/routes.ts'
+import type { Route } from '../contract/route-type.ts'
+import type { ROUTES } from '../contract/key-routes.ts'
 import type { SESSION_ROUTES } from '../contract/signed-in-routes.ts'
 import type { Reached } from '../datasources/reach.ts'
 import type {

@@ -2,9 +2,9 @@
 // scripts, fonts, proxies or telemetry from elsewhere. It is loaded on the first visit.
 import { readFile } from 'node:fs/promises'
 import type { FastifyInstance } from 'fastify'
-import type { KnownPath } from './unknown.ts'
+import type { KnownPath } from './unknown-route.ts'
 
-/** True in `dist/main.js`, false in `src/http/docs.ts`: other files lie beside the running file. */
+/** True in `dist/main.js`, false in `src/http/api-docs.ts`: other files lie beside the running file. */
 const BUNDLED = !import.meta.url.endsWith('.ts')
 
 /** Local sources only. Inline styles are allowed because the page creates them. */
@@ -86,6 +86,6 @@ function once(load: () => Promise<string>): () => Promise<string> {
 /** Scalar's standalone script: a file beside the bundle, or extracted from its package in a checkout. */
 async function scalarScript(): Promise<string> {
   if (BUNDLED) return readFile(new URL('./scalar.js', import.meta.url), 'utf8')
-  const { standaloneScript } = await import('./scalar.ts')
+  const { standaloneScript } = await import('./scalar-script.ts')
   return standaloneScript()
 }

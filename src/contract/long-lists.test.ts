@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { z } from 'zod'
-import { listOf } from './list-of.ts'
+import { listOf } from './long-lists.ts'
 
 const Row = z.strictObject({ name: z.string().min(1), parts: listOf(z.string(), 1_000).nullable() })
 const rows = (n: number, other: readonly unknown[] = []): unknown[] => [

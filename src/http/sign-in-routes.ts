@@ -1,6 +1,6 @@
 // Mounts /auth/*, except for OAuth (oauth-routes.ts). The bodies are JSON.
 import type { FastifyInstance } from 'fastify'
-import type { KnownPath } from './unknown.ts'
+import type { KnownPath } from './unknown-route.ts'
 import { carry, toWeb } from './web-request.ts'
 
 /** src/sign-in/sign-in.ts. */

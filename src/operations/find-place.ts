@@ -1,7 +1,7 @@
 // Finds and authorizes what a path names, a team or a datasource in it, before query and body are read. The rooms
 // decide who may see them; this file only fixes the order.
 import type { Call, Caller } from '../auth/caller.ts'
-import type { Route } from '../contract/route.ts'
+import type { Route } from '../contract/route-type.ts'
 import type { Reached } from '../datasources/reach.ts'
 import { AppError, notFound } from '../errors.ts'
 import type { DatasourceId, TeamId } from '../ids.ts'

@@ -1,7 +1,7 @@
 // The five endpoints for API keys (docs/contract.md). A property name is the operation id, the handler's name and the
 // heading in docs/api.md. No other route may declare a scope.
 import { z } from 'zod'
-import { VALUES, type Route } from './route.ts'
+import { VALUES, type Route } from './route-type.ts'
 import * as shape from './schemas.ts'
 
 export const ROUTES = {

@@ -1,5 +1,5 @@
 // The JSON of a prebuilt answer, for doors that do not send it in parts.
-import type { LentJson, Prebuilt } from './definitions.ts'
+import type { LentJson, Prebuilt } from './operation-types.ts'
 
 export function isLent(json: Prebuilt['json']): json is LentJson {
   return typeof json === 'object' && 'parts' in json

@@ -1,0 +1,50 @@
+// The end of the service: running requests get a grace period, then their queries are cancelled and their sockets closed.
+import { once } from 'node:events'
+import type { FastifyInstance } from 'fastify'
+import { deadlineOf } from './deadline.ts'
+import type { Connections } from './http/connections.ts'
+import type { RunningQueries } from './query/running.ts'
+
+/** How often a draining service closes idle connections. */
+const IDLE_LOOK_MS = 50
+/** How long requests that are still being sent may take to arrive during draining. */
+const ARRIVAL_MS = 1_000
+/** How long the last refusals may take to be written before the sockets are closed. */
+const LAST_ANSWERS_MS = 2_000
+
+/** Answers the requests under way within `graceMs`, refuses the others, and closes all connections. `hurry` ends the grace period. */
+export async function drainServer(
+  { server, close }: Pick<FastifyInstance, 'server' | 'close'>,
+  connections: Connections,
+  running: RunningQueries,
+  graceMs: number,
+  hurry: AbortSignal,
+): Promise<void> {
+  const closed = close()
+  // A connection that was busy when the server closed stays open after its answer.
+  const lateFrom = performance.now() + ARRIVAL_MS
+  const idle = setInterval(() => {
+    server.closeIdleConnections()
+    if (performance.now() >= lateFrom) connections.cutOthers()
+  }, IDLE_LOOK_MS)
+  using grace = deadlineOf(hurry, graceMs)
+  await Promise.race([closed, aborted(grace.signal)])
+  running.endAll()
+  using last = deadlineOf(NEVER, LAST_ANSWERS_MS)
+  await Promise.race([closed, aborted(last.signal)])
+  server.closeAllConnections()
+  await closed
+  clearInterval(idle)
+}
+
+export async function delay(ms: number, hurry: AbortSignal): Promise<void> {
+  if (ms === 0) return
+  using wait = deadlineOf(hurry, ms)
+  await aborted(wait.signal)
+}
+
+const NEVER = new AbortController().signal
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort')
+}
