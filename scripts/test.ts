@@ -21,7 +21,7 @@ const HEAVY = [
   'src/audit/packs.test.ts',
   'src/drivers/postgres/guard/hostile-trees.test.ts',
   'src/sign-in/mailed.test.ts',
-  'src/sign-in/trail.test.ts',
+  'src/sign-in/audit-account-events.test.ts',
   'src/sign-in/two-factor.test.ts',
   'test/process/*.test.ts',
   'test/attacks/documentation.test.ts',

@@ -74,7 +74,7 @@ export const VERBS = {
   secrets: {
     about: 'rotate: seals all secrets with a new root key',
     takes: true,
-    run: async (env, rest) => (await import('./upkeep/rotate.ts')).runSecrets(rest, env, OUT),
+    run: async (env, rest) => (await import('./upkeep/rotate-root-key.ts')).runSecrets(rest, env, OUT),
   },
   openapi: {
     about: 'prints the OpenAPI document',

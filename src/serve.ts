@@ -7,7 +7,7 @@ import type { Config, Environment, Start } from './config.ts'
 import { readConfig } from './config.ts'
 import type { Demo } from './demo.ts'
 import { openLog } from './log.ts'
-import { openControl } from './upkeep/control.ts'
+import { openControl } from './upkeep/control-socket.ts'
 
 /** Serves until SIGTERM or SIGINT. Sets the exit code if the start fails. Never throws. */
 export async function serve(env: Environment, start: Start = {}): Promise<void> {

@@ -12,7 +12,7 @@ import { ROUTES } from '../src/contract/key-routes.ts'
 import { SESSION_ROUTES } from '../src/contract/signed-in-routes.ts'
 import { TeamSettings } from '../src/contract/schemas.ts'
 import { STATUS } from '../src/errors.ts'
-import { holding } from '../src/teams/settings.ts'
+import { holding } from '../src/teams/team-settings.ts'
 import { VERBS } from '../src/cli-commands.ts'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))

@@ -16,11 +16,11 @@ import {
   someone,
   type Rooms,
 } from '../../test/support/people.ts'
-import { account, deleteAccount, renameAccount } from './accounts.ts'
+import { account, deleteAccount, renameAccount } from './own-account.ts'
 import { changeKey, createKey, listKeys, revokeKey, rotateKey } from './api-keys.ts'
 import { authenticator, type Authenticator } from './authenticate.ts'
 import { holds, mayEnter } from './caller.ts'
-import { isKeyText, makeKeyText } from './key-text.ts'
+import { isKeyText, makeKeyText } from './key-format.ts'
 import { storedTime } from '../store/library-times.ts'
 import { createTeam } from '../teams/teams.ts'
 

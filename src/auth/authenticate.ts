@@ -6,8 +6,8 @@ import type { Store } from '../store/open.ts'
 import { accessTokens } from './session-tokens.ts'
 import type { Caller, GrantCaller, KeyCaller } from './caller.ts'
 import { connectorTokens } from './oauth-access-tokens.ts'
-import { keyFinder } from './find-key.ts'
-import { looksLikeKey } from './key-text.ts'
+import { keyFinder } from './find-caller-by-key.ts'
+import { looksLikeKey } from './key-format.ts'
 
 /** The most headers whose key is remembered. */
 const HEADERS_MAX = 1_000

@@ -77,7 +77,7 @@ export interface Arrival {
   readonly requestId?: string | undefined
   /** Only if the request is traced. */
   readonly trace?: Trace | undefined
-  /** The client's name for itself, `name/version` (client.ts). For the audit only. */
+  /** The client's name for itself, `name/version` (client-name-and-address.ts). For the audit only. */
   readonly client?: string | undefined
   /** The client's network address, if known. For security mails only. */
   readonly address?: string | undefined

@@ -10,7 +10,7 @@ import type { Store } from '../store/open.ts'
 import type { ConnectorGrantTable, Tables } from '../store/tables.ts'
 import { requireOwn } from './api-keys.ts'
 import type { Call, Scope } from './caller.ts'
-import { datasourceIdsOf, scopesOf, teamIdsOf } from './restrictions.ts'
+import { datasourceIdsOf, scopesOf, teamIdsOf } from './read-restrictions.ts'
 
 export interface ShownGrant {
   readonly id: string

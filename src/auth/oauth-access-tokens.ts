@@ -5,8 +5,8 @@ import { isLoopbackName, LOOPBACK_NAMES } from '../host-names.ts'
 import { asId, type AccountId, type GrantId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { GrantCaller, Scope } from './caller.ts'
-import { openGrants } from './find-grant.ts'
-import { signedTokens } from './signed-tokens.ts'
+import { openGrants } from './find-caller-by-grant.ts'
+import { signedTokens } from './verify-jwt.ts'
 
 /** The type in the header of the tokens (RFC 9068), and their lifetime. */
 export const CONNECTOR_TOKEN = { type: 'at+jwt', lifeSeconds: 600 } as const

@@ -6,7 +6,7 @@ import type { Mail } from '../mail/mail.ts'
 import { isTrue } from '../store/library-booleans.ts'
 import type { Store } from '../store/open.ts'
 import type { Attempts } from './attempt-counter.ts'
-import { addressOf } from './client.ts'
+import { addressOf } from './client-name-and-address.ts'
 
 /** Letters per account: a session could create keys without end. */
 const LETTERS = { limit: 30, windowMs: 3_600_000 }

@@ -5,7 +5,7 @@ import { asId, type AccountId, type SessionId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import { isoTime } from '../store/library-times.ts'
 import type { SessionCaller } from './caller.ts'
-import { signedTokens } from './signed-tokens.ts'
+import { signedTokens } from './verify-jwt.ts'
 
 /** The fixed claims of our tokens, and their lifetime. */
 export const ACCESS_TOKEN = { issuer: 'vitrine', audience: 'vitrine:rest', type: 'access', lifeSeconds: 600 } as const

@@ -1,7 +1,7 @@
 // Remembers how clients named themselves. Before 2026-07-28 a client says its name once, in `initialize`, and the door keeps
 // no sessions. The audit then names the last client that began with the same key and User-Agent.
 import type { Caller } from '../auth/caller.ts'
-import { clientOf } from '../auth/client.ts'
+import { clientOf } from '../auth/client-name-and-address.ts'
 import { BoundedMap } from '../bounded-map.ts'
 import { clientInfoOf } from './json-rpc.ts'
 import { isObject } from './records.ts'

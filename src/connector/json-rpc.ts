@@ -1,7 +1,7 @@
 // JSON-RPC as the Model Context Protocol uses it: recognizes a well-formed `tools/call`, and writes results and errors.
 // It recognizes only messages that the SDK would accept. All other messages go to the SDK, so this file refuses nothing.
 import type { IncomingHttpHeaders } from 'node:http'
-import { clientOf } from '../auth/client.ts'
+import { clientOf } from '../auth/client-name-and-address.ts'
 import { VERSION } from '../contract/version.ts'
 import { isObject, type JsonObject } from './records.ts'
 

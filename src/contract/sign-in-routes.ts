@@ -1,4 +1,4 @@
-// The paths under /auth, with bodies and answers. src/sign-in/paths.ts admits exactly these, and openapi.json documents
+// The paths under /auth, with bodies and answers. src/sign-in/allowed-paths.ts admits exactly these, and openapi.json documents
 // them. They use a session cookie instead of a token, and accept no API keys.
 import { z } from 'zod'
 import type { Code } from '../errors.ts'
@@ -29,7 +29,7 @@ const email = z.email().max(254)
 /** The minimum length applies at sign-up only. At sign-in, a short password is simply wrong. */
 const password = text(PASSWORD.max).min(1)
 const newPassword = text(PASSWORD.max).min(PASSWORD.min)
-/** The target of a link, checked in sign-in/origins.ts. */
+/** The target of a link, checked in sign-in/allowed-origins.ts. */
 const place = text(2_000).exactOptional()
 /** Our tokens are shorter. A longer token is not looked up. */
 const token = text(2_000).min(1)

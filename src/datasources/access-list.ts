@@ -9,7 +9,7 @@ import { asId, type AccountId, type DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 import type { Membership } from '../teams/require-membership.ts'
-import { membershipIn } from '../teams/changing.ts'
+import { membershipIn } from '../teams/change-in-team.ts'
 import type { Reached } from './reach.ts'
 
 export interface AccessDeps {

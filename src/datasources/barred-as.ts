@@ -2,7 +2,7 @@
 // what the caller may see.
 import { z } from 'zod'
 import { holds, mayEnter, type Call } from '../auth/caller.ts'
-import { callerOf } from '../auth/find-key.ts'
+import { callerOf } from '../auth/find-caller-by-key.ts'
 import type { Scope } from '../contract/route-type.ts'
 import { notFound } from '../errors.ts'
 import { asId, type ApiKeyId } from '../ids.ts'

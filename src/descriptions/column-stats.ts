@@ -5,9 +5,9 @@ import type { Catalog, CatalogColumn, CatalogTable, Driver, Scalar } from '../dr
 import { tableKey } from '../drivers/table-key.ts'
 import { BoundedMap } from '../bounded-map.ts'
 import type { DatasourceId } from '../ids.ts'
-import { likelyKeys, type LikelyKey } from '../profiles/keys.ts'
-import { shownSignals } from '../profiles/signals.ts'
-import { profilesOf, stampsOf, type KeptColumn, type KeptProfile } from '../profiles/stored.ts'
+import { likelyKeys, type LikelyKey } from '../profiles/likely-foreign-keys.ts'
+import { shownSignals } from '../profiles/column-signals.ts'
+import { profilesOf, stampsOf, type KeptColumn, type KeptProfile } from '../profiles/stored-profiles.ts'
 import type { Tables } from '../store/tables.ts'
 import { inSlices } from '../event-loop-slices.ts'
 

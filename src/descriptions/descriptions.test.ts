@@ -6,7 +6,7 @@ import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts
 import { Profiled, withProfiles } from '../../test/support/profiled.ts'
 import { DIALECTS, storeSource, type StoreConfig, type StoreSource } from '../../test/support/stores.ts'
 import { openCatalogs } from '../exposure/catalogs.ts'
-import { forgetPersonal } from '../profiles/stored.ts'
+import { forgetPersonal } from '../profiles/stored-profiles.ts'
 import { openDescriptions, versionsOf, type Descriptions } from './descriptions.ts'
 import type { Part } from './render-description.ts'
 import { introspectDatasource } from '../introspection/introspect.ts'

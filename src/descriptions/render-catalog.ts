@@ -1,6 +1,6 @@
 // Renders everything introspected as JSON in UTF-8, for the person who chooses what to expose: with the exposure as it
 // stands, a guess at personal data, and what callers asked for lately. It never queries the database.
-import { readMarks, markedDrafts } from '../profiles/marks.ts'
+import { readMarks, markedDrafts } from '../profiles/personal-marks.ts'
 import { guessByName, guessPersonal, readColumnName, type PersonalGuess } from '../profiles/personal-guess.ts'
 import type { NameReading } from '../profiles/personal-names.ts'
 import type { Marks } from '../profiles/privacy.ts'

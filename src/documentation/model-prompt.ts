@@ -2,7 +2,7 @@
 // values come from others, so they are fenced as data.
 import { randomBytes } from 'node:crypto'
 import type { CatalogColumn } from '../drivers/driver.ts'
-import type { KeptColumn } from '../profiles/stored.ts'
+import type { KeptColumn } from '../profiles/stored-profiles.ts'
 import type { WriterContext } from './writer-context.ts'
 
 const COLUMNS_MAX = 300

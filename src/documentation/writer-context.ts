@@ -1,7 +1,7 @@
 // Everything a writer may know about a table: what the exposure shows of it and its neighbours, and its stored profile.
 // Nothing else reaches a writer, whether it is our own code or a model.
 import type { Catalog, CatalogColumn, CatalogTable, DatasourceType, Driver } from '../drivers/driver.ts'
-import type { KeptColumn, KeptProfile } from '../profiles/stored.ts'
+import type { KeptColumn, KeptProfile } from '../profiles/stored-profiles.ts'
 
 /** Another exposed table whose foreign key references this table. */
 interface Pointer {

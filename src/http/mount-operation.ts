@@ -3,7 +3,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticator } from '../auth/authenticate.ts'
 import type { Arrival, Trace } from '../auth/caller.ts'
-import { clientOf } from '../auth/client.ts'
+import { clientOf } from '../auth/client-name-and-address.ts'
 import type { Route } from '../contract/route-type.ts'
 import { AppError } from '../errors.ts'
 import { admit } from '../operations/admit.ts'

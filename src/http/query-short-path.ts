@@ -4,7 +4,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Authenticator } from '../auth/authenticate.ts'
 import type { Arrival, Trace } from '../auth/caller.ts'
-import { clientOf } from '../auth/client.ts'
+import { clientOf } from '../auth/client-name-and-address.ts'
 import type { Route } from '../contract/route-type.ts'
 import { isAdmitted } from '../operations/admit.ts'
 import type { Operation } from '../operations/order-of-checks.ts'

@@ -1,7 +1,7 @@
 // Carries a request and its answer between Fastify and the rooms that work with Web Request and Response: sign-in and
 // OAuth. These are the only routes that read a cookie.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { CLIENT_ADDRESS } from '../auth/client.ts'
+import { CLIENT_ADDRESS } from '../auth/client-name-and-address.ts'
 import { invalidRequest } from '../errors.ts'
 
 /** Hop-by-hop headers, and headers that could claim another host or address. */

@@ -8,7 +8,7 @@ import { storeSource } from '../../test/support/stores.ts'
 import { AppError } from '../errors.ts'
 import { introspectDatasource } from './introspect.ts'
 import { newId, type JobId } from '../ids.ts'
-import { forgetPersonal } from '../profiles/stored.ts'
+import { forgetPersonal } from '../profiles/stored-profiles.ts'
 
 const SQL = `
 CREATE TABLE customers (id int PRIMARY KEY, full_name text, email text, phone bigint, born_on date, country text, vip boolean,

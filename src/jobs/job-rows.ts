@@ -4,7 +4,7 @@ import type { AccountId, DatasourceId, JobId } from '../ids.ts'
 import { isTrue } from '../store/library-booleans.ts'
 import type { Store } from '../store/open.ts'
 import type { JobTable, Tables } from '../store/tables.ts'
-import { hasEnded, INTERRUPTED, type JobFilter, type JobState } from './job.ts'
+import { hasEnded, INTERRUPTED, type JobFilter, type JobState } from './job-types.ts'
 
 export type JobStore = Pick<Store, 'db' | 'dialect' | 'append'>
 

@@ -13,9 +13,9 @@ import {
   type JobState,
   type Progress,
   type Work,
-} from './job.ts'
+} from './job-types.ts'
 
-export type { Work } from './job.ts'
+export type { Work } from './job-types.ts'
 
 export interface Jobs extends AsyncDisposable {
   /**

@@ -1,9 +1,9 @@
 // The start of an authorization: checks the request with the provider, and sends the browser to the consent page, back
 // to the client with an error, or, if the client cannot be trusted with an answer, nowhere.
 import type { Attempts } from '../auth/attempt-counter.ts'
-import { addressOf } from '../auth/client.ts'
+import { addressOf } from '../auth/client-name-and-address.ts'
 import type { Clients } from './clients.ts'
-import { errorPage } from './pages.ts'
+import { errorPage } from './authorization-pages.ts'
 import { ERROR_PATH, type Provider } from './provider.ts'
 import { SCOPES } from './scopes.ts'
 

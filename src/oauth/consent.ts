@@ -2,18 +2,18 @@
 // and only for the account that it showed.
 import { z } from 'zod'
 import type { Call, SessionCaller } from '../auth/caller.ts'
-import { clientOf, requestIdOf } from '../auth/client.ts'
+import { clientOf, requestIdOf } from '../auth/client-name-and-address.ts'
 import { endGrant, makeGrant, type GrantDeps } from '../auth/grants.ts'
 import type { Config } from '../config.ts'
 import { AppError, invalidRequest } from '../errors.ts'
-import { isOwnOrigin } from '../sign-in/origins.ts'
-import { choicesOf } from './choices.ts'
+import { isOwnOrigin } from '../sign-in/allowed-origins.ts'
+import { choicesOf } from './grantable-datasources.ts'
 import { hostOf, type Client, type Clients } from './clients.ts'
-import { consentPage, errorPage, signInPage } from './pages.ts'
+import { consentPage, errorPage, signInPage } from './authorization-pages.ts'
 import type { Provider } from './provider.ts'
 import { isOwnComputer } from './redirect-uris.ts'
 import { SCOPES, scopesIn } from './scopes.ts'
-import { personOf } from '../sign-in/person.ts'
+import { personOf } from '../sign-in/signed-in-person.ts'
 import type { Identity } from '../sign-in/library.ts'
 
 export interface ConsentDeps extends GrantDeps {

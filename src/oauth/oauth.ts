@@ -11,7 +11,7 @@ import { authorizationServer, protectedResource } from './discovery.ts'
 import { OauthError } from './oauth-error.ts'
 import { openProvider, type Provider, type ProviderDeps } from './provider.ts'
 import { registerClient } from './register-client.ts'
-import { revokeToken, tokenAnswer } from './exchange-tokens.ts'
+import { revokeToken, tokenAnswer } from './exchange-and-revoke-tokens.ts'
 
 export interface OAuth {
   /** Answers one request to /auth/oauth2/… or /auth/consent. Throws AppErrors, for refusals that OAuth has no form for. */

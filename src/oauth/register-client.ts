@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { Attempts } from '../auth/attempt-counter.ts'
-import { addressOf } from '../auth/client.ts'
+import { addressOf } from '../auth/client-name-and-address.ts'
 import type { Store } from '../store/open.ts'
 import { storedTime } from '../store/library-times.ts'
 import { shortName } from './client-documents.ts'

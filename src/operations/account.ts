@@ -1,5 +1,5 @@
 // Operations on the caller's own account.
-import { account, deleteAccount, renameAccount } from '../auth/accounts.ts'
+import { account, deleteAccount, renameAccount } from '../auth/own-account.ts'
 import type { Definitions } from './operation-types.ts'
 
 type Deps = Parameters<typeof account>[0] & Parameters<typeof deleteAccount>[0]

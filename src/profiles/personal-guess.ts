@@ -3,8 +3,8 @@
 import type { CatalogColumn, ValueKind } from '../drivers/driver.ts'
 import { isAboutPeople, PEOPLE_NAMES, readName, type NameReading } from './personal-names.ts'
 import { PERSONAL_LOOKS } from './privacy.ts'
-import { LOOKS } from './signals.ts'
-import type { KeptColumn } from './stored.ts'
+import { LOOKS } from './column-signals.ts'
+import type { KeptColumn } from './stored-profiles.ts'
 
 export interface PersonalGuess {
   readonly guess: boolean

@@ -3,8 +3,8 @@
 import type { CatalogColumn, CatalogTable, ColumnProfile, TableProfile } from '../drivers/driver.ts'
 import { lookOf } from '../drivers/recognize-text.ts'
 import { isPersonalName } from './personal-names.ts'
-import { signalsOf } from './signals.ts'
-import type { KeptColumn, KeptKey, KeptProfile } from './stored.ts'
+import { signalsOf } from './column-signals.ts'
+import type { KeptColumn, KeptKey, KeptProfile } from './stored-profiles.ts'
 
 /** A value shared by fewer rows may identify one of them. */
 const ROWS_MIN = 5

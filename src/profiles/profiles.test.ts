@@ -4,11 +4,11 @@ import { describe, test } from 'node:test'
 import { ColumnSample } from '../drivers/column-sample.ts'
 import type { Catalog, CatalogColumn, CatalogTable, Scalar, ValueKind } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
-import { likelyKeys } from './keys.ts'
+import { likelyKeys } from './likely-foreign-keys.ts'
 import { isPersonalName } from './personal-names.ts'
 import { allowedProfile } from './privacy.ts'
-import { shownSignals } from './signals.ts'
-import type { KeptColumn } from './stored.ts'
+import { shownSignals } from './column-signals.ts'
+import type { KeptColumn } from './stored-profiles.ts'
 
 describe('personal by name', () => {
   const says = (columns: string, kind: ValueKind, table = 'things') =>

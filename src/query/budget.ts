@@ -4,7 +4,7 @@ import { RateLimiterPostgres } from 'rate-limiter-flexible'
 import { AppError } from '../errors.ts'
 import type { TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
-import type { TeamSettings } from '../teams/settings.ts'
+import type { TeamSettings } from '../teams/team-settings.ts'
 
 /** The remaining budget after a query was counted, as headers of the answer or refusal. */
 interface Spent {

@@ -1,7 +1,7 @@
 // Pure: computes the limits of one query. The team's settings already include the defaults and the operator's ceilings
-// (teams/settings.ts). The body's own limit applies if it is lower.
+// (teams/team-settings.ts). The body's own limit applies if it is lower.
 import type { DatasourceType, Limits } from '../drivers/driver.ts'
-import type { TeamSettings } from '../teams/settings.ts'
+import type { TeamSettings } from '../teams/team-settings.ts'
 
 /** A `limit` that is null or above the row cap becomes the row cap. `rowBytesMax`: the most that the client accepts. */
 export function limitsOf(

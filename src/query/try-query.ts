@@ -9,7 +9,7 @@ import { AppError } from '../errors.ts'
 import type { Catalogs } from '../exposure/catalogs.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
-import { settingsOf } from '../teams/settings.ts'
+import { settingsOf } from '../teams/team-settings.ts'
 import { limitsOf } from './limits.ts'
 
 export interface TryDeps {

@@ -10,7 +10,7 @@ import { reachable } from '../datasources/datasources.ts'
 import type { Store } from '../store/open.ts'
 import { roleAtLeast } from '../teams/roles.ts'
 import type { Membership } from '../teams/require-membership.ts'
-import { settingsOf } from '../teams/settings.ts'
+import { settingsOf } from '../teams/team-settings.ts'
 import type { Budget } from './budget.ts'
 import { UsageSums, type By, type Step, type UsagePoint, type UsageSeries } from './usage-series.ts'
 

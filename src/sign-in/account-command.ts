@@ -6,11 +6,11 @@ import { readConfig, type Environment } from '../config.ts'
 import { openMail, type Mail } from '../mail/mail.ts'
 import { openSecrets, requireKnownKeyOf } from '../secrets.ts'
 import { openStore, type Store } from '../store/open.ts'
-import { accountBy } from './account-by.ts'
+import { accountBy } from './account-by-address.ts'
 import { attempts } from '../auth/attempt-counter.ts'
 import { openNotices } from '../auth/security-mail.ts'
-import { endSecondFactor } from './reset.ts'
-import { factorOf } from './use-code.ts'
+import { endSecondFactor } from './reset-password.ts'
+import { factorOf } from './consume-second-factor-code.ts'
 
 interface Out {
   /** Prints one line of the result. */

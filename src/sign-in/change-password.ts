@@ -6,10 +6,10 @@ import { endGrantsOf } from '../auth/grants.ts'
 import type { PasswordChange } from '../contract/sign-in-routes.ts'
 import type { Store } from '../store/open.ts'
 import { storedTime } from '../store/library-times.ts'
-import { heldBy, stillHolds } from './held-password.ts'
+import { heldBy, stillHolds } from './password-still-current.ts'
 import { notSignedIn, wrongPassword } from './library-refusal.ts'
 import type { Identity, Library } from './library.ts'
-import type { Trail } from './trail.ts'
+import type { Trail } from './audit-account-events.ts'
 
 interface Deps {
   readonly store: Store

@@ -2,12 +2,12 @@
 // keys and the cookies. With others, a session of the one would be unknown to the other.
 import { randomUUID } from 'node:crypto'
 import type { BetterAuthOptions } from 'better-auth'
-import { CLIENT_ADDRESS } from '../auth/client.ts'
+import { CLIENT_ADDRESS } from '../auth/client-name-and-address.ts'
 import { AppError } from '../errors.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
 import { contended, isContended } from '../store/postgres.ts'
-import { requestInHand } from './request-in-hand.ts'
+import { requestInHand } from './current-request-id.ts'
 
 export interface SharedDeps {
   readonly store: Store

@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import { AppError, notFound, type Code } from '../errors.ts'
 import { tooManyTries } from '../auth/attempt-counter.ts'
-import { LOCKED_MS } from './second-factor.ts'
+import { LOCKED_MS } from './second-factor-lock.ts'
 
 export const EMAIL_NOT_VERIFIED =
   'Verify your e-mail address first. POST /auth/send-verification-email sends the link again.'

@@ -17,7 +17,7 @@ import type { Mail } from '../mail/mail.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
 import { ACCESS_TOKEN } from '../auth/session-tokens.ts'
-import type { AccountLinks } from './account-links.ts'
+import type { AccountLinks } from './verification-links.ts'
 import { sharedOptions } from './library-options.ts'
 import { notSignedIn } from './library-refusal.ts'
 
@@ -120,7 +120,7 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
       },
     },
     plugins: [
-      // second-factor.ts counts wrong codes before they are checked.
+      // second-factor-lock.ts counts wrong codes before they are checked.
       twoFactor({ issuer: 'Vitrine', twoFactorTable: 'second_factors', accountLockout: { enabled: false } }),
       {
         id: 'ours',

@@ -16,7 +16,7 @@ import {
 } from '../../test/support/people.ts'
 import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { DEMO_EMAIL } from '../config.ts'
-import { deleteAccount } from '../auth/accounts.ts'
+import { deleteAccount } from '../auth/own-account.ts'
 import { createKey } from '../auth/api-keys.ts'
 import { createTeam, listTeams } from '../teams/teams.ts'
 import type { AccountId } from '../ids.ts'

@@ -8,11 +8,11 @@ import type { Store } from '../store/open.ts'
 import type { PasskeyTable } from '../store/tables.ts'
 import { sessionMadeBy } from './cookies.ts'
 import type { Library } from './library.ts'
-import { requireMayEnter } from './may-enter.ts'
+import { requireMayEnter } from './may-sign-in-without-password.ts'
 import { challengeOf, LIFE_MS, newChallenge, requirePlace, transportsOf, type PasskeyDeps } from './passkeys.ts'
-import type { PasskeyPlace } from './passkey-place.ts'
-import type { Trail } from './trail.ts'
-import { useOnce } from './use-code.ts'
+import type { PasskeyPlace } from './passkey-host.ts'
+import type { Trail } from './audit-account-events.ts'
+import { useOnce } from './consume-second-factor-code.ts'
 
 interface Deps extends Pick<PasskeyDeps, 'store' | 'config' | 'challenges' | 'now'> {
   readonly library: Library

@@ -13,7 +13,7 @@ import { readDetail } from '../audit/row-detail.ts'
 import { asId, type TeamId } from '../ids.ts'
 import { requireMembership } from '../teams/require-membership.ts'
 import { createTeam } from '../teams/teams.ts'
-import { passkeyPlace } from './passkey-place.ts'
+import { passkeyPlace } from './passkey-host.ts'
 
 const ORIGIN = 'https://vitrine.example.test'
 const ENV = { VITRINE_PUBLIC_URL: ORIGIN, VITRINE_SIGNUP: 'open' }

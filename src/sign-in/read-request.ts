@@ -3,8 +3,8 @@ import type { z } from 'zod'
 import type { Config } from '../config.ts'
 import { SignInBody } from '../contract/sign-in-routes.ts'
 import { AppError, invalidRequest, notFound } from '../errors.ts'
-import { isOwnOrigin, returnPath } from './origins.ts'
-import { PATHS } from './paths.ts'
+import { isOwnOrigin, returnPath } from './allowed-origins.ts'
+import { PATHS } from './allowed-paths.ts'
 
 export interface SignInRequest {
   /** For example `POST /auth/sign-in/email`. */

@@ -5,8 +5,8 @@ import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stor
 import { secretsFrom } from '../secrets.ts'
 import { openStore } from '../store/open.ts'
 import { attempts } from '../auth/attempt-counter.ts'
-import { knownDevices } from './known-device.ts'
-import { networkOf } from '../auth/network.ts'
+import { knownDevices } from './known-browser-cookie.ts'
+import { networkOf } from '../auth/client-network.ts'
 import { openThrottle } from './sign-in-limits.ts'
 
 const EMAIL = 'ada@example.test'

@@ -1,12 +1,12 @@
 // Rate limits under /auth. Every attempt is counted before the library runs, whether or not the account exists, because
 // a limit must not reveal that.
 import { hash } from 'node:crypto'
-import { addressOf } from '../auth/client.ts'
-import { networkOf } from '../auth/network.ts'
+import { addressOf } from '../auth/client-name-and-address.ts'
+import { networkOf } from '../auth/client-network.ts'
 import type { Allowance, Attempts } from '../auth/attempt-counter.ts'
 import { cookiesOf } from './cookies.ts'
-import type { KnownDevices } from './known-device.ts'
-import { PATHS, SIGN_IN, SIGN_UP } from './paths.ts'
+import type { KnownDevices } from './known-browser-cookie.ts'
+import { PATHS, SIGN_IN, SIGN_UP } from './allowed-paths.ts'
 
 /** Hashing a password costs about 50 ms of CPU time. This bounds the cost per address. */
 const BY_ADDRESS = { limit: 120, windowMs: 60_000 }

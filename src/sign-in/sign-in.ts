@@ -1,4 +1,4 @@
-// Handles everything under /auth: an allow-list of paths and bodies (paths.ts) in front of the sign-in library. Errors
+// Handles everything under /auth: an allow-list of paths and bodies (allowed-paths.ts) in front of the sign-in library. Errors
 // of the library are converted to ours. If mail is on, neither the answer nor the duration of a sign-up or mail request
 // reveals which addresses exist.
 import { setTimeout } from 'node:timers/promises'
@@ -7,19 +7,19 @@ import { SignUp } from '../contract/sign-in-routes.ts'
 import type { AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import { shapedAnswer } from './answer-shape.ts'
-import { accountBy } from './account-by.ts'
-import { accountLinks } from './account-links.ts'
+import { accountBy } from './account-by-address.ts'
+import { accountLinks } from './verification-links.ts'
 import { readSignInRequest, type SignInRequest } from './read-request.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
-import { openCodeTries } from './code-tries.ts'
-import { heldBy, stillHolds, type Held } from './held-password.ts'
-import { knownDevices } from './known-device.ts'
+import { openCodeTries } from './second-factor-limits.ts'
+import { heldBy, stillHolds, type Held } from './password-still-current.ts'
+import { knownDevices } from './known-browser-cookie.ts'
 import { libraryRefusal, notSignedIn, wrongSignIn } from './library-refusal.ts'
 import { openLibrary, type Identity, type Library, type LibraryDeps } from './library.ts'
-import { requestIdOf } from '../auth/client.ts'
+import { requestIdOf } from '../auth/client-name-and-address.ts'
 import { doneFrom, type Notices } from '../auth/security-mail.ts'
-import { ownAnswer, requireCode, withCookie, type OwnDeps } from './own-paths.ts'
-import { signInOptions } from './options.ts'
+import { ownAnswer, requireCode, withCookie, type OwnDeps } from './paths-handled-here.ts'
+import { signInOptions } from './sign-in-options.ts'
 import {
   callbackOf,
   CHANGE_PASSWORD,
@@ -30,19 +30,19 @@ import {
   SIGN_IN,
   SIGN_UP,
   VERIFY_PAGE,
-} from './paths.ts'
+} from './allowed-paths.ts'
 import { failed, failureOf } from './providers/callback.ts'
-import { openProviders, type ProvidersDeps } from './providers/providers.ts'
-import { requestInHand } from './request-in-hand.ts'
-import { resetPage } from './reset-page.ts'
-import { afterCode, noChallenge } from './second-factor.ts'
+import { openProviders, type ProvidersDeps } from './providers/trips-to-providers.ts'
+import { requestInHand } from './current-request-id.ts'
+import { resetPage } from './reset-password-page.ts'
+import { afterCode, noChallenge } from './second-factor-lock.ts'
 import { serializedWhileEmpty, deleteUnverified, neededSetupToken, moveLinks, requireSignUp } from './sign-up.ts'
 import { passkeyChallenges } from './passkeys.ts'
 import { openThrottle } from './sign-in-limits.ts'
-import { openTrail } from './trail.ts'
-import { unsent } from './unsent.ts'
-import { factorOf } from './use-code.ts'
-import { verifyPage } from './verify-page.ts'
+import { openTrail } from './audit-account-events.ts'
+import { unsent } from './mail-limit-answer.ts'
+import { factorOf } from './consume-second-factor-code.ts'
+import { verifyPage } from './verify-email-page.ts'
 
 export interface SignIn {
   /** Answers one request under /auth. Throws AppErrors as in docs/session.md#sign-in. */

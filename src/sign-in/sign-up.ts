@@ -9,7 +9,7 @@ import type { Secrets } from '../secrets.ts'
 import { isTrue, storedFlag } from '../store/library-booleans.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
-import { accountBy } from './account-by.ts'
+import { accountBy } from './account-by-address.ts'
 
 interface Deps {
   readonly store: Pick<Store, 'db'>

@@ -5,7 +5,7 @@ import type { AccountId } from '../ids.ts'
 import { storedFlag } from '../store/library-booleans.ts'
 import type { Store } from '../store/open.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
-import type { AccountLinks } from './account-links.ts'
+import type { AccountLinks } from './verification-links.ts'
 import type { Library } from './library.ts'
 
 const BY_LINK = { limit: 10, windowMs: 300_000 }

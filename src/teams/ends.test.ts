@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { createKey, rotateKey } from '../auth/api-keys.ts'
-import { deleteAccount } from '../auth/accounts.ts'
+import { deleteAccount } from '../auth/own-account.ts'
 import { attempts } from '../auth/attempt-counter.ts'
 import { authenticator } from '../auth/authenticate.ts'
 import { mayEnter, type Call } from '../auth/caller.ts'

@@ -2,7 +2,7 @@
 // token that cannot be accepted gets the same 404.
 import { notFound } from '../errors.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
-import { networkOf } from '../auth/network.ts'
+import { networkOf } from '../auth/client-network.ts'
 import type { Store } from '../store/open.ts'
 import type { Role } from '../contract/schemas.ts'
 import { hashOf } from './invitations.ts'

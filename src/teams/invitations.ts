@@ -15,7 +15,7 @@ import type { Role } from '../contract/schemas.ts'
 import type { InvitationTable, Tables } from '../store/tables.ts'
 import { canGrant, canTouch, roleAtLeast } from './roles.ts'
 import { roleRequired, type Membership } from './require-membership.ts'
-import { changing, membershipIn, type TeamChangeDeps } from './changing.ts'
+import { changing, membershipIn, type TeamChangeDeps } from './change-in-team.ts'
 import type { Member } from './memberships.ts'
 import { showTeam, type Team } from './teams.ts'
 

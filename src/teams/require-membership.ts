@@ -9,7 +9,7 @@ import type { Store } from '../store/open.ts'
 import type { Role } from '../contract/schemas.ts'
 import type { MembershipTable } from '../store/tables.ts'
 import { roleAtLeast } from './roles.ts'
-import { requiresSecondFactor } from './settings.ts'
+import { requiresSecondFactor } from './team-settings.ts'
 
 export interface Membership {
   readonly teamId: TeamId

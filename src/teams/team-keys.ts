@@ -4,15 +4,15 @@ import type { Transaction } from 'kysely'
 import { changesOf } from '../audit/changes.ts'
 import { keyTarget, shownKey, type KeyDeps, type ShownKey } from '../auth/api-keys.ts'
 import type { Call } from '../auth/caller.ts'
-import { endedTeamIdsOf, teamIdsOf } from '../auth/restrictions.ts'
+import { endedTeamIdsOf, teamIdsOf } from '../auth/read-restrictions.ts'
 import { notFound } from '../errors.ts'
 import type { AccountId, ApiKeyId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { ApiKeyTable, Tables } from '../store/tables.ts'
 import { canTouch } from './roles.ts'
 import { roleRequired, type Membership } from './require-membership.ts'
-import { changing, membershipIn } from './changing.ts'
-import { reachedIdsOf } from './counts.ts'
+import { changing, membershipIn } from './change-in-team.ts'
+import { reachedIdsOf } from './team-counts.ts'
 
 export type TeamKey = ShownKey & { readonly accountId: string; readonly email: string }
 

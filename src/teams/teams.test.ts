@@ -11,7 +11,7 @@ import { callOf, codeOf, openRooms, refusal, someDatasource, someone, type Rooms
 import { requireMembership } from './require-membership.ts'
 import { acceptInvitation, addMember, removeInvitation } from './invitations.ts'
 import { changeMember, leaveTeam, listMembers, openTeam, removeMember } from './memberships.ts'
-import { settingsOf } from './settings.ts'
+import { settingsOf } from './team-settings.ts'
 import { endTeamForKey, listTeamKeys } from './team-keys.ts'
 import { changeTeam, createTeam, deleteTeam, describeTeam, listTeams } from './teams.ts'
 

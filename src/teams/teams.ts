@@ -12,8 +12,8 @@ import type { Store } from '../store/open.ts'
 import type { Role } from '../contract/schemas.ts'
 import type { Tables, TeamTable } from '../store/tables.ts'
 import type { Membership } from './require-membership.ts'
-import { countsOf, type Counts } from './counts.ts'
-import { holding, merged, requiresSecondFactor, settingsOf, type TeamSettings } from './settings.ts'
+import { countsOf, type Counts } from './team-counts.ts'
+import { holding, merged, requiresSecondFactor, settingsOf, type TeamSettings } from './team-settings.ts'
 import { freeSlug } from './slug.ts'
 
 export interface Team {

@@ -8,7 +8,7 @@ import { readConfig, type Config, type Environment } from '../config.ts'
 import { keyPath, requireKeyBefore } from '../secrets.ts'
 import { makeDataFolder } from '../store/data-folder.ts'
 import { openStore, type Store } from '../store/open.ts'
-import { askForCopy } from './control.ts'
+import { askForCopy } from './control-socket.ts'
 import { copyRows } from './copy-rows.ts'
 
 export interface Out {

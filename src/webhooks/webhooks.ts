@@ -13,10 +13,10 @@ import type { ConcurrencyLimit } from '../concurrency-limit.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables, WebhookTable } from '../store/tables.ts'
-import { changing, type TeamChangeDeps } from '../teams/changing.ts'
+import { changing, type TeamChangeDeps } from '../teams/change-in-team.ts'
 import type { Membership } from '../teams/require-membership.ts'
-import { bodyOf, type WebhookEvent, type WebhookFormat } from './events.ts'
-import { send, type SendOptions, type Sent } from './send.ts'
+import { bodyOf, type WebhookEvent, type WebhookFormat } from './event-messages.ts'
+import { send, type SendOptions, type Sent } from './send-message.ts'
 
 export interface WebhookDeps extends TeamChangeDeps {
   readonly secrets: Pick<Secrets, 'seal' | 'open'>

@@ -9,7 +9,7 @@ import { after, before, beforeEach, test } from 'node:test'
 import { createMongoDriver } from '../../src/drivers/mongodb/driver.ts'
 import { createPostgresDriver } from '../../src/drivers/postgres/driver.ts'
 import { openClientDocuments } from '../../src/oauth/client-documents.ts'
-import { send } from '../../src/webhooks/send.ts'
+import { send } from '../../src/webhooks/send-message.ts'
 
 const NAME = 'rebinding.example'
 /** Public by its form, and routed nowhere (ORCHIDv2, RFC 7343). */

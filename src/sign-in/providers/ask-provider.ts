@@ -3,7 +3,7 @@
 import { bareHost } from '../../host-names.ts'
 import type { Provider } from '../../config.ts'
 import { dialing, sendOut, type Transport } from '../../outbound-request.ts'
-import { ProviderProblem } from './profile.ts'
+import { ProviderProblem } from './provider-identity.ts'
 
 const SIZE_MAX = { bytesMax: 256 * 1024, headerBytesMax: 32 * 1024 }
 

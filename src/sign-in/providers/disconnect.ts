@@ -1,13 +1,13 @@
 // Disconnects a provider from an account. Sign-ins at it that wait for a code end.
 import type { Audit } from '../../audit/audit.ts'
 import { changesOf } from '../../audit/changes.ts'
-import { accountTarget } from '../../auth/accounts.ts'
+import { accountTarget } from '../../auth/own-account.ts'
 import { doneFrom, type Notices } from '../../auth/security-mail.ts'
 import { notFound } from '../../errors.ts'
 import type { Store } from '../../store/open.ts'
-import { callBy, type Person } from '../person.ts'
-import { requireAnotherWay } from '../ways.ts'
-import type { Providers } from './providers.ts'
+import { callBy, type Person } from '../signed-in-person.ts'
+import { requireAnotherWay } from '../ways-to-sign-in.ts'
+import type { Providers } from './trips-to-providers.ts'
 
 interface Deps {
   readonly store: Store

@@ -4,9 +4,9 @@ import { hash } from 'node:crypto'
 import { z } from 'zod'
 import type { Provider } from '../../config.ts'
 import type { AskProvider } from './ask-provider.ts'
-import type { Flow } from './flow.ts'
+import type { Flow } from './provider-flow.ts'
 import { errorOf } from './oidc.ts'
-import { plainText, ProviderProblem } from './profile.ts'
+import { plainText, ProviderProblem } from './provider-identity.ts'
 
 const Token = z.object({ access_token: z.string() })
 const User = z.object({ id: z.int(), login: z.string(), name: z.string().nullish() })

@@ -5,8 +5,8 @@ import { createLocalJWKSet, errors, jwtVerify, type JWTVerifyGetKey } from 'jose
 import { z } from 'zod'
 import type { Provider } from '../../config.ts'
 import { isAllowed, type AskProvider } from './ask-provider.ts'
-import { plainText, ProviderProblem, type Profile } from './profile.ts'
-import type { Flow } from './flow.ts'
+import { plainText, ProviderProblem, type Profile } from './provider-identity.ts'
+import type { Flow } from './provider-flow.ts'
 
 const Discovery = z.object({
   issuer: z.string(),

@@ -3,10 +3,10 @@
 import type { AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
-import type { KnownDevices } from './known-device.ts'
-import { countCode, forgetCodes } from './second-factor.ts'
+import type { KnownDevices } from './known-browser-cookie.ts'
+import { countCode, forgetCodes } from './second-factor-lock.ts'
 import { sessionOf } from './sign-in-limits.ts'
-import { factorOf } from './use-code.ts'
+import { factorOf } from './consume-second-factor-code.ts'
 
 const BY_DEVICE = { limit: 10, windowMs: 900_000 }
 const BY_SESSION = { limit: 10, windowMs: 300_000 }

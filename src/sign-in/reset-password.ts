@@ -12,13 +12,13 @@ import { isTrue, storedFlag } from '../store/library-booleans.ts'
 import type { Store } from '../store/open.ts'
 import type { ApiKeyTable, ConnectorGrantTable, PasskeyTable, Tables } from '../store/tables.ts'
 import { storedTime } from '../store/library-times.ts'
-import type { CodeTries } from './code-tries.ts'
+import type { CodeTries } from './second-factor-limits.ts'
 import { invalidLink } from './library-refusal.ts'
 import type { Library } from './library.ts'
-import type { Providers } from './providers/providers.ts'
-import { wrongCode } from './second-factor.ts'
-import { factorOf, useCode } from './use-code.ts'
-import { passkeysOf, waysOf, type ShownProvider } from './ways.ts'
+import type { Providers } from './providers/trips-to-providers.ts'
+import { wrongCode } from './second-factor-lock.ts'
+import { factorOf, useCode } from './consume-second-factor-code.ts'
+import { passkeysOf, waysOf, type ShownProvider } from './ways-to-sign-in.ts'
 
 interface Deps {
   readonly store: Store

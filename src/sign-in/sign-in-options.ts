@@ -5,7 +5,7 @@ import type { SignInOptions } from '../contract/instance-schemas.ts'
 import { PASSWORD } from '../contract/sign-in-routes.ts'
 import { oidcNameOf, type Config } from '../config.ts'
 import type { Mail } from '../mail/mail.ts'
-import { passkeyPlace } from './passkey-place.ts'
+import { passkeyPlace } from './passkey-host.ts'
 import { isEmpty, neededSetupToken } from './sign-up.ts'
 
 type Deps = Parameters<typeof neededSetupToken>[0] & {

@@ -2,7 +2,7 @@
 // cookie: only the browser that left can come back, once, within ten minutes.
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
-import { requestIdOf } from '../../auth/client.ts'
+import { requestIdOf } from '../../auth/client-name-and-address.ts'
 import type { Config, Provider } from '../../config.ts'
 import { notFound } from '../../errors.ts'
 import { isLoopbackName } from '../../host-names.ts'
@@ -10,8 +10,8 @@ import type { Transport } from '../../outbound-request.ts'
 import type { Secrets } from '../../secrets.ts'
 import { sealedCookie, type SealedCookie } from '../sealed-cookie.ts'
 import { askerOf } from './ask-provider.ts'
-import type { Flow } from './flow.ts'
-import { problemOf, providerRefusal } from './profile.ts'
+import type { Flow } from './provider-flow.ts'
+import { problemOf, providerRefusal } from './provider-identity.ts'
 
 const Trip = z.object({
   provider: z.enum(['github', 'google', 'oidc']),

@@ -3,7 +3,7 @@
 import type { Catalog, CatalogColumn, CatalogTable, Scalar } from '../drivers/driver.ts'
 import { compare } from '../drivers/column-sample.ts'
 import { tableKey } from '../drivers/table-key.ts'
-import type { KeptColumn } from './stored.ts'
+import type { KeptColumn } from './stored-profiles.ts'
 
 /** The column of another table that a column seems to reference. */
 export interface LikelyKey {

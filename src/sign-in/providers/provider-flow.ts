@@ -1,5 +1,5 @@
 // What one kind of provider does in a sign-in. Implemented by oidc.ts and github.ts.
-import type { Profile } from './profile.ts'
+import type { Profile } from './provider-identity.ts'
 
 /** What a browser took along to the provider. */
 interface Trip {

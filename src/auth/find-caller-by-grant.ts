@@ -4,8 +4,8 @@ import type { GrantId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { ConnectorGrantTable } from '../store/tables.ts'
 import type { GrantCaller } from './caller.ts'
-import { lastUses } from './last-use.ts'
-import { restrictionsOf } from './restrictions.ts'
+import { lastUses } from './note-last-use.ts'
+import { restrictionsOf } from './read-restrictions.ts'
 
 export interface GrantFinder {
   /** Returns null if the grant does not exist, has ended or has expired. Notes the use. */

@@ -19,7 +19,7 @@ import { storedTime } from '../../store/library-times.ts'
 import { addMember } from '../../teams/invitations.ts'
 import { requireMembership } from '../../teams/require-membership.ts'
 import { createTeam } from '../../teams/teams.ts'
-import { requireAnotherWay, waysOf } from '../ways.ts'
+import { requireAnotherWay, waysOf } from '../ways-to-sign-in.ts'
 
 const ORIGIN = 'http://127.0.0.1:3000'
 const EMAIL = 'ada@example.test'

@@ -4,7 +4,7 @@ import type { AccountId } from '../ids.ts'
 import { isTrue } from '../store/library-booleans.ts'
 import type { Store } from '../store/open.ts'
 import { sessionMadeBy } from './cookies.ts'
-import { endSecondFactor } from './reset.ts'
+import { endSecondFactor } from './reset-password.ts'
 
 /** An account at the start of the request. */
 export interface Held {

@@ -4,9 +4,9 @@ import type { ApiKeyId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { ApiKeyTable } from '../store/tables.ts'
 import type { KeyCaller } from './caller.ts'
-import { hashOf, isKeyText } from './key-text.ts'
-import { lastUses } from './last-use.ts'
-import { restrictionsOf } from './restrictions.ts'
+import { hashOf, isKeyText } from './key-format.ts'
+import { lastUses } from './note-last-use.ts'
+import { restrictionsOf } from './read-restrictions.ts'
 
 export interface KeyFinder {
   /** Returns null if the key does not exist, is revoked or has expired. `userAgent`: the client's name for itself. */

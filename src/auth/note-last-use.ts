@@ -1,6 +1,6 @@
 // Notes when an API key or a grant was last used, off the hot path and at most once a minute.
 import type { Kysely } from 'kysely'
-import { clientOf } from './client.ts'
+import { clientOf } from './client-name-and-address.ts'
 import { BoundedMap } from '../bounded-map.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'

@@ -1,18 +1,18 @@
 // Records account events under /auth in the audit: rows without a team, address, password, code or token. If the
 // account is unknown, no row is written: it would say nothing, and anybody could create as many as they like.
 import { z } from 'zod'
-import { clientOf, requestIdOf } from '../auth/client.ts'
+import { clientOf, requestIdOf } from '../auth/client-name-and-address.ts'
 import type { Audit } from '../audit/audit.ts'
 import type { Changes } from '../audit/changes.ts'
 import type { AuditedCall } from '../audit/rows.ts'
 import { AppError, STATUS } from '../errors.ts'
 import { asId, type AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
-import { accountBy } from './account-by.ts'
-import { accountTarget } from '../auth/accounts.ts'
+import { accountBy } from './account-by-address.ts'
+import { accountTarget } from '../auth/own-account.ts'
 import type { Identity } from './library.ts'
-import { isOfPerson, PATHS, RESET, SIGN_IN, VERIFY_EMAIL } from './paths.ts'
-import { trailChanges } from './trail-changes.ts'
+import { isOfPerson, PATHS, RESET, SIGN_IN, VERIFY_EMAIL } from './allowed-paths.ts'
+import { trailChanges } from './audited-account-changes.ts'
 
 /** One request under /auth. */
 interface TrailEvent {

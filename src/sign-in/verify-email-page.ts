@@ -1,7 +1,7 @@
 // The page of a verification link. It asks for the password of the sign-up. Otherwise a mail scanner, or an owner who
 // clicks on a stranger's link, would verify the address.
 import { PASSWORD } from '../contract/sign-in-routes.ts'
-import { COMMON_SCRIPT, page } from './page.ts'
+import { COMMON_SCRIPT, page } from './html-page.ts'
 
 const FORM = `<form>
 <p>Verify your e-mail address with the password that you chose when you signed up.</p>

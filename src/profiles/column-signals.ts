@@ -1,7 +1,7 @@
 // Short observations about a column. Stored signals name nothing and hold no value; the others are derived when a
 // description is written, from what it shows anyway.
 import type { CatalogColumn, ColumnProfile } from '../drivers/driver.ts'
-import type { KeptColumn } from './stored.ts'
+import type { KeptColumn } from './stored-profiles.ts'
 
 interface About {
   /** Every row was read. */

@@ -2,7 +2,7 @@
 import type { Call } from '../auth/caller.ts'
 import { reachable } from '../datasources/datasources.ts'
 import type { Store } from '../store/open.ts'
-import type { Asked } from './pages.ts'
+import type { Asked } from './authorization-pages.ts'
 
 /** A page with more would not be read. The person can still allow all datasources of a team. */
 const DATASOURCES_MAX = 500

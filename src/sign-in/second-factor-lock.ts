@@ -10,7 +10,7 @@ import type { Tables } from '../store/tables.ts'
 import { isoTime, storedTime } from '../store/library-times.ts'
 import { tooManyTries } from '../auth/attempt-counter.ts'
 import { sessionMadeBy } from './cookies.ts'
-import { markUsed } from './use-code.ts'
+import { markUsed } from './consume-second-factor-code.ts'
 
 /** Consecutive wrong codes, over all sign-ins of an account, that lock the factor (NIST SP 800-63B §5.2.2). */
 const CODES_MAX = 10

@@ -3,11 +3,11 @@ import { EXPIRING_MS } from '../auth/key-expiry-warnings.ts'
 import type { Catalogs } from '../exposure/catalogs.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
-import { reachedIdsOf } from '../teams/counts.ts'
+import { reachedIdsOf } from '../teams/team-counts.ts'
 import { listTeamKeys } from '../teams/team-keys.ts'
 import { usableMembership, type Membership } from '../teams/require-membership.ts'
 import { roleAtLeast } from '../teams/roles.ts'
-import { driftCondition, errorCondition, keyCondition, refusalsCondition, type Condition } from './events.ts'
+import { driftCondition, errorCondition, keyCondition, refusalsCondition, type Condition } from './event-messages.ts'
 import { eventsOf, type WebhookRow } from './webhooks.ts'
 
 export interface ConditionDeps {

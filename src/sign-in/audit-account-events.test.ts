@@ -8,9 +8,9 @@ import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stor
 import { totp } from '../../test/support/totp.ts'
 import { readDetail } from '../audit/row-detail.ts'
 import { AppError } from '../errors.ts'
-import { SIGN_IN } from './paths.ts'
-import { resetChanges } from './trail-changes.ts'
-import { openTrail } from './trail.ts'
+import { SIGN_IN } from './allowed-paths.ts'
+import { resetChanges } from './audited-account-changes.ts'
+import { openTrail } from './audit-account-events.ts'
 
 const EMAIL = 'ada@example.test'
 const OTHER = 'another long password'

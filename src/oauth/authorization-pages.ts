@@ -1,7 +1,7 @@
 // The pages of an authorization, drawn by the service itself: errors, signing in, and the consent. Every text that an
 // agent chose is shown as text.
 import { PASSWORD } from '../contract/sign-in-routes.ts'
-import { page, TELLING_SCRIPT } from '../sign-in/page.ts'
+import { page, TELLING_SCRIPT } from '../sign-in/html-page.ts'
 import type { Scope } from '../auth/caller.ts'
 import { SCOPES } from './scopes.ts'
 

@@ -1,7 +1,7 @@
 // The page of a password reset link. It lists what the new password ends, with a checkbox to keep each item, and sends
 // the choice to POST /auth/reset-password.
 import { PASSWORD } from '../contract/sign-in-routes.ts'
-import { COMMON_SCRIPT, page } from './page.ts'
+import { COMMON_SCRIPT, page } from './html-page.ts'
 
 const FORM = `<form hidden>
 <p><label>New password <input name="password" type="password" autocomplete="new-password" required minlength="${PASSWORD.min}" maxlength="${PASSWORD.max}"></label></p>

@@ -4,8 +4,8 @@ import type { Transaction } from 'kysely'
 import { newId, type DeliveryId, type WebhookId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables, WebhookDeliveryTable } from '../store/tables.ts'
-import { bodyOf, type Condition } from './events.ts'
-import type { Sent } from './send.ts'
+import { bodyOf, type Condition } from './event-messages.ts'
+import type { Sent } from './send-message.ts'
 import type { WebhookRow } from './webhooks.ts'
 
 /** Waiting deliveries of one webhook. Further events are counted and dropped. */

@@ -19,28 +19,36 @@ import { invalidRequest } from '../errors.ts'
 import type { Store } from '../store/open.ts'
 import { asId, type SessionId } from '../ids.ts'
 import { notSignedIn } from './library-refusal.ts'
-import type { AccountLinks } from './account-links.ts'
+import type { AccountLinks } from './verification-links.ts'
 import type { SignInRequest } from './read-request.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
 import { changePassword } from './change-password.ts'
-import type { CodeTries } from './code-tries.ts'
-import type { KnownDevices } from './known-device.ts'
+import type { CodeTries } from './second-factor-limits.ts'
+import type { KnownDevices } from './known-browser-cookie.ts'
 import type { Identity, Library } from './library.ts'
 import { doneFrom, type Notices } from '../auth/security-mail.ts'
-import { callbackOf, CHANGE_PASSWORD, PATHS, RESET, RESET_PREVIEW, REVOKE_SESSION, VERIFY_EMAIL } from './paths.ts'
+import {
+  callbackOf,
+  CHANGE_PASSWORD,
+  PATHS,
+  RESET,
+  RESET_PREVIEW,
+  REVOKE_SESSION,
+  VERIFY_EMAIL,
+} from './allowed-paths.ts'
 import { passkeyRequest, passkeySignIn } from './passkey-sign-in.ts'
 import { addPasskey, passkeyCreation, removePasskey, renamePasskey, type PasskeyDeps } from './passkeys.ts'
-import { personOf, type Person } from './person.ts'
+import { personOf, type Person } from './signed-in-person.ts'
 import { providerCallback, type CallbackDeps } from './providers/callback.ts'
 import { disconnectProvider } from './providers/disconnect.ts'
-import { startTrip, type Destination, type Providers } from './providers/providers.ts'
-import { previewReset, resetPassword } from './reset.ts'
-import { wrongCode } from './second-factor.ts'
-import { resetChanges } from './trail-changes.ts'
-import type { Trail } from './trail.ts'
-import { factorOf, useCode } from './use-code.ts'
+import { startTrip, type Destination, type Providers } from './providers/trips-to-providers.ts'
+import { previewReset, resetPassword } from './reset-password.ts'
+import { wrongCode } from './second-factor-lock.ts'
+import { resetChanges } from './audited-account-changes.ts'
+import type { Trail } from './audit-account-events.ts'
+import { factorOf, useCode } from './consume-second-factor-code.ts'
 import { verifyEmail } from './verify-email.ts'
-import { waysOf } from './ways.ts'
+import { waysOf } from './ways-to-sign-in.ts'
 
 export interface OwnDeps {
   readonly store: Store

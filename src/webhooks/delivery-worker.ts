@@ -2,9 +2,9 @@
 // Every process of a store does so; the store lets each condition begin once, and each delivery be claimed by one.
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
-import { conditionsFor, type ConditionDeps } from './conditions.ts'
-import { claimDue, enqueue, note, pruneDeliveries, release, type Claimed } from './queue.ts'
-import { send, type SendOptions } from './send.ts'
+import { conditionsFor, type ConditionDeps } from './find-conditions.ts'
+import { claimDue, enqueue, note, pruneDeliveries, release, type Claimed } from './delivery-queue.ts'
+import { send, type SendOptions } from './send-message.ts'
 import { openedOf } from './webhooks.ts'
 
 export interface Deliverer extends AsyncDisposable {

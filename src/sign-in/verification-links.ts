@@ -5,7 +5,7 @@ import { decodeJwt } from 'jose'
 import type { AccountId } from '../ids.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
-import { accountBy } from './account-by.ts'
+import { accountBy } from './account-by-address.ts'
 
 export interface AccountLinks {
   /** Returns the library's token, bound to the account. */
