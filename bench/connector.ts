@@ -6,7 +6,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { encode } from 'gpt-tokenizer/encoding/o200k_base'
-import { TOOLS } from '../src/connector/definitions.ts'
+import { TOOLS } from '../src/connector/tool-definitions.ts'
 import { median } from './load.ts'
 
 /** The budget of the demo's team is 300 queries a minute. */

@@ -3,7 +3,7 @@
 import type { Document } from 'mongodb'
 import type { Limits } from '../src/drivers/driver.ts'
 import { createMongoDriver } from '../src/drivers/mongodb/driver.ts'
-import { cut } from '../src/exposure/cut.ts'
+import { cut } from '../src/exposure/cut-catalog.ts'
 import { startMongod, type TestMongo } from '../test/support/mongodb.ts'
 import { connectTo, startFloor, startVitrine, type Contender } from './world.ts'
 

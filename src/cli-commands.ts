@@ -39,7 +39,7 @@ export const VERBS = {
   audit: {
     about: 'verify: checks the audit against its chains',
     takes: true,
-    run: async (env, rest) => (await import('./audit/command.ts')).runAudit(rest, env, OUT),
+    run: async (env, rest) => (await import('./audit/verify-command.ts')).runAudit(rest, env, OUT),
   },
   account: {
     about: 'reset-second-factor <e-mail>: removes a second factor whose device is lost',

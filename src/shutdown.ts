@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { FastifyInstance } from 'fastify'
 import { deadlineOf } from './deadline.ts'
 import type { Connections } from './http/connections.ts'
-import type { RunningQueries } from './query/running.ts'
+import type { RunningQueries } from './query/running-queries.ts'
 
 /** How often a draining service closes idle connections. */
 const IDLE_LOOK_MS = 50

@@ -8,7 +8,7 @@ import { AppError } from '../errors.ts'
 import { asId, newId, type AccountId, type ApiKeyId, type AuditId, type DatasourceId, type TeamId } from '../ids.ts'
 import { openStore, type Store } from '../store/open.ts'
 import { openAudit, outcomeOf } from './audit.ts'
-import type { AuditedCall } from './rows.ts'
+import type { AuditedCall } from './make-rows.ts'
 
 const accountId = newId<AccountId>()
 const key = new Uint8Array(32).fill(7)

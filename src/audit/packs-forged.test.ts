@@ -10,7 +10,7 @@ import { openStore, type Store } from '../store/open.ts'
 import { openAudit, type Audit } from './audit.ts'
 import { textOf, type Stored } from './chain/seal.ts'
 import type { Pack } from './packs.ts'
-import type { AuditedCall } from './rows.ts'
+import type { AuditedCall } from './make-rows.ts'
 
 const key = AUDIT_KEY
 const minute = 60_000

@@ -10,11 +10,11 @@ import { asId, newId, type AccountId, type ApiKeyId, type AuditId, type Datasour
 import { openStore, type Store } from '../store/open.ts'
 import { openAudit, type Audit } from './audit.ts'
 import type { Pack } from './packs.ts'
-import { rowOfTeam } from './reading/newest.ts'
-import { actionsOf } from './reading/kinds.ts'
-import { fits, type AuditFilter } from './reading/scope.ts'
-import type { AuditedCall } from './rows.ts'
-import { PACKED_FROM } from './writing/place-lines.ts'
+import { rowOfTeam } from './reading/newest-rows.ts'
+import { actionsOf } from './reading/action-kinds.ts'
+import { fits, type AuditFilter } from './reading/row-filter.ts'
+import type { AuditedCall } from './make-rows.ts'
+import { PACKED_FROM } from './writing/pack-lines.ts'
 
 const key = AUDIT_KEY
 const day = 86_400_000

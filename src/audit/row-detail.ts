@@ -2,7 +2,7 @@
 // what a query read. Fields that do not apply are absent, because most rows need only a few.
 import { z } from 'zod'
 import { Target } from '../contract/audit-schemas.ts'
-import { Changes, type Changed } from './changes.ts'
+import { Changes, type Changed } from './recorded-changes.ts'
 
 /** Names at the time the row was written. */
 export interface Who {

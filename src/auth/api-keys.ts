@@ -2,7 +2,7 @@
 // created.
 import type { Kysely, Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
-import { changesOf, type Target } from '../audit/changes.ts'
+import { changesOf, type Target } from '../audit/recorded-changes.ts'
 import { AppError, invalidRequest, notFound } from '../errors.ts'
 import { asId, newId, type AccountId, type ApiKeyId, type DatasourceId, type TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'

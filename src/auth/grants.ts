@@ -2,8 +2,8 @@
 // becomes wider: for more, the agent asks again, and the person sees the consent page.
 import type { Kysely, Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
-import { changesOf, type Target } from '../audit/changes.ts'
-import type { AuditedCall } from '../audit/rows.ts'
+import { changesOf, type Target } from '../audit/recorded-changes.ts'
+import type { AuditedCall } from '../audit/make-rows.ts'
 import { AppError, invalidRequest, notFound } from '../errors.ts'
 import { newId, type AccountId, type DatasourceId, type GrantId, type TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'

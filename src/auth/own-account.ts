@@ -1,6 +1,6 @@
 // The caller's own account: profile, name and deletion.
 import type { Audit } from '../audit/audit.ts'
-import { changesOf, type Target } from '../audit/changes.ts'
+import { changesOf, type Target } from '../audit/recorded-changes.ts'
 import { AppError } from '../errors.ts'
 import type { AccountId } from '../ids.ts'
 import { isTrue } from '../store/library-booleans.ts'

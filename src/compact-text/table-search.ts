@@ -1,6 +1,6 @@
 // Pure: ranks tables by words. Names of tables weigh most, then columns, descriptions and documentation.
 // Only exposed names and texts are searched, so a hidden name is never found.
-import type { Table } from './description.ts'
+import type { Table } from './read-description.ts'
 
 /** Further words of a search are ignored. */
 const WORDS_MAX = 20

@@ -1,6 +1,6 @@
 // Pure: writes tables as compact text for a model. JSON of the same tables takes ten times as many tokens. A line break
 // in a name or text never starts a line, so data cannot imitate a table.
-import type { Table } from './description.ts'
+import type { Table } from './read-description.ts'
 
 /** How much the text says about each table. */
 export const DETAILS = ['names', 'columns', 'full'] as const

@@ -3,12 +3,12 @@
 import type { Arrival } from '../auth/caller.ts'
 import { AppError, EXPOSE_URL } from '../errors.ts'
 import type { Operations } from '../operations/order-of-checks.ts'
-import { listDatasources, listTeams, whoami } from './accounts.ts'
-import { TOOLS, type ToolName } from './definitions.ts'
-import { describeDatasource } from './describe.ts'
+import { listDatasources, listTeams, whoami } from './account-tools.ts'
+import { TOOLS, type ToolName } from './tool-definitions.ts'
+import { describeDatasource } from './describe-datasource-tool.ts'
 import type { ToolAnswer } from './json-rpc.ts'
-import { runQuery } from './query.ts'
-import type { JsonObject } from './records.ts'
+import { runQuery } from './run-query-tool.ts'
+import type { JsonObject } from './json-object.ts'
 import { refusalBody, refusalOf, type DefectLog } from './refusal.ts'
 
 export interface ToolDeps {

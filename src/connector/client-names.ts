@@ -4,7 +4,7 @@ import type { Caller } from '../auth/caller.ts'
 import { clientOf } from '../auth/client-name-and-address.ts'
 import { BoundedMap } from '../bounded-map.ts'
 import { clientInfoOf } from './json-rpc.ts'
-import { isObject } from './records.ts'
+import { isObject } from './json-object.ts'
 
 const CLIENTS_MAX = 2_000
 

@@ -3,7 +3,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { clientOf } from '../auth/client-name-and-address.ts'
 import { VERSION } from '../contract/version.ts'
-import { isObject, type JsonObject } from './records.ts'
+import { isObject, type JsonObject } from './json-object.ts'
 
 export type MessageId = string | number
 

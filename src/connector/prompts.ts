@@ -1,6 +1,6 @@
 // Prompts: texts that a person picks in the client. There is one, from a question to a query.
 import { invalidRequest } from '../errors.ts'
-import type { JsonObject } from './records.ts'
+import type { JsonObject } from './json-object.ts'
 
 export const PROMPTS = [
   {

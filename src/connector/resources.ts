@@ -3,12 +3,12 @@
 import { z } from 'zod'
 import type { Arrival } from '../auth/caller.ts'
 import { invalidRequest, notFound } from '../errors.ts'
-import { descriptionOf, type Description, type Table } from '../compact-text/description.ts'
+import { descriptionOf, type Description, type Table } from '../compact-text/read-description.ts'
 import { tableText } from '../compact-text/table-text.ts'
 import type { Operations } from '../operations/order-of-checks.ts'
 import { ownJson } from '../operations/prebuilt-json.ts'
 import { inSlices } from '../event-loop-slices.ts'
-import { everyDatasource } from './accounts.ts'
+import { everyDatasource } from './account-tools.ts'
 
 export type ResourceOps = Pick<Operations, 'listTeams' | 'listDatasources' | 'describeDatasource'>
 

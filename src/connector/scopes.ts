@@ -4,8 +4,8 @@ import type { Caller, Scope } from '../auth/caller.ts'
 import type { Route } from '../contract/route-type.ts'
 import { ROUTES } from '../contract/key-routes.ts'
 import { admit } from '../operations/admit.ts'
-import type { ToolName } from './definitions.ts'
-import { isObject } from './records.ts'
+import type { ToolName } from './tool-definitions.ts'
+import { isObject } from './json-object.ts'
 
 const TOOL_ROUTES: Readonly<Record<ToolName, Pick<Route, 'scope'>>> = {
   whoami: ROUTES.getAccount,

@@ -1,7 +1,7 @@
 // A datasource's access list, which applies if accessMode is EXPLICIT. Only ACTIVE members of the team can be listed.
 import type { Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
-import { changesOf } from '../audit/changes.ts'
+import { changesOf } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
 import { invalidRequest, notFound } from '../errors.ts'
 import { targetOf } from '../exposure/audited-target.ts'
@@ -10,7 +10,7 @@ import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 import type { Membership } from '../teams/require-membership.ts'
 import { membershipIn } from '../teams/change-in-team.ts'
-import type { Reached } from './reach.ts'
+import type { Reached } from './require-reach.ts'
 
 export interface AccessDeps {
   readonly store: Store

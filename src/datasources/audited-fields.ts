@@ -1,7 +1,7 @@
 // Pure: the changes of a datasource as the audit records them: every public field, and for each secret only whether it
 // is set.
-import { changesOf, flattened, NOT_SET, SET, type Changes, type Fields } from '../audit/changes.ts'
-import { configOf, type DatasourceRow } from './rows.ts'
+import { changesOf, flattened, NOT_SET, SET, type Changes, type Fields } from '../audit/recorded-changes.ts'
+import { configOf, type DatasourceRow } from './datasource-rows.ts'
 
 /** By field: the secret, or any value that differs when the secret differs. */
 type Secrets = Readonly<Record<string, unknown>>

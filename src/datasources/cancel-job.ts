@@ -1,10 +1,10 @@
 // Cancels a job of a datasource, and records it.
-import { changesOf } from '../audit/changes.ts'
+import { changesOf } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
 import { notFound } from '../errors.ts'
 import type { JobId } from '../ids.ts'
 import type { DatasourceDeps } from './datasources.ts'
-import type { Reached } from './reach.ts'
+import type { Reached } from './require-reach.ts'
 
 /** Cancels a job of this datasource; a finished job stays unchanged. Throws NOT_FOUND if there is no such job. */
 export async function cancelJob(

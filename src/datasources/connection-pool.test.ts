@@ -9,7 +9,7 @@ import type { DatasourceId } from '../ids.ts'
 import type { Membership } from '../teams/require-membership.ts'
 import { changeDatasource, createDatasource, disableDatasource } from './datasources.ts'
 import { openLeases, type Lease, type LeaseOptions, type Leases } from './connection-pool.ts'
-import { reach, type Reached } from './reach.ts'
+import { reach, type Reached } from './require-reach.ts'
 
 const NEVER = new AbortController().signal
 

@@ -21,9 +21,9 @@ import {
   listDatasources,
   type NewDatasource,
 } from './datasources.ts'
-import { describeDatasource } from '../descriptions/describe.ts'
-import { introspectDatasource } from '../introspection/introspect.ts'
-import { reach, type Reached } from './reach.ts'
+import { describeDatasource } from '../descriptions/describe-datasource.ts'
+import { introspectDatasource } from '../introspection/introspect-job.ts'
+import { reach, type Reached } from './require-reach.ts'
 
 const FIELDS = [
   'accessMode',

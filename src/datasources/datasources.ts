@@ -2,11 +2,11 @@
 // sets PENDING and closes open connections.
 import type { Insertable, Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
-import type { Target } from '../audit/changes.ts'
+import type { Target } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
 import type { ConnectionSettings, Driver } from '../drivers/driver.ts'
 import { invalidRequest, notFound } from '../errors.ts'
-import type { Catalogs } from '../exposure/catalogs.ts'
+import type { Catalogs } from '../exposure/catalog-cache.ts'
 import { newId, type DatasourceId } from '../ids.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import { forgetAll } from '../profiles/stored-profiles.ts'
@@ -27,12 +27,12 @@ import {
   splitConfig,
   touchesConnection,
   type ConnectionInput,
-} from './change.ts'
-import { itemOf, managedItemOf, type DatasourceItem, type ManagedItem } from './item.ts'
+} from './change-connection.ts'
+import { itemOf, managedItemOf, type DatasourceItem, type ManagedItem } from './datasource-item.ts'
 import type { Leases } from './connection-pool.ts'
-import { isWithin, reaches, type Drivers, type Reached } from './reach.ts'
+import { isWithin, reaches, type Drivers, type Reached } from './require-reach.ts'
 import { changedMeanwhile } from './refusals.ts'
-import { readRow, settingsFor, type DatasourceRow } from './rows.ts'
+import { readRow, settingsFor, type DatasourceRow } from './datasource-rows.ts'
 
 export interface DatasourceDeps {
   readonly store: Store

@@ -1,12 +1,12 @@
 // The description as an agent reads it: the compact text that describe_datasource returns, with its size in tokens. A
 // caller may ask for the view of a lower role, or of one of their own keys.
 import type { Call } from '../auth/caller.ts'
-import { describedPage, tokensOf, type DescribedPage } from '../compact-text/page.ts'
+import { describedPage, tokensOf, type DescribedPage } from '../compact-text/write-page.ts'
 import type { Detail } from '../compact-text/table-text.ts'
-import { As, barredAs } from '../datasources/barred-as.ts'
-import type { Reached } from '../datasources/reach.ts'
+import { As, barredAs } from '../datasources/reach-as-role-or-key.ts'
+import type { Reached } from '../datasources/require-reach.ts'
 import type { Store } from '../store/open.ts'
-import type { Descriptions } from './descriptions.ts'
+import type { Descriptions } from './description-cache.ts'
 
 interface Deps {
   readonly store: Store

@@ -1,6 +1,6 @@
 // The evidence collected from one datasource's audit, by table and column of one catalog. No clock, no I/O of its own.
 import type { AuditItem } from '../audit/reading/page.ts'
-import type { AuditFilter } from '../audit/reading/scope.ts'
+import type { AuditFilter } from '../audit/reading/row-filter.ts'
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import {

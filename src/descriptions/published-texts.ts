@@ -6,7 +6,7 @@ import { visibleTexts, Visibility, type VisibleTexts, type Words } from '../docu
 import { BoundedMap } from '../bounded-map.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
-import type { Reached } from '../datasources/reach.ts'
+import type { Reached } from '../datasources/require-reach.ts'
 
 /** The contract's documentation object, without its null fields. */
 interface DocumentationObject {

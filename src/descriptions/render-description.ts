@@ -2,12 +2,12 @@
 // blocks the event loop for long.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
-import type { Catalogs } from '../exposure/catalogs.ts'
+import type { Catalogs } from '../exposure/catalog-cache.ts'
 import type { Store } from '../store/open.ts'
 import { publishedTextsOf, type Documented, type Published } from './published-texts.ts'
 import { columnStatsOf, type Known, type Seen } from './column-stats.ts'
-import type { Reached } from '../datasources/reach.ts'
-import { joinedTables, type JoinedTables } from './joined-tables.ts'
+import type { Reached } from '../datasources/require-reach.ts'
+import { joinedTables, type JoinedTables } from './join-tables.ts'
 
 /** 'e': the exposed part; 'f': everything introspected. */
 export type Part = 'e' | 'f'

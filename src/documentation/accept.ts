@@ -1,6 +1,6 @@
 // Accepts many proposed texts at once, as one version. A text whose columns changed since it was written stays proposed.
 import type { Transaction } from 'kysely'
-import { changesOf, listedOf, pathName } from '../audit/changes.ts'
+import { changesOf, listedOf, pathName } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
 import type { Catalog } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
@@ -8,7 +8,7 @@ import { invalidRequest, notFound } from '../errors.ts'
 import { targetOf } from '../exposure/audited-target.ts'
 import { inSlices } from '../event-loop-slices.ts'
 import type { Tables } from '../store/tables.ts'
-import { Others, RestingPlace } from './columns.ts'
+import { Others, RestingPlace } from './text-dependencies.ts'
 import {
   conflict,
   draftsOf,
@@ -16,8 +16,8 @@ import {
   saveDraft,
   type DocumentationDeps,
   type DocumentationPlace,
-} from './documentation.ts'
-import { isStale, type Draft, type Said } from './draft.ts'
+} from './drafts.ts'
+import { isStale, type Draft, type Said } from './stored-draft.ts'
 
 const KINDS = ['summary', 'examples', 'statements', 'columns'] as const
 type Kind = (typeof KINDS)[number]

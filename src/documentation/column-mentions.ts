@@ -1,8 +1,8 @@
 // Finds the exposed columns that a text names. A text depends on every column it names, whether its author listed the
 // column or not. The guesses are broad: a text with one dependency too many is hidden too early, never too late.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
-import { fullName } from './columns.ts'
-import { Names, wordsOf } from './words.ts'
+import { fullName } from './text-dependencies.ts'
+import { Names, wordsOf } from './split-words.ts'
 
 /** Created once per catalog, for any number of texts. */
 export class ColumnMentions {

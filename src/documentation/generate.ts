@@ -3,13 +3,13 @@
 import { z } from 'zod'
 import type { Call } from '../auth/caller.ts'
 import { AppError, invalidRequest } from '../errors.ts'
-import { orderJob } from '../exposure/ordered-job.ts'
+import { orderJob } from '../exposure/start-job.ts'
 import { notIntrospected, requireUsable } from '../exposure/refusals.ts'
 import type { JobId } from '../ids.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import { tableKey } from '../drivers/table-key.ts'
-import type { DocumentationDeps, DocumentationPlace } from './documentation.ts'
-import type { Model } from './model.ts'
+import type { DocumentationDeps, DocumentationPlace } from './drafts.ts'
+import type { Model } from './write-by-model.ts'
 import { writeProposals, type Generated, type WriterDeps } from './write-proposals.ts'
 
 export interface GenerateDeps extends DocumentationDeps, WriterDeps {

@@ -1,7 +1,7 @@
 // A writer's proposal for one table, and its merge into the current draft. Texts that people wrote, accepted or
 // rejected are never changed.
-import type { RestingPlace } from './columns.ts'
-import { typesOf, type Draft, type Said } from './draft.ts'
+import type { RestingPlace } from './text-dependencies.ts'
+import { typesOf, type Draft, type Said } from './stored-draft.ts'
 
 export interface ProposedText {
   readonly text: string

@@ -1,6 +1,6 @@
 // Publishes the approved texts of a draft as one complete version. The exposure at read time decides what a description
 // shows of it (visible-texts.ts).
-import { changesOf } from '../audit/changes.ts'
+import { changesOf } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
 import { jsonOf } from '../contract/name-keyed-objects.ts'
 import { tableKey } from '../drivers/table-key.ts'
@@ -16,8 +16,8 @@ import {
   raiseVersion,
   type DocumentationDeps,
   type DocumentationPlace,
-} from './documentation.ts'
-import { isApproved, type Draft, type Said } from './draft.ts'
+} from './drafts.ts'
+import { isApproved, type Draft, type Said } from './stored-draft.ts'
 import { ColumnMentions } from './column-mentions.ts'
 import { readPublished, type PublishedTable } from './visible-texts.ts'
 

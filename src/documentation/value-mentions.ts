@@ -1,7 +1,7 @@
 // Finds the values that a language model was given in the texts it writes. A text that contains a value depends on that
 // value's column, whether the model says so or not. The guesses are broad, as in column-mentions.ts.
 import type { KeptColumn } from '../profiles/stored-profiles.ts'
-import { Names, wordsOf } from './words.ts'
+import { Names, wordsOf } from './split-words.ts'
 
 export class ValueMentions {
   readonly #values = new Names<string>()

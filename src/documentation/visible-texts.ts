@@ -4,10 +4,10 @@ import { z } from 'zod'
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { byName } from '../contract/name-keyed-objects.ts'
 import { tableKey } from '../drivers/table-key.ts'
-import { Others, RestingPlace } from './columns.ts'
-import { Provenance } from './draft.ts'
+import { Others, RestingPlace } from './text-dependencies.ts'
+import { Provenance } from './stored-draft.ts'
 import { HiddenNames } from './hidden-names.ts'
-import { wordsOf } from './words.ts'
+import { wordsOf } from './split-words.ts'
 
 const PublishedText = z.object({ ...Provenance, origin: Provenance.origin.default('GENERATED') })
 type PublishedText = z.infer<typeof PublishedText>

@@ -8,8 +8,8 @@ import { tableKey } from '../drivers/table-key.ts'
 import type { HiddenNow } from '../exposure/exposure.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Tables } from '../store/tables.ts'
-import { fullName, Others, RestingPlace } from './columns.ts'
-import { isEmpty, readDraft, without, writeDraft, type Said } from './draft.ts'
+import { fullName, Others, RestingPlace } from './text-dependencies.ts'
+import { isEmpty, readDraft, without, writeDraft, type Said } from './stored-draft.ts'
 import { readPublished, withoutPublished } from './visible-texts.ts'
 
 interface TableName {

@@ -1,6 +1,6 @@
 // The audit target of a change to a datasource or one of its parts. It is recorded under the datasource's name.
 import type { Transaction } from 'kysely'
-import type { Target } from '../audit/changes.ts'
+import type { Target } from '../audit/recorded-changes.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Tables } from '../store/tables.ts'
 

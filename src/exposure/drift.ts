@@ -2,7 +2,7 @@
 // names removed and retyped ones. Saving the exposure again resets the comparison.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import { inSlices } from '../event-loop-slices.ts'
-import { tableKey } from './cut.ts'
+import { tableKey } from './cut-catalog.ts'
 
 /** A whole table, or one of its columns if `column` is set. `type` is the current type, `was` the earlier one. */
 interface Drifted {

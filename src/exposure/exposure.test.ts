@@ -9,9 +9,9 @@ import type { Call } from '../auth/caller.ts'
 import type { Catalog } from '../drivers/driver.ts'
 import { newId, type AccountId, type DatasourceId, type SessionId, type TeamId } from '../ids.ts'
 import { openStore, type Store } from '../store/open.ts'
-import { openCatalogs, type Catalogs } from './catalogs.ts'
+import { openCatalogs, type Catalogs } from './catalog-cache.ts'
 import { getExposure, listExposureVersions, putExposure, type ExposurePlace } from './exposure.ts'
-import { writeCatalog } from './stored.ts'
+import { writeCatalog } from './stored-json.ts'
 
 const AT = '2026-01-01T00:00:00.000Z'
 const call: Call = {

@@ -1,7 +1,7 @@
 // Pure: what the author of an exposure should know. Covers the database's own warnings (such as a view over another
 // user's objects), columns that stay hidden, and shown comments that name something hidden.
 import type { Catalog, CatalogTable, Driver } from '../drivers/driver.ts'
-import { tableKey } from './cut.ts'
+import { tableKey } from './cut-catalog.ts'
 
 const WARNINGS_MAX = 200
 /** Shorter names are ordinary words in comments. */

@@ -16,8 +16,8 @@ import {
   disableDatasource,
   enableDatasource,
 } from '../datasources/datasources.ts'
-import { introspectDatasource } from './introspect.ts'
-import { reach } from '../datasources/reach.ts'
+import { introspectDatasource } from './introspect-job.ts'
+import { reach } from '../datasources/require-reach.ts'
 import { openReintrospection } from './reintrospection.ts'
 
 const HOUR = 3_600_000

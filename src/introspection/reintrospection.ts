@@ -7,7 +7,7 @@ import { AppError } from '../errors.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { DatasourceTable } from '../store/tables.ts'
 import type { DatasourceDeps } from '../datasources/datasources.ts'
-import { INTROSPECT, introspect } from './introspect.ts'
+import { INTROSPECT, introspect } from './introspect-job.ts'
 
 export interface Reintrospection extends AsyncDisposable {
   /** Starts all due introspections and resolves when they have ended. A timer also does this once a minute. */

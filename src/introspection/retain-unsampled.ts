@@ -2,7 +2,7 @@
 // missed are retained as long as the miss can be chance. Otherwise the exposure and the drift would change with every
 // sample.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
-import { tableKey, type ShownTable } from '../exposure/cut.ts'
+import { tableKey, type ShownTable } from '../exposure/cut-catalog.ts'
 
 /** Below this probability, a miss is not chance: the column is removed. */
 const CHANCE_MIN = 0.001

@@ -1,5 +1,5 @@
 // Operations that read a team's audit and usage.
-import { listActivity, type ActivityDeps } from '../audit/reading/activity.ts'
+import { listActivity, type ActivityDeps } from '../audit/reading/own-activity.ts'
 import { exportAudit, getAuditItem, listAudit, type ExportDeps } from '../audit/reading/within-reach.ts'
 import { usageOf, type UsageDeps } from '../query/usage.ts'
 import type { Definitions } from './operation-types.ts'

@@ -9,11 +9,11 @@ import {
   getDatasource,
   listDatasources,
 } from '../datasources/datasources.ts'
-import { introspectDatasource } from '../introspection/introspect.ts'
+import { introspectDatasource } from '../introspection/introspect-job.ts'
 import { requireEnabled, requireIntrospected } from '../exposure/refusals.ts'
-import { describeDatasource } from '../descriptions/describe.ts'
+import { describeDatasource } from '../descriptions/describe-datasource.ts'
 import { viewAsAgent } from '../descriptions/agent-view.ts'
-import { getCatalog } from '../descriptions/catalog.ts'
+import { getCatalog } from '../descriptions/full-catalog.ts'
 import type { Definitions } from './operation-types.ts'
 
 type Names =

@@ -4,7 +4,7 @@ import {
   putDocumentation,
   requireDocumented,
   type DocumentationDeps,
-} from '../documentation/documentation.ts'
+} from '../documentation/drafts.ts'
 import { generateDocumentation, type GenerateDeps } from '../documentation/generate.ts'
 import { acceptDocumentation } from '../documentation/accept.ts'
 import { listPublications, publishDocumentation } from '../documentation/publish.ts'

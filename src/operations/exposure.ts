@@ -8,7 +8,7 @@ import {
   putExposure,
   type SavingDeps,
 } from '../exposure/exposure.ts'
-import { getExposureGrants } from '../datasources/agreement.ts'
+import { getExposureGrants } from '../datasources/exposure-grants.ts'
 import { exposureFromRefusal } from '../what-if/from-refusal.ts'
 import { previewExposure, type PreviewDeps } from '../what-if/preview.ts'
 import { requireIntrospected } from '../exposure/refusals.ts'

@@ -2,7 +2,7 @@
 // decide who may see them; this file only fixes the order.
 import type { Call, Caller } from '../auth/caller.ts'
 import type { Route } from '../contract/route-type.ts'
-import type { Reached } from '../datasources/reach.ts'
+import type { Reached } from '../datasources/require-reach.ts'
 import { AppError, notFound } from '../errors.ts'
 import type { DatasourceId, TeamId } from '../ids.ts'
 import { asId } from '../ids.ts'

@@ -5,7 +5,7 @@ import type { Call } from '../auth/caller.ts'
 import type { Route } from '../contract/route-type.ts'
 import type { ROUTES } from '../contract/key-routes.ts'
 import type { SESSION_ROUTES } from '../contract/signed-in-routes.ts'
-import type { Reached } from '../datasources/reach.ts'
+import type { Reached } from '../datasources/require-reach.ts'
 import type {
   AccountId,
   ApiKeyId,

@@ -1,6 +1,6 @@
 // The steps of every call, in the order in which they refuse: admit, place, preconditions, validate, run, record.
 import type { Audit } from '../audit/audit.ts'
-import type { AuditPlace } from '../audit/rows.ts'
+import type { AuditPlace } from '../audit/make-rows.ts'
 import type { Authenticator } from '../auth/authenticate.ts'
 import type { Arrival, Call } from '../auth/caller.ts'
 import type { Route } from '../contract/route-type.ts'

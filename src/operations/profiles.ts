@@ -1,6 +1,6 @@
 // The operation that profiles a datasource.
 import { requireUsable } from '../exposure/refusals.ts'
-import { profileDatasource, type ProfileDeps } from '../introspection/profile.ts'
+import { profileDatasource, type ProfileDeps } from '../introspection/profile-job.ts'
 import type { Definitions } from './operation-types.ts'
 
 export function profileOperations(deps: ProfileDeps): Pick<Definitions, 'profileDatasource'> {

@@ -1,5 +1,5 @@
 // Operations that run or check a query. The driver reads the body, because its fields depend on the datasource type.
-import { checkQuery, type CheckDeps } from '../query/check.ts'
+import { checkQuery, type CheckDeps } from '../query/check-query.ts'
 import { runQuery, type QueryDeps } from '../query/run-query.ts'
 import type { Definitions } from './operation-types.ts'
 

@@ -1,5 +1,11 @@
 // Operations on refusals, and on requests for what was refused.
-import { closeRequest, listRequests, requestExposure, requireRequest, type RequestDeps } from '../exposure/requests.ts'
+import {
+  closeRequest,
+  listRequests,
+  requestExposure,
+  requireRequest,
+  type RequestDeps,
+} from '../exposure/exposure-requests.ts'
 import { listRefusals, type RefusalDeps } from '../what-if/list-refusals.ts'
 import type { Definitions } from './operation-types.ts'
 

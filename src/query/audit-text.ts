@@ -1,6 +1,6 @@
 // Pure: decides what the audit keeps of a query. If the team redacts literals, the driver removes them; if the driver
 // cannot, the audit keeps no text.
-import type { AuditEntry } from '../audit/rows.ts'
+import type { AuditEntry } from '../audit/make-rows.ts'
 import type { Blocked, Driver, QueryBody } from '../drivers/driver.ts'
 import type { Reason } from '../audit/row-detail.ts'
 import type { Code } from '../errors.ts'

@@ -3,14 +3,14 @@
 import type { Config } from '../config.ts'
 import { deadlineOf } from '../deadline.ts'
 import type { Leases } from '../datasources/connection-pool.ts'
-import { readRow } from '../datasources/rows.ts'
+import { readRow } from '../datasources/datasource-rows.ts'
 import type { DatasourceType, Driver } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
-import type { Catalogs } from '../exposure/catalogs.ts'
+import type { Catalogs } from '../exposure/catalog-cache.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import { settingsOf } from '../teams/team-settings.ts'
-import { limitsOf } from './limits.ts'
+import { limitsOf } from './query-limits.ts'
 
 export interface TryDeps {
   readonly store: Store

@@ -1,6 +1,6 @@
 // Pure: adds usage lines up to points in time, for the whole team and by key, datasource or client.
-import { addTimes, percentile, type Times } from '../audit/times.ts'
-import type { UsageSlot } from '../audit/usage-slots.ts'
+import { addTimes, percentile, type Times } from '../audit/duration-histogram.ts'
+import type { UsageSlot } from '../audit/usage-by-hour.ts'
 
 export type By = 'key' | 'datasource' | 'client'
 export type Step = 'hour' | 'day'

@@ -1,8 +1,8 @@
 // A team's usage: queries by day, key and datasource, and the remaining budget. Reading it spends no budget. It counts
 // only datasources that the caller can reach; a MEMBER sees no other member's keys.
 import type { Audit } from '../audit/audit.ts'
-import type { Counted, UsageLine } from '../audit/counters.ts'
-import { SLOT_DAYS } from '../audit/usage-slots.ts'
+import type { Counted, UsageLine } from '../audit/usage-by-day.ts'
+import { SLOT_DAYS } from '../audit/usage-by-hour.ts'
 import type { Call } from '../auth/caller.ts'
 import type { Config } from '../config.ts'
 import { invalidRequest } from '../errors.ts'

@@ -1,7 +1,7 @@
 // `vitrine account`: account changes reserved to the operator. The command changes the store directly. A running
 // service sees this like a change by another process.
 import { openAudit, type Audit } from '../audit/audit.ts'
-import { changesOf } from '../audit/changes.ts'
+import { changesOf } from '../audit/recorded-changes.ts'
 import { readConfig, type Environment } from '../config.ts'
 import { openMail, type Mail } from '../mail/mail.ts'
 import { openSecrets, requireKnownKeyOf } from '../secrets.ts'

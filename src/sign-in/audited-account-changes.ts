@@ -1,5 +1,5 @@
 // Pure: the changes that each account action under /auth makes, for the audit. Secrets are never values.
-import { changesOf, NOT_SET, SET, type Changes } from '../audit/changes.ts'
+import { changesOf, NOT_SET, SET, type Changes } from '../audit/recorded-changes.ts'
 
 const replaced = { from: SET, to: SET }
 

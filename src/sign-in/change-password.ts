@@ -1,7 +1,7 @@
 // Changes the password in one transaction. The library checks the old password and writes the new one later. In
 // between, a reset link could set another password, which the library would overwrite.
 import type { z } from 'zod'
-import { changesOf } from '../audit/changes.ts'
+import { changesOf } from '../audit/recorded-changes.ts'
 import { endGrantsOf } from '../auth/grants.ts'
 import type { PasswordChange } from '../contract/sign-in-routes.ts'
 import type { Store } from '../store/open.ts'

@@ -1,5 +1,5 @@
 // The signed-in person of a request, with what the audit and the pages say about them.
-import type { AuditedCall } from '../audit/rows.ts'
+import type { AuditedCall } from '../audit/make-rows.ts'
 import { clientOf, requestIdOf } from '../auth/client-name-and-address.ts'
 import type { SessionCaller } from '../auth/caller.ts'
 import type { AccountId } from '../ids.ts'

@@ -497,7 +497,7 @@ export interface UsageSlotTable {
   bytes: number
   duration_ms: number
   estimate: number
-  /** JSON list of pairs: a bucket of durations (audit/times.ts), and its count. */
+  /** JSON list of pairs: a bucket of durations (audit/duration-histogram.ts), and its count. */
   times: string
 }
 

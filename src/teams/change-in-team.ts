@@ -1,7 +1,7 @@
 // Runs a change within a team in one transaction with its audit row, and reads memberships inside that transaction.
 import type { Kysely, Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
-import type { Changed, Target } from '../audit/changes.ts'
+import type { Changed, Target } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
 import { notFound } from '../errors.ts'
 import type { AccountId, TeamId } from '../ids.ts'

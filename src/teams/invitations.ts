@@ -3,7 +3,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import { AppError, notFound } from '../errors.ts'
 import type { Transaction } from 'kysely'
-import { changesOf, type Target } from '../audit/changes.ts'
+import { changesOf, type Target } from '../audit/recorded-changes.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
 import type { Call } from '../auth/caller.ts'
 import { newId, type InvitationId, type TeamId } from '../ids.ts'

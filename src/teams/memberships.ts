@@ -1,7 +1,7 @@
 // Members of a team: list, open, leave, change, remove. Nobody can grant a role above their own, only an OWNER can
 // change OWNERs, and a team keeps its last OWNER. Each rule is checked inside the change's transaction.
 import type { Kysely, Transaction } from 'kysely'
-import { changesOf, type Changed } from '../audit/changes.ts'
+import { changesOf, type Changed } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
 import { AppError } from '../errors.ts'
 import type { AccountId, TeamId } from '../ids.ts'

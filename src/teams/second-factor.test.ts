@@ -5,7 +5,7 @@ import { createKey } from '../auth/api-keys.ts'
 import { authenticator } from '../auth/authenticate.ts'
 import type { Call } from '../auth/caller.ts'
 import { openDrivers } from '../drivers/index.ts'
-import { reach } from '../datasources/reach.ts'
+import { reach } from '../datasources/require-reach.ts'
 import { asId, type TeamId } from '../ids.ts'
 import {
   auth,

@@ -1,7 +1,7 @@
 // A team's view of its members' agents. Managers can end a grant for this team only. The end of a membership does the
 // same for all grants of the account.
 import type { Transaction } from 'kysely'
-import { changesOf } from '../audit/changes.ts'
+import { changesOf } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
 import { endedTeamIdsOf } from '../auth/read-restrictions.ts'
 import { grantTarget, shownGrant, type GrantDeps, type ShownGrant } from '../auth/grants.ts'

@@ -1,7 +1,7 @@
 // A team's view of its members' API keys. Managers can end a key for this team only. The end of a membership does the
 // same for all keys of the account.
 import type { Transaction } from 'kysely'
-import { changesOf } from '../audit/changes.ts'
+import { changesOf } from '../audit/recorded-changes.ts'
 import { keyTarget, shownKey, type KeyDeps, type ShownKey } from '../auth/api-keys.ts'
 import type { Call } from '../auth/caller.ts'
 import { endedTeamIdsOf, teamIdsOf } from '../auth/read-restrictions.ts'

@@ -1,7 +1,7 @@
 // Teams: create, show, rename, configure, delete. Counts include only what the caller reaches.
 import type { Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
-import { changesOf, flattened, type Target } from '../audit/changes.ts'
+import { changesOf, flattened, type Target } from '../audit/recorded-changes.ts'
 import { mayEnter, type Call } from '../auth/caller.ts'
 import { requireConfirmed } from '../auth/require-recent-sign-in.ts'
 import type { Config } from '../config.ts'

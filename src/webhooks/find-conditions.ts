@@ -1,6 +1,6 @@
 // Finds the conditions that hold now for a webhook: those that its events name and that its account may see.
 import { EXPIRING_MS } from '../auth/key-expiry-warnings.ts'
-import type { Catalogs } from '../exposure/catalogs.ts'
+import type { Catalogs } from '../exposure/catalog-cache.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import { reachedIdsOf } from '../teams/team-counts.ts'

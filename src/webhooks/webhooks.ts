@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Selectable, Transaction } from 'kysely'
 import { z } from 'zod'
-import { changesOf, SET, NOT_SET, type Fields, type Target } from '../audit/changes.ts'
+import { changesOf, SET, NOT_SET, type Fields, type Target } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
 import { WEBHOOK_EVENTS } from '../contract/webhook-schemas.ts'
 import { AppError, notFound } from '../errors.ts'

@@ -1,9 +1,9 @@
 // Searches for the smallest additional exposure that lets one query pass. It knows no query language: it follows the
 // guard's refusals, tries each column the refused name may mean, and drops every addition that is not needed.
 import type { Catalog, CatalogColumn, CatalogTable, Denied, Driver, QueryBody, Verdict } from '../drivers/driver.ts'
-import { cut, tableKey, type ShownTable } from '../exposure/cut.ts'
+import { cut, tableKey, type ShownTable } from '../exposure/cut-catalog.ts'
 import { columnsMeant, mentioned, partsMeant, tablesMeant } from './column-mentions.ts'
-import { judge } from './judge-audited.ts'
+import { judge } from './replay-query.ts'
 
 /** One additional column to expose. */
 export interface Addition {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { encode } from 'gpt-tokenizer/encoding/o200k_base'
-import { TOOLS } from '../../src/connector/definitions.ts'
+import { TOOLS } from '../../src/connector/tool-definitions.ts'
 import { Agent, ERAS } from '../support/agent.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { createBigQueryDriver } from '../../src/drivers/bigquery/driver.ts'
 import type { Catalog, Connection, Driver, Limits } from '../../src/drivers/driver.ts'
-import { cut } from '../../src/exposure/cut.ts'
+import { cut } from '../../src/exposure/cut-catalog.ts'
 
 const url = process.env['BIGQUERY_EMULATOR_URL']?.replace(/\/$/, '')
 const PROJECT = process.env['BIGQUERY_EMULATOR_PROJECT'] ?? 'vitrine-test'

@@ -11,7 +11,7 @@ import { Rest } from '../../src/drivers/bigquery/session/rest.ts'
 import { GOOGLE, targetOf } from '../../src/drivers/bigquery/session/settings.ts'
 import { Tokens } from '../../src/drivers/bigquery/session/access-tokens.ts'
 import type { Limits } from '../../src/drivers/driver.ts'
-import { cut } from '../../src/exposure/cut.ts'
+import { cut } from '../../src/exposure/cut-catalog.ts'
 
 const PROJECT = process.env['BIGQUERY_LIVE_PROJECT']
 const KEY = process.env['BIGQUERY_LIVE_KEY']

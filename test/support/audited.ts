@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { sealWith } from '../../src/audit/chain/seal.ts'
 import { verifyAudit, type ChainReport } from '../../src/audit/chain/verify.ts'
-import { newest } from '../../src/audit/reading/newest.ts'
-import type { AuditFilter } from '../../src/audit/reading/scope.ts'
+import { newest } from '../../src/audit/reading/newest-rows.ts'
+import type { AuditFilter } from '../../src/audit/reading/row-filter.ts'
 import type { TeamId } from '../../src/ids.ts'
 import type { Store } from '../../src/store/open.ts'
 

@@ -4,7 +4,7 @@ import { createBigQueryDriver, type BigQueryOptions } from '../../src/drivers/bi
 import type { Confined } from '../../src/drivers/confined.ts'
 import type { Catalog, Connection, Driver, Limits, Rows, SettingsInput } from '../../src/drivers/driver.ts'
 import { AppError } from '../../src/errors.ts'
-import { cut } from '../../src/exposure/cut.ts'
+import { cut } from '../../src/exposure/cut-catalog.ts'
 import { TestDoor } from './bigquery-door.ts'
 import { PROJECT, startShop, type Known } from './bigquery-shop.ts'
 import type { BigQueryDouble, DoubleOptions } from './bigquery.ts'

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { z } from 'zod'
 import type { Tables } from '../../store/tables.ts'
-import type { Writing } from './locked.ts'
+import type { Writing } from './locked-transaction.ts'
 import { sameSeal, type Chain, type Registry, type Seal } from './seal.ts'
 
 /** The end of a process's chain. `number` is 0 until the chain is in the store. */

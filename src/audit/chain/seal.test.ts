@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
 import { newId, type AccountId } from '../../ids.ts'
-import { RowMaker } from '../rows.ts'
+import { RowMaker } from '../make-rows.ts'
 import { CONTENT, rowOf, sameSeal, sealWith, textOf, type Content } from './seal.ts'
 
 const key = Buffer.from([...Array(32).keys()])

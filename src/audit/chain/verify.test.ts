@@ -9,7 +9,7 @@ import { AppError } from '../../errors.ts'
 import { asId, newId, type AccountId, type ApiKeyId, type AuditId, type TeamId } from '../../ids.ts'
 import { openStore, type Store } from '../../store/open.ts'
 import { openAudit, type Audit } from '../audit.ts'
-import { RowMaker, type AuditedCall } from '../rows.ts'
+import { RowMaker, type AuditedCall } from '../make-rows.ts'
 import { sealWith } from './seal.ts'
 
 const key = AUDIT_KEY

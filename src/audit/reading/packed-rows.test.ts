@@ -7,9 +7,9 @@ import { DIALECTS, storeSource, type StoreSource } from '../../../test/support/s
 import { asId, newId, type AccountId, type ApiKeyId, type AuditId, type TeamId } from '../../ids.ts'
 import { openStore, type Store } from '../../store/open.ts'
 import { openAudit } from '../audit.ts'
-import type { AuditedCall } from '../rows.ts'
-import { newest, rowOfTeam } from './newest.ts'
-import type { AuditFilter } from './scope.ts'
+import type { AuditedCall } from '../make-rows.ts'
+import { newest, rowOfTeam } from './newest-rows.ts'
+import type { AuditFilter } from './row-filter.ts'
 
 const key = AUDIT_KEY
 const begun = Date.parse('2026-03-01T12:00:00.000Z')

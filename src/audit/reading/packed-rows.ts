@@ -6,8 +6,8 @@ import { asId, type AuditId, type TeamId } from '../../ids.ts'
 import type { Store } from '../../store/open.ts'
 import type { Stored } from '../chain/seal.ts'
 import { minuteEnd, PACK_MS, unpacked, type Pack } from '../packs.ts'
-import { headOf, msOf } from '../rows.ts'
-import { fits, isNewer, needsEscapes, type AuditScope, type Key } from './scope.ts'
+import { headOf, msOf } from '../make-rows.ts'
+import { fits, isNewer, needsEscapes, type AuditScope, type Key } from './row-filter.ts'
 
 /**
  * Returns the rows in portions. Throws the reason of `signal`. Yields a watermark before each pack: all later rows are

@@ -6,10 +6,10 @@ import type { Store } from '../../store/open.ts'
 import type { AuditTable } from '../../store/tables.ts'
 import type { Stored } from '../chain/seal.ts'
 import { readDetail, type Detail } from '../row-detail.ts'
-import { Blocked } from '../reason.ts'
-import { charsOf, msOf } from '../rows.ts'
-import { newest, rowOfTeam, searched } from './newest.ts'
-import { fits, type AuditScope, type Key } from './scope.ts'
+import { Blocked } from '../refusal-reason.ts'
+import { charsOf, msOf } from '../make-rows.ts'
+import { newest, rowOfTeam, searched } from './newest-rows.ts'
+import { fits, type AuditScope, type Key } from './row-filter.ts'
 
 /** A row in the answer of GET …/audit. Fields that do not apply are absent. */
 export interface AuditItem {

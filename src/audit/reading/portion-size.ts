@@ -1,7 +1,7 @@
 // Pure: how many rows to read at a time. Most rows are short, but a query may have 250,000 characters, and a thousand
 // of them would exhaust memory.
 import type { Content } from '../chain/seal.ts'
-import { charsOf } from '../rows.ts'
+import { charsOf } from '../make-rows.ts'
 
 const ROWS_MAX = 1_000
 const CHARS_AIM = 1 << 20

@@ -7,7 +7,7 @@ import type { Store } from '../../store/open.ts'
 import type { Tables } from '../../store/tables.ts'
 import type { Stored } from '../chain/seal.ts'
 import { FIRST_PORTION, nextPortion } from './portion-size.ts'
-import { fitsContent, type AuditScope, type Key } from './scope.ts'
+import { fitsContent, type AuditScope, type Key } from './row-filter.ts'
 
 /** Rows scanned by one statement: some milliseconds. */
 const SLICE_ROWS = 5_000

@@ -4,11 +4,11 @@ import { setImmediate } from 'node:timers/promises'
 import { asId, type AuditId } from '../../ids.ts'
 import { addGap, isRemoved } from '../chain/gaps.ts'
 import { linkBefore } from '../chain/link-before.ts'
-import { writing } from '../chain/locked.ts'
+import { writing } from '../chain/locked-transaction.ts'
 import type { Seal } from '../chain/seal.ts'
 import { bears, stepsOfPack } from '../chain/read-chain.ts'
 import type { Pack } from '../packs.ts'
-import { headOf } from '../rows.ts'
+import { headOf } from '../make-rows.ts'
 import type { Cutoffs, PruneDeps } from './cutoffs.ts'
 
 const PACKS_AT_A_TIME = 100

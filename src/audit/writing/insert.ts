@@ -2,7 +2,7 @@
 import { CompiledQuery, type Transaction } from 'kysely'
 import type { DialectName } from '../../store/migrate.ts'
 import type { AuditTable, Tables } from '../../store/tables.ts'
-import type { Placed } from '../chain/linking.ts'
+import type { Placed } from '../chain/append-rows.ts'
 import { CONTENT, contentOf } from '../chain/seal.ts'
 import type { Pack } from '../packs.ts'
 

@@ -1,6 +1,6 @@
 // Disconnects a provider from an account. Sign-ins at it that wait for a code end.
 import type { Audit } from '../../audit/audit.ts'
-import { changesOf } from '../../audit/changes.ts'
+import { changesOf } from '../../audit/recorded-changes.ts'
 import { accountTarget } from '../../auth/own-account.ts'
 import { doneFrom, type Notices } from '../../auth/security-mail.ts'
 import { notFound } from '../../errors.ts'

@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { Audit } from '../../audit/audit.ts'
-import { changesOf } from '../../audit/changes.ts'
+import { changesOf } from '../../audit/recorded-changes.ts'
 import { accountTarget } from '../../auth/own-account.ts'
 import type { Config, Provider } from '../../config.ts'
 import { newId, type AccountId } from '../../ids.ts'

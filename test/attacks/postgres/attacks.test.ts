@@ -7,7 +7,7 @@ import type { Catalog, Connection, Driver, Limits, Rows } from '../../../src/dri
 import { createPostgresDriver } from '../../../src/drivers/postgres/driver.ts'
 import { formOf, isKnownSame } from '../../../src/drivers/postgres/guard/reparse-cache.ts'
 import { parseText } from '../../../src/drivers/postgres/guard/parse-text.ts'
-import { cut } from '../../../src/exposure/cut.ts'
+import { cut } from '../../../src/exposure/cut-catalog.ts'
 import { startPostgres, type TestPostgres } from '../../support/postgres.ts'
 import { openSession, settingsOf, type TestSession } from '../../support/postgres-session.ts'
 import { ATTACKS, EXPOSURE, FIXTURE, LEGIT, ODD, STATE, failures, textOf, type Told } from './judge.ts'

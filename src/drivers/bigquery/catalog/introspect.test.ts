@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import { connectBigQuery, soon, WIDE, type ConnectedBigQuery } from '../../../../test/support/bigquery-connected.ts'
 import { PROJECT, select, type Known } from '../../../../test/support/bigquery-shop.ts'
 import type { DoubleDataset, DoubleOptions, WireTableResource } from '../../../../test/support/bigquery.ts'
-import { cut } from '../../../exposure/cut.ts'
+import { cut } from '../../../exposure/cut-catalog.ts'
 import type { CatalogTable } from '../../driver.ts'
 
 const ONE: WireTableResource = { schema: { fields: [{ name: 'x', type: 'INTEGER' }] }, numRows: '10' }

@@ -1,0 +1,117 @@
+// Appends rows to a chain, in the transaction that writes them. Rows of changes and of 429s are in the store before
+// they are linked. Until then each has its own seal; a row without a valid seal is not linked.
+import type { AuditId } from '../../ids.ts'
+import type { Position } from './chains.ts'
+import type { Writing } from './locked-transaction.ts'
+import { sameSeal, textOf, type Content, type Seal } from './seal.ts'
+
+/** A row with its place in a chain. */
+export interface Placed {
+  readonly row: Content
+  readonly chain: string
+  readonly seq: number
+  readonly link: string
+}
+
+/** The end of a chain while rows are appended. */
+export class ChainEnd {
+  readonly chain: string
+  readonly #seal: Seal
+  #seq: number
+  #link: string
+
+  constructor(seal: Seal, position: Position) {
+    this.#seal = seal
+    this.chain = position.chain
+    this.#seq = position.head_seq
+    this.#link = position.head_link
+  }
+
+  place(row: Content): Placed {
+    const link = this.#seal.link(this.#link, this.chain, this.#seq + 1, textOf(row))
+    return { row, chain: this.chain, seq: this.#advance(link), link }
+  }
+
+  /** Like place(), for a row that is already text. Returns the link. */
+  placeLine(text: Uint8Array): string {
+    const link = this.#seal.linkOf(this.#link, this.chain, this.#seq + 1, text)
+    this.#advance(link)
+    return link
+  }
+
+  #advance(link: string): number {
+    this.#link = link
+    return ++this.#seq
+  }
+
+  get head(): Pick<Position, 'head_seq' | 'head_link'> {
+    return { head_seq: this.#seq, head_link: this.#link }
+  }
+}
+
+/** The result of linking. */
+export interface Linked {
+  /** Linked now or by another process, or rejected. */
+  readonly settled: readonly AuditId[]
+  /** Not in the store: their transaction was rolled back or is still open. */
+  readonly unseen: readonly AuditId[]
+  /** Changed manually before they were linked. They are left as they are. */
+  readonly foreign: readonly AuditId[]
+  readonly count: number
+}
+
+const IDS_PER_SELECT = 200
+
+/** Links the given rows that are in the store and have no place yet. */
+export async function linkStored(
+  { tx, locked }: Writing,
+  seal: Seal,
+  end: ChainEnd,
+  ids: readonly AuditId[],
+): Promise<Linked> {
+  const settled: AuditId[] = []
+  const foreign: AuditId[] = []
+  let count = 0
+  for (let from = 0; from < ids.length; from += IDS_PER_SELECT) {
+    const part = ids.slice(from, from + IDS_PER_SELECT)
+    const rows = await locked(tx.selectFrom('audit').selectAll().where('id', 'in', part).orderBy('id')).execute()
+    for (const row of rows) {
+      settled.push(row.id)
+      if (row.seq !== null) continue
+      if (!sameSeal(seal.alone(row), row.link)) {
+        foreign.push(row.id)
+        continue
+      }
+      const { chain, seq, link } = end.place(row)
+      await tx.updateTable('audit').set({ chain, seq, link }).where('id', '=', row.id).execute()
+      count++
+    }
+  }
+  const found = new Set(settled)
+  return { settled, unseen: ids.filter((id) => !found.has(id)), foreign, count }
+}
+
+/** Adds 429s to the row of their minute, whichever process inserted it. Returns those whose row is already linked. */
+export async function countInto(
+  { tx, locked }: Writing,
+  seal: Seal,
+  chain: string,
+  folded: readonly Content[],
+): Promise<readonly Content[]> {
+  const late: Content[] = []
+  // Sorted, so that processes that count into the same rows cannot deadlock.
+  for (const row of folded.toSorted((a, b) => (a.id < b.id ? -1 : 1))) {
+    const stored = await locked(tx.selectFrom('audit').selectAll().where('id', '=', row.id)).executeTakeFirst()
+    if (stored === undefined) {
+      await tx
+        .insertInto('audit')
+        .values({ ...row, chain, seq: null, link: seal.alone(row) })
+        .execute()
+    } else if (stored.seq === null && sameSeal(seal.alone(stored), stored.link)) {
+      const times = stored.times + row.times
+      const link = seal.alone({ ...stored, times })
+      await tx.updateTable('audit').set({ times, link }).where('id', '=', row.id).execute()
+    } else late.push(row)
+  }
+  return late
+}

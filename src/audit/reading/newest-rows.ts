@@ -1,0 +1,67 @@
+// Reads a team's rows, both single and packed.
+import { setImmediate } from 'node:timers/promises'
+import type { AuditId, TeamId } from '../../ids.ts'
+import type { Store } from '../../store/open.ts'
+import type { Stored } from '../chain/seal.ts'
+import { merged } from './merge.ts'
+import { packedRow, packedRows } from './packed-rows.ts'
+import { fits, isNewer, type AuditScope, type Key } from './row-filter.ts'
+import { singleRows } from './single-rows.ts'
+
+/**
+ * Returns the rows within the scope that are older than `before`, newest first, in portions, and between them
+ * watermarks: all later rows are older. `teamId` null: the rows without a team. Throws the reason of `signal`.
+ */
+export async function* searched(
+  store: Pick<Store, 'db'>,
+  teamId: TeamId | null,
+  scope: AuditScope,
+  before: Key | null,
+  signal?: AbortSignal,
+): AsyncIterable<readonly (Stored | Key)[]> {
+  const ids = scope.filter?.ids
+  if (ids !== undefined) return yield await found(store, teamId, ids, scope, before)
+  const single = singleRows(store, teamId, scope, before, signal)
+  // Packs hold only rows of teams.
+  if (teamId === null) yield* single
+  else yield* merged(single, packedRows(store, teamId, scope, before, signal), isNewer)
+}
+
+/** The same without watermarks. */
+export async function* newest(
+  store: Pick<Store, 'db'>,
+  teamId: TeamId,
+  scope: AuditScope,
+  before: Key | null,
+  signal?: AbortSignal,
+): AsyncIterable<readonly Stored[]> {
+  for await (const keys of searched(store, teamId, scope, before, signal)) {
+    const rows = keys.filter((key) => 'chain' in key)
+    if (rows.length > 0) yield rows
+  }
+}
+
+/** Looks rows up one by one, so that ids cost no search. */
+async function found(
+  store: Pick<Store, 'db'>,
+  teamId: TeamId | null,
+  ids: readonly AuditId[],
+  scope: AuditScope,
+  before: Key | null,
+): Promise<readonly Stored[]> {
+  const rows: Stored[] = []
+  for (const id of new Set(ids)) {
+    const row = await rowOfTeam(store, teamId, id)
+    if (row !== null && fits(row, scope, before)) rows.push(row)
+    await setImmediate()
+  }
+  return rows.sort((a, b) => (isNewer(a, b) ? -1 : 1))
+}
+
+/** Returns one row, or null if the team has no row with this id. */
+export async function rowOfTeam(store: Pick<Store, 'db'>, teamId: TeamId | null, id: AuditId): Promise<Stored | null> {
+  const single = store.db.selectFrom('audit').selectAll().where('id', '=', id)
+  const row = await single.where('team_id', teamId === null ? 'is' : '=', teamId).executeTakeFirst()
+  if (row !== undefined || teamId === null) return row ?? null
+  return await packedRow(store, teamId, id)
+}

@@ -1,0 +1,58 @@
+// Reads the caller's own calls: in every team whose routes they may use, and in the rows without a team. In a
+// team they see what listAudit would show of their own rows, whatever their role.
+import type { Audit } from '../audit.ts'
+import type { Stored } from '../chain/seal.ts'
+import { merged } from './merge.ts'
+import { searched } from './newest-rows.ts'
+import { pageOf, type AuditPage } from './page.ts'
+import { isNewer, type AuditScope, type Key } from './row-filter.ts'
+import { filterOf, type AuditFilterInput, type AuditTrailDeps, type Reader } from './within-reach.ts'
+import type { Call } from '../../auth/caller.ts'
+import type { DatasourceId, TeamId } from '../../ids.ts'
+import type { Store } from '../../store/open.ts'
+
+const LIMIT = 50
+
+export interface ActivityDeps extends Pick<AuditTrailDeps, 'reachableIds'> {
+  readonly store: Pick<Store, 'db'>
+  readonly audit: Pick<Audit, 'flush'>
+  /** Returns the memberships with which the caller may use the routes of a team now. */
+  membershipsOf(call: Call): Promise<readonly Reader[]>
+}
+
+type Rows = AsyncIterable<readonly (Stored | Key)[]>
+
+export async function listActivity(
+  deps: ActivityDeps,
+  call: Call,
+  input: Omit<AuditFilterInput, 'accountId'> & { readonly cursor?: string; readonly limit?: number },
+): Promise<AuditPage> {
+  const { accountId } = call.caller
+  await deps.audit.flush()
+  const filter = filterOf({ ...input, accountId })
+  const places = await placesOf(deps, call)
+  const rows = (before: Key | null): Rows =>
+    places
+      .map(({ teamId, ids }): Rows => {
+        const scope: AuditScope = ids === null ? { filter } : { filter, datasourceIds: ids }
+        return searched(deps.store, teamId, scope, before, call.signal)
+      })
+      .reduce((one, other) => merged(one, other, isNewer))
+  return await pageOf(rows, { cursor: input.cursor, limit: input.limit ?? LIMIT })
+}
+
+interface Place {
+  /** Null: the rows without a team. */
+  readonly teamId: TeamId | null
+  /** Null: all rows. */
+  readonly ids: readonly DatasourceId[] | null
+}
+
+async function placesOf(deps: ActivityDeps, call: Call): Promise<readonly [Place, ...Place[]]> {
+  const teams: Place[] = []
+  for (const reader of await deps.membershipsOf(call)) {
+    const ids = reader.role === 'OWNER' ? null : await deps.reachableIds(call, reader)
+    teams.push({ teamId: reader.teamId, ids })
+  }
+  return [{ teamId: null, ids: null }, ...teams]
+}

@@ -1,0 +1,150 @@
+// Query counts by day, key and datasource, so that usage need not read a million audit rows. They are updated in the
+// transaction that writes the rows, hold no text, and outlive the rows.
+import { sql, type Transaction } from 'kysely'
+import type { AccountId, ApiKeyId, DatasourceId, GrantId, TeamId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import type { Tables, UsageDayTable } from '../store/tables.ts'
+import type { Content } from './chain/seal.ts'
+import { addSlots, forgetSlots, pruneSlots, Slots } from './usage-by-hour.ts'
+
+/** The action that counts as a query. */
+const QUERY = 'runQuery'
+/** Longer than the longest period that usage can ask for. */
+const KEPT_DAYS = 400
+const DAY_MS = 86_400_000
+
+type Line = Omit<UsageDayTable, 'chain'>
+
+/** Counts that are not written yet. */
+export class Counts {
+  /** By caller: comparing the few lines of a caller is cheaper than building a key of five parts. */
+  readonly #lines = new Map<string, Line[]>()
+  readonly slots = new Slots()
+
+  add(row: Content): void {
+    if (row.action !== QUERY || row.team_id === null) return
+    const who = row.key_id ?? row.account_id ?? ''
+    let callerLines = this.#lines.get(who)
+    if (callerLines === undefined) this.#lines.set(who, (callerLines = []))
+    let line = callerLines.find((known) => isOf(known, row))
+    if (line === undefined) callerLines.push((line = lineOf(row, row.team_id)))
+    line.queries += row.times
+    if (row.outcome === 'DENIED') line.denied += row.times
+    if (row.outcome === 'FAILED') line.failed += row.times
+    line.row_count += row.row_count ?? 0
+    this.slots.add(row, row.team_id, line.key_id)
+  }
+
+  get lines(): readonly Line[] {
+    return [...this.#lines.values()].flat()
+  }
+}
+
+/** Adds the counts to the store. Processes that share a store write separate lines (`chain`). */
+export async function addCounts(tx: Transaction<Tables>, chain: string, counts: Counts): Promise<void> {
+  await addSlots(tx, chain, counts.slots)
+  for (const line of counts.lines) {
+    const { team_id, date, datasource_id, account_id, key_id, queries, denied, failed, row_count } = line
+    await sql`
+      insert into usage_days
+        (team_id, date, datasource_id, account_id, key_id, chain, queries, denied, failed, row_count)
+      values
+        (${team_id}, ${date}, ${datasource_id}, ${account_id}, ${key_id}, ${chain}, ${queries}, ${denied}, ${failed},
+        ${row_count})
+      on conflict (team_id, date, datasource_id, account_id, key_id, chain) do update set
+        queries = usage_days.queries + excluded.queries,
+        denied = usage_days.denied + excluded.denied,
+        failed = usage_days.failed + excluded.failed,
+        row_count = usage_days.row_count + excluded.row_count
+    `.execute(tx)
+  }
+}
+
+function isOf(line: Line, row: Content): boolean {
+  return (
+    line.datasource_id === (row.datasource_id ?? '') &&
+    line.team_id === row.team_id &&
+    line.account_id === (row.account_id ?? '') &&
+    line.key_id === (row.key_id ?? '') &&
+    row.at.startsWith(line.date)
+  )
+}
+
+function lineOf(row: Content, teamId: TeamId): Line {
+  return {
+    team_id: teamId,
+    date: row.at.slice(0, 10),
+    datasource_id: row.datasource_id ?? '',
+    account_id: row.account_id ?? '',
+    key_id: row.key_id ?? '',
+    queries: 0,
+    denied: 0,
+    failed: 0,
+    row_count: 0,
+  }
+}
+
+/** Queries, including denied and failed ones, and the rows they returned. */
+export interface Counted {
+  readonly queries: number
+  readonly denied: number
+  readonly failed: number
+  readonly rows: number
+}
+
+/** The counts of one day, caller and datasource. */
+export interface UsageLine extends Counted {
+  /** YYYY-MM-DD, UTC. */
+  readonly date: string
+  readonly datasourceId: DatasourceId | ''
+  readonly accountId: AccountId | ''
+  /** The API key, or the grant of an agent. */
+  readonly keyId: ApiKeyId | GrantId | ''
+}
+
+/** Returns a team's lines since a day, oldest first. */
+export async function readUsage(store: Pick<Store, 'db'>, teamId: TeamId, from: string): Promise<readonly UsageLine[]> {
+  const lines = await store.db
+    .selectFrom('usage_days')
+    .select(({ fn }) => [
+      'date',
+      'datasource_id as datasourceId',
+      'account_id as accountId',
+      'key_id as keyId',
+      fn.sum<number>('queries').as('queries'),
+      fn.sum<number>('denied').as('denied'),
+      fn.sum<number>('failed').as('failed'),
+      fn.sum<number>('row_count').as('rows'),
+    ])
+    .where('team_id', '=', teamId)
+    .where('date', '>=', from)
+    .groupBy(['date', 'datasource_id', 'account_id', 'key_id'])
+    .orderBy('date')
+    .orderBy('datasource_id')
+    .orderBy('account_id')
+    .orderBy('key_id')
+    .execute()
+  // PostgreSQL returns the sum of bigints as numeric, which arrives as a string.
+  return lines.map((line) => ({
+    ...line,
+    queries: Number(line.queries),
+    denied: Number(line.denied),
+    failed: Number(line.failed),
+    rows: Number(line.rows),
+  }))
+}
+
+/** Deletes the counters of a deleted team. */
+export async function forgetUsage(tx: Transaction<Tables>, teamId: TeamId): Promise<void> {
+  await tx.deleteFrom('usage_days').where('team_id', '=', teamId).execute()
+  await forgetSlots(tx, teamId)
+}
+
+/** Deletes counters older than usage can ask for. */
+export async function pruneUsage(store: Pick<Store, 'append'>, now: number): Promise<void> {
+  const before = new Date(now - KEPT_DAYS * DAY_MS).toISOString().slice(0, 10)
+  await store.append(async (tx) => {
+    await tx.deleteFrom('usage_days').where('date', '<', before).execute()
+    await pruneSlots(tx, now)
+  })
+}

@@ -1,0 +1,220 @@
+// Query counts by hour, caller, datasource and client, with bytes, times and costs. Written like the counts by day, in the
+// transaction that writes the rows, and kept for a month.
+import { setImmediate } from 'node:timers/promises'
+import type { Selectable, Transaction } from 'kysely'
+import { z } from 'zod'
+import type { TeamId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import type { Tables, UsageSlotTable } from '../store/tables.ts'
+import type { Content } from './chain/seal.ts'
+import { readDetail } from './row-detail.ts'
+import { addTime, type Times } from './duration-histogram.ts'
+
+/** The days that usage can ask for in this detail, and one more. */
+export const SLOT_DAYS = 31
+const KEPT_DAYS = SLOT_DAYS + 1
+const DAY_MS = 86_400_000
+/** Clients choose their names freely. Above this number in a team and day, further names count as ''. */
+const CLIENTS_MAX = 50
+const READ_AT_ONCE = 2_000
+const HOUR_CHARS = 13
+
+type Place = Pick<UsageSlotTable, 'team_id' | 'slot' | 'datasource_id' | 'account_id' | 'key_id' | 'client'>
+
+/** The sums of one place. */
+interface Sums {
+  queries: number
+  denied: number
+  failed: number
+  row_count: number
+  bytes: number
+  duration_ms: number
+  estimate: number
+  readonly times: Times
+}
+
+/** Counts that are not written yet. */
+export class Slots {
+  readonly #lines = new Map<string, Place & Sums>()
+  /** Most rows have the same place as the row before. */
+  #last: (Place & Sums) | undefined
+
+  /** `keyId`: of an API key or a grant. */
+  add(row: Content, teamId: TeamId, keyId: Place['key_id']): void {
+    const line = this.#lineOf(row, teamId, keyId)
+    line.queries += row.times
+    if (row.outcome === 'DENIED') line.denied += row.times
+    if (row.outcome === 'FAILED') line.failed += row.times
+    line.row_count += row.row_count ?? 0
+    line.bytes += row.bytes ?? 0
+    // Only a refusal for its cost holds an estimate.
+    if (row.outcome === 'DENIED') line.estimate += readDetail(row.detail).estimate ?? 0
+    if (row.duration_ms === null || row.outcome !== 'ANSWERED') return
+    line.duration_ms += row.duration_ms
+    addTime(line.times, row.duration_ms)
+  }
+
+  #lineOf(row: Content, teamId: TeamId, keyId: Place['key_id']): Place & Sums {
+    if (this.#last !== undefined && isOf(this.#last, row, teamId, keyId)) return this.#last
+    const slot = row.at.slice(0, HOUR_CHARS)
+    const [datasource_id, account_id, client] = [
+      row.datasource_id ?? '',
+      row.account_id ?? '',
+      row.client ?? '',
+    ] as const
+    const key = `${teamId} ${slot} ${datasource_id} ${account_id} ${keyId} ${client}`
+    let line = this.#lines.get(key)
+    if (line === undefined) {
+      const place = { team_id: teamId, slot, datasource_id, account_id, key_id: keyId, client }
+      const sums = { queries: 0, denied: 0, failed: 0, row_count: 0, bytes: 0, duration_ms: 0, estimate: 0 }
+      this.#lines.set(key, (line = { ...place, ...sums, times: new Map() }))
+    }
+    this.#last = line
+    return line
+  }
+
+  get lines(): readonly (Place & Sums)[] {
+    return [...this.#lines.values()]
+  }
+}
+
+function isOf(line: Place, row: Content, teamId: TeamId, keyId: Place['key_id']): boolean {
+  return (
+    line.datasource_id === (row.datasource_id ?? '') &&
+    line.key_id === keyId &&
+    line.account_id === (row.account_id ?? '') &&
+    line.team_id === teamId &&
+    line.client === (row.client ?? '') &&
+    row.at.startsWith(line.slot)
+  )
+}
+
+const WrittenTimes = z.array(z.tuple([z.number(), z.number()]))
+
+/** Adds the counts to the store. Only this process writes lines of its chain, so it may read them first. */
+export async function addSlots(tx: Transaction<Tables>, chain: string, slots: Slots): Promise<void> {
+  const names = new Map<string, Set<string>>()
+  for (const line of slots.lines) {
+    const client = await countedClient(tx, line, names)
+    const place = { ...placeOf(line), client, chain }
+    const at = tx
+      .selectFrom('usage_slots')
+      .selectAll()
+      .where(({ and }) => and(place))
+    const known = await at.executeTakeFirst()
+    const times = new Map(line.times)
+    for (const [bucket, count] of known === undefined ? [] : WrittenTimes.parse(JSON.parse(known.times))) {
+      times.set(bucket, (times.get(bucket) ?? 0) + count)
+    }
+    const sums = {
+      queries: line.queries + Number(known?.queries ?? 0),
+      denied: line.denied + Number(known?.denied ?? 0),
+      failed: line.failed + Number(known?.failed ?? 0),
+      row_count: line.row_count + Number(known?.row_count ?? 0),
+      bytes: line.bytes + Number(known?.bytes ?? 0),
+      duration_ms: line.duration_ms + Number(known?.duration_ms ?? 0),
+      estimate: line.estimate + Number(known?.estimate ?? 0),
+      times: JSON.stringify([...times]),
+    }
+    if (known === undefined)
+      await tx
+        .insertInto('usage_slots')
+        .values({ ...place, ...sums })
+        .execute()
+    else
+      await tx
+        .updateTable('usage_slots')
+        .set(sums)
+        .where(({ and }) => and(place))
+        .execute()
+  }
+}
+
+function placeOf({ team_id, slot, datasource_id, account_id, key_id, client }: Place): Place {
+  return { team_id, slot, datasource_id, account_id, key_id, client }
+}
+
+/** Returns '' for a new client of a team that has too many this day. */
+async function countedClient(
+  tx: Transaction<Tables>,
+  { team_id, slot, client }: Place,
+  names: Map<string, Set<string>>,
+): Promise<string> {
+  if (client === '') return ''
+  const day = slot.slice(0, 10)
+  const key = `${team_id} ${day}`
+  let known = names.get(key)
+  if (known === undefined) {
+    const rows = await tx
+      .selectFrom('usage_slots')
+      .select('client')
+      .distinct()
+      .where('team_id', '=', team_id)
+      .where('slot', '>=', day)
+      .where('slot', '<', `${day}U`)
+      .limit(CLIENTS_MAX + 1)
+      .execute()
+    names.set(key, (known = new Set(rows.map((row) => row.client))))
+  }
+  known.delete('')
+  if (known.has(client)) return client
+  if (known.size >= CLIENTS_MAX) return ''
+  known.add(client)
+  return client
+}
+
+export interface UsageSlot extends Omit<Place, 'team_id'>, Sums {}
+
+/** Yields a team's lines since a day (YYYY-MM-DD, UTC) in portions. Throws the reason of `signal`. */
+export async function* readSlots(
+  store: Pick<Store, 'db'>,
+  teamId: TeamId,
+  from: string,
+  signal: AbortSignal,
+): AsyncIterable<readonly UsageSlot[]> {
+  for (let offset = 0; ; offset += READ_AT_ONCE) {
+    signal.throwIfAborted()
+    const rows = await store.db
+      .selectFrom('usage_slots')
+      .selectAll()
+      .where('team_id', '=', teamId)
+      .where('slot', '>=', from)
+      .orderBy('slot')
+      .orderBy('datasource_id')
+      .orderBy('account_id')
+      .orderBy('key_id')
+      .orderBy('client')
+      .orderBy('chain')
+      .offset(offset)
+      .limit(READ_AT_ONCE)
+      .execute()
+    yield rows.map(slotOf)
+    if (rows.length < READ_AT_ONCE) return
+    // The embedded store answers synchronously, so yield to the event loop.
+    await setImmediate()
+  }
+}
+
+/** PostgreSQL returns bigints as strings. */
+function slotOf(row: Selectable<UsageSlotTable>): UsageSlot {
+  return {
+    ...row,
+    queries: Number(row.queries),
+    denied: Number(row.denied),
+    failed: Number(row.failed),
+    row_count: Number(row.row_count),
+    bytes: Number(row.bytes),
+    duration_ms: Number(row.duration_ms),
+    estimate: Number(row.estimate),
+    times: new Map(WrittenTimes.parse(JSON.parse(row.times))),
+  }
+}
+
+export async function forgetSlots(tx: Transaction<Tables>, teamId: TeamId): Promise<void> {
+  await tx.deleteFrom('usage_slots').where('team_id', '=', teamId).execute()
+}
+
+export async function pruneSlots(tx: Transaction<Tables>, now: number): Promise<void> {
+  const before = new Date(now - KEPT_DAYS * DAY_MS).toISOString().slice(0, HOUR_CHARS)
+  await tx.deleteFrom('usage_slots').where('slot', '<', before).execute()
+}

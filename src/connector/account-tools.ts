@@ -1,0 +1,107 @@
+// The tools that say who calls and what the caller reaches: whoami, list_teams, list_datasources.
+import { z } from 'zod'
+import type { Arrival } from '../auth/caller.ts'
+import { AppError } from '../errors.ts'
+import type { Operations } from '../operations/order-of-checks.ts'
+import { Id, readArguments } from './tool-arguments.ts'
+import type { JsonObject } from './json-object.ts'
+
+type Ops = Pick<Operations, 'listTeams' | 'listDatasources'>
+
+const Nothing = z.strictObject({})
+const OfTeam = z.strictObject({ teamId: Id.exactOptional() })
+
+/** The account, and what this connection may do: an agent can find out here why it was refused. */
+export async function whoami(
+  operations: Pick<Operations, 'getAccount'>,
+  arrival: Arrival,
+  args: JsonObject,
+): Promise<JsonObject> {
+  readArguments(Nothing, args)
+  return { ...(await operations.getAccount(arrival, {})), access: accessOf(arrival.caller) }
+}
+
+/** Null: not narrowed, or without an end. */
+function accessOf(caller: Arrival['caller']): JsonObject {
+  if (caller.kind === 'session') return { scopes: [], teamIds: null, datasourceIds: null, expiresAt: null }
+  const { scopes, teamIds, datasourceIds, endedTeamIds, expiresAt } = caller
+  return {
+    scopes: [...scopes],
+    teamIds: teamIds === null ? null : [...teamIds].filter((id) => !endedTeamIds.has(id)),
+    datasourceIds: datasourceIds === null ? null : [...datasourceIds],
+    expiresAt,
+  }
+}
+
+export async function listTeams(operations: Ops, arrival: Arrival, args: JsonObject): Promise<JsonObject> {
+  readArguments(Nothing, args)
+  return { teams: await operations.listTeams(arrival, {}) }
+}
+
+/** One team's datasources, or those of every ACTIVE team. A team that refuses is named in `note`. */
+export async function listDatasources(operations: Ops, arrival: Arrival, args: JsonObject): Promise<JsonObject> {
+  const { teamId } = readArguments(OfTeam, args)
+  const teams = await operations.listTeams(arrival, {})
+  if (teamId !== undefined) {
+    const name = teams.find((team) => team.id === teamId)?.name
+    return { datasources: await ofTeam(operations, arrival, teamId, name) }
+  }
+  const { items, notes } = await everyDatasource(operations, arrival, teams)
+  return { datasources: items, ...(notes.length > 0 && { note: notes.join(' ') }) }
+}
+
+/** Those of every ACTIVE team, in a stable order. */
+export async function everyDatasource(
+  operations: Ops,
+  arrival: Arrival,
+  teams: Awaited<ReturnType<Ops['listTeams']>>,
+): Promise<{ readonly items: readonly ShownDatasource[]; readonly notes: readonly string[] }> {
+  const notes: string[] = []
+  const lists = await Promise.all(
+    teams
+      .filter(({ status }) => status === 'ACTIVE')
+      .map(async ({ id, name }) => {
+        try {
+          return await ofTeam(operations, arrival, id, name)
+        } catch (error) {
+          if (!(error instanceof AppError) || !REFUSES_A_TEAM.has(error.code)) throw error
+          notes.push(`${name} is left out: ${error.message}`)
+          return []
+        }
+      }),
+  )
+  return { items: lists.flat(), notes }
+}
+
+/** A team may refuse while the other teams answer. */
+const REFUSES_A_TEAM: ReadonlySet<string> = new Set(['TEAM_FORBIDDEN', 'TEAM_NOT_OPENED', 'SECOND_FACTOR_REQUIRED'])
+
+/** A datasource as the tool shows it. */
+interface ShownDatasource {
+  readonly id: string
+  readonly teamId: string
+  readonly teamName?: string
+  readonly name: string
+  readonly [field: string]: unknown
+}
+
+/** Fields that help to choose a datasource. How it is connected is of no use to an agent. */
+async function ofTeam(
+  operations: Ops,
+  arrival: Arrival,
+  teamId: string,
+  teamName: string | undefined,
+): Promise<readonly ShownDatasource[]> {
+  const items = await operations.listDatasources(arrival, { params: { teamId } })
+  return items.map(({ id, name, type, status, database, exposedTableCount, lastError }) => ({
+    id,
+    teamId,
+    ...(teamName !== undefined && { teamName }),
+    name,
+    type,
+    status,
+    database,
+    exposedTableCount,
+    lastError,
+  }))
+}

@@ -1,0 +1,86 @@
+// run_query: passes the query on to the operation, with bounds that fit into a model's context, and says what was cut.
+import { z } from 'zod'
+import type { Arrival } from '../auth/caller.ts'
+import { invalidRequest } from '../errors.ts'
+import type { Operations } from '../operations/order-of-checks.ts'
+import type { Prebuilt } from '../operations/operation-types.ts'
+import { textOfJson } from '../operations/prebuilt-json.ts'
+import { BudgetTokens, Id, parsedText } from './tool-arguments.ts'
+import type { JsonObject } from './json-object.ts'
+import { rowsWithin } from './rows-within.ts'
+
+const ROWS = 100
+/** 48 KiB are about 23,500 tokens; clients cut a result at 25,000. A caller that sets a limit wants more. */
+const BYTES = 48 * 1024
+const BYTES_WITH_LIMIT = 256 * 1024
+/** Rows of numbers and short texts, as JSON arrays. */
+const BYTES_PER_TOKEN = 2
+
+const FIELDS: ReadonlySet<string> = new Set(['sql', 'collection', 'filter', 'pipeline', 'limit'])
+/** The head and the tail of an answer, without the names of many columns; of a small answer, half of it. */
+const ABOUT_BYTES = 1_024
+
+/** REST's answer as JSON text, with a `note` if rows were cut. Throws as the operation does. */
+export async function runQuery(
+  operations: Pick<Operations, 'runQuery'>,
+  arrival: Arrival,
+  args: JsonObject,
+): Promise<string> {
+  const { teamId, datasourceId, budgetTokens, ...rest } = args
+  const { params, budget } = readPlace({ teamId, datasourceId, budgetTokens }, rest)
+  const bytesMax = Math.min(
+    rest['limit'] === undefined ? BYTES : BYTES_WITH_LIMIT,
+    (budget ?? Infinity) * BYTES_PER_TOKEN,
+  )
+  const body = await bodyOf(rest)
+  const within = { ...arrival, rowBytesMax: Math.max(bytesMax - ABOUT_BYTES, bytesMax / 2) }
+  const answer = await operations.runQuery(within, { params, body })
+  return noted(answer, bytesMax, typeof rest['limit'] === 'number')
+}
+
+const Place = z.strictObject({ teamId: Id, datasourceId: Id, budgetTokens: BudgetTokens.exactOptional() })
+
+/** The driver reads the query's own fields. Fields that no driver knows are refused here. */
+function readPlace(place: JsonObject, rest: JsonObject) {
+  const given = Object.fromEntries(Object.entries(place).filter(([, value]) => value !== undefined))
+  const read = Place.safeParse(given)
+  const details = [
+    ...(read.error?.issues ?? []).map(({ path, message }) => `${path.join('.')}: ${message}`),
+    ...Object.keys(rest)
+      .filter((name) => !FIELDS.has(name))
+      .map((name) => `${name.slice(0, 60)}: unknown argument`),
+  ]
+  if (!read.success || details.length > 0) throw invalidRequest(details)
+  const { teamId, datasourceId: id, budgetTokens: budget } = read.data
+  return { params: { teamId, id }, budget }
+}
+
+/** In the order of the arguments: the position of a refusal counts in the body's text. */
+async function bodyOf(args: JsonObject): Promise<JsonObject> {
+  const entries = Object.entries(args).map(async ([name, value]) => [
+    name,
+    name === 'filter' || name === 'pipeline' ? await parsedText(name, value) : value,
+  ])
+  return { ...Object.fromEntries(await Promise.all(entries)), limit: args['limit'] ?? ROWS }
+}
+
+function noted({ json, cut }: Prebuilt, bytesMax: number, isLimited: boolean): string {
+  const whole = textOfJson(json)
+  const fitted = rowsWithin(whole, bytesMax)
+  const rowCount = fitted?.rowCount ?? cut?.rowCount
+  if (rowCount === undefined) return whole
+  const by = fitted === null ? cut?.by : 'bytes'
+  const note = by === 'bytes' ? cutByBytes(rowCount, bytesMax) : cutByRows(rowCount, isLimited)
+  return `${(fitted?.json ?? whole).slice(0, -1)},"note":${JSON.stringify(note)}}`
+}
+
+function cutByRows(rowCount: number, isLimited: boolean): string {
+  const more = isLimited
+    ? 'This is the limit, or the row cap of the team: a higher limit does not pass the cap.'
+    : 'Set limit for more, up to the row cap of the team.'
+  return `Cut after ${rowCount} rows: more match. Aggregate, filter or select fewer rows. ${more}`
+}
+
+function cutByBytes(rowCount: number, bytesMax: number): string {
+  return `Cut after ${rowCount} rows, at ${bytesMax} bytes. Select fewer or shorter columns, aggregate, or page by a key.`
+}

@@ -1,0 +1,195 @@
+// Changes a datasource's connection. Security rule: if the address changes or its protection weakens, every stored
+// secret must be sent again, so that a manager cannot send a stored password elsewhere. All functions are pure; some
+// throw.
+import { z } from 'zod'
+import type { ConnectionSettings, SettingsInput } from '../drivers/driver.ts'
+import { invalidRequest } from '../errors.ts'
+import { SSL_MODES } from './datasource-item.ts'
+
+/** Write-only fields (docs/session.md#connections). */
+const SECRET_FIELDS = [
+  'password',
+  'uri',
+  'serviceAccountKey',
+  'tlsCa',
+  'tlsCertificate',
+  'tlsKey',
+  'sshPrivateKey',
+  'sshPassphrase',
+  'sshPassword',
+] as const
+
+const CONNECTION_FIELDS = [
+  'connectionMode',
+  'host',
+  'port',
+  'database',
+  'username',
+  'sslMode',
+  'config',
+  ...SECRET_FIELDS,
+] as const
+
+/** The connection part of a create or change request. The driver validates its fields. */
+export type ConnectionInput = { readonly [F in (typeof CONNECTION_FIELDS)[number]]?: unknown }
+
+/** Hours between automatic introspections; 0 turns them off (docs/exposure.md). */
+const Hours = z.int().min(0).max(720)
+
+/**
+ * Removes `config.reintrospectHours`, which is not a connection setting, from what the driver reads. A config with only
+ * this field leaves the driver's config unchanged. Throws INVALID_REQUEST if the value is out of range.
+ */
+export function splitConfig<T extends ConnectionInput>(
+  input: T,
+): { readonly connection: T; readonly reintrospectHours: number | undefined } {
+  const { config } = input
+  if (typeof config !== 'object' || config === null || !('reintrospectHours' in config)) {
+    return { connection: input, reintrospectHours: undefined }
+  }
+  const { reintrospectHours, ...rest } = config
+  const hours = Hours.safeParse(reintrospectHours)
+  if (!hours.success) throw invalidRequest(['config.reintrospectHours: must be a whole number from 0 to 720'])
+  const own = Object.keys(rest).length === 0 ? {} : { config: rest }
+  return { connection: { ...input, config: undefined, ...own }, reintrospectHours: hours.data }
+}
+
+/** The driver's input for a new datasource. */
+export function newSettings(input: ConnectionInput): SettingsInput {
+  return { ...shownFields(input), secrets: secretsOf(input) }
+}
+
+/** False if a change does not touch the connection. */
+export function touchesConnection(change: ConnectionInput): boolean {
+  return CONNECTION_FIELDS.some((field) => change[field] !== undefined)
+}
+
+/**
+ * The driver's input for a changed datasource: the new values over the stored ones. Another mode keeps nothing. In URI
+ * mode the address comes from the URI alone.
+ */
+export function changedSettings(stored: ConnectionSettings, change: ConnectionInput): SettingsInput {
+  if (change.connectionMode !== undefined && change.connectionMode !== stored.connectionMode) return newSettings(change)
+  const secrets = { ...stored.secrets, ...secretsOf(change) }
+  const base = { connectionMode: stored.connectionMode, sslMode: stored.sslMode ?? undefined, config: stored.config }
+  const address = {
+    host: stored.host ?? undefined,
+    port: stored.port ?? undefined,
+    database: stored.database,
+    username: stored.username ?? undefined,
+  }
+  const before = stored.connectionMode === 'URI' ? base : { ...base, ...address }
+  return { ...before, ...shownFields(change), secrets }
+}
+
+/**
+ * Throws INVALID_REQUEST naming each changed field that the stored URI overrides, because accepting the field would
+ * have no effect. Repeating a current value is no change.
+ */
+export function requireEffect(next: ConnectionSettings, change: ConnectionInput): void {
+  const uri = next.secrets['uri']
+  if (next.connectionMode !== 'URI' || uri === undefined || change.uri !== undefined) return
+  const ignored: string[] = (['host', 'port', 'database', 'username', 'sslMode'] as const).filter(
+    (field) => change[field] !== undefined && change[field] !== next[field],
+  )
+  if (change.password !== undefined && HOLDS_PASSWORD.test(uri)) ignored.push('password')
+  if (ignored.length > 0) throw invalidRequest(ignored.map((field) => `${field}: ${READ_FROM_URI}`))
+}
+
+function holdsPassword(uri: string, password: string): boolean {
+  return uri.includes(`:${password}@`) || uri.includes(`:${encodeURIComponent(password)}@`)
+}
+
+const HOLDS_PASSWORD = /^[^/]*\/\/[^/?#@]*:[^/?#]*@/
+const READ_FROM_URI =
+  'the uri of this datasource sets this field; send a new uri, or connectionMode DIRECT with host, port, database, username and password'
+
+/** What a URI says, as the datasource would show it. */
+export type Parsed = Pick<ConnectionSettings, 'host' | 'port' | 'database' | 'username' | 'sslMode' | 'config'>
+
+export interface Contradiction {
+  readonly field: string
+  /** Null for a password, which is never repeated. */
+  readonly inUri: string | number | null
+  readonly given: string | number | null
+}
+
+/** What was read from the URI, and the fields beside it that say something else. `next` was made from `input`. */
+export function comparedWithUri(
+  next: ConnectionSettings,
+  input: ConnectionInput,
+): { readonly parsed: Parsed | null; readonly contradictions: readonly Contradiction[] } {
+  const uri = next.secrets['uri']
+  if (next.connectionMode !== 'URI' || uri === undefined) return { parsed: null, contradictions: [] }
+  const { host, port, database, username, sslMode, config } = next
+  const contradictions: Contradiction[] = []
+  for (const field of ['host', 'port', 'database', 'username', 'sslMode'] as const) {
+    const [inUri, given] = [next[field], input[field]]
+    if (given === inUri || (typeof given !== 'string' && typeof given !== 'number')) continue
+    contradictions.push({ field, inUri, given })
+  }
+  if (typeof input.password === 'string' && HOLDS_PASSWORD.test(uri) && !holdsPassword(uri, input.password))
+    contradictions.push({ field: 'password', inUri: null, given: null })
+  return { parsed: { host, port, database, username, sslMode, config }, contradictions }
+}
+
+/** Throws INVALID_REQUEST naming every stored secret that this change requires again. */
+export function requireSecrets(stored: ConnectionSettings, next: ConnectionSettings, change: ConnectionInput): void {
+  const why = dangerOf(stored, next)
+  if (why === null) return
+  const sent = secretsOf(change)
+  const missing = Object.keys(stored.secrets).filter((field) => field in next.secrets && !(field in sent))
+  if (missing.length > 0) {
+    throw invalidRequest(missing.map((field) => `${field}: must be sent again, because ${why}`))
+  }
+}
+
+/** True if the driver would connect differently. */
+export function differs(stored: ConnectionSettings, next: ConnectionSettings): boolean {
+  return canonical(stored) !== canonical(next)
+}
+
+/** Why stored secrets would be sent elsewhere or with weaker protection; null if they would not. */
+function dangerOf(stored: ConnectionSettings, next: ConnectionSettings): string | null {
+  if (stored.connectionMode !== next.connectionMode) return 'the connection mode changes'
+  const moved = (['host', 'port', 'database', 'username'] as const).find((field) => stored[field] !== next[field])
+  if (moved !== undefined) return `${moved} changes`
+  if (stored.secrets['uri'] !== next.secrets['uri']) return 'uri changes'
+  for (const [field, name] of [
+    ['ssh', 'ssh'],
+    ['apiEndpoint', 'the endpoint'],
+    ['emulator', 'the endpoint'],
+  ] as const) {
+    if (canonical(stored.config[field]) !== canonical(next.config[field])) return `${name} changes`
+  }
+  return strength(next.sslMode) < strength(stored.sslMode) ? 'sslMode weakens' : null
+}
+
+/** An unknown mode counts as the weakest. */
+function strength(mode: string | null): number {
+  return SSL_MODES.findIndex((known) => known === mode)
+}
+
+function shownFields(input: ConnectionInput): Omit<SettingsInput, 'secrets'> {
+  const { connectionMode, host, port, database, username, sslMode, config } = input
+  const all = { connectionMode, host, port, database, username, sslMode, config }
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined))
+}
+
+function secretsOf(input: ConnectionInput): Readonly<Record<string, string>> {
+  const sent = SECRET_FIELDS.flatMap((field) => (input[field] === undefined ? [] : [[field, input[field]] as const]))
+  return Secrets.parse(Object.fromEntries(sent))
+}
+
+const Secrets = z.record(z.string(), z.string())
+
+/** Equal values have equal texts, whatever the order of their fields. */
+function canonical(value: unknown): string {
+  return (
+    JSON.stringify(value, (_key, inner: unknown) =>
+      typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+        ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+        : inner,
+    ) ?? 'null'
+  )
+}

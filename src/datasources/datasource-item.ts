@@ -1,0 +1,84 @@
+// Builds a datasource's API representation: the fields of docs/contract.md#operations, and more for managers.
+// No field is secret. A field that does not apply is null.
+import type { Catalogs } from '../exposure/catalog-cache.ts'
+import type { Role } from '../contract/schemas.ts'
+import type { DatasourceTable } from '../store/tables.ts'
+import { configOf, type DatasourceRow } from './datasource-rows.ts'
+
+export interface DatasourceItem {
+  readonly id: string
+  readonly teamId: string
+  readonly name: string
+  readonly type: DatasourceTable['type']
+  readonly status: DatasourceTable['status']
+  readonly createdAt: string
+  readonly updatedAt: string
+  readonly exposedTableCount: number
+  readonly connectionMode: ConnectionMode
+  readonly host: string | null
+  readonly port: number | null
+  readonly database: string
+  readonly username: string | null
+  readonly sslMode: SslMode | null
+  readonly config: Readonly<Record<string, unknown>>
+  readonly accessMode: DatasourceTable['access_mode']
+  /** Null for EXPLICIT, where the access list decides. */
+  readonly minRole: Role | null
+  readonly lastTestedAt: string | null
+  /** Our own text, never the database's. */
+  readonly lastError: string | null
+}
+
+/** For managers only: the added fields tell how much of the database is hidden. */
+export interface ManagedItem extends DatasourceItem {
+  /** The grade of the last test of this connection. Null if it was not tested. */
+  readonly lastGrade: DatasourceRow['last_grade']
+  /** Null before the first introspection. */
+  readonly schemaCapturedAt: string | null
+  readonly tableCount: number | null
+  /** What changed in the database since the exposure was saved. Null if there is nothing to compare. */
+  readonly driftCount: number | null
+  readonly exposureVersion: number
+}
+
+const CONNECTION_MODES = ['DIRECT', 'URI', 'SSH_TUNNEL', 'SERVICE_ACCOUNT', 'APPLICATION_DEFAULT'] as const
+/** From the weakest to the strongest. */
+export const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const
+type ConnectionMode = (typeof CONNECTION_MODES)[number]
+type SslMode = (typeof SSL_MODES)[number]
+
+export async function managedItemOf(deps: { readonly catalogs: Catalogs }, row: DatasourceRow): Promise<ManagedItem> {
+  const [item, summary] = await Promise.all([itemOf(deps, row), deps.catalogs.summary(row)])
+  return {
+    ...item,
+    lastGrade: row.last_grade,
+    schemaCapturedAt: summary?.capturedAt ?? null,
+    tableCount: summary?.tableCount ?? null,
+    driftCount: summary?.driftCount ?? null,
+    exposureVersion: row.exposure_version,
+  }
+}
+
+export async function itemOf(deps: { readonly catalogs: Catalogs }, row: DatasourceRow): Promise<DatasourceItem> {
+  return {
+    id: row.id,
+    teamId: row.team_id,
+    name: row.name,
+    type: row.type,
+    status: row.status,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    exposedTableCount: await deps.catalogs.exposedTableCount(row),
+    connectionMode: CONNECTION_MODES.find((mode) => mode === row.connection_mode) ?? 'DIRECT',
+    host: row.host,
+    port: row.port,
+    database: row.database,
+    username: row.username,
+    sslMode: SSL_MODES.find((mode) => mode === row.ssl_mode) ?? null,
+    config: { ...configOf(row), reintrospectHours: row.reintrospect_hours },
+    accessMode: row.access_mode,
+    minRole: row.access_mode === 'EXPLICIT' ? null : row.min_role,
+    lastTestedAt: row.last_tested_at,
+    lastError: row.last_error,
+  }
+}

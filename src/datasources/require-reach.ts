@@ -1,0 +1,94 @@
+// Finds the datasource of a call and checks access. A stranger, an INVITED member, a restricted key, another team's id
+// and an unknown id all get the same NOT_FOUND, which is made only here.
+import type { Audit } from '../audit/audit.ts'
+import type { Call, Caller } from '../auth/caller.ts'
+import type { DatasourceType, Driver } from '../drivers/driver.ts'
+import { AppError, notFound } from '../errors.ts'
+import type { AccountId, DatasourceId, TeamId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import type { Role } from '../contract/schemas.ts'
+import { canReach, roleAtLeast } from '../teams/roles.ts'
+import { knownMembership, requireMembership, roleRequired, type Membership } from '../teams/require-membership.ts'
+import { knownRow, recallRow, type DatasourceRow } from './datasource-rows.ts'
+
+export type Drivers = ReadonlyMap<DatasourceType, Driver>
+
+/** The current state of a datasource that the caller can reach. */
+export interface Reached {
+  readonly id: DatasourceId
+  readonly teamId: TeamId
+  readonly membership: Membership
+  readonly row: DatasourceRow
+  readonly driver: Driver
+}
+
+interface Deps {
+  readonly store: Store
+  readonly drivers: Drivers
+  readonly audit: Audit
+}
+
+/** Throws the same NOT_FOUND in every case. Throws ROLE_REQUIRED for too low a role, and audits that refusal. */
+export async function reach(
+  deps: Deps,
+  call: Call,
+  teamId: TeamId,
+  id: DatasourceId,
+  need: { readonly role?: Role } = {},
+): Promise<Reached> {
+  const membership = await requireMembership(deps, call, teamId, { invited: true })
+  const row = await recallRow(deps.store, id)
+  if (row?.team_id !== teamId || !isWithin(call.caller, id)) throw notFound()
+  if (!(await reaches(deps.store, membership, row))) throw notFound()
+  const driver = deps.drivers.get(row.type)
+  if (driver === undefined) throw new AppError('INTERNAL', `There is no driver for ${row.type}.`)
+  if (need.role !== undefined && !roleAtLeast(membership.role, need.role)) {
+    const error = roleRequired(need.role)
+    deps.audit.refused(call, { teamId, datasourceId: id }, error)
+    throw error
+  }
+  return { id, teamId, membership, row, driver }
+}
+
+/**
+ * What reach() would return for any role, from the cache and without waiting. Null in doubt, and for whoever it would refuse:
+ * reach() then decides.
+ */
+export function knownReach(
+  deps: Pick<Deps, 'drivers'> & { readonly store: Pick<Store, 'known'> },
+  caller: Caller,
+  teamId: TeamId,
+  id: DatasourceId,
+): Reached | null {
+  const membership = knownMembership(deps.store, caller, teamId)
+  const row = knownRow(deps.store, id)
+  if (membership === null || row?.team_id !== teamId || !isWithin(caller, id)) return null
+  // An access list is not asked for here, so only an OWNER reaches what has one.
+  if (!canReach(membership, { accessMode: row.access_mode, minRole: row.min_role }, false)) return null
+  const driver = deps.drivers.get(row.type)
+  return driver === undefined ? null : { id, teamId, membership, row, driver }
+}
+
+/** Whether a member reaches a datasource of their team, regardless of a key's restrictions. */
+export async function reaches(store: Store, membership: Membership, row: DatasourceRow): Promise<boolean> {
+  if (membership.status !== 'ACTIVE') return false
+  const listed = row.access_mode === 'EXPLICIT' && (await accessList(store, row.id)).has(membership.accountId)
+  return canReach(membership, { accessMode: row.access_mode, minRole: row.min_role }, listed)
+}
+
+/** False if the key is restricted to other datasources. */
+export function isWithin(caller: Caller, id: DatasourceId): boolean {
+  return caller.kind === 'session' || caller.datasourceIds === null || caller.datasourceIds.has(id)
+}
+
+/** The accounts on a datasource's access list, cached. */
+function accessList(store: Store, id: DatasourceId): Promise<ReadonlySet<AccountId>> {
+  return store.recall(`access ${id}`, async () => {
+    const rows = await store.db
+      .selectFrom('access_entries')
+      .select('account_id')
+      .where('datasource_id', '=', id)
+      .execute()
+    return new Set(rows.map((row) => row.account_id))
+  })
+}

@@ -1,0 +1,97 @@
+// The stored documentation of a table: texts with their origin, status and the columns they depend on. Only shapes and
+// pure functions.
+import { z } from 'zod'
+import { byName, jsonOf } from '../contract/name-keyed-objects.ts'
+import type { RestingPlace } from './text-dependencies.ts'
+
+const Origin = z.enum(['GENERATED', 'HUMAN'])
+const Status = z.enum(['PROPOSED', 'ACCEPTED', 'CONFIRMED', 'REJECTED'])
+
+/** The provenance of a text. `tells`: the writer knew values, so the text may contain some. */
+export const Provenance = {
+  text: z.string(),
+  origin: Origin,
+  restsOn: z.array(z.string()),
+  /** Texts stored before this field existed default to true, because their provenance is unknown. */
+  tells: z.boolean().default(true),
+}
+
+/** One text. `types` holds the types that its columns had when it was written; isStale compares them. */
+const Said = z.object({ ...Provenance, status: Status, types: byName(z.string()) })
+export type Said = z.infer<typeof Said>
+
+const SaidOfColumn = z.object({
+  said: Said.nullable(),
+  /** A person's mark: true if the values are personal, false if not, null if the rules decide. */
+  personal: z.boolean().nullable(),
+})
+
+/** The documentation of one table. */
+const Draft = z.object({
+  summary: Said.nullable(),
+  examples: Said.nullable(),
+  statements: z.array(Said),
+  columns: byName(SaidOfColumn),
+})
+export type Draft = z.infer<typeof Draft>
+
+export const EMPTY: Draft = { summary: null, examples: null, statements: [], columns: new Map() }
+
+/** Parses a stored draft. Throws a ZodError for a damaged store. */
+export function readDraft(json: string): Draft {
+  return Draft.parse(JSON.parse(json))
+}
+
+export function writeDraft(draft: Draft): string {
+  return jsonOf(draft)
+}
+
+/** Every text of a draft. */
+export function textsOf(draft: Draft): readonly Said[] {
+  const ofColumns = [...draft.columns.values()].map((column) => column.said)
+  return [draft.summary, draft.examples, ...draft.statements, ...ofColumns].filter((said) => said !== null)
+}
+
+export function isEmpty(draft: Draft): boolean {
+  return textsOf(draft).length === 0 && [...draft.columns.values()].every((column) => column.personal === null)
+}
+
+/** A person approved it. Only approved texts are published. */
+export function isApproved(said: Said): boolean {
+  return said.status === 'ACCEPTED' || said.status === 'CONFIRMED'
+}
+
+/** A column the text depends on is gone, or has another type than when the text was written. */
+export function isStale(said: Said, place: RestingPlace): boolean {
+  return said.restsOn.some((name) => place.typeOf(name) === undefined || place.typeOf(name) !== said.types.get(name))
+}
+
+/** The current types of the columns a text depends on. */
+export function typesOf(restsOn: readonly string[], place: RestingPlace): ReadonlyMap<string, string> {
+  return new Map(
+    restsOn.flatMap((name) => {
+      const type = place.typeOf(name)
+      return type === undefined ? [] : [[name, type] as const]
+    }),
+  )
+}
+
+/** The columns that a person marked as personal. */
+export function personalOf(draft: Draft): readonly string[] {
+  return [...draft.columns].flatMap(([name, { personal }]) => (personal === true ? [name] : []))
+}
+
+/** The draft without the texts that `isRemoved` selects; the rest is unchanged. */
+export function without(draft: Draft, isRemoved: (said: Said) => boolean): Draft {
+  const kept = (said: Said | null): Said | null => (said !== null && isRemoved(said) ? null : said)
+  return {
+    summary: kept(draft.summary),
+    examples: kept(draft.examples),
+    statements: draft.statements.filter((said) => !isRemoved(said)),
+    columns: new Map(
+      [...draft.columns]
+        .map(([name, column]) => [name, { ...column, said: kept(column.said) }] as const)
+        .filter(([, { said, personal }]) => said !== null || personal !== null),
+    ),
+  }
+}

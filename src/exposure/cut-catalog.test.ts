@@ -1,0 +1,85 @@
+// The cut shows the named columns and nothing else, however the database has changed since.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
+import { cut, tableKey } from './cut-catalog.ts'
+
+const column = (name: string, more: Partial<CatalogColumn> = {}): CatalogColumn => ({
+  name,
+  type: 'integer',
+  nullable: true,
+  primaryKey: false,
+  references: null,
+  description: null,
+  unexposable: null,
+  detail: null,
+  ...more,
+})
+const table = (name: string, columns: CatalogColumn[], schema = 'public'): CatalogTable => ({
+  schema,
+  table: name,
+  kind: 'table',
+  description: null,
+  estimatedRows: 1,
+  columns,
+  warnings: [],
+  detail: null,
+})
+const catalog = (...tables: CatalogTable[]): Catalog => ({ capturedAt: 'now', capture: { version: 1 }, tables })
+const shown = (of: Catalog) => of.tables.map((it) => [it.table, it.columnsRestricted, it.columns.map((c) => c.name)])
+
+test('shows the named columns in database order and marks tables that have more columns', () => {
+  const full = catalog(table('a', [column('x'), column('y'), column('z')]), table('b', [column('x')]))
+  const exposed = cut(full, [
+    { schema: 'public', table: 'b', columns: ['x'] },
+    { schema: 'public', table: 'a', columns: ['z', 'x'] },
+  ])
+  assert.deepEqual(shown(exposed), [
+    ['a', true, ['x', 'z']],
+    ['b', false, ['x']],
+  ])
+  assert.equal(exposed.capture, full.capture)
+})
+
+test('leaves out columns and tables that introspection no longer finds', () => {
+  const full = catalog(table('a', [column('x')]))
+  const exposure = [
+    { schema: 'public', table: 'a', columns: ['x', 'gone'] },
+    { schema: 'public', table: 'gone', columns: ['x'] },
+    { schema: 'other', table: 'a', columns: ['x'] },
+  ]
+  assert.deepEqual(shown(cut(full, exposure)), [['a', false, ['x']]])
+})
+
+test('leaves out a column that may no longer be exposed, and a table with no columns left', () => {
+  const refused = column('x', { unexposable: 'Its type has a cast made by a user.' })
+  const full = catalog(table('a', [refused, column('y')]), table('b', [refused]))
+  const exposure = ['a', 'b'].map((name) => ({ schema: 'public', table: name, columns: ['x', 'y'] }))
+  assert.deepEqual(shown(cut(full, exposure)), [['a', true, ['y']]])
+})
+
+test('keeps a reference only if its target is exposed', () => {
+  const to = (name: string) => ({ schema: 'public', table: 'b', column: name })
+  const full = catalog(
+    table('a', [column('seen', { references: to('x') }), column('unseen', { references: to('y') })]),
+    table('b', [column('x'), column('y')]),
+  )
+  const exposed = cut(full, [
+    { schema: 'public', table: 'a', columns: ['seen', 'unseen'] },
+    { schema: 'public', table: 'b', columns: ['x'] },
+  ])
+  assert.deepEqual(
+    exposed.tables[0]?.columns.map((it) => it.references),
+    [to('x'), null],
+  )
+})
+
+test('shows nothing if nothing was named', () => {
+  assert.deepEqual(shown(cut(catalog(table('a', [column('x')])), [])), [])
+})
+
+test('no two pairs of schema and table share a key', () => {
+  assert.notEqual(tableKey('a', 'b.c'), tableKey('a.b', 'c'))
+  assert.notEqual(tableKey('a', '1:b'), tableKey('a1:', 'b'))
+  assert.notEqual(tableKey('', 'ab'), tableKey('a', 'b'))
+})

@@ -1,0 +1,136 @@
+// Pure: turns a requested exposure into frozen names, or into every reason why it cannot be saved. Null becomes the
+// columns known now, so a column that appears later stays hidden.
+import type { Catalog, CatalogTable } from '../drivers/driver.ts'
+import { tableKey, type ShownTable } from './cut-catalog.ts'
+
+export interface RequestedTable {
+  readonly schema: string
+  readonly table: string
+  readonly columns: readonly string[] | null
+}
+
+export interface Frozen {
+  readonly tables: readonly ShownTable[]
+  /** Why the exposure cannot be saved; empty if it can. */
+  readonly problems: readonly string[]
+}
+
+/** A saved name that introspection no longer finds. */
+export interface Gone {
+  readonly schema: string
+  readonly table: string
+  readonly column?: string
+}
+
+const PROBLEMS_MAX = 100
+const NAME_CHARS_MAX = 100
+
+/**
+ * `catalog` is null before the first introspection: no name is known then. Tables are in database order, gone ones
+ * last.
+ */
+export function freeze(
+  requested: readonly RequestedTable[],
+  catalog: Catalog | null,
+  saved: readonly ShownTable[],
+): Frozen {
+  const known = new Map(catalog?.tables.map((table) => [tableKey(table.schema, table.table), table]))
+  const before = new Map(saved.map((table) => [tableKey(table.schema, table.table), table]))
+  const places = new Map(catalog?.tables.map((table, place) => [tableKey(table.schema, table.table), place]))
+  const problems: string[] = []
+  const seen = new Set<string>()
+  const tables: { readonly place: number; readonly shown: ShownTable }[] = []
+  requested.forEach((request, n) => {
+    const key = tableKey(request.schema, request.table)
+    const at = `tables[${n}] ${named(request.schema)}.${named(request.table)}`
+    if (seen.has(key)) return void problems.push(`${at}: is listed twice`)
+    seen.add(key)
+    const table = known.get(key)
+    const columns =
+      table === undefined
+        ? savedColumns(at, request, before.get(key), problems)
+        : frozenColumns(at, request, table, new Set(before.get(key)?.columns), problems)
+    if (columns.length > 0) {
+      tables.push({
+        place: places.get(key) ?? Infinity,
+        shown: { schema: request.schema, table: request.table, columns },
+      })
+    }
+  })
+  tables.sort((a, b) => (a.place === b.place ? 0 : a.place - b.place))
+  return { tables: tables.map((it) => it.shown), problems: shortened(problems) }
+}
+
+/** The names of a saved exposure that introspection no longer finds. */
+export function goneFrom(saved: readonly ShownTable[], catalog: Catalog | null): readonly Gone[] {
+  const known = new Map(catalog?.tables.map((table) => [tableKey(table.schema, table.table), table]))
+  return saved.flatMap((shown): readonly Gone[] => {
+    const { schema, table } = shown
+    const found = known.get(tableKey(schema, table))
+    if (found === undefined) return [{ schema, table }]
+    const names = new Set(found.columns.map((column) => column.name))
+    return shown.columns.filter((column) => !names.has(column)).map((column) => ({ schema, table, column }))
+  })
+}
+
+/** A table that introspection does not know: the saved columns, or those of them that were requested. */
+function savedColumns(
+  at: string,
+  request: RequestedTable,
+  saved: ShownTable | undefined,
+  problems: string[],
+): readonly string[] {
+  if (saved === undefined) {
+    problems.push(`${at}: there is no such table`)
+    return []
+  }
+  const before = new Set(saved.columns)
+  for (const name of request.columns ?? [])
+    if (!before.has(name)) problems.push(`${at}: there is no column ${named(name)}`)
+  return request.columns ?? saved.columns
+}
+
+function frozenColumns(
+  at: string,
+  request: RequestedTable,
+  table: CatalogTable,
+  saved: ReadonlySet<string>,
+  problems: string[],
+): readonly string[] {
+  if (request.columns === null) {
+    // A part is exposed with its parent column, never separately.
+    const free = table.columns
+      .filter((column) => column.unexposable === null && column.partOf === undefined)
+      .map((column) => column.name)
+    if (free.length === 0) problems.push(`${at}: has no column that may be exposed`)
+    return free
+  }
+  if (request.columns.length === 0) problems.push(`${at}: names no column; leave the table out to hide it`)
+  const requested = new Set(request.columns)
+  if (requested.size < request.columns.length) problems.push(`${at}: names a column twice`)
+  const columns: string[] = []
+  for (const column of table.columns) {
+    if (!requested.delete(column.name)) continue
+    // A column that was saved while it was exposable is kept, and stays hidden (cut-catalog.ts).
+    if (column.unexposable !== null && !saved.has(column.name)) {
+      problems.push(`${at}: the column ${named(column.name)} may not be exposed: ${column.unexposable}`)
+    }
+    columns.push(column.name)
+  }
+  // Introspection does not know the remaining names. Keep those that were saved before.
+  for (const name of requested) {
+    if (saved.has(name)) columns.push(name)
+    else problems.push(`${at}: there is no column ${named(name)}`)
+  }
+  return columns
+}
+
+/** A name as an error text shows it. Names may have any length. */
+function named(name: string): string {
+  return name.length > NAME_CHARS_MAX ? `${name.slice(0, NAME_CHARS_MAX)}…` : name
+}
+
+function shortened(problems: readonly string[]): readonly string[] {
+  const more = problems.length - PROBLEMS_MAX
+  return more > 0 ? [...problems.slice(0, PROBLEMS_MAX), `and ${more} more`] : problems
+}

@@ -1,0 +1,123 @@
+// The queries running in this process. Each is checked again while it runs. If its caller, key, membership or
+// datasource loses access, the query is cancelled in the database and the caller gets the refusal that a new request
+// would get. Shutdown cancels the remaining queries the same way.
+import type { Call, Caller } from '../auth/caller.ts'
+import type { Deadline } from '../deadline.ts'
+import { changedJustNow, overloaded, requireEnabled } from '../datasources/refusals.ts'
+import type { Reached } from '../datasources/require-reach.ts'
+import { AppError, type Code } from '../errors.ts'
+
+/** The interval between checks. A shorter query is never checked. */
+const CHECK_MS = 400
+
+/** The refusals that cancel a running query. A store that fails or is busy (OVERLOADED) cancels nothing. */
+const ENDING: ReadonlySet<Code> = new Set<Code>([
+  'UNAUTHENTICATED',
+  'NOT_FOUND',
+  'SCOPE_REQUIRED',
+  'ROLE_REQUIRED',
+  'SECOND_FACTOR_REQUIRED',
+  'TEAM_NOT_OPENED',
+  'DATASOURCE_DISABLED',
+])
+
+export interface RunningDeps {
+  /** The caller's current state. Throws UNAUTHENTICATED for a key or session that has ended. */
+  again(caller: Caller): Promise<Caller>
+  /** The datasource's current state. Throws what a new request would be refused with. */
+  reach(call: Call, at: Reached): Promise<Reached>
+}
+
+export interface RunningQueries extends AsyncDisposable {
+  /** Registers a running query until it is disposed. Throws OVERLOADED after endAll(). */
+  add(call: Call, at: Reached, deadline: Deadline): Disposable
+  /** Cancels all running queries; callers get OVERLOADED (503). Later queries are refused. */
+  endAll(): void
+  /** The queries under way. */
+  readonly count: number
+}
+
+class Query {
+  readonly call: Call
+  readonly at: Reached
+  readonly deadline: Deadline
+  readonly since = performance.now()
+  readonly #all: Set<Query>
+
+  constructor(all: Set<Query>, call: Call, at: Reached, deadline: Deadline) {
+    this.#all = all
+    this.call = call
+    this.at = at
+    this.deadline = deadline
+    all.add(this)
+  }
+
+  [Symbol.dispose](): void {
+    this.#all.delete(this)
+  }
+}
+
+export function openRunning(deps: RunningDeps): RunningQueries {
+  return new WatchedQueries(deps)
+}
+
+class WatchedQueries implements RunningQueries {
+  readonly #deps: RunningDeps
+  readonly #queries = new Set<Query>()
+  #timer: NodeJS.Timeout | undefined
+  #isEnding = false
+
+  constructor(deps: RunningDeps) {
+    this.#deps = deps
+  }
+
+  add(call: Call, at: Reached, deadline: Deadline): Disposable {
+    if (this.#isEnding) throw shuttingDown()
+    this.#timer ??= this.#start()
+    return new Query(this.#queries, call, at, deadline)
+  }
+
+  get count(): number {
+    return this.#queries.size
+  }
+
+  endAll(): void {
+    this.#isEnding = true
+    for (const { deadline } of this.#queries) deadline.end(shuttingDown())
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#timer)
+    this.endAll()
+  }
+
+  /** One timer for all queries. It stops when none is running. */
+  #start(): NodeJS.Timeout {
+    const timer = setInterval(() => {
+      const before = performance.now() - CHECK_MS
+      for (const query of this.#queries) {
+        if (query.since <= before && !query.deadline.signal.aborted) void this.#check(query)
+      }
+      if (this.#queries.size > 0) return
+      clearInterval(timer)
+      this.#timer = undefined
+    }, CHECK_MS)
+    timer.unref()
+    return timer
+  }
+
+  async #check({ call, at, deadline }: Query): Promise<void> {
+    try {
+      const caller = await this.#deps.again(call.caller)
+      const now = await this.#deps.reach({ ...call, caller }, at)
+      requireEnabled(now.row)
+      if (now.row.connection_version !== at.row.connection_version) deadline.end(changedJustNow())
+    } catch (error) {
+      if (error instanceof AppError && ENDING.has(error.code)) deadline.end(error)
+    }
+  }
+}
+
+function shuttingDown(): AppError {
+  return overloaded('The service is shutting down.')
+}

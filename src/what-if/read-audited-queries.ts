@@ -1,0 +1,66 @@
+// Reads a datasource's queries from the audit for a replay, page by page and never all at once.
+import { readDetail } from '../audit/row-detail.ts'
+import { newest, rowOfTeam } from '../audit/reading/newest-rows.ts'
+import type { AuditFilter } from '../audit/reading/row-filter.ts'
+import type { AuditId, DatasourceId, TeamId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import type { AuditTable } from '../store/tables.ts'
+
+export interface AuditedQuery {
+  readonly id: AuditId
+  /** The text as the caller wrote it; null if it was redacted or omitted. */
+  readonly text: string | null
+  /** The parameters of the text; undefined if there are none. */
+  readonly params: unknown
+  readonly code: string | null
+  /** JSON of what the guard or the database blocked. */
+  readonly blocked: string | null
+}
+
+/** The only action that counts as a query. Checks are not replayed. */
+const QUERY = 'runQuery'
+/** Codes of requests that were refused before a query was read. */
+const NO_QUERY: readonly (string | null)[] = ['INVALID_REQUEST', 'NOT_CONNECTED', 'DATASOURCE_DISABLED']
+
+/** The datasource, and the start of the period. */
+interface AuditScope {
+  readonly id: DatasourceId
+  readonly teamId: TeamId
+  /** ISO 8601, UTC. */
+  readonly since: string
+}
+
+/** Counts the queries. Throws the reason of `signal`. */
+export async function countAudited(store: Pick<Store, 'db'>, scope: AuditScope, signal: AbortSignal): Promise<number> {
+  let sum = 0
+  for await (const queries of auditedQueries(store, scope, signal)) sum += queries.length
+  return sum
+}
+
+/** Yields one page at a time, newest first. Throws the reason of `signal`. */
+export async function* auditedQueries(
+  store: Pick<Store, 'db'>,
+  { id, teamId, since }: AuditScope,
+  signal: AbortSignal,
+): AsyncIterable<readonly AuditedQuery[]> {
+  const filter: AuditFilter = { datasourceId: id, actions: [QUERY], from: since }
+  for await (const rows of newest(store, teamId, { filter }, null, signal)) {
+    yield rows.filter(({ code }) => !NO_QUERY.includes(code)).map(queryOf)
+  }
+}
+
+/** One audit row, whatever its action; null if this datasource has no such row. */
+export async function auditedQuery(
+  store: Pick<Store, 'db'>,
+  { id: datasourceId, teamId }: Pick<AuditScope, 'id' | 'teamId'>,
+  id: AuditId,
+): Promise<AuditedQuery | null> {
+  const row = await rowOfTeam(store, teamId, id)
+  return row?.datasource_id === datasourceId ? queryOf(row) : null
+}
+
+type Row = Pick<AuditTable, 'id' | 'code' | 'blocked' | 'query' | 'detail'> & { readonly redacted: number }
+
+function queryOf({ id, code, blocked, query, detail, redacted }: Row): AuditedQuery {
+  return { id, code, blocked, text: redacted === 0 ? query : null, params: readDetail(detail).params }
+}
