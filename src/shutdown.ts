@@ -25,6 +25,7 @@ export async function drainServer(
   const lateFrom = performance.now() + ARRIVAL_MS
   const idle = setInterval(() => {
     server.closeIdleConnections()
+    connections.cutIdle()
     if (performance.now() >= lateFrom) connections.cutOthers()
   }, IDLE_LOOK_MS)
   using grace = deadlineOf(hurry, graceMs)
@@ -33,6 +34,7 @@ export async function drainServer(
   using last = deadlineOf(NEVER, LAST_ANSWERS_MS)
   await Promise.race([closed, aborted(last.signal)])
   server.closeAllConnections()
+  connections.cutAll()
   await closed
   clearInterval(idle)
 }

@@ -4,6 +4,11 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { REQUEST_ID } from './request-id.ts'
 
+/** A connection whose requests node:http does not see. */
+export interface Exchange {
+  readonly state: 'idle' | 'arriving' | 'answering'
+}
+
 export interface ConnectionLimits {
   readonly max: number
   /** Null: one proxy holds the connections of all callers. */
@@ -13,6 +18,9 @@ export interface ConnectionLimits {
 export interface Connections {
   /** Destroys connections without a complete request, including idle ones. */
   cutOthers(): void
+  /** Destroys the idle connections that node:http does not know. It closes its own. */
+  cutIdle(): void
+  cutAll(): void
   readonly open: number
   /** Connections that were closed for a newer one, or for too many requests without an answer. */
   readonly evicted: number
@@ -23,7 +31,7 @@ export interface Connections {
 interface Held {
   readonly address: string
   /** The latest request; null before the first. */
-  exchange: { readonly request: IncomingMessage; readonly response: ServerResponse } | null
+  exchange: { readonly request: IncomingMessage; readonly response: ServerResponse } | Exchange | null
   /** Requests without a complete answer. */
   waiting: number
   /** Called when an answer has ended. */
@@ -36,6 +44,8 @@ interface Held {
  * pipelined connection (RFC 9112, 9.3.2).
  */
 const PIPELINED_MAX = 32
+/** Emitted on the server for each request that node:http does not see, with the socket and its Exchange. */
+export const QUERY_EVENT = 'vitrineQuery'
 /** How long a client may take to read the refusal. */
 const LINGER_MS = 1_000
 /** Sockets that are closing still count for Node. */
@@ -66,9 +76,19 @@ class HeldConnections implements Connections {
       if (++held.waiting > PIPELINED_MAX) return void this.#close(request.socket)
       response.on('close', held.answered)
       held.exchange = { request, response }
-      this.#held.delete(request.socket)
-      this.#held.set(request.socket, held)
+      this.#noted(request.socket, held)
     })
+    server.on(QUERY_EVENT, (socket: Socket, exchange: Exchange) => {
+      const held = this.#held.get(socket)
+      if (held === undefined) return
+      held.exchange = exchange
+      this.#noted(socket, held)
+    })
+  }
+
+  #noted(socket: Socket, held: Held): void {
+    this.#held.delete(socket)
+    this.#held.set(socket, held)
   }
 
   get open(): number {
@@ -77,6 +97,16 @@ class HeldConnections implements Connections {
 
   cutOthers(): void {
     for (const [socket, held] of this.#held) if (stateOf(held) !== 'answering') socket.destroy()
+  }
+
+  cutIdle(): void {
+    for (const [socket, { exchange }] of this.#held) {
+      if (exchange !== null && 'state' in exchange && exchange.state === 'idle') socket.destroy()
+    }
+  }
+
+  cutAll(): void {
+    for (const socket of this.#held.keys()) socket.destroy()
   }
 
   #opened(socket: Socket): void {
@@ -128,7 +158,8 @@ class HeldConnections implements Connections {
   }
 }
 
-function stateOf({ exchange }: Held): 'idle' | 'arriving' | 'answering' {
+function stateOf({ exchange }: Held): Exchange['state'] {
+  if (exchange !== null && 'state' in exchange) return exchange.state
   if (exchange === null || exchange.response.writableFinished) return 'idle'
   return exchange.request.complete ? 'answering' : 'arriving'
 }

@@ -1,9 +1,10 @@
 // Handles POST …/query with a known API key without Fastify, which otherwise takes half of the service's time for a small query
-// (docs/decisions/0029-a-short-path-for-queries.md). It takes only requests that pass isUsual(), and decides before it reads the
-// body. Every other request takes the ordinary path. test/door/quick-query.test.ts sends the same requests through both.
+// (docs/decisions/0029-a-short-path-for-queries.md). It takes only usual requests, and decides before it reads the body. Every other
+// request takes the ordinary path. Here is what happens to a usual request, however it was read, and the reader behind
+// node:http; query-connection.ts reads the socket itself. test/door/quick-query.test.ts sends the same requests along all paths.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Authenticator } from '../auth/authenticate.ts'
-import type { Arrival, Trace } from '../auth/caller.ts'
+import type { Arrival, KeyCaller, Trace } from '../auth/caller.ts'
 import { clientOf } from '../auth/client-name-and-address.ts'
 import type { Route } from '../contract/route-type.ts'
 import { isAdmitted } from '../operations/admit.ts'
@@ -15,6 +16,7 @@ import type { Answered } from './access-log.ts'
 import type { Refusal } from './error-responses.ts'
 import { headersOf, isPrebuilt } from './send-answer.ts'
 import { REQUEST_ID } from './request-id.ts'
+import { isUsualBody, pathForm, type UsualHead } from './usual-head.ts'
 
 export interface QuickQuery {
   readonly authenticator: Pick<Authenticator, 'known'>
@@ -30,68 +32,94 @@ export interface QuickQuery {
   readonly isTraced: boolean
 }
 
-/** Longer bodies take the ordinary path, which scans them in slices. */
-const BODY_BYTES_MAX = 32_768
-const JSON_TYPES: ReadonlySet<string> = new Set(['application/json', 'application/json; charset=utf-8'])
+type Asked = Omit<UsualHead, 'length' | 'requestId'>
 
-interface Sent {
-  readonly status: number
-  readonly code: string | null
+/** Sends an answer to whoever asked. */
+export interface Sender {
+  send(requestId: string, status: number, headers: Readonly<Record<string, string>>, json: Prebuilt['json']): void
+}
+
+/** A usual request of a known caller, whose body may still be unread. */
+export interface Begun {
+  readonly asked: Asked
+  readonly caller: KeyCaller
+  /** When the caller was authenticated, by performance.now(). */
+  readonly knownAt: number
+}
+
+/** Null: the ordinary path decides. */
+export function begin({ authenticator, route }: QuickQuery, asked: Asked): Begun | null {
+  const caller = authenticator.known(asked.authorization, asked.userAgent)
+  const knownAt = performance.now()
+  return caller === null || !isAdmitted(caller, knownAt, route) ? null : { asked, caller, knownAt }
+}
+
+/** Runs the query and sends the answer or the refusal. Never rejects. */
+export async function finish(
+  door: QuickQuery,
+  { asked, caller, knownAt }: Begun,
+  body: Buffer,
+  requestId: string,
+  signal: AbortSignal,
+  sender: Sender,
+): Promise<void> {
+  const { operation, parse, refusal, route } = door
+  const params = { teamId: asked.teamId, id: asked.datasourceId }
+  const trace: Trace | undefined = door.isTraced ? { query: null } : undefined
+  const [via, client, address] = ['REST', clientOf(asked.userAgent), undefined] as const
+  const arrival: Arrival = { caller, knownAt, via, requestId, trace, signal, client, address }
+  let status: number = route.status ?? 200
+  let code: string | null = null
+  try {
+    const value = await operation(arrival, { params, body: parse(body) })
+    if (!isPrebuilt(value)) throw new TypeError('the query operation must return serialized JSON')
+    sender.send(requestId, status, headersOf(value.headers), value.json)
+  } catch (error) {
+    const refused = refusal(error, requestId)
+    status = refused.status
+    code = refused.code
+    sender.send(requestId, status, refused.headers, refused.json)
+  }
+  if (door.answered === null) return
+  const durationMs = performance.now() - knownAt
+  const { traceparent } = asked
+  const traced = { trace, ...(traceparent !== undefined && { traceparent }) }
+  const about = { requestId, method: route.method, operation: door.id, status, code, durationMs }
+  door.answered({ ...about, caller, params, ...traced })
 }
 
 /** Returns true if it handles the request. Otherwise the body is still unread. */
 export type Take = (request: IncomingMessage, response: ServerResponse, requestId: string) => boolean
 
+/** Takes requests that node:http has read. */
 export function quickQuery(door: QuickQuery): Take {
-  const { authenticator, route, id } = door
-  const form = pathForm(route.path)
+  const form = pathForm(door.route.path)
   return (request, response, requestId) => {
     const { method, url = '', headers } = request
-    const { authorization } = headers
-    if (method !== route.method || authorization === undefined || !isUsual(request)) return false
+    const { authorization, traceparent } = headers
+    if (method !== door.route.method || authorization === undefined || !isUsual(request)) return false
     const [, teamId = '', datasourceId = ''] = form.exec(url) ?? []
     if (teamId === '') return false
-    const caller = authenticator.known(authorization, headers['user-agent'])
-    const knownAt = performance.now()
-    if (caller === null || !isAdmitted(caller, knownAt, route)) return false
-    const trace: Trace | undefined = door.isTraced ? { query: null } : undefined
-    const arrival: Arrival = {
-      caller,
-      knownAt,
-      via: 'REST',
-      requestId,
-      trace,
-      signal: hangUpOf(response),
-      client: clientOf(headers['user-agent']),
-      address: undefined,
+    const more = {
+      userAgent: headers['user-agent'],
+      traceparent: typeof traceparent === 'string' ? traceparent : undefined,
     }
+    const begun = begin(door, { teamId, datasourceId, authorization, ...more })
+    if (begun === null) return false
+    const signal = hangUpOf(response)
     readBody(request, Number(headers['content-length']), (body) => {
-      const params = { teamId, id: datasourceId }
-      void answer(door, arrival, params, body, response, requestId).then(({ status, code }) => {
-        const durationMs = performance.now() - knownAt
-        const traceparent = headers['traceparent']
-        const traced = { trace, ...(typeof traceparent === 'string' && { traceparent }) }
-        door.answered?.({ requestId, method, operation: id, status, code, durationMs, caller, params, ...traced })
-      })
+      void finish(door, begun, body, requestId, signal, new ResponseSender(response))
     })
     return true
   }
 }
 
-/** Path parameters hold only characters of ids. A URL with percent-encoding or a query string takes the ordinary path. */
-function pathForm(path: string): RegExp {
-  return new RegExp(`^${path.replaceAll(/\{\w+\}/g, String.raw`([\w-]{1,200})`)}$`)
-}
-
 /** HTTP/1.1, one plain JSON body of known length. */
 function isUsual({ headers, httpVersionMinor, httpVersionMajor }: IncomingMessage): boolean {
-  const length = headers['content-length'] ?? ''
   return (
     httpVersionMajor === 1 &&
     httpVersionMinor === 1 &&
-    JSON_TYPES.has(headers['content-type'] ?? '') &&
-    LENGTH.test(length) &&
-    Number(length) <= BODY_BYTES_MAX &&
+    isUsualBody(headers['content-type'] ?? '', headers['content-length'] ?? '') &&
     headers['transfer-encoding'] === undefined &&
     headers['content-encoding'] === undefined &&
     // A cross-origin request may need CORS headers.
@@ -100,8 +128,6 @@ function isUsual({ headers, httpVersionMinor, httpVersionMajor }: IncomingMessag
     headers.upgrade === undefined
   )
 }
-
-const LENGTH = /^[1-9]\d{0,4}$/
 
 /** Calls `done` with the whole body. If the client disconnects first, does not call it. */
 function readBody(request: IncomingMessage, length: number, done: (body: Buffer) => void): void {
@@ -113,44 +139,25 @@ function readBody(request: IncomingMessage, length: number, done: (body: Buffer)
   })
 }
 
-/** Sends the answer. Returns its status, and the error code if it is a refusal. Never rejects. */
-async function answer(
-  { operation, parse, refusal, route }: QuickQuery,
-  arrival: Arrival,
-  params: Readonly<Record<string, string>>,
-  body: Buffer,
-  response: ServerResponse,
-  requestId: string,
-): Promise<Sent> {
-  try {
-    const value = await operation(arrival, { params, body: parse(body) })
-    if (!isPrebuilt(value)) throw new TypeError('the query operation must return serialized JSON')
-    const status = route.status ?? 200
-    send(response, requestId, status, headersOf(value.headers), value.json)
-    return { status, code: null }
-  } catch (error) {
-    const { status, code, headers, json } = refusal(error, requestId)
-    send(response, requestId, status, headers, json)
-    return { status, code }
-  }
-}
-
 /** Sends headers and body in one write: Node collects what is written before the end of a tick. */
-function send(
-  response: ServerResponse,
-  requestId: string,
-  status: number,
-  headers: Readonly<Record<string, string>>,
-  json: Prebuilt['json'],
-): void {
-  if (response.destroyed) return
-  const lines = ['x-content-type-options', 'nosniff', REQUEST_ID, requestId]
-  for (const name in headers) lines.push(name, headers[name] ?? '')
-  lines.push('content-length', String(isLent(json) ? json.byteLength : Buffer.byteLength(json)))
-  response.writeHead(status, lines)
-  if (!isLent(json)) return void response.end(json)
-  // The event comes after the last write has ended, or the socket is closed: only then does nobody read the memory.
-  response.once('close', () => json.release())
-  for (const part of json.parts) response.write(part)
-  response.end()
+class ResponseSender implements Sender {
+  readonly #response: ServerResponse
+
+  constructor(response: ServerResponse) {
+    this.#response = response
+  }
+
+  send(requestId: string, status: number, headers: Readonly<Record<string, string>>, json: Prebuilt['json']): void {
+    const response = this.#response
+    if (response.destroyed) return
+    const lines = ['x-content-type-options', 'nosniff', REQUEST_ID, requestId]
+    for (const name in headers) lines.push(name, headers[name] ?? '')
+    lines.push('content-length', String(isLent(json) ? json.byteLength : Buffer.byteLength(json)))
+    response.writeHead(status, lines)
+    if (!isLent(json)) return void response.end(json)
+    // The event comes after the last write has ended, or the socket is closed: only then does nobody read the memory.
+    response.once('close', () => json.release())
+    for (const part of json.parts) response.write(part)
+    response.end()
+  }
 }

@@ -10,7 +10,9 @@ const SAFE = /^[\w-]{8,64}$/
 
 export interface RequestIds {
   next(): string
-  /** The id of a proxy in front, if it is safe; else the next one. Replaces the header that the request brought. */
+  /** The id that a proxy in front gave, if it is safe; else the next one. */
+  from(given: string | undefined): string
+  /** from() its header, which is replaced. */
   of(request: IncomingMessage): string
 }
 
@@ -19,11 +21,13 @@ export function openRequestIds(trustsProxy: boolean): RequestIds {
   const start = randomBytes(6).toString('hex')
   let count = 0
   const next = (): string => `${start}-${(++count).toString(36)}`
+  const from: RequestIds['from'] = (given) => (trustsProxy && given !== undefined && SAFE.test(given) ? given : next())
   return {
     next,
+    from,
     of({ headers }) {
       const given = headers[REQUEST_ID]
-      const id = trustsProxy && typeof given === 'string' && SAFE.test(given) ? given : next()
+      const id = from(typeof given === 'string' ? given : undefined)
       headers[REQUEST_ID] = id
       return id
     },

@@ -1,5 +1,7 @@
 // The REST door: mounts every route of the tables through mount-operation.ts. The order of checks: known route (404, 405),
 // token (401), scope (403), JSON body (413, 415, 400), then the operation. The door decides nothing else.
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
 import { fastify } from 'fastify'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
@@ -15,7 +17,8 @@ import type { Metrics } from './metrics-endpoint.ts'
 import { mountOperation } from './mount-operation.ts'
 import { openRoutes } from './routes-without-token.ts'
 import { publicRoutes } from './health-routes.ts'
-import { quickQuery } from './query-short-path.ts'
+import { readQueries, type QueryConnections } from './query-connection.ts'
+import { quickQuery, type QuickQuery } from './query-short-path.ts'
 import { readJsonOnly } from './json-body.ts'
 import { refusalFor, refuse } from './error-responses.ts'
 import { REQUEST_ID, type RequestIds } from './request-id.ts'
@@ -169,29 +172,34 @@ function receive(
   const { runQuery: route } = door.routes
   const { runQuery: operation } = door.operations
   const refusal = (error: unknown, requestId: string) => refusalFor(error, log, requestId)
-  const take =
+  const quick: QuickQuery | null =
     route === undefined || operation === undefined
       ? null
-      : quickQuery({
-          authenticator,
-          id: 'runQuery',
-          route,
-          operation,
-          parse,
-          refusal,
-          answered,
-          isTraced: door.tracing !== null,
-        })
+      : { authenticator, id: 'runQuery', route, operation, parse, refusal, answered, isTraced: door.tracing !== null }
+  const take = quick === null ? null : quickQuery(quick)
+  // A closing server tells its clients so in every answer, which the ordinary path does.
+  const isOpen = (): boolean => app.server.listening && !door.isDraining()
+  if (quick !== null) readFromSockets(app.server, { door: quick, isOpen, requestIds })
   const ordinary = app.server.listeners('request')
   app.server.removeAllListeners('request')
   app.server.on('request', (request, response) => {
     const requestId = requestIds.of(request)
-    // A closing server tells its clients so in every answer, which the ordinary path does.
-    if (take !== null && app.server.listening && !door.isDraining() && take(request, response, requestId)) return
+    if (take !== null && isOpen() && take(request, response, requestId)) return
     // Whoever writes the answer keeps it: Fastify, the connector's stream of events, a room.
     response.setHeader(REQUEST_ID, requestId)
     for (const listener of ordinary) listener.call(app.server, request, response)
   })
+}
+
+/** Lets query-connection.ts see each connection first. */
+function readFromSockets(server: Server, deps: Pick<QueryConnections, 'door' | 'isOpen' | 'requestIds'>): void {
+  const ordinary = server.listeners('connection')
+  server.removeAllListeners('connection')
+  const handOver = (socket: Socket): void => {
+    for (const listener of ordinary) listener.call(server, socket)
+  }
+  const more = { server, ordinary: handOver, keepAliveMs: KEEP_ALIVE_MS, stalledMs: STALLED_MS }
+  server.on('connection', readQueries({ ...deps, ...more }))
 }
 
 /** Trust only the nearest proxy, which added the last address. The caller may have forged the addresses before it. */

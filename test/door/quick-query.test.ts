@@ -1,7 +1,8 @@
-// The short path of POST …/query answers every request as the ordinary path does, or leaves it to the ordinary path. A body in
-// chunks always takes the ordinary path, so each request is sent both ways.
+// The short paths of POST …/query answer every request as the ordinary path does, or leave it to the ordinary path. A usual
+// request is read from the socket; with `te: trailers` node:http reads it; a body in chunks always takes the ordinary path. So each
+// request is sent all three ways.
 import assert from 'node:assert/strict'
-import { tracingChannel } from 'node:diagnostics_channel'
+import { subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { after, before, describe, test } from 'node:test'
@@ -19,6 +20,10 @@ let framed = 0
 const count = (): void => void framed++
 const channel = tracingChannel('fastify.request.handler')
 const subscribers = { start: count, end() {}, asyncStart() {}, asyncEnd() {}, error() {} }
+/** Requests that node:http read. */
+let parsed = 0
+const PARSED = 'http.server.request.start'
+const countParsed = (): void => void parsed++
 
 describe('the short path of a query', () => {
   let shop: Shop
@@ -26,6 +31,7 @@ describe('the short path of a query', () => {
   let key: string
   before(async () => {
     channel.subscribe(subscribers)
+    subscribe(PARSED, countParsed)
     shop = await openShop()
     path = `/teams/${shop.teamId}/datasources/${shop.datasourceId}/query`
     key = shop.key
@@ -33,6 +39,7 @@ describe('the short path of a query', () => {
   })
   after(async () => {
     channel.unsubscribe(subscribers)
+    unsubscribe(PARSED, countParsed)
     await shop[Symbol.asyncDispose]()
   })
 
@@ -82,10 +89,13 @@ describe('the short path of a query', () => {
     return Buffer.concat([head, ...parts].map((part) => Buffer.from(part)))
   }
 
+  /** Sends it all ways. The answers of the two short paths must be equal. */
   async function both(sent: Sent): Promise<{ short: Answer; ordinary: Answer }> {
     const [short] = await raw(written(sent, false))
+    const [parsed] = await raw(written({ ...sent, headers: { ...sent.headers, te: 'trailers' } }, false))
     const [ordinary] = await raw(written(sent, true))
-    assert.ok(short !== undefined && ordinary !== undefined)
+    assert.ok(short !== undefined && parsed !== undefined && ordinary !== undefined)
+    assert.deepEqual(plain(parsed), plain(short))
     return { short, ordinary }
   }
 
@@ -189,7 +199,11 @@ describe('the short path of a query', () => {
     }
     // The caches are empty after any change.
     await framedBy({ body }, true)
+    const before = parsed
     assert.equal(await framedBy({ body }), 0)
+    assert.equal(parsed, before)
+    assert.equal(await framedBy({ body, headers: { te: 'trailers' } }), 0)
+    assert.equal(parsed, before + 1)
     assert.equal(await framedBy({ body }, true), 1)
     const unusual: readonly Sent[] = [
       { body, headers: { 'content-type': 'application/json;charset=utf-8' } },
@@ -236,6 +250,8 @@ describe('the short path of a query', () => {
   test('pipelined requests are answered in their order', async () => {
     const slow = sql('SELECT count(*) AS n FROM orders a, orders b WHERE a.id <> b.id')
     const texts = [slow, sql('SELECT 1 AS n'), '{', sql('SELECT 2 AS n')]
+    // The key must be known: the ordinary path closes the connection after a body that is not JSON.
+    await raw(written({ body: sql('SELECT 1') }, false))
     const answers = await raw(Buffer.concat(texts.map((body) => written({ body }, false))), texts.length)
     assert.deepEqual(
       answers.map(({ status, body }) => `${status} ${/"rows":(\[\[[12]\]\])/.exec(body)?.[1] ?? ''}`),
@@ -272,6 +288,84 @@ describe('the short path of a query', () => {
     await new Promise<void>((resolve) => void gone.write(bytes.subarray(0, -3), () => resolve()))
     gone.destroy()
     assert.equal((await raw(bytes))[0]?.status, 200)
+  })
+
+  test('one connection carries usual queries, in one or in several packets, and anything else, in any order', async () => {
+    const query = (n: number, more: Sent['headers'] = {}): Buffer =>
+      written({ body: sql(`SELECT ${n} AS n`), headers: more }, false)
+    await raw(query(1))
+    const socket = dial().setNoDelay(true)
+    let received = Buffer.alloc(0)
+    let answers = 0
+    socket.on('data', (data: Buffer) => (received = Buffer.concat([received, data])))
+    const answer = async (...parts: readonly Buffer[]): Promise<Answer | undefined> => {
+      for (const part of parts) await new Promise<void>((resolve) => void socket.write(part, () => resolve()))
+      answers++
+      await until('an answer', () => split(received).length === answers)
+      return split(received).at(-1)
+    }
+    const rows = (answered: Answer | undefined): string =>
+      `${answered?.status} ${/\[\[\d+\]\]/.exec(answered?.body ?? '')}`
+    const before = parsed
+    assert.equal(rows(await answer(query(1))), '200 [[1]]')
+    assert.equal(rows(await answer(query(22))), '200 [[22]]')
+    assert.equal(rows(await answer(query(3, { 'user-agent': 'another/1' }))), '200 [[3]]')
+    const bytes = query(4)
+    const end = bytes.indexOf('\r\n\r\n') + 4
+    // The head may arrive with the body after all: several packets can be one.
+    assert.equal(rows(await answer(bytes.subarray(0, end), bytes.subarray(end))), '200 [[4]]')
+    assert.equal(
+      rows(await answer(bytes.subarray(0, end + 3), bytes.subarray(end + 3, -2), bytes.subarray(-2))),
+      '200 [[4]]',
+    )
+    assert.equal(parsed, before)
+    // A request while another is answered, and one that node:http must read. From then on it reads them all.
+    const slow = written({ body: sql('SELECT count(*) AS n FROM orders a, orders b WHERE a.id <> b.id') }, false)
+    socket.write(slow)
+    answers++
+    assert.equal(rows(await answer(query(5))), '200 [[5]]')
+    const health = await answer(Buffer.from('GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n'))
+    assert.equal(health?.status, 200)
+    assert.ok(parsed > before)
+    assert.equal(rows(await answer(query(6))), '200 [[6]]')
+    socket.destroy()
+  })
+
+  test('a client that is slow with its request is left to node:http, and answered', async () => {
+    const bytes = written({ body: sql('SELECT 8 AS n') }, false)
+    await raw(bytes)
+    const end = bytes.indexOf('\r\n\r\n') + 4
+    for (const sent of [end, end + 5]) {
+      const socket = dial()
+      let received = Buffer.alloc(0)
+      socket.on('data', (data: Buffer) => (received = Buffer.concat([received, data])))
+      const before = parsed
+      socket.write(bytes.subarray(0, sent))
+      await until('node:http has the head', () => parsed > before)
+      socket.write(bytes.subarray(sent))
+      await until('the answer', () => split(received).length === 1)
+      assert.match(split(received)[0]?.body ?? '', /\[\[8\]\]/)
+      socket.destroy()
+    }
+  })
+
+  test('a query is cancelled when its client hangs up', async () => {
+    const slow = sql('SELECT count(*) AS n FROM orders a, orders b, orders c WHERE a.id <> b.id + c.id')
+    await raw(written({ body: sql('SELECT 1') }, false))
+    const isActive = async (): Promise<boolean> => (await shop.postgres.query(shop.database, ACTIVE))[0]?.[0] !== '0'
+    const socket = dial()
+    socket.on('error', () => undefined)
+    const before = parsed
+    socket.write(written({ body: slow }, false))
+    await until('the query runs', isActive)
+    assert.equal(parsed, before)
+    socket.destroy()
+    // If the query ran to its end, it would be ANSWERED.
+    await until('the row of the cancelled query', async () => {
+      const { items } = await shop.owner.must('GET', `/teams/${shop.teamId}/audit?limit=1`)
+      return items[0].action === 'runQuery' && items[0].outcome === 'FAILED'
+    })
+    await until('the query has ended', async () => !(await isActive()))
   })
 
   test('a client that closes its side behind its request gets a whole answer or none, and holds no connection', async () => {
@@ -341,6 +435,8 @@ describe('the short path of a query', () => {
     }
   })
 })
+
+const ACTIVE = `SELECT count(*) AS n FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() AND query LIKE '%count%OPERATOR%'`
 
 /**
  * What must be equal: not the clock and the counters. After a body that is not JSON the framework closes the connection; the

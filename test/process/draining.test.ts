@@ -2,7 +2,7 @@
 // database, answered with 503 and JSON, and audited.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { Client } from 'pg'
 import { mkdtemp } from 'node:fs/promises'
@@ -135,6 +135,41 @@ describe('SIGTERM', () => {
       socket.destroy()
     })
   }
+
+  test('a connection whose queries are read from the socket is closed if it is idle, and answered if it is not', async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'vitrine-drain-'))
+    await using app = await startService(dataDir, { VITRINE_GRACE_MS: '600000' })
+    const owner = await app.person('Olga')
+    const teamId = await app.team(owner, 'Drain', { statementTimeoutMs: 60_000, postgresMaxPlanCost: 1e15 })
+    const id = await app.datasource(owner, teamId, spec, [{ schema: 'public', table: 'n', columns: null }])
+    const token = await app.key(owner)
+    const path = `/teams/${teamId}/datasources/${id}/query`
+    // A key that was not seen before is looked up on the ordinary path.
+    await app.ask('POST', path, { token, body: { sql: SHORT } })
+    const dial = (): Socket => {
+      const { hostname, port } = new URL(app.url)
+      return connect(Number(port), hostname).on('error', () => undefined)
+    }
+    const ask = (socket: Socket, sql: string): void => {
+      const body = JSON.stringify({ sql })
+      const type = `content-type: application/json\r\ncontent-length: ${body.length}`
+      socket.write(`POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\n${type}\r\n\r\n${body}`)
+    }
+    const [idle, busy] = [dial(), dial()]
+    ask(idle, SHORT)
+    assert.match(String((await once(idle, 'data'))[0]), /^HTTP\/1\.1 200 OK\r\n[^]*\[\[2000\]\]/)
+    ask(busy, ENDLESS)
+    await untilActive(1)
+    const answer = once(busy, 'data')
+    const closed = once(idle, 'close')
+    app.signal('SIGTERM')
+    await closed
+    assert.equal(busy.closed, false)
+    app.signal('SIGINT')
+    assert.match(String((await answer)[0]), /^HTTP\/1\.1 503 [^]*"code":"OVERLOADED"/)
+    assert.equal(await app.ended, 0)
+    busy.destroy()
+  })
 
   test('a second signal ends the grace period', async () => {
     await withQuery(ENDLESS, { VITRINE_GRACE_MS: '600000' }, async (app, answer) => {

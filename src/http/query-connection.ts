@@ -1,0 +1,221 @@
+// Reads usual queries from the sockets of the API and answers them, without the objects that node:http makes for each request
+// (docs/decisions/0049-queries-from-the-socket.md). It takes one complete request at a time. If bytes are not a usual query, or a client takes
+// long to send one, it hands the connection with these bytes to node:http, and never gets it back. So node:http judges everything
+// unusual, and its limits on slow clients hold.
+import { STATUS_CODES, validateHeaderValue, type Server } from 'node:http'
+import type { Socket } from 'node:net'
+import { HungUp } from '../hang-up.ts'
+import type { Prebuilt } from '../operations/operation-types.ts'
+import { isLent } from '../operations/prebuilt-json.ts'
+import { QUERY_EVENT, type Exchange } from './connections.ts'
+import { begin, finish, type Begun, type QuickQuery, type Sender } from './query-short-path.ts'
+import { REQUEST_ID, type RequestIds } from './request-id.ts'
+import { pathForm, readUsualHead, type UsualHead } from './usual-head.ts'
+
+export interface QueryConnections {
+  readonly door: QuickQuery
+  readonly server: Server
+  /** Takes over a connection. */
+  readonly ordinary: (socket: Socket) => void
+  /** False while clients must be told that the service ends, which the ordinary path does. */
+  readonly isOpen: () => boolean
+  readonly requestIds: RequestIds
+  /** The time that answers promise to an idle connection. */
+  readonly keepAliveMs: number
+  /** The timeout without a byte in either direction. */
+  readonly stalledMs: number
+}
+
+const HEAD_BYTES_MAX = 4_096
+/** How long a client may take for a whole request before the connection goes to node:http. */
+const WHOLE_MS = 1_000
+/** Bytes that are held while a request is answered. The socket pauses when there are more. */
+const HELD_BYTES_MAX = 65_536
+const EMPTY_LINE = '\r\n\r\n'
+const NOTHING = Buffer.alloc(0)
+
+/** A listener for new connections. */
+export function readQueries(deps: QueryConnections): (socket: Socket) => void {
+  const form = pathForm(deps.door.route.path)
+  return (socket) => new QueryConnection(deps, form, socket).open()
+}
+
+class QueryConnection implements Exchange, Sender {
+  readonly #deps: QueryConnections
+  readonly #form: RegExp
+  readonly #socket: Socket
+  /** For all requests of the connection, because they come one after another. */
+  readonly #hangUp = new AbortController()
+  /** The last head, and what it says: most clients send the same one again. */
+  #headBytes: Buffer = NOTHING
+  #head: UsualHead | null = null
+  /** Received bytes that belong to no request that was taken. */
+  #held: Buffer = NOTHING
+  /** When the first of them was received, by performance.now(). */
+  #heldAt = 0
+  #isAnswering = false
+  #isGone = false
+  /** The timeout of the socket. */
+  #timeoutMs = 0
+
+  constructor(deps: QueryConnections, form: RegExp, socket: Socket) {
+    this.#deps = deps
+    this.#form = form
+    this.#socket = socket
+  }
+
+  open(): void {
+    const socket = this.#socket
+    socket.on('data', this.#onData)
+    socket.on('end', this.#onEnd)
+    socket.on('close', this.#onClose)
+    socket.on('timeout', this.#onTimeout)
+    socket.on('error', ignore)
+    this.#timeOutAfter(WHOLE_MS)
+  }
+
+  get state(): 'idle' | 'arriving' | 'answering' {
+    if (this.#isAnswering) return 'answering'
+    return this.#isGone || this.#held.length > 0 ? 'arriving' : 'idle'
+  }
+
+  send(requestId: string, status: number, headers: Readonly<Record<string, string>>, json: Prebuilt['json']): void {
+    const socket = this.#socket
+    if (!socket.writable) return
+    const length = isLent(json) ? json.byteLength : Buffer.byteLength(json)
+    const head = headOf(requestId, status, headers, length) + lastLines(this.#deps.keepAliveMs)
+    if (!isLent(json)) {
+      if (typeof json === 'string') return void socket.write(head + json, this.#onSent)
+      socket.write(head, 'latin1')
+      return void socket.write(json, this.#onSent)
+    }
+    socket.cork()
+    socket.write(head, 'latin1')
+    const { parts } = json
+    for (const part of parts.slice(0, -1)) socket.write(part)
+    // Nobody reads the memory once the last part is sent. If it never is, the memory is not used again.
+    socket.write(parts.at(-1) ?? '', (error) => {
+      if (!error) json.release()
+      this.#onSent()
+    })
+    socket.uncork()
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
+    if (!this.#isAnswering) return this.#take(bytes)
+    this.#held = bytes
+    if (bytes.length > HELD_BYTES_MAX) this.#socket.pause()
+  }
+
+  /** Answers a whole request. Waits for the rest of a request that begins like a usual one. */
+  #take(bytes: Buffer): void {
+    const { door, server, isOpen, requestIds } = this.#deps
+    const head = isOpen() ? this.#readHead(bytes) : null
+    // The caller must be known before the rest is awaited.
+    const begun = head === null ? null : begin(door, head)
+    if (head === null || begun === null) return this.#handOver(bytes)
+    const end = this.#headBytes.length + head.length
+    if (bytes.length > end) return this.#handOver(bytes)
+    if (bytes.length < end) return this.#await(bytes)
+    server.emit(QUERY_EVENT, this.#socket, this)
+    this.#answer(begun, bytes.subarray(this.#headBytes.length), requestIds.from(head.requestId))
+  }
+
+  #readHead(bytes: Buffer): UsualHead | null {
+    const last = this.#headBytes.length
+    if (last > 0 && bytes.length > last && this.#headBytes.compare(bytes, 0, last) === 0) return this.#head
+    const end = bytes.indexOf(EMPTY_LINE)
+    if (end < 0 || end > HEAD_BYTES_MAX) return null
+    // A copy, so that it does not keep the whole chunk.
+    this.#headBytes = Buffer.from(bytes.subarray(0, end + EMPTY_LINE.length))
+    this.#head = readUsualHead(this.#headBytes.toString('latin1'), this.#form)
+    return this.#head
+  }
+
+  #await(bytes: Buffer): void {
+    const now = performance.now()
+    if (this.#held.length === 0) this.#heldAt = now
+    else if (now - this.#heldAt > WHOLE_MS) return this.#handOver(bytes)
+    this.#held = bytes
+    this.#timeOutAfter(WHOLE_MS)
+  }
+
+  #answer(begun: Begun, body: Buffer, requestId: string): void {
+    this.#held = NOTHING
+    this.#isAnswering = true
+    this.#timeOutAfter(this.#deps.stalledMs)
+    void finish(this.#deps.door, begun, body, requestId, this.#hangUp.signal, this)
+  }
+
+  /** The answer has left, or the socket is closed. */
+  readonly #onSent = (): void => {
+    this.#isAnswering = false
+    const next = this.#held
+    if (next.length === 0 || this.#socket.destroyed) return
+    this.#held = NOTHING
+    this.#socket.resume()
+    this.#take(next)
+  }
+
+  #handOver(bytes: Buffer): void {
+    const socket = this.#socket
+    this.#held = NOTHING
+    this.#isGone = true
+    socket.off('data', this.#onData)
+    socket.off('end', this.#onEnd)
+    socket.off('close', this.#onClose)
+    socket.off('timeout', this.#onTimeout)
+    this.#timeOutAfter(0)
+    this.#deps.ordinary(socket)
+    socket.off('error', ignore)
+    if (bytes.length > 0) socket.unshift(bytes)
+  }
+
+  /** As node:http does for a client that closes its side. */
+  readonly #onEnd = (): void => void this.#socket.end()
+
+  readonly #onClose = (): void => {
+    if (this.#isAnswering) this.#hangUp.abort(new HungUp('the caller hung up'))
+  }
+
+  readonly #onTimeout = (): void => {
+    if (this.#timeoutMs === WHOLE_MS && !this.#isAnswering) this.#handOver(this.#held)
+    else this.#socket.destroy()
+  }
+
+  #timeOutAfter(ms: number): void {
+    if (this.#timeoutMs !== ms) this.#socket.setTimeout(ms)
+    this.#timeoutMs = ms
+  }
+}
+
+function ignore(): void {
+  // The socket closes after its error.
+}
+
+function headOf(requestId: string, status: number, headers: Readonly<Record<string, string>>, length: number): string {
+  let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nx-content-type-options: nosniff\r\n${REQUEST_ID}: ${requestId}\r\n`
+  for (const name in headers) {
+    const value = headers[name] ?? ''
+    if (!PLAIN.test(value)) validateHeaderValue(name, value)
+    head += `${name}: ${value}\r\n`
+  }
+  return `${head}content-length: ${length}\r\n`
+}
+
+const PLAIN = /^[\x20-\x7e]*$/
+
+let dated = { second: Number.NaN, lines: '' }
+
+/** What node:http adds to an answer. */
+function lastLines(keepAliveMs: number): string {
+  const now = Date.now()
+  const second = Math.floor(now / 1000)
+  if (dated.second !== second) {
+    const date = new Date(now).toUTCString()
+    const lines = `Date: ${date}\r\nConnection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(keepAliveMs / 1000)}\r\n\r\n`
+    dated = { second, lines }
+  }
+  return dated.lines
+}
