@@ -5,7 +5,7 @@ import type { Catalog, Limits } from '../src/drivers/driver.ts'
 import { confine } from '../src/drivers/bigquery/guard/confine.ts'
 import { startBigQuery } from '../test/support/bigquery.ts'
 import { catalogOf } from '../test/attacks/bigquery/catalog.ts'
-import { memory } from './cpu.ts'
+import { memory } from './cpu-time.ts'
 import { median } from './load.ts'
 import { connectTo, startVitrine } from './world.ts'
 

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { PASSWORD, startApp, type Person, type TestApp } from '../test/support/app.ts'
 import { startPostgres, type TestPostgres } from '../test/support/postgres.ts'
-import { memory } from './cpu.ts'
+import { memory } from './cpu-time.ts'
 import { startVitrine } from './world.ts'
 
 const ONLY = new RegExp(process.env['BENCH_ONLY'] ?? '')

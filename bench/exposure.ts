@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { startPostgres } from '../test/support/postgres.ts'
-import { memory } from './cpu.ts'
+import { memory } from './cpu-time.ts'
 import { median } from './load.ts'
 import { startVitrine } from './world.ts'
 

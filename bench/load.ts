@@ -1,7 +1,7 @@
 // A closed-loop load: each of `clients` callers sends its next request when the previous one is answered, for a fixed
 // time.
 import { Pool } from 'undici'
-import { cpuMicros } from './cpu.ts'
+import { cpuMicros } from './cpu-time.ts'
 import type { Contender } from './world.ts'
 
 export interface Sample {

@@ -3,7 +3,7 @@
 // contender (300); BENCH_ROUNDS (7); BENCH_MS: duration of all rounds of a load with several clients (5000); BENCH_ONLY: a
 // pattern for the names; BENCH_BEFORE: a checkout whose bundle runs under the same load.
 import { Pool } from 'undici'
-import { memory } from './cpu.ts'
+import { memory } from './cpu-time.ts'
 import { load, median, post, type Sample } from './load.ts'
 import { DOCUMENTS, openMongoWorld, ours, plain, type Asked } from './mongodb-world.ts'
 import type { Contender } from './world.ts'

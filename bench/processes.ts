@@ -1,6 +1,6 @@
 // npm exec -- node bench/processes.ts: one service against two over the same PostgreSQL store, with the same callers in all, in turns.
 // BENCH_ROUNDS (7), BENCH_MS per turn (1500), BENCH_ONLY. Linux only (/proc). docs/decisions/0039-no-workers.md has a result.
-import { memory } from './cpu.ts'
+import { memory } from './cpu-time.ts'
 import { load, median, type Sample } from './load.ts'
 import { machine } from './report.ts'
 import { WORKLOADS, type Workload } from './workloads.ts'

@@ -4,7 +4,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { Pool } from 'undici'
 import { startPostgres } from '../test/support/postgres.ts'
-import { memory } from './cpu.ts'
+import { memory } from './cpu-time.ts'
 import { post } from './load.ts'
 import { connectTo, signIn, startVitrine } from './world.ts'
 

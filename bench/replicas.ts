@@ -3,7 +3,7 @@
 // BENCH_ROUNDS (3), BENCH_MS per turn (2000), BENCH_CHANGES (40) of each kind. REDIS_URL counts budgets there. Linux only (/proc).
 import { availableParallelism } from 'node:os'
 import { startPostgres } from '../test/support/postgres.ts'
-import { cpuMicros } from './cpu.ts'
+import { cpuMicros } from './cpu-time.ts'
 import { load, median } from './load.ts'
 import { connectTo, serverOf, signIn, startVitrine, type Contender } from './world.ts'
 

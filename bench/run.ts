@@ -6,7 +6,7 @@
 // whose bundle runs in the same rounds. BENCH_CHECK=1: fails if a workload's ratio of CPU times is a third below the recorded one, three times.
 import { availableParallelism, loadavg } from 'node:os'
 import { benchConnector } from './connector.ts'
-import { memory } from './cpu.ts'
+import { memory } from './cpu-time.ts'
 import { growth } from './growth.ts'
 import { load, loadAny, median, type Sample } from './load.ts'
 import { startPeers, type Peer } from './peers.ts'

@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline'
 import { setTimeout as wait } from 'node:timers/promises'
 import { Client } from 'pg'
 import { startPostgres, type TestPostgres } from '../test/support/postgres.ts'
-import { parentOf } from './cpu.ts'
+import { parentOf } from './cpu-time.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 
@@ -93,7 +93,7 @@ export async function openWorld({
     tables,
     pid: await serverOf(postgres.url(name)),
   }
-  const floor = { ...(await startFloor('floor.ts', [database.url], stack)), databasePid: database.pid }
+  const floor = { ...(await startFloor('floor-postgres.ts', [database.url], stack)), databasePid: database.pid }
   const { contender, schemaUrl, readyMs } = await service(database, stack)
   const old = before === undefined ? null : await service(database, stack, before)
   const owned = stack.move()

@@ -9,7 +9,7 @@ import exposure from './exposure.json' with { type: 'json' }
 import { grantColumns, limitTemporaryFiles } from '../src/drivers/postgres/catalog/least-privilege-login.ts'
 import { packagedNative, reachableBin, serverAccount } from './account.ts'
 import { initCluster, startCluster, type RunningCluster } from './cluster.ts'
-import { fetchedNative } from './fetched.ts'
+import { fetchedNative } from './fetched-postgres.ts'
 
 const DATABASE = 'shop'
 const READER = 'vitrine_demo'

@@ -35,7 +35,7 @@ const HEAVY = [
   'test/attacks/postgres/http.test.ts',
   'test/attacks/postgres/implicit.test.ts',
   'test/attacks/postgres/schema-change.test.ts',
-  'test/drivers/bigquery-wire.test.ts',
+  'test/drivers/bigquery-requests.test.ts',
   'test/drivers/postgres-versions.test.ts',
   'test/drivers/ssh-tunnel.test.ts',
   'test/console/*.test.ts',

@@ -8,7 +8,7 @@ import { INSTRUCTIONS } from './instructions.ts'
 import { contentOf, SERVER_INFO } from './json-rpc.ts'
 import { FIRST_MS, NEXT_MS, stillRunning } from './progress.ts'
 import { PROMPTS, promptText } from './prompts.ts'
-import { refusalOf } from './refusal.ts'
+import { refusalOf } from './refusal-body.ts'
 import { listResources, readResource, TEMPLATE } from './resources.ts'
 
 /** Answers one message that was parsed already. `signal` aborts when the client hangs up. */

@@ -9,7 +9,7 @@ import { describeDatasource } from './describe-datasource-tool.ts'
 import type { ToolAnswer } from './json-rpc.ts'
 import { runQuery } from './run-query-tool.ts'
 import type { JsonObject } from './json-object.ts'
-import { refusalBody, refusalOf, type DefectLog } from './refusal.ts'
+import { refusalBody, refusalOf, type DefectLog } from './refusal-body.ts'
 
 export interface ToolDeps {
   readonly operations: Operations

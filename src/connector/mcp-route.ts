@@ -15,8 +15,8 @@ import { errorMessage, isId, progressMessage, resultMessage, RPC, toolCallOf } f
 import type { MessageId, ToolCall } from './json-rpc.ts'
 import { endsSoon, stillRunning, stream } from './progress.ts'
 import { isObject } from './json-object.ts'
-import { refusalOf } from './refusal.ts'
-import { requireScope } from './scopes.ts'
+import { refusalOf } from './refusal-body.ts'
+import { requireScope } from './needed-scope.ts'
 import type { Sdk } from './answer-with-sdk.ts'
 
 export interface ConnectorDoor extends ToolDeps, Place {

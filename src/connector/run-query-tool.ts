@@ -7,7 +7,7 @@ import type { Prebuilt } from '../operations/operation-types.ts'
 import { textOfJson } from '../operations/prebuilt-json.ts'
 import { BudgetTokens, Id, parsedText } from './tool-arguments.ts'
 import type { JsonObject } from './json-object.ts'
-import { rowsWithin } from './rows-within.ts'
+import { rowsWithin } from './fit-rows.ts'
 
 const ROWS = 100
 /** 48 KiB are about 23,500 tokens; clients cut a result at 25,000. A caller that sets a limit wants more. */

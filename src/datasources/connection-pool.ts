@@ -8,7 +8,7 @@ import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
 import { deadlineOf, isTimeout } from '../deadline.ts'
 import { Durations, type Family } from '../metric-types.ts'
-import { changedJustNow, overloaded } from './refusals.ts'
+import { changedJustNow, overloaded } from './changed-or-overloaded.ts'
 import { settingsFor, type DatasourceRow } from './datasource-rows.ts'
 
 /** One connection for one use. Disposing returns it, and so does release(), once. */

@@ -7,7 +7,7 @@ import type { DatasourceId } from '../ids.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
 import type { DatasourceTable } from '../store/tables.ts'
-import { changedJustNow } from './refusals.ts'
+import { changedJustNow } from './changed-or-overloaded.ts'
 
 export type DatasourceRow = Selectable<DatasourceTable>
 

@@ -10,7 +10,7 @@ import { newId, type DatasourceId, type JobId, type TeamId } from '../ids.ts'
 import type { Membership } from '../teams/require-membership.ts'
 import { getAccess, putAccess } from './access-list.ts'
 import { listAudit } from '../audit/reading/within-reach.ts'
-import { cancelJob } from './cancel-job.ts'
+import { cancelJob } from '../jobs/cancel-job.ts'
 import { testDatasource } from './test-datasource.ts'
 import {
   changeDatasource,

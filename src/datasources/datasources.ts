@@ -31,7 +31,7 @@ import {
 import { itemOf, managedItemOf, type DatasourceItem, type ManagedItem } from './datasource-item.ts'
 import type { Leases } from './connection-pool.ts'
 import { isWithin, reaches, type Drivers, type Reached } from './require-reach.ts'
-import { changedMeanwhile } from './refusals.ts'
+import { changedMeanwhile } from './changed-or-overloaded.ts'
 import { readRow, settingsFor, type DatasourceRow } from './datasource-rows.ts'
 
 export interface DatasourceDeps {

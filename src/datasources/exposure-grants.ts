@@ -2,7 +2,7 @@
 // written from the stored catalog: the database is not asked.
 import type { Agreement } from '../drivers/driver.ts'
 import type { Catalogs } from '../exposure/catalog-cache.ts'
-import { notIntrospected } from '../exposure/refusals.ts'
+import { notIntrospected } from '../exposure/require-usable.ts'
 import type { Reached } from './require-reach.ts'
 import { configOf } from './datasource-rows.ts'
 

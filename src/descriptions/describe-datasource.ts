@@ -6,7 +6,7 @@ import { roleAtLeast } from '../teams/roles.ts'
 import { roleRequired } from '../teams/require-membership.ts'
 import type { Descriptions, Rendered } from './description-cache.ts'
 import type { Reached } from '../datasources/require-reach.ts'
-import { notIntrospected } from '../datasources/refusals.ts'
+import { notIntrospected } from '../exposure/require-usable.ts'
 
 /** JSON text and its ETag. */
 export interface Description extends Rendered {

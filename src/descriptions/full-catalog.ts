@@ -2,7 +2,7 @@
 import type { Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
 import type { Catalogs } from '../exposure/catalog-cache.ts'
-import { notIntrospected } from '../exposure/refusals.ts'
+import { notIntrospected } from '../exposure/require-usable.ts'
 import type { Reached } from '../datasources/require-reach.ts'
 import { PRIVATE, type Description } from './describe-datasource.ts'
 import type { Descriptions } from './description-cache.ts'

@@ -29,7 +29,7 @@ import {
 } from './stored-draft.ts'
 import { readDraftChange, type DraftInput } from './merge-edit.ts'
 import { Visibility } from './visible-texts.ts'
-import { withdrawPersonal } from './withdraw.ts'
+import { withdrawPersonal } from './withdraw-texts.ts'
 
 export interface DocumentationDeps {
   readonly store: Store

@@ -154,7 +154,7 @@ export async function publishedOf(
   return new Map(readPublished(tables).map((table) => [tableKey(table.schema, table.table), table]))
 }
 
-/** How often texts were withdrawn from the newest publication (withdraw.ts). */
+/** How often texts were withdrawn from the newest publication (withdraw-texts.ts). */
 export async function publishedRevision(
   store: Pick<Store, 'db'>,
   at: { readonly id: DatasourceId; readonly published_version: number },

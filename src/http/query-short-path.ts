@@ -1,7 +1,7 @@
 // Handles POST …/query with a known API key without Fastify, which otherwise takes half of the service's time for a small query
 // (docs/decisions/0029-a-short-path-for-queries.md). It takes only usual requests, and decides before it reads the body. Every other
 // request takes the ordinary path. Here is what happens to a usual request, however it was read, and the reader behind
-// node:http; query-connection.ts reads the socket itself. test/door/quick-query.test.ts sends the same requests along all paths.
+// node:http; query-connection.ts reads the socket itself. test/door/query-short-path.test.ts sends the same requests along all paths.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Authenticator } from '../auth/authenticate.ts'
 import type { Arrival, KeyCaller, Trace } from '../auth/caller.ts'

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { after, before, describe, test } from 'node:test'
 import { openRooms, type Rooms } from '../../test/support/connected.ts'
 import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts'
-import { Profiled, withProfiles, type Shown, type Stats } from '../../test/support/profiled.ts'
+import { Profiled, withProfiles, type Shown, type Stats } from '../../test/support/profiled-datasource.ts'
 
 interface Told {
   readonly table: string

@@ -10,7 +10,7 @@ import {
   listDatasources,
 } from '../datasources/datasources.ts'
 import { introspectDatasource } from '../introspection/introspect-job.ts'
-import { requireEnabled, requireIntrospected } from '../exposure/refusals.ts'
+import { requireEnabled, requireIntrospected } from '../exposure/require-usable.ts'
 import { describeDatasource } from '../descriptions/describe-datasource.ts'
 import { viewAsAgent } from '../descriptions/agent-view.ts'
 import { getCatalog } from '../descriptions/full-catalog.ts'

@@ -5,10 +5,10 @@ import {
   requireDocumented,
   type DocumentationDeps,
 } from '../documentation/drafts.ts'
-import { generateDocumentation, type GenerateDeps } from '../documentation/generate.ts'
-import { acceptDocumentation } from '../documentation/accept.ts'
+import { generateDocumentation, type GenerateDeps } from '../documentation/generate-job.ts'
+import { acceptDocumentation } from '../documentation/accept-proposals.ts'
 import { listPublications, publishDocumentation } from '../documentation/publish.ts'
-import { requireUsable } from '../exposure/refusals.ts'
+import { requireUsable } from '../exposure/require-usable.ts'
 import type { Definitions } from './operation-types.ts'
 
 type Names =

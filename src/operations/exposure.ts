@@ -11,7 +11,7 @@ import {
 import { getExposureGrants } from '../datasources/exposure-grants.ts'
 import { exposureFromRefusal } from '../what-if/from-refusal.ts'
 import { previewExposure, type PreviewDeps } from '../what-if/preview.ts'
-import { requireIntrospected } from '../exposure/refusals.ts'
+import { requireIntrospected } from '../exposure/require-usable.ts'
 import type { Definitions } from './operation-types.ts'
 
 type Names =

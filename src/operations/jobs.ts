@@ -1,5 +1,5 @@
 // Operations on jobs. A job of another datasource is not found.
-import { cancelJob } from '../datasources/cancel-job.ts'
+import { cancelJob } from '../jobs/cancel-job.ts'
 import { notFound } from '../errors.ts'
 import type { Definitions } from './operation-types.ts'
 

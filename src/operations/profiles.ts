@@ -1,5 +1,5 @@
 // The operation that profiles a datasource.
-import { requireUsable } from '../exposure/refusals.ts'
+import { requireUsable } from '../exposure/require-usable.ts'
 import { profileDatasource, type ProfileDeps } from '../introspection/profile-job.ts'
 import type { Definitions } from './operation-types.ts'
 

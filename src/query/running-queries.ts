@@ -3,7 +3,8 @@
 // would get. Shutdown cancels the remaining queries the same way.
 import type { Call, Caller } from '../auth/caller.ts'
 import type { Deadline } from '../deadline.ts'
-import { changedJustNow, overloaded, requireEnabled } from '../datasources/refusals.ts'
+import { changedJustNow, overloaded } from '../datasources/changed-or-overloaded.ts'
+import { requireEnabled } from '../exposure/require-usable.ts'
 import type { Reached } from '../datasources/require-reach.ts'
 import { AppError, type Code } from '../errors.ts'
 

@@ -12,7 +12,7 @@ import { cut, tableKey, type ShownTable } from '../exposure/cut-catalog.ts'
 import { versionsNow, type ExposurePlace } from '../exposure/exposure.ts'
 import { freeze } from '../exposure/freeze-names.ts'
 import { columnsMeant, mentioned } from './column-mentions.ts'
-import { notIntrospected } from '../exposure/refusals.ts'
+import { notIntrospected } from '../exposure/require-usable.ts'
 import { bodyOf, judge } from './replay-query.ts'
 import { isMeant, notInCatalog, withAdditions, widen, type Addition, type Ground, type Widening } from './widening.ts'
 

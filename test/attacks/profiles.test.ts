@@ -6,7 +6,7 @@ import { openRooms } from '../support/connected.ts'
 import { startMongod } from '../support/mongodb.ts'
 import { skipWithout } from '../support/no-such-engine.ts'
 import { startPostgres } from '../support/postgres.ts'
-import { Profiled, withProfiles, type Shown } from '../support/profiled.ts'
+import { Profiled, withProfiles, type Shown } from '../support/profiled-datasource.ts'
 import { EXPOSED, FULL, load } from './mongodb/fixture.ts'
 
 const read = (name: string): string => readFileSync(new URL(`postgres/${name}`, import.meta.url), 'utf8')

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { openDemo } from '../../src/demo.ts'
-import { follow } from '../support/follow.ts'
+import { follow } from '../support/follow-docs-page.ts'
 import { startApp } from '../support/app.ts'
 
 const PAGE = readFileSync(new URL('../../docs/documentation.md', import.meta.url), 'utf8')

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { follow } from '../support/follow.ts'
+import { follow } from '../support/follow-docs-page.ts'
 import { startApp } from '../support/app.ts'
 import { startPostgres } from '../support/postgres.ts'
 

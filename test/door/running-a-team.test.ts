@@ -7,7 +7,7 @@ import { ROUTES } from '../../src/contract/key-routes.ts'
 import { SESSION_ROUTES } from '../../src/contract/signed-in-routes.ts'
 import type { Route } from '../../src/contract/route-type.ts'
 import { startApp } from '../support/app.ts'
-import { follow } from '../support/follow.ts'
+import { follow } from '../support/follow-docs-page.ts'
 import { startPostgres } from '../support/postgres.ts'
 
 const PAGE = readFileSync(new URL('../../docs/running-a-team.md', import.meta.url), 'utf8')

@@ -27,7 +27,7 @@ after(async () => {
 function carriers(status: number, reason: string, message: string): readonly Reply[] {
   const entry = { reason, message, location: 'query' }
   return [
-    // Retry-After ends the retries; bigquery-wire.test.ts tests them.
+    // Retry-After ends the retries; bigquery-requests.test.ts tests them.
     { ...failed({ status, reason, message }), headers: { 'retry-after': '30' } },
     ok({
       configuration: { jobType: 'QUERY' },

@@ -7,7 +7,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Brain, Evaluation, WireError, WireField, WireValue } from './bigquery-brain.ts'
+import type { Brain, Evaluation, WireError, WireField, WireValue } from './bigquery-evaluator.ts'
 import type { TestDoor } from './bigquery-door.ts'
 
 /** The response of tables.get for a table, without the fields that the double adds. */

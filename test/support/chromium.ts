@@ -1,6 +1,6 @@
 // Debian's, Ubuntu's or macOS' own Chromium for the tests of the console.
 import { chromium, type Browser } from 'playwright-core'
-import { exists } from './make-once.ts'
+import { exists } from './cache-engine-parts.ts'
 import { NoSuchEngine } from './no-such-engine.ts'
 
 const START_MS_MAX = 60_000

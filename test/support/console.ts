@@ -13,7 +13,7 @@ import type { Browser, BrowserContext, Page, Request } from 'playwright-core'
 import { buildConsole } from '../../console/build.ts'
 import { PASSWORD, type TestApp } from './app.ts'
 import { startBrowser } from './chromium.ts'
-import { makeOnce } from './make-once.ts'
+import { makeOnce } from './cache-engine-parts.ts'
 import { engineOrSkip } from './no-such-engine.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))

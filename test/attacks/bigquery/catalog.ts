@@ -8,7 +8,7 @@ import {
   type ColumnType,
   type PseudoColumn,
 } from '../../../src/drivers/bigquery/captured-facts.ts'
-import type { World } from '../../engines/bigquery/brain.ts'
+import type { World } from '../../engines/bigquery/evaluate-query.ts'
 import type { EngineColumn } from '../../engines/bigquery/engine.ts'
 import { readType, type Type } from '../../engines/bigquery/types.ts'
 

@@ -1,6 +1,6 @@
 // Converts a cell of BigQuery's REST response to the value that the caller must get. This is a second implementation,
 // so that the tests do not judge the driver's decoder by itself.
-import type { WireValue } from '../../support/bigquery-brain.ts'
+import type { WireValue } from '../../support/bigquery-evaluator.ts'
 import type { Type } from '../../engines/bigquery/types.ts'
 
 export function expectedValue(type: Type | undefined, cell: WireValue): unknown {

@@ -2,7 +2,7 @@
 // error. A query that runs reads nothing hidden, and returns the same rows as if the hidden data had never existed.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { REACHED } from '../../engines/bigquery/brain.ts'
+import { REACHED } from '../../engines/bigquery/evaluate-query.ts'
 import type { Analyzed } from '../../engines/bigquery/engine.ts'
 import { ZetasqlError } from '../../engines/bigquery/zetasql.ts'
 import type { Answer } from '../../support/app.ts'

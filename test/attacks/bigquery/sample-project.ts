@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DoubleDataset, WireTableResource } from '../../support/bigquery.ts'
-import type { World } from '../../engines/bigquery/brain.ts'
+import type { World } from '../../engines/bigquery/evaluate-query.ts'
 import type { EngineTable, EngineTables } from '../../engines/bigquery/engine.ts'
 import { readType, wireField } from '../../engines/bigquery/types.ts'
 

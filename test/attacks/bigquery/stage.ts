@@ -1,5 +1,5 @@
 // Starts what the corpus runs against: the service, a double of BigQuery's interface, and Google's engine behind it.
-import { openBrain, type GoogleBrain } from '../../engines/bigquery/brain.ts'
+import { openBrain, type GoogleBrain } from '../../engines/bigquery/evaluate-query.ts'
 import { Engine, languageOptions } from '../../engines/bigquery/engine.ts'
 import { startApp, type Answer, type TestApp } from '../../support/app.ts'
 import { startBigQuery, type BigQueryDouble } from '../../support/bigquery.ts'

@@ -4,7 +4,7 @@ import { fromMessage, readType, toMessage, type Type } from './types.ts'
 import { toValue, toWire } from './values.ts'
 import { parse, replaced, type NamedTable, type Parsed } from './parsed.ts'
 import { withoutPipes } from './without-pipes.ts'
-import type { WireParams, WireValue } from '../../support/bigquery-brain.ts'
+import type { WireParams, WireValue } from '../../support/bigquery-evaluator.ts'
 import type { Message, Zetasql } from './zetasql.ts'
 
 export interface EngineColumn {

@@ -1,5 +1,5 @@
 // Converts query parameters for the analyzer and the evaluator.
-import type { WireParam, WireParams } from '../../support/bigquery-brain.ts'
+import type { WireParam, WireParams } from '../../support/bigquery-evaluator.ts'
 import { readType, toMessage, type Type } from './types.ts'
 import { toValue } from './values.ts'
 import type { Message } from './zetasql.ts'

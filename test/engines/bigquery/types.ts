@@ -1,5 +1,5 @@
 // GoogleSQL types in three spellings: as text (STRUCT<a INT64>), as the analyzer's message, and as a REST field.
-import type { WireField } from '../../support/bigquery-brain.ts'
+import type { WireField } from '../../support/bigquery-evaluator.ts'
 import type { Message } from './zetasql.ts'
 
 /** A type, independent of its spelling. */

@@ -1,5 +1,5 @@
 // Converts values between a fixture's JSON, the evaluator's messages and the cells of BigQuery's REST responses.
-import type { WireValue } from '../../support/bigquery-brain.ts'
+import type { WireValue } from '../../support/bigquery-evaluator.ts'
 import type { Type } from './types.ts'
 import type { Message } from './zetasql.ts'
 

@@ -7,7 +7,7 @@ import { createRequire } from 'node:module'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { exists, makeOnce } from '../../support/make-once.ts'
+import { exists, makeOnce } from '../../support/cache-engine-parts.ts'
 import { NoSuchEngine } from '../../support/no-such-engine.ts'
 
 const HOME = import.meta.dirname

@@ -7,7 +7,7 @@ import { findCollections, type FoundCollection } from './list-collections.ts'
 import type { Login } from '../session/connect.ts'
 import { failure } from '../session/failure.ts'
 import { runInSlices } from '../session/write-large-value.ts'
-import { Sample, type Sampled, type SampledPath } from './sample.ts'
+import { Sample, type Sampled, type SampledPath } from './sample-paths.ts'
 import { readValidator, type Declared, type Validator } from './validator.ts'
 
 const SAMPLE = 1_000

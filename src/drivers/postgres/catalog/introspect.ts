@@ -9,7 +9,7 @@ import { readTypes, type ReadTypes } from './captured-types.ts'
 import * as queries from './catalog-queries.ts'
 import { catalogTables, type CatalogRows } from './catalog-tables.ts'
 import { readExtensions, taintedTypes, trustedSchemas, userMade, type UserMade } from './trusted-extensions.ts'
-import { viewFunctions, viewRelations, views, viewWarnings } from './views.ts'
+import { viewFunctions, viewRelations, views, viewWarnings } from './view-warnings.ts'
 
 /** The oldest server version that the guard was tested on. */
 export const OLDEST_SERVER = 140000

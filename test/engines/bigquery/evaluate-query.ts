@@ -9,7 +9,7 @@ import type {
   WireParams,
   WireStatistics,
   WireTable,
-} from '../../support/bigquery-brain.ts'
+} from '../../support/bigquery-evaluator.ts'
 import { Engine, languageOptions, type EngineTable } from './engine.ts'
 import type { Parsed } from './parsed.ts'
 import { wireField } from './types.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { rowsWithin } from './rows-within.ts'
+import { rowsWithin } from './fit-rows.ts'
 
 const answerOf = (rows: readonly unknown[][], name = 'a') =>
   JSON.stringify({

@@ -1,7 +1,5 @@
-// Refusals that several rooms share, so that each always has the same wording.
+// Errors of a datasource that changed during a call, or has too much to do.
 import { AppError } from '../errors.ts'
-
-export { notIntrospected, requireEnabled } from '../exposure/refusals.ts'
 
 export function changedMeanwhile(): AppError {
   return new AppError('CONFLICT', 'This datasource was changed or deleted in the meantime. Read it again.')

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import { generateDocumentation, resumeGeneration } from './generate.ts'
+import { generateDocumentation, resumeGeneration } from './generate-job.ts'
 import { getDocumentation } from './drafts.ts'
 import type { TryQuery } from './write-proposals.ts'
 import { tryQuery } from '../query/try-query.ts'
 import { openRooms, type Rooms } from '../../test/support/connected.ts'
 import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts'
-import { Profiled } from '../../test/support/profiled.ts'
+import { Profiled } from '../../test/support/profiled-datasource.ts'
 import { DIALECTS, storeSource } from '../../test/support/stores.ts'
 
 const SQL = Array.from({ length: 20 }, (_, n) => `CREATE TABLE t${n} (id int PRIMARY KEY, note text);`).join('\n')

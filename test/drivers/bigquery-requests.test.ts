@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { setImmediate as immediate } from 'node:timers/promises'
-import type { WireValue } from '../support/bigquery-brain.ts'
+import type { WireValue } from '../support/bigquery-evaluator.ts'
 import { createBigQueryDriver } from '../../src/drivers/bigquery/driver.ts'
 import { connectBigQuery, soon, WIDE, type ConnectedBigQuery } from '../support/bigquery-connected.ts'
 import { select } from '../support/bigquery-shop.ts'

@@ -1,4 +1,4 @@
-// Refusals that several rooms share, so that each always has the same wording.
+// Requires that a datasource is enabled and introspected. Several rooms share these errors, so that each has one wording.
 import { AppError } from '../errors.ts'
 
 export function notIntrospected(): AppError {

@@ -1,16 +1,16 @@
 // Cancels a job of a datasource, and records it.
+import type { Audit } from '../audit/audit.ts'
 import { changesOf } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
 import { notFound } from '../errors.ts'
-import type { JobId } from '../ids.ts'
-import type { DatasourceDeps } from './datasources.ts'
-import type { Reached } from './require-reach.ts'
+import type { DatasourceId, JobId, TeamId } from '../ids.ts'
+import type { Jobs } from './jobs.ts'
 
 /** Cancels a job of this datasource; a finished job stays unchanged. Throws NOT_FOUND if there is no such job. */
 export async function cancelJob(
-  deps: Pick<DatasourceDeps, 'jobs' | 'audit'>,
+  deps: { readonly audit: Audit; readonly jobs: Jobs },
   call: Call,
-  at: Pick<Reached, 'id' | 'teamId'>,
+  at: { readonly id: DatasourceId; readonly teamId: TeamId },
   id: JobId,
 ): Promise<void> {
   const job = await deps.jobs.find(at.id, id)

@@ -4,7 +4,7 @@ import type { Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
 import { AppError } from '../errors.ts'
 import type { DatasourceId, JobId, TeamId } from '../ids.ts'
-import type { Jobs } from '../jobs/jobs.ts'
+import type { Jobs } from './jobs.ts'
 
 interface Order {
   readonly kind: string

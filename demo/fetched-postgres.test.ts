@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fetchPackage } from '../src/fetch-package.ts'
-import { POSTGRES_PACKAGES } from './fetched.ts'
+import { POSTGRES_PACKAGES } from './fetched-postgres.ts'
 
 test('has the versions and hashes of package-lock.json', async () => {
   const lock = JSON.parse(await readFile(new URL('../package-lock.json', import.meta.url), 'utf8'))
-  const source = await readFile(new URL('./fetched.ts', import.meta.url), 'utf8')
+  const source = await readFile(new URL('./fetched-postgres.ts', import.meta.url), 'utf8')
   const names = Object.keys(lock.packages[''].optionalDependencies)
   assert.deepEqual(
     names,

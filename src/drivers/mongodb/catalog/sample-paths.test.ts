@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BSON } from 'mongodb'
-import { Sample, VALUES_AT_ONCE } from './sample.ts'
+import { Sample, VALUES_AT_ONCE } from './sample-paths.ts'
 
 const many = <T>(n: number, make: (k: number) => T): T[] => Array.from({ length: n }, (_, k) => make(k))
 
