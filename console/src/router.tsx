@@ -8,15 +8,15 @@ import {
   redirect,
 } from '@tanstack/react-router'
 import { SignedOut } from './api/failure.ts'
-import { authOptions } from './api/options.ts'
+import { authOptions } from './api/sign-in-options.ts'
 import { queryClient, read } from './api/queries.ts'
 import { accessToken, hasSession } from './api/session.ts'
 import { Frame, teamFor } from './frame/Frame.tsx'
-import { nextPlace } from './frame/next.ts'
+import { nextPlace } from './frame/return-path.ts'
 import { NothingHere } from './frame/NothingHere.tsx'
 import { PageFailed } from './frame/PageFailed.tsx'
 import { Root } from './frame/Root.tsx'
-import { texts, type Search } from './frame/search.ts'
+import { texts, type Search } from './frame/address-parameters.ts'
 
 const root = createRootRoute({ component: Root, errorComponent: PageFailed })
 
@@ -67,7 +67,7 @@ const twoFactor = createRoute({
   getParentRoute: () => outside,
   path: '/two-factor',
   validateSearch: texts('next'),
-  component: lazyRouteComponent(() => import('./screens/sign-in/TwoFactor.tsx'), 'TwoFactor'),
+  component: lazyRouteComponent(() => import('./screens/sign-in/SecondFactorCode.tsx'), 'SecondFactorCode'),
 })
 
 const reset = createRoute({
@@ -87,7 +87,7 @@ const verify = createRoute({
 const invite = createRoute({
   getParentRoute: () => outside,
   path: '/invite/$token',
-  component: lazyRouteComponent(() => import('./screens/sign-in/Invite.tsx'), 'Invite'),
+  component: lazyRouteComponent(() => import('./screens/sign-in/InvitationPage.tsx'), 'InvitationPage'),
 })
 
 // ── signed in ────────────────────────────────────────────────────────────────────────────────────────────────────

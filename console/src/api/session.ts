@@ -3,7 +3,7 @@
 import { Refused, SignedOut } from './failure.ts'
 import { observable } from './observable.ts'
 import { send } from './send.ts'
-import { onTabMessage, tellTabs } from './tabs.ts'
+import { onTabMessage, tellTabs } from './other-tabs.ts'
 
 /** Renew the token this long before its end. */
 const EARLY_MS = 60_000

@@ -13,18 +13,18 @@ import {
   UserRound,
 } from 'lucide-react'
 import { lazy, Suspense, useEffect, useMemo, useState } from 'react'
-import { remember, remembered } from '../api/remember.ts'
+import { remember, remembered } from '../api/browser-settings.ts'
 import { useRead } from '../api/queries.ts'
 import { signOut } from '../api/session.ts'
 import type { Account, Team } from '../api/types.ts'
 import { Icon } from '../parts/Icon.tsx'
 import { Mark } from '../parts/Mark.tsx'
 import { Menu, MenuChoice, MenuItem, MenuLine } from '../parts/Menu.tsx'
-import { KeyHelp } from './KeyHelp.tsx'
-import { MOD, useKeys, type KeyActions } from './keys.ts'
+import { ShortcutHelp } from './ShortcutHelp.tsx'
+import { MOD, useKeys, type KeyActions } from './keyboard-shortcuts.ts'
 import { OfflineBar } from './OfflineBar.tsx'
-import { PLACES } from './places.ts'
-import { TeamContext } from './team.ts'
+import { PLACES } from './navigation.ts'
+import { TeamContext } from './current-team.ts'
 import { chooseTheme, useTheme } from './theme.ts'
 
 const Palette = lazy(async () => ({ default: (await import('./Palette.tsx')).Palette }))
@@ -77,7 +77,7 @@ export function Frame() {
         </main>
       </div>
       <Suspense>{palette && <Palette open onClose={() => setPalette(false)} team={team} teams={teams} />}</Suspense>
-      <KeyHelp open={help} onClose={() => setHelp(false)} />
+      <ShortcutHelp open={help} onClose={() => setHelp(false)} />
     </TeamContext>
   )
 }

@@ -2,8 +2,8 @@
 import { Compass } from 'lucide-react'
 import { LinkButton } from '../parts/Button.tsx'
 import { Icon } from '../parts/Icon.tsx'
-import { useTeamOrNone } from './team.ts'
-import { useTitle } from './title.ts'
+import { useTeamOrNone } from './current-team.ts'
+import { useTitle } from './page-title.ts'
 
 export function NothingHere() {
   const team = useTeamOrNone()

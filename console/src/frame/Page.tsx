@@ -2,10 +2,10 @@
 import type { ReactNode } from 'react'
 import { useRead } from '../api/queries.ts'
 import type { Role, Team } from '../api/types.ts'
-import { classes } from '../parts/classes.ts'
+import { classes } from '../parts/class-names.ts'
 import { Notice } from '../parts/Notice.tsx'
-import { hasRole, ROLE_NAMES, useTeamOrNone } from './team.ts'
-import { useTitle } from './title.ts'
+import { hasRole, ROLE_NAMES, useTeamOrNone } from './current-team.ts'
+import { useTitle } from './page-title.ts'
 
 interface PageProps {
   readonly title: string

@@ -4,7 +4,7 @@ import { RotateCw } from 'lucide-react'
 import { sentenceOf, Unreachable } from '../api/failure.ts'
 import { Button } from '../parts/Button.tsx'
 import { Notice } from '../parts/Notice.tsx'
-import { Outside } from './Outside.tsx'
+import { CardPage } from './CardPage.tsx'
 
 export function PageFailed({ error, reset }: ErrorComponentProps) {
   const router = useRouter()
@@ -14,13 +14,13 @@ export function PageFailed({ error, reset }: ErrorComponentProps) {
   }
   const title = error instanceof Unreachable ? 'The service does not answer' : 'This page failed'
   return (
-    <Outside title={title}>
+    <CardPage title={title}>
       <Notice tone="bad">
         {error instanceof Unreachable ? 'Check your connection, then try again.' : sentenceOf(error)}
       </Notice>
       <Button look="primary" icon={RotateCw} onClick={again}>
         Try again
       </Button>
-    </Outside>
+    </CardPage>
   )
 }

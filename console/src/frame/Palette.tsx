@@ -19,8 +19,8 @@ import { signOut } from '../api/session.ts'
 import type { Team } from '../api/types.ts'
 import { Dialog as Base } from '@base-ui/react/dialog'
 import { Icon } from '../parts/Icon.tsx'
-import { PLACES } from './places.ts'
-import { hasRole } from './team.ts'
+import { PLACES } from './navigation.ts'
+import { hasRole } from './current-team.ts'
 import { chooseTheme } from './theme.ts'
 
 interface Command {

@@ -1,7 +1,7 @@
 // What every page shares: short sentences about what happened, and the question for the password.
 import { Outlet, useRouter, useRouterState } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
-import { Statuses } from '../parts/Status.tsx'
+import { Statuses } from '../parts/StatusMessages.tsx'
 import { SignInAgain } from './SignInAgain.tsx'
 
 export function Root() {

@@ -1,5 +1,5 @@
 // Light, dark, or as the system has it. theme.js applies the choice before the first paint; this file changes it.
-import { remember, remembered, useRemembered } from '../api/remember.ts'
+import { remember, remembered, useRemembered } from '../api/browser-settings.ts'
 
 export type Theme = 'system' | 'light' | 'dark'
 

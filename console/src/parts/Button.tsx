@@ -2,7 +2,7 @@
 import { Link, type LinkProps } from '@tanstack/react-router'
 import type { LucideIcon } from 'lucide-react'
 import type { ButtonHTMLAttributes, MouseEvent, ReactNode, Ref } from 'react'
-import { classes } from './classes.ts'
+import { classes } from './class-names.ts'
 import { Icon } from './Icon.tsx'
 
 interface Look {

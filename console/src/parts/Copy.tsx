@@ -2,7 +2,7 @@
 import { Check, Copy as CopyIcon } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { Button } from './Button.tsx'
-import { say } from './Status.tsx'
+import { say } from './StatusMessages.tsx'
 
 const SHOWN_MS = 2_000
 

@@ -2,7 +2,7 @@
 import { AlertDialog as BaseAlert } from '@base-ui/react/alert-dialog'
 import { Dialog as Base } from '@base-ui/react/dialog'
 import type { ReactNode, RefObject } from 'react'
-import { classes } from './classes.ts'
+import { classes } from './class-names.ts'
 
 interface DialogProps {
   readonly open: boolean

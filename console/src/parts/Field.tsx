@@ -3,7 +3,7 @@ import { AlertCircle } from 'lucide-react'
 import { useId, useState } from 'react'
 import type { InputHTMLAttributes, ReactNode, Ref, TextareaHTMLAttributes } from 'react'
 import { Button } from './Button.tsx'
-import { classes } from './classes.ts'
+import { classes } from './class-names.ts'
 import { Icon } from './Icon.tsx'
 
 export interface Labelled {

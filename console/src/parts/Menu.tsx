@@ -3,9 +3,9 @@ import { Menu as Base } from '@base-ui/react/menu'
 import type { LucideIcon } from 'lucide-react'
 import { MoreHorizontal } from 'lucide-react'
 import type { ReactElement, ReactNode } from 'react'
-import { classes } from './classes.ts'
+import { classes } from './class-names.ts'
 import { Icon } from './Icon.tsx'
-import { landmark } from './landmark.ts'
+import { landmark } from './menu-container.ts'
 
 export function Menu({
   trigger,

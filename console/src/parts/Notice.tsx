@@ -2,7 +2,7 @@
 import { AlertCircle, AlertTriangle, CheckCircle2, Info } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { Refused, sentenceOf } from '../api/failure.ts'
-import { classes } from './classes.ts'
+import { classes } from './class-names.ts'
 import { Icon } from './Icon.tsx'
 
 const ICONS = { none: Info, ok: CheckCircle2, warn: AlertTriangle, bad: AlertCircle }

@@ -1,7 +1,7 @@
 // One choice of several, in a list that opens.
 import { Select as Base } from '@base-ui/react/select'
 import { Check, ChevronsUpDown } from 'lucide-react'
-import { classes } from './classes.ts'
+import { classes } from './class-names.ts'
 import { FieldFrame, useLabelled, type Labelled } from './Field.tsx'
 import { Icon } from './Icon.tsx'
 

@@ -1,6 +1,6 @@
 // A table of rows. On a narrow screen each row becomes a block of lines, and stays a row for assistive technology.
 import type { Key, ReactNode } from 'react'
-import { classes } from './classes.ts'
+import { classes } from './class-names.ts'
 
 export interface Column<R> {
   /** The head of the column. Empty for actions. */

@@ -1,7 +1,7 @@
 // A word about a state. The sign before it says the same as the colour.
 import { AlertTriangle, Check, Circle, CircleDot, Pause, X, type LucideIcon } from 'lucide-react'
 import type { ReactNode } from 'react'
-import { classes } from './classes.ts'
+import { classes } from './class-names.ts'
 import { Icon } from './Icon.tsx'
 
 export type Tone = 'ok' | 'warn' | 'bad' | 'accent' | 'none'

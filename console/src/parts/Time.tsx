@@ -1,5 +1,5 @@
 // A moment, relative to now.
-import { ago, exact } from './time.ts'
+import { ago, exact } from './format.ts'
 
 export function Time({ at }: { readonly at: string }) {
   return (

@@ -9,10 +9,10 @@ import { AlertDialog, Dialog } from '../../parts/Dialog.tsx'
 import { DialogForm } from '../../parts/DialogForm.tsx'
 import { TextField } from '../../parts/Field.tsx'
 import { Icon } from '../../parts/Icon.tsx'
-import { Load } from '../../parts/Load.tsx'
+import { LoadState } from '../../parts/LoadState.tsx'
 import { Failure } from '../../parts/Notice.tsx'
 import { Panel } from '../../parts/Panel.tsx'
-import { say } from '../../parts/Status.tsx'
+import { say } from '../../parts/StatusMessages.tsx'
 import { Table } from '../../parts/Table.tsx'
 import { Tag } from '../../parts/Tag.tsx'
 import { Time } from '../../parts/Time.tsx'
@@ -50,7 +50,7 @@ export function Passkeys({ ways, works }: PasskeysProps) {
     >
       <Failure of={add.error} />
       {!works && <NotHere />}
-      <Load of={ways} what="passkeys" lines={1}>
+      <LoadState of={ways} what="passkeys" lines={1}>
         {({ passkeys }) =>
           passkeys.length === 0 ? (
             works && <p className="soft">No passkey yet.</p>
@@ -58,7 +58,7 @@ export function Passkeys({ ways, works }: PasskeysProps) {
             <List passkeys={passkeys} ask={ask} />
           )
         }
-      </Load>
+      </LoadState>
       {asked?.what === 'rename' && <Rename passkey={asked.passkey} onClose={() => ask(null)} />}
       {asked?.what === 'remove' && <Remove passkey={asked.passkey} onClose={() => ask(null)} />}
     </Panel>

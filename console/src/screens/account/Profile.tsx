@@ -3,18 +3,18 @@ import { useState } from 'react'
 import { useCall, useRead } from '../../api/queries.ts'
 import { end } from '../../api/session.ts'
 import type { Account } from '../../api/types.ts'
-import { setShortcuts, useShortcuts } from '../../frame/keys.ts'
+import { setShortcuts, useShortcuts } from '../../frame/keyboard-shortcuts.ts'
 import { Page } from '../../frame/Page.tsx'
 import { chooseTheme, useTheme, type Theme } from '../../frame/theme.ts'
 import { TypedConfirmation } from '../../parts/DialogForm.tsx'
 import { Button } from '../../parts/Button.tsx'
 import { AlertDialog } from '../../parts/Dialog.tsx'
 import { Checkbox, TextField } from '../../parts/Field.tsx'
-import { Load } from '../../parts/Load.tsx'
+import { LoadState } from '../../parts/LoadState.tsx'
 import { Failure } from '../../parts/Notice.tsx'
 import { Panel } from '../../parts/Panel.tsx'
 import { Select } from '../../parts/Select.tsx'
-import { say } from '../../parts/Status.tsx'
+import { say } from '../../parts/StatusMessages.tsx'
 import { useAction } from '../../parts/useAction.ts'
 import { submitting, useForm } from '../../parts/useForm.ts'
 
@@ -30,9 +30,9 @@ export function Profile() {
   const shortcuts = useShortcuts()
   return (
     <Page title="Profile" lead="You, and how this console looks to you." width="narrow">
-      <Load of={account} what="profile">
+      <LoadState of={account} what="profile">
         {(data) => <NameForm key={data.id} account={data} />}
-      </Load>
+      </LoadState>
       <Panel title="This browser">
         <div className="columns-2">
           <Select label="Theme" value={theme} options={THEMES} onChange={chooseTheme} />
@@ -44,9 +44,9 @@ export function Profile() {
           onChange={(event) => setShortcuts(event.target.checked)}
         />
       </Panel>
-      <Load of={account} what="profile" lines={1}>
+      <LoadState of={account} what="profile" lines={1}>
         {(data) => <Danger email={data.email} />}
-      </Load>
+      </LoadState>
     </Page>
   )
 }

@@ -10,10 +10,10 @@ import { Button } from '../../parts/Button.tsx'
 import { CodeBlock } from '../../parts/CodeBlock.tsx'
 import { Dialog } from '../../parts/Dialog.tsx'
 import { PasswordField, TextField } from '../../parts/Field.tsx'
-import { Load } from '../../parts/Load.tsx'
+import { LoadState } from '../../parts/LoadState.tsx'
 import { Panel } from '../../parts/Panel.tsx'
 import { QrCode } from '../../parts/QrCode.tsx'
-import { say } from '../../parts/Status.tsx'
+import { say } from '../../parts/StatusMessages.tsx'
 import { Tag } from '../../parts/Tag.tsx'
 import { useAction } from '../../parts/useAction.ts'
 import { useForm } from '../../parts/useForm.ts'
@@ -37,7 +37,7 @@ export function SecondFactor({ needsPassword }: { readonly needsPassword: boolea
       title="Two-factor"
       lead="A code of an authenticator app after the password or the provider. A passkey needs none."
     >
-      <Load of={session} what="second factor" lines={1}>
+      <LoadState of={session} what="second factor" lines={1}>
         {(data) =>
           data?.user.twoFactorEnabled === true ? (
             <div className="row">
@@ -59,7 +59,7 @@ export function SecondFactor({ needsPassword }: { readonly needsPassword: boolea
             </div>
           )
         }
-      </Load>
+      </LoadState>
       {step === 'on' && <TurnOn onClose={close} />}
       {step === 'off' && <TurnOff onClose={close} />}
       {step === 'codes' && <NewCodes onClose={close} />}

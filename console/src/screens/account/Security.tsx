@@ -2,16 +2,16 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { auth } from '../../api/client.ts'
-import { authOptions } from '../../api/options.ts'
+import { authOptions } from '../../api/sign-in-options.ts'
 import { useRead } from '../../api/queries.ts'
 import { forgetToken } from '../../api/session.ts'
 import { Page } from '../../frame/Page.tsx'
 import { Button } from '../../parts/Button.tsx'
 import { Checkbox, PasswordField } from '../../parts/Field.tsx'
-import { Load } from '../../parts/Load.tsx'
+import { LoadState } from '../../parts/LoadState.tsx'
 import { Failure, Notice } from '../../parts/Notice.tsx'
 import { Panel } from '../../parts/Panel.tsx'
-import { say } from '../../parts/Status.tsx'
+import { say } from '../../parts/StatusMessages.tsx'
 import { Table } from '../../parts/Table.tsx'
 import { Tag } from '../../parts/Tag.tsx'
 import { Time } from '../../parts/Time.tsx'
@@ -19,7 +19,7 @@ import { useAction } from '../../parts/useAction.ts'
 import { submitting, useForm } from '../../parts/useForm.ts'
 import { NewPassword } from '../sign-in/Setup.tsx'
 import { browserName } from './browser-name.ts'
-import { Connected, ConnectionOutcome } from './Connected.tsx'
+import { ConnectedProviders, ConnectionOutcome } from './ConnectedProviders.tsx'
 import { Passkeys } from './Passkeys.tsx'
 import { SecondFactor } from './SecondFactor.tsx'
 
@@ -36,7 +36,7 @@ export function Security() {
       {ways.data?.password === false ? <NoPassword mail={options?.mail === true} /> : <ChangePassword />}
       <SecondFactor needsPassword={ways.data?.password === false} />
       <Passkeys ways={ways} works={options === undefined || methods.includes('passkey')} />
-      <Connected ways={ways} methods={methods} oidcName={options?.oidcName} />
+      <ConnectedProviders ways={ways} methods={methods} oidcName={options?.oidcName} />
       <Sessions />
     </Page>
   )
@@ -129,7 +129,7 @@ function Sessions() {
       }
     >
       <Failure of={end.error ?? endOthers.error} />
-      <Load of={sessions} what="sessions">
+      <LoadState of={sessions} what="sessions">
         {(data) => (
           <Table
             label="Sessions"
@@ -165,7 +165,7 @@ function Sessions() {
             ]}
           />
         )}
-      </Load>
+      </LoadState>
     </Panel>
   )
 }

@@ -1,7 +1,7 @@
 // What was asked, refused and changed: calls one by one, refusals by cause, usage by day.
 import { useSearch } from '@tanstack/react-router'
 import { Page } from '../../frame/Page.tsx'
-import { hasRole, useTeam } from '../../frame/team.ts'
+import { hasRole, useTeam } from '../../frame/current-team.ts'
 import { Notice } from '../../parts/Notice.tsx'
 import { Tabs } from '../../parts/Tabs.tsx'
 import { Calls } from './Calls.tsx'

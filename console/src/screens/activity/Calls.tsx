@@ -4,19 +4,19 @@ import { Activity as ActivityIcon, Bot, ChevronDown, KeyRound, UserRound } from 
 import { useEffect, useState } from 'react'
 import { useRead } from '../../api/queries.ts'
 import type { AuditItem } from '../../api/types.ts'
-import { useDatasourceNames } from '../../frame/names.ts'
-import { useTeam } from '../../frame/team.ts'
+import { useDatasourceNames } from '../../frame/names-by-id.ts'
+import { useTeam } from '../../frame/current-team.ts'
 import { Button } from '../../parts/Button.tsx'
 import { Empty } from '../../parts/Empty.tsx'
 import { Switch } from '../../parts/Field.tsx'
 import { Icon } from '../../parts/Icon.tsx'
-import { Loading, LoadFailed } from '../../parts/Load.tsx'
+import { Loading, LoadFailed } from '../../parts/LoadState.tsx'
 import { Select } from '../../parts/Select.tsx'
 import { Table } from '../../parts/Table.tsx'
 import { State } from '../../parts/Tag.tsx'
 import { Time } from '../../parts/Time.tsx'
-import { Name } from '../../parts/Words.tsx'
-import { Call } from './Call.tsx'
+import { Name } from '../../parts/UntrustedText.tsx'
+import { CallDetails } from './CallDetails.tsx'
 import { blockedWords, callerWords, subjectWords, VIA_WORDS } from './call-words.ts'
 import { ANY, KINDS, TIMES, timeWords, useAuditQuery, useFilters, type Chosen } from './filters.ts'
 import { useCalls } from './useCalls.ts'
@@ -35,7 +35,7 @@ export function Calls({ own }: { readonly own: boolean }) {
   return (
     <div className="stack">
       <Filters chosen={chosen} own={own} live={live} onLive={setLive} />
-      {shown !== null && <Call item={shown} own={own} names={names} onClose={() => chosen.set('id', '')} />}
+      {shown !== null && <CallDetails item={shown} own={own} names={names} onClose={() => chosen.set('id', '')} />}
       {pages.isPending && <Loading what="calls" lines={8} />}
       {pages.error !== null && items.length === 0 && (
         <LoadFailed what="calls" error={pages.error} busy={pages.isFetching} onRetry={() => void pages.refetch()} />

@@ -1,17 +1,17 @@
 // Refused queries by what was blocked, largest first: what people and agents miss.
 import { ShieldCheck } from 'lucide-react'
 import { useRead } from '../../api/queries.ts'
-import { useDatasourceNames } from '../../frame/names.ts'
-import { useTeam } from '../../frame/team.ts'
+import { useDatasourceNames } from '../../frame/names-by-id.ts'
+import { useTeam } from '../../frame/current-team.ts'
 import { LinkButton } from '../../parts/Button.tsx'
 import { Empty } from '../../parts/Empty.tsx'
-import { Load } from '../../parts/Load.tsx'
+import { LoadState } from '../../parts/LoadState.tsx'
 import { Notice } from '../../parts/Notice.tsx'
 import { Select } from '../../parts/Select.tsx'
 import { Table } from '../../parts/Table.tsx'
 import { Time } from '../../parts/Time.tsx'
-import { counted, number } from '../../parts/time.ts'
-import { Name } from '../../parts/Words.tsx'
+import { counted, number } from '../../parts/format.ts'
+import { Name } from '../../parts/UntrustedText.tsx'
 import { Requests } from '../requests/Requests.tsx'
 import { REFUSAL_TIMES, timeWords, useFilters } from './filters.ts'
 
@@ -38,7 +38,7 @@ function Groups() {
       <div className="filters">
         <Select bare label="Time" value={days} options={REFUSAL_TIMES} onChange={(value) => set('from', value)} />
       </div>
-      <Load of={refusals} what="refusals">
+      <LoadState of={refusals} what="refusals">
         {(groups) =>
           groups.length === 0 ? (
             <Empty icon={ShieldCheck} title={`Nothing was refused ${timeWords(days)}`}>
@@ -102,7 +102,7 @@ function Groups() {
             />
           )
         }
-      </Load>
+      </LoadState>
     </div>
   )
 }

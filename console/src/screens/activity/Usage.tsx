@@ -1,14 +1,14 @@
 // How much was asked: per day as bars and as a table, per key and per datasource, and what is left of the budget.
 import { useRead } from '../../api/queries.ts'
 import type { Usage as UsageAnswer } from '../../api/types.ts'
-import { useDatasourceNames } from '../../frame/names.ts'
-import { useTeam } from '../../frame/team.ts'
-import { Facts } from '../../parts/Facts.tsx'
-import { Load } from '../../parts/Load.tsx'
+import { useDatasourceNames } from '../../frame/names-by-id.ts'
+import { useTeam } from '../../frame/current-team.ts'
+import { NamedNumbers } from '../../parts/NamedNumbers.tsx'
+import { LoadState } from '../../parts/LoadState.tsx'
 import { Select } from '../../parts/Select.tsx'
 import { Table } from '../../parts/Table.tsx'
-import { counted, day as dayWords, number } from '../../parts/time.ts'
-import { Name } from '../../parts/Words.tsx'
+import { counted, day as dayWords, number } from '../../parts/format.ts'
+import { Name } from '../../parts/UntrustedText.tsx'
 import { USAGE_TIMES, useFilters } from './filters.ts'
 
 type Day = UsageAnswer['days'][number]
@@ -23,7 +23,7 @@ export function Usage({ isManager }: { readonly isManager: boolean }) {
       <div className="filters">
         <Select bare label="Time" value={days} options={USAGE_TIMES} onChange={(value) => set('from', value)} />
       </div>
-      <Load of={usage} what="usage" lines={8}>
+      <LoadState of={usage} what="usage" lines={8}>
         {(data) => (
           <div className="stack">
             <Summary usage={data} />
@@ -43,7 +43,7 @@ export function Usage({ isManager }: { readonly isManager: boolean }) {
             {isManager && <ByKey usage={data} />}
           </div>
         )}
-      </Load>
+      </LoadState>
     </div>
   )
 }
@@ -56,7 +56,7 @@ function Summary({ usage: { budget, days } }: { readonly usage: UsageAnswer }) {
     ['Failed', number(sum(({ failed }) => failed))],
     ['Budget left', `${number(budget.remaining)} of ${number(budget.limit)}`],
   ] as const
-  return <Facts of={facts} />
+  return <NamedNumbers of={facts} />
 }
 
 /** The table below holds the same numbers, so the bars are a picture with a name. */

@@ -1,7 +1,7 @@
 // What the calls are filtered by. The filters live in the address, so that a view can be shared.
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useMemo } from 'react'
-import { useTeam } from '../../frame/team.ts'
+import { useTeam } from '../../frame/current-team.ts'
 
 /** Days back from now. */
 export const TIMES = [

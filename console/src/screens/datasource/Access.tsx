@@ -2,15 +2,15 @@
 import { useState } from 'react'
 import { useCall, useRead } from '../../api/queries.ts'
 import type { Answer, Member } from '../../api/types.ts'
-import { ROLE_NAMES } from '../../frame/team.ts'
+import { ROLE_NAMES } from '../../frame/current-team.ts'
 import { Button } from '../../parts/Button.tsx'
 import { Checkbox } from '../../parts/Field.tsx'
-import { Load } from '../../parts/Load.tsx'
+import { LoadState } from '../../parts/LoadState.tsx'
 import { Failure } from '../../parts/Notice.tsx'
-import { say } from '../../parts/Status.tsx'
+import { say } from '../../parts/StatusMessages.tsx'
 import { Table } from '../../parts/Table.tsx'
 import { Tag } from '../../parts/Tag.tsx'
-import { counted } from '../../parts/time.ts'
+import { counted } from '../../parts/format.ts'
 import { useAction } from '../../parts/useAction.ts'
 import { AccessChoice, type Reach } from '../datasources/AccessChoice.tsx'
 import { useDatasource } from './Datasource.tsx'
@@ -21,13 +21,13 @@ export function Access() {
   const access = useRead('getAccess', { params: { teamId, id } })
   const members = useRead('listMembers', { params: { teamId } })
   return (
-    <Load of={access} what="access list">
+    <LoadState of={access} what="access list">
       {(list) => (
-        <Load of={members} what="people">
+        <LoadState of={members} what="people">
           {(people) => <Form list={list} people={people.filter(isActive)} />}
-        </Load>
+        </LoadState>
       )}
-    </Load>
+    </LoadState>
   )
 }
 

@@ -4,8 +4,8 @@ import { createContext, useContext } from 'react'
 import { useRead } from '../../api/queries.ts'
 import type { Datasource as DatasourceItem } from '../../api/types.ts'
 import { Page } from '../../frame/Page.tsx'
-import { useTeam } from '../../frame/team.ts'
-import { Load } from '../../parts/Load.tsx'
+import { useTeam } from '../../frame/current-team.ts'
+import { LoadState } from '../../parts/LoadState.tsx'
 import { LinkTabs } from '../../parts/Tabs.tsx'
 
 const Context = createContext<DatasourceItem | null>(null)
@@ -52,13 +52,13 @@ export function Datasource() {
         value={tab.value}
         tabs={TABS.map(({ value, label, to }) => ({ value, label, link: { to, params } }))}
       >
-        <Load of={datasource} what="datasource">
+        <LoadState of={datasource} what="datasource">
           {(data) => (
             <Context value={data}>
               <Outlet />
             </Context>
           )}
-        </Load>
+        </LoadState>
       </LinkTabs>
     </Page>
   )

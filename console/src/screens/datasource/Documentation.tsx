@@ -8,10 +8,10 @@ import { queryClient, useCall, useRead } from '../../api/queries.ts'
 import { Button } from '../../parts/Button.tsx'
 import { Empty } from '../../parts/Empty.tsx'
 import { TextArea } from '../../parts/Field.tsx'
-import { Load } from '../../parts/Load.tsx'
+import { LoadState } from '../../parts/LoadState.tsx'
 import { Failure, Notice } from '../../parts/Notice.tsx'
-import { say } from '../../parts/Status.tsx'
-import { counted, number } from '../../parts/time.ts'
+import { say } from '../../parts/StatusMessages.tsx'
+import { counted, number } from '../../parts/format.ts'
 import { Time } from '../../parts/Time.tsx'
 import { useAction } from '../../parts/useAction.ts'
 import { useDatasource } from './Datasource.tsx'
@@ -26,9 +26,9 @@ export function Documentation() {
   const { teamId, id } = useDatasource()
   const texts = useRead('getDocumentation', { params: { teamId, id } })
   return (
-    <Load of={texts} what="texts">
+    <LoadState of={texts} what="texts">
       {(documentation) => <Page documentation={documentation} />}
-    </Load>
+    </LoadState>
   )
 }
 

@@ -6,11 +6,11 @@ import { isCode } from '../../api/failure.ts'
 import { read, useRead } from '../../api/queries.ts'
 import { Button } from '../../parts/Button.tsx'
 import { Empty } from '../../parts/Empty.tsx'
-import { Load } from '../../parts/Load.tsx'
+import { LoadState } from '../../parts/LoadState.tsx'
 import { useDatasource } from './Datasource.tsx'
 import { Editor } from './exposure/Editor.tsx'
-import { useLook } from './look.ts'
-import { Looking } from './Looking.tsx'
+import { useLook } from './introspect.ts'
+import { IntrospectionProgress } from './IntrospectionProgress.tsx'
 import './exposure/exposure.css'
 
 export function Exposure() {
@@ -28,13 +28,13 @@ export function Exposure() {
   const drift = useRead('getDrift', input)
   if (isCode(catalog.error, 'NOT_CONNECTED')) return <NeverLookedAt />
   return (
-    <Load of={catalog} what="tables" lines={10}>
+    <LoadState of={catalog} what="tables" lines={10}>
       {(tables) => (
-        <Load of={saved} what="exposure" lines={10}>
+        <LoadState of={saved} what="exposure" lines={10}>
           {(exposure) => <Editor key={datasource.id} catalog={tables} saved={exposure} drift={drift.data} />}
-        </Load>
+        </LoadState>
       )}
-    </Load>
+    </LoadState>
   )
 }
 
@@ -53,7 +53,7 @@ function NeverLookedAt() {
       >
         Vitrine reads the names and types of tables and columns, so that you can choose what to show. It reads no rows.
       </Empty>
-      <Looking look={look} />
+      <IntrospectionProgress look={look} />
     </div>
   )
 }

@@ -5,18 +5,18 @@ import type { ReactNode } from 'react'
 import { isStatus } from '../../api/failure.ts'
 import { useCall, useRead } from '../../api/queries.ts'
 import type { Answer } from '../../api/types.ts'
-import { useTeam } from '../../frame/team.ts'
+import { useTeam } from '../../frame/current-team.ts'
 import { Button } from '../../parts/Button.tsx'
-import { Load } from '../../parts/Load.tsx'
+import { LoadState } from '../../parts/LoadState.tsx'
 import { Failure } from '../../parts/Notice.tsx'
 import { State } from '../../parts/Tag.tsx'
-import { counted, number } from '../../parts/time.ts'
+import { counted, number } from '../../parts/format.ts'
 import { Time } from '../../parts/Time.tsx'
-import { LongText } from '../../parts/Words.tsx'
-import { Report } from '../datasources/Report.tsx'
+import { LongText } from '../../parts/UntrustedText.tsx'
+import { TestReport } from '../datasources/TestReport.tsx'
 import { useDatasource } from './Datasource.tsx'
-import { useLook } from './look.ts'
-import { Looking } from './Looking.tsx'
+import { useLook } from './introspect.ts'
+import { IntrospectionProgress } from './IntrospectionProgress.tsx'
 import '../datasources/connect.css'
 import './exposure/exposure.css'
 
@@ -61,9 +61,9 @@ function Connection() {
         {neverChecked ? (
           <p className="soft">This connection was not checked yet.</p>
         ) : (
-          <Load of={last} what="last check">
-            {(report) => <Report of={report} />}
-          </Load>
+          <LoadState of={last} what="last check">
+            {(report) => <TestReport of={report} />}
+          </LoadState>
         )}
       </div>
     </section>
@@ -94,10 +94,10 @@ function Database() {
         </p>
       </header>
       <div className="panel-body">
-        <Looking look={look} />
-        <Load of={drift} what="changes">
+        <IntrospectionProgress look={look} />
+        <LoadState of={drift} what="changes">
           {(changes) => <Drift of={changes} />}
-        </Load>
+        </LoadState>
       </div>
     </section>
   )

@@ -6,21 +6,21 @@ import { call } from '../../api/client.ts'
 import { queryClient } from '../../api/queries.ts'
 import type { Answer, Datasource } from '../../api/types.ts'
 import { Page } from '../../frame/Page.tsx'
-import { useTeam } from '../../frame/team.ts'
+import { useTeam } from '../../frame/current-team.ts'
 import { Button } from '../../parts/Button.tsx'
 import { Group, Radio, TextField } from '../../parts/Field.tsx'
 import { Failure } from '../../parts/Notice.tsx'
-import { say } from '../../parts/Status.tsx'
+import { say } from '../../parts/StatusMessages.tsx'
 import { useAction } from '../../parts/useAction.ts'
-import { look, LookEnded, type Progress } from '../datasource/look.ts'
-import { Looking } from '../datasource/Looking.tsx'
+import { look, LookEnded, type Progress } from '../datasource/introspect.ts'
+import { IntrospectionProgress } from '../datasource/IntrospectionProgress.tsx'
 import { AccessChoice } from './AccessChoice.tsx'
-import { bodyOf, contradictionsOf, readString, withKind, type Fields } from './connection.ts'
+import { bodyOf, contradictionsOf, readString, withKind, type Fields } from './connection-form.ts'
 import { ConnectionFields } from './ConnectionFields.tsx'
-import { useConnectDraft } from './draft.ts'
-import { KIND_NAMES, KINDS } from './kinds.ts'
-import { Report } from './Report.tsx'
-import { Steps } from './Steps.tsx'
+import { useConnectDraft } from './wizard-draft.ts'
+import { KIND_NAMES, KINDS } from './kind-names.ts'
+import { TestReport } from './TestReport.tsx'
+import { ConnectSteps } from './ConnectSteps.tsx'
 import './connect.css'
 
 export function Connect() {
@@ -94,7 +94,7 @@ export function Connect() {
   })
   return (
     <Page title="Connect a datasource" width="narrow" needs="ADMIN">
-      <Steps at={report === null ? 2 : 3} />
+      <ConnectSteps at={report === null ? 2 : 3} />
       {report === null ? (
         <form
           className="stack"
@@ -155,8 +155,8 @@ export function Connect() {
         </form>
       ) : (
         <div className="stack">
-          <Report of={report} {...(created === null ? { onChange: back } : {})} />
-          <Looking look={{ busy: goOn.busy, error: null, progress }} />
+          <TestReport of={report} {...(created === null ? { onChange: back } : {})} />
+          <IntrospectionProgress look={{ busy: goOn.busy, error: null, progress }} />
           {goOn.error instanceof LookEnded ? (
             <Failure of={null} />
           ) : (

@@ -15,7 +15,7 @@ import {
   withHost,
   type Fields,
   type TextName,
-} from './connection.ts'
+} from './connection-form.ts'
 
 interface ConnectionFieldsProps {
   readonly fields: Fields

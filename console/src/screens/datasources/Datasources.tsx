@@ -5,19 +5,19 @@ import { useState } from 'react'
 import { useCall, useRead } from '../../api/queries.ts'
 import type { Datasource } from '../../api/types.ts'
 import { Page } from '../../frame/Page.tsx'
-import { hasRole, useTeam } from '../../frame/team.ts'
+import { hasRole, useTeam } from '../../frame/current-team.ts'
 import { LinkButton } from '../../parts/Button.tsx'
 import { Empty } from '../../parts/Empty.tsx'
-import { Load } from '../../parts/Load.tsx'
+import { LoadState } from '../../parts/LoadState.tsx'
 import { MenuItem, MenuLine, RowMenu } from '../../parts/Menu.tsx'
 import { Failure } from '../../parts/Notice.tsx'
-import { say } from '../../parts/Status.tsx'
+import { say } from '../../parts/StatusMessages.tsx'
 import { Table, type Column } from '../../parts/Table.tsx'
 import { State, Tag } from '../../parts/Tag.tsx'
-import { number } from '../../parts/time.ts'
+import { number } from '../../parts/format.ts'
 import { Time } from '../../parts/Time.tsx'
 import { DeleteDatasource } from './DeleteDatasource.tsx'
-import { KIND_NAMES, TABLE_WORDS } from './kinds.ts'
+import { KIND_NAMES, TABLE_WORDS } from './kind-names.ts'
 
 export function Datasources() {
   const team = useTeam()
@@ -35,7 +35,7 @@ export function Datasources() {
       lead="Databases that this team asks through Vitrine. Agents see only what an exposure shows."
       acts={manages && !isEmpty ? connect : undefined}
     >
-      <Load of={datasources} what="list">
+      <LoadState of={datasources} what="list">
         {(rows) =>
           rows.length === 0 ? (
             <Empty icon={Database} title="No datasource yet" acts={manages ? connect : undefined}>
@@ -47,7 +47,7 @@ export function Datasources() {
             <List rows={rows} manages={manages} slug={team.slug} />
           )
         }
-      </Load>
+      </LoadState>
     </Page>
   )
 }

@@ -3,7 +3,7 @@ import { useCall } from '../../api/queries.ts'
 import type { Datasource } from '../../api/types.ts'
 import { AlertDialog } from '../../parts/Dialog.tsx'
 import { TypedConfirmation } from '../../parts/DialogForm.tsx'
-import { say } from '../../parts/Status.tsx'
+import { say } from '../../parts/StatusMessages.tsx'
 import { useAction } from '../../parts/useAction.ts'
 
 interface DeleteProps {

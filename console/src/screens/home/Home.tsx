@@ -4,11 +4,11 @@ import { Plus, SquareTerminal } from 'lucide-react'
 import { useRead } from '../../api/queries.ts'
 import type { Usage } from '../../api/types.ts'
 import { Page } from '../../frame/Page.tsx'
-import { hasRole, useTeam } from '../../frame/team.ts'
+import { hasRole, useTeam } from '../../frame/current-team.ts'
 import { LinkButton } from '../../parts/Button.tsx'
-import { Load } from '../../parts/Load.tsx'
-import { ago, number } from '../../parts/time.ts'
-import { Waiting } from './Waiting.tsx'
+import { LoadState } from '../../parts/LoadState.tsx'
+import { ago, number } from '../../parts/format.ts'
+import { WaitingForYou } from './WaitingForYou.tsx'
 import { WeekChart } from './WeekChart.tsx'
 import './home.css'
 
@@ -44,9 +44,9 @@ export function Home() {
             </Link>
           </header>
           <div className="panel-body">
-            <Load of={usage} what="usage">
+            <LoadState of={usage} what="usage">
               {(data) => <Week usage={data} />}
-            </Load>
+            </LoadState>
           </div>
         </section>
         <section className="panel" aria-label="Budget">
@@ -54,12 +54,12 @@ export function Home() {
             <h2>Budget</h2>
           </header>
           <div className="panel-body">
-            <Load of={usage} what="budget" lines={2}>
+            <LoadState of={usage} what="budget" lines={2}>
               {({ budget }) => <Budget budget={budget} />}
-            </Load>
+            </LoadState>
           </div>
         </section>
-        <Waiting />
+        <WaitingForYou />
       </div>
     </Page>
   )

@@ -7,15 +7,15 @@ import type { ApiKey } from '../../api/types.ts'
 import { Page } from '../../frame/Page.tsx'
 import { Button } from '../../parts/Button.tsx'
 import { Empty } from '../../parts/Empty.tsx'
-import { Load } from '../../parts/Load.tsx'
+import { LoadState } from '../../parts/LoadState.tsx'
 import { MenuItem, RowMenu } from '../../parts/Menu.tsx'
 import { Table } from '../../parts/Table.tsx'
 import { CodeTag, Tag } from '../../parts/Tag.tsx'
 import { Time } from '../../parts/Time.tsx'
 import { CreateKey } from './CreateKey.tsx'
-import { Expiry, LastUse } from './cells.tsx'
-import { EndGrant, RenameKey, RevokeKey, RotateKey } from './dialogs.tsx'
-import { Reaches, type Reach } from './Reaches.tsx'
+import { Expiry, LastUse } from './key-cells.tsx'
+import { EndGrant, RenameKey, RevokeKey, RotateKey } from './key-dialogs.tsx'
+import { KeyReach, type Reach } from './KeyReach.tsx'
 import { FreshKey, type Fresh } from './FreshKey.tsx'
 
 type Doing = { readonly what: 'rename' | 'rotate' | 'revoke'; readonly key: ApiKey }
@@ -40,7 +40,7 @@ export function MyKeys() {
         </Button>
       }
     >
-      <Load of={keys} what="API keys">
+      <LoadState of={keys} what="API keys">
         {(data) =>
           data.length === 0 ? (
             <Empty icon={KeyRound} title="No key yet">
@@ -50,7 +50,7 @@ export function MyKeys() {
             <Keys keys={data} onFresh={setFresh} />
           )
         }
-      </Load>
+      </LoadState>
       <Agents />
       <CreateKey open={creating && fresh === null} onClose={close} onFresh={setFresh} />
       <FreshKey
@@ -77,7 +77,7 @@ function Keys({ keys, onFresh }: { readonly keys: readonly ApiKey[]; readonly on
           { head: 'Name', kind: 'main', cell: (key) => <KeyName of={key} /> },
           { head: 'Key', cell: ({ hint }) => <CodeTag>…{hint.replace(/^[.…]+/, '')}</CodeTag> },
           { head: 'May', cell: ({ scopes }) => <Scopes of={scopes} /> },
-          { head: 'Reaches', kind: 'quiet', cell: (key) => <Reaches of={key} /> },
+          { head: 'Reaches', kind: 'quiet', cell: (key) => <KeyReach of={key} /> },
           { head: 'Last used', kind: 'quiet', cell: (key) => <LastUse of={key} /> },
           { head: 'Expires', kind: 'quiet', cell: (key) => <Expiry of={key} /> },
           {
@@ -131,7 +131,7 @@ function Agents() {
   return (
     <section className="stack close" aria-label="Connected agents">
       <h2>Connected agents</h2>
-      <Load of={grants} what="connected agents" lines={2}>
+      <LoadState of={grants} what="connected agents" lines={2}>
         {(data) =>
           data.length === 0 ? (
             <Empty icon={Bot} title="No agent yet">
@@ -154,7 +154,7 @@ function Agents() {
                   ),
                 },
                 { head: 'May', cell: ({ scopes }) => <Scopes of={scopes} /> },
-                { head: 'Reaches', kind: 'quiet', cell: (grant) => <Reaches of={grant} /> },
+                { head: 'Reaches', kind: 'quiet', cell: (grant) => <KeyReach of={grant} /> },
                 { head: 'Since', kind: 'quiet', cell: ({ createdAt }) => <Time at={createdAt} /> },
                 { head: 'Last used', kind: 'quiet', cell: (grant) => <LastUse of={grant} /> },
                 {
@@ -175,7 +175,7 @@ function Agents() {
             />
           )
         }
-      </Load>
+      </LoadState>
       {ending !== null && <EndGrant {...ending} onClose={() => setEnding(null)} />}
     </section>
   )

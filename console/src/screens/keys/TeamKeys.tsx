@@ -3,18 +3,18 @@ import { Bot, KeyRound } from 'lucide-react'
 import { useState } from 'react'
 import { useCall, useRead } from '../../api/queries.ts'
 import { Page } from '../../frame/Page.tsx'
-import { hasRole, useTeam } from '../../frame/team.ts'
+import { hasRole, useTeam } from '../../frame/current-team.ts'
 import { Button } from '../../parts/Button.tsx'
 import { AlertDialog } from '../../parts/Dialog.tsx'
 import { DialogForm } from '../../parts/DialogForm.tsx'
 import { Empty } from '../../parts/Empty.tsx'
-import { Load } from '../../parts/Load.tsx'
-import { say } from '../../parts/Status.tsx'
+import { LoadState } from '../../parts/LoadState.tsx'
+import { say } from '../../parts/StatusMessages.tsx'
 import { Table } from '../../parts/Table.tsx'
 import { CodeTag } from '../../parts/Tag.tsx'
 import { useAction } from '../../parts/useAction.ts'
-import { Expiry, LastUse } from './cells.tsx'
-import { Reaches } from './Reaches.tsx'
+import { Expiry, LastUse } from './key-cells.tsx'
+import { KeyReach } from './KeyReach.tsx'
 
 type Ending = { readonly kind: 'key' | 'grant'; readonly id: string; readonly name: string }
 
@@ -44,7 +44,7 @@ function Lists({ teamId }: { readonly teamId: string }) {
   )
   return (
     <>
-      <Load of={keys} what="API keys">
+      <LoadState of={keys} what="API keys">
         {(data) =>
           data.length === 0 ? (
             <Empty icon={KeyRound} title="No key reaches this team">
@@ -59,7 +59,7 @@ function Lists({ teamId }: { readonly teamId: string }) {
                 { head: 'Name', kind: 'main', cell: ({ name }) => <bdi>{name}</bdi> },
                 { head: 'Key', cell: ({ hint }) => <CodeTag>…{hint.replace(/^[.…]+/, '')}</CodeTag> },
                 { head: 'Of', kind: 'quiet', cell: ({ email }) => <bdi>{email}</bdi> },
-                { head: 'Reaches', kind: 'quiet', cell: (key) => <Reaches of={key} /> },
+                { head: 'Reaches', kind: 'quiet', cell: (key) => <KeyReach of={key} /> },
                 { head: 'Last used', kind: 'quiet', cell: (key) => <LastUse of={key} /> },
                 { head: 'Expires', kind: 'quiet', cell: (key) => <Expiry of={key} /> },
                 { head: '', kind: 'acts', cell: ({ id, name }) => end('key', id, name) },
@@ -67,10 +67,10 @@ function Lists({ teamId }: { readonly teamId: string }) {
             />
           )
         }
-      </Load>
+      </LoadState>
       <section className="stack close" aria-label="Connected agents">
         <h2>Connected agents</h2>
-        <Load of={grants} what="connected agents" lines={2}>
+        <LoadState of={grants} what="connected agents" lines={2}>
           {(data) =>
             data.length === 0 ? (
               <Empty icon={Bot} title="No agent reaches this team" />
@@ -89,7 +89,7 @@ function Lists({ teamId }: { readonly teamId: string }) {
               />
             )
           }
-        </Load>
+        </LoadState>
       </section>
       {ending !== null && <EndHere teamId={teamId} ending={ending} onClose={() => setEnding(null)} />}
     </>

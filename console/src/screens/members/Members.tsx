@@ -5,21 +5,21 @@ import { useState } from 'react'
 import { useCall, useRead } from '../../api/queries.ts'
 import type { Member, Role, Team } from '../../api/types.ts'
 import { Page } from '../../frame/Page.tsx'
-import { hasRole, ROLE_NAMES, useTeam } from '../../frame/team.ts'
+import { hasRole, ROLE_NAMES, useTeam } from '../../frame/current-team.ts'
 import { Button, IconButton } from '../../parts/Button.tsx'
 import { AlertDialog } from '../../parts/Dialog.tsx'
 import { DialogForm } from '../../parts/DialogForm.tsx'
-import { Load } from '../../parts/Load.tsx'
+import { LoadState } from '../../parts/LoadState.tsx'
 import { Failure } from '../../parts/Notice.tsx'
 import { Select } from '../../parts/Select.tsx'
-import { say } from '../../parts/Status.tsx'
+import { say } from '../../parts/StatusMessages.tsx'
 import { Table } from '../../parts/Table.tsx'
 import { Tag } from '../../parts/Tag.tsx'
-import { ago, counted } from '../../parts/time.ts'
+import { ago, counted } from '../../parts/format.ts'
 import { Time } from '../../parts/Time.tsx'
 import { useAction } from '../../parts/useAction.ts'
 import { X } from 'lucide-react'
-import { Invite } from './Invite.tsx'
+import { InviteMember } from './InviteMember.tsx'
 import { rolesUpTo } from './roles.ts'
 
 export function Members() {
@@ -45,10 +45,10 @@ export function Members() {
         )
       }
     >
-      <Load of={members} what="members">
+      <LoadState of={members} what="members">
         {(data) => <List team={team} members={data} />}
-      </Load>
-      {isAdmin && <Invite open={inviting} team={team} onClose={close} />}
+      </LoadState>
+      {isAdmin && <InviteMember open={inviting} team={team} onClose={close} />}
     </Page>
   )
 }

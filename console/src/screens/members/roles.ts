@@ -1,6 +1,6 @@
 // The roles that a person may grant.
 import type { Role } from '../../api/types.ts'
-import { hasRole, ROLE_NAMES } from '../../frame/team.ts'
+import { hasRole, ROLE_NAMES } from '../../frame/current-team.ts'
 
 const ROLES: readonly Role[] = ['MEMBER', 'ADMIN', 'OWNER']
 

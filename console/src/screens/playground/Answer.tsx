@@ -6,16 +6,16 @@ import { Button } from '../../parts/Button.tsx'
 import { CodeBlock } from '../../parts/CodeBlock.tsx'
 import { CopyButton } from '../../parts/Copy.tsx'
 import { Empty } from '../../parts/Empty.tsx'
-import { Facts } from '../../parts/Facts.tsx'
-import { Loading } from '../../parts/Load.tsx'
+import { NamedNumbers } from '../../parts/NamedNumbers.tsx'
+import { Loading } from '../../parts/LoadState.tsx'
 import { Notice } from '../../parts/Notice.tsx'
 import { saveFile } from '../../parts/save-file.ts'
 import { Tabs } from '../../parts/Tabs.tsx'
-import { bytes, counted, duration, number } from '../../parts/time.ts'
-import { csvOf, jsonOf } from './cells.ts'
+import { bytes, counted, duration, number } from '../../parts/format.ts'
+import { csvOf, jsonOf } from './cell-text.ts'
 import { chartShape } from './chart-shape.ts'
 import { curlOf } from './curl.ts'
-import { Grid } from './Grid.tsx'
+import { ResultTable } from './ResultTable.tsx'
 import type { Body } from './query-body.ts'
 import type { Ran } from './useRun.ts'
 import type { Verdict } from './useVerdict.ts'
@@ -112,7 +112,7 @@ const Result = memo(function Result({
           The query ran, and nothing matches it.
         </Empty>
       ) : (
-        <Grid columns={columns} rows={rows} key={ran?.datasourceId} />
+        <ResultTable columns={columns} rows={rows} key={ran?.datasourceId} />
       )}
     </div>
   )
@@ -157,7 +157,7 @@ function Cost({
     ['Rows answered', answer === null ? 'not run yet' : number(answer.rowCount)],
     ['Time', answer === null ? 'not run yet' : duration(answer.durationMs)],
   ]
-  return <Facts of={facts} />
+  return <NamedNumbers of={facts} />
 }
 
 function Curl({ datasource, body }: Pick<AnswerProps, 'datasource' | 'body'>) {

@@ -5,17 +5,17 @@ import { lazy, Suspense, useMemo, useState } from 'react'
 import { Refused } from '../../api/failure.ts'
 import { useRead } from '../../api/queries.ts'
 import type { Datasource, TeamDetail } from '../../api/types.ts'
-import { asParts, ME, useAsOptions } from '../../frame/as.ts'
-import { MOD } from '../../frame/keys.ts'
+import { asParts, ME, useAsOptions } from '../../frame/judge-as.ts'
+import { MOD } from '../../frame/keyboard-shortcuts.ts'
 import { Page } from '../../frame/Page.tsx'
-import { hasRole, useTeam } from '../../frame/team.ts'
+import { hasRole, useTeam } from '../../frame/current-team.ts'
 import { Button, LinkButton } from '../../parts/Button.tsx'
 import { Empty } from '../../parts/Empty.tsx'
-import { Load, Loading } from '../../parts/Load.tsx'
+import { LoadState, Loading } from '../../parts/LoadState.tsx'
 import { Failure } from '../../parts/Notice.tsx'
 import { Select } from '../../parts/Select.tsx'
 import { Tag } from '../../parts/Tag.tsx'
-import { counted, number } from '../../parts/time.ts'
+import { counted, number } from '../../parts/format.ts'
 import { Answer } from './Answer.tsx'
 import { bodyOf, spanAt, STARTER, type Written } from './query-body.ts'
 import { Refusal, refusalOf } from './Refusal.tsx'
@@ -30,9 +30,9 @@ export function Playground() {
   const datasources = useRead('listDatasources', { params: { teamId: team.id } })
   return (
     <Page title="Playground" lead="Queries here are judged and counted like those of an API key." width="full">
-      <Load of={datasources} what="datasources">
+      <LoadState of={datasources} what="datasources">
         {(all) => (all.length === 0 ? <NoDatasource /> : <Bench datasources={all} />)}
-      </Load>
+      </LoadState>
     </Page>
   )
 }

@@ -3,12 +3,12 @@ import { useNavigate } from '@tanstack/react-router'
 import { Eye } from 'lucide-react'
 import { Refused } from '../../api/failure.ts'
 import { call } from '../../api/client.ts'
-import { hasRole, useTeam } from '../../frame/team.ts'
+import { hasRole, useTeam } from '../../frame/current-team.ts'
 import { Button } from '../../parts/Button.tsx'
 import { Failure, Notice } from '../../parts/Notice.tsx'
 import { useAction } from '../../parts/useAction.ts'
-import { LongText } from '../../parts/Words.tsx'
-import { Ask } from '../requests/Ask.tsx'
+import { LongText } from '../../parts/UntrustedText.tsx'
+import { AskForExposure } from '../requests/AskForExposure.tsx'
 import type { Ran } from './useRun.ts'
 import type { Verdict } from './useVerdict.ts'
 
@@ -79,7 +79,7 @@ export function Refusal({ refusal, at, ran, run }: RefusalProps) {
                 Ask to expose it
               </Button>
             ) : (
-              <Ask key={refusal.sentence} at={at} refused={refused} />
+              <AskForExposure key={refusal.sentence} at={at} refused={refused} />
             )}
           </div>
         )}

@@ -1,6 +1,6 @@
 // Pure: whether an answer can be drawn, and how. The first column that is a time, a number or a text is the x axis; the
 // numbers beside it are the series.
-import { isMissing, isNumeric, textOf } from './cells.ts'
+import { isMissing, isNumeric, textOf } from './cell-text.ts'
 
 export interface ChartShape {
   readonly kind: 'time' | 'number' | 'label'

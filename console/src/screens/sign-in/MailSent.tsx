@@ -2,10 +2,10 @@
 import { Link } from '@tanstack/react-router'
 import { MailCheck } from 'lucide-react'
 import { auth } from '../../api/client.ts'
-import { Outside } from '../../frame/Outside.tsx'
+import { CardPage } from '../../frame/CardPage.tsx'
 import { Button } from '../../parts/Button.tsx'
 import { Failure, Notice } from '../../parts/Notice.tsx'
-import { say } from '../../parts/Status.tsx'
+import { say } from '../../parts/StatusMessages.tsx'
 import { useAction } from '../../parts/useAction.ts'
 
 export function MailSent({ email }: { readonly email: string }) {
@@ -14,7 +14,7 @@ export function MailSent({ email }: { readonly email: string }) {
     say('Sent again')
   })
   return (
-    <Outside title="Check your mail">
+    <CardPage title="Check your mail">
       <Notice role="status">
         A link is on its way to <bdi>{email}</bdi>. It is valid for an hour.
       </Notice>
@@ -25,6 +25,6 @@ export function MailSent({ email }: { readonly email: string }) {
       <div className="outside-foot">
         <Link to="/sign-in">Sign in</Link>
       </div>
-    </Outside>
+    </CardPage>
   )
 }

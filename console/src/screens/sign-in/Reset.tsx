@@ -3,14 +3,14 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { auth } from '../../api/client.ts'
-import { authOptions } from '../../api/options.ts'
+import { authOptions } from '../../api/sign-in-options.ts'
 import type { AuthAnswer } from '../../api/types.ts'
-import { Outside } from '../../frame/Outside.tsx'
+import { CardPage } from '../../frame/CardPage.tsx'
 import { Button, LinkButton } from '../../parts/Button.tsx'
 import { Checkbox, Group, TextField } from '../../parts/Field.tsx'
-import { Loading } from '../../parts/Load.tsx'
+import { Loading } from '../../parts/LoadState.tsx'
 import { Failure, Notice } from '../../parts/Notice.tsx'
-import { ago } from '../../parts/time.ts'
+import { ago } from '../../parts/format.ts'
 import { useAction } from '../../parts/useAction.ts'
 import { submitting, useForm } from '../../parts/useForm.ts'
 import { NewPassword } from './Setup.tsx'
@@ -34,7 +34,7 @@ function AskForLink() {
     setSent(true)
   })
   return (
-    <Outside title="Reset password" lead="A link by mail lets you choose a new password.">
+    <CardPage title="Reset password" lead="A link by mail lets you choose a new password.">
       {sent ? (
         <Notice tone="ok" role="status">
           If the address has an account, a link is on its way. It is valid for an hour.
@@ -52,7 +52,7 @@ function AskForLink() {
       <div className="outside-foot">
         <Link to="/sign-in">Back to sign in</Link>
       </div>
-    </Outside>
+    </CardPage>
   )
 }
 
@@ -66,7 +66,7 @@ function SetPassword({ token }: { readonly token: string }) {
   })
   const [done, setDone] = useState(false)
   return (
-    <Outside title="Reset password" lead={done ? undefined : 'Every session of your account will end.'}>
+    <CardPage title="Reset password" lead={done ? undefined : 'Every session of your account will end.'}>
       {done ? (
         <>
           <Notice tone="ok" role="status">
@@ -88,7 +88,7 @@ function SetPassword({ token }: { readonly token: string }) {
           </LinkButton>
         </>
       )}
-    </Outside>
+    </CardPage>
   )
 }
 

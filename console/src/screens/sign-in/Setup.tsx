@@ -2,15 +2,15 @@
 import { useQuery } from '@tanstack/react-query'
 import { useRouter, useSearch } from '@tanstack/react-router'
 import { auth } from '../../api/client.ts'
-import { authOptions, waysToSignUp } from '../../api/options.ts'
+import { authOptions, waysToSignUp } from '../../api/sign-in-options.ts'
 import { hasSession } from '../../api/session.ts'
-import { Outside } from '../../frame/Outside.tsx'
+import { CardPage } from '../../frame/CardPage.tsx'
 import { Button } from '../../parts/Button.tsx'
 import { PasswordField, TextField } from '../../parts/Field.tsx'
 import { Failure, Notice } from '../../parts/Notice.tsx'
 import { useAction } from '../../parts/useAction.ts'
 import { submitting, useForm } from '../../parts/useForm.ts'
-import { enter } from './after.ts'
+import { enter } from './after-sign-in.ts'
 import { MailSent } from './MailSent.tsx'
 import { OtherWays } from './OtherWays.tsx'
 import { providerSentence } from './provider-failure.ts'
@@ -36,7 +36,7 @@ export function Setup() {
   const failure = providerSentence({ failed, provider }, options?.oidcName)
   if (sentTo !== null) return <MailSent email={sentTo} />
   return (
-    <Outside title="Set up Vitrine" lead="You are the first person here, so you become the owner.">
+    <CardPage title="Set up Vitrine" lead="You are the first person here, so you become the owner.">
       {failure !== null && <Notice tone="bad">{failure}</Notice>}
       <form className="stack" onSubmit={submitting(action.run)}>
         <TextField label="Name" required autoComplete="name" autoFocus {...field('name')} />
@@ -63,7 +63,7 @@ export function Setup() {
         next={next}
         tokens={options?.setupTokenNeeded === true ? { setupToken: form.setupToken.trim() } : {}}
       />
-    </Outside>
+    </CardPage>
   )
 }
 

@@ -3,13 +3,13 @@ import { Link, useNavigate, useRouter, useSearch } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
 import { useState, type FormEvent, type ReactNode } from 'react'
 import { auth } from '../../api/client.ts'
-import { authOptions } from '../../api/options.ts'
-import { Outside } from '../../frame/Outside.tsx'
+import { authOptions } from '../../api/sign-in-options.ts'
+import { CardPage } from '../../frame/CardPage.tsx'
 import { Button } from '../../parts/Button.tsx'
 import { Checkbox, PasswordField, TextField } from '../../parts/Field.tsx'
 import { Failure, Notice } from '../../parts/Notice.tsx'
 import { useAction } from '../../parts/useAction.ts'
-import { enter } from './after.ts'
+import { enter } from './after-sign-in.ts'
 import { OtherWays } from './OtherWays.tsx'
 import { providerSentence } from './provider-failure.ts'
 
@@ -33,7 +33,7 @@ export function SignIn(): ReactNode {
     action.run()
   }
   return (
-    <Outside title="Sign in to Vitrine">
+    <CardPage title="Sign in to Vitrine">
       {failure !== null && action.error === null && <Notice tone="bad">{failure}</Notice>}
       <form className="stack" onSubmit={submit}>
         <TextField
@@ -71,6 +71,6 @@ export function SignIn(): ReactNode {
           </Link>
         )}
       </div>
-    </Outside>
+    </CardPage>
   )
 }

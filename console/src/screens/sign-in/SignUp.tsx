@@ -3,15 +3,15 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useRouter, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { auth } from '../../api/client.ts'
-import { authOptions, waysToSignUp } from '../../api/options.ts'
+import { authOptions, waysToSignUp } from '../../api/sign-in-options.ts'
 import { hasSession } from '../../api/session.ts'
-import { Outside } from '../../frame/Outside.tsx'
+import { CardPage } from '../../frame/CardPage.tsx'
 import { Button } from '../../parts/Button.tsx'
 import { TextField } from '../../parts/Field.tsx'
 import { Failure, Notice } from '../../parts/Notice.tsx'
 import { useAction } from '../../parts/useAction.ts'
 import { submitting, useForm } from '../../parts/useForm.ts'
-import { enter } from './after.ts'
+import { enter } from './after-sign-in.ts'
 import { useInvitation } from './invitation.ts'
 import { MailSent } from './MailSent.tsx'
 import { OtherWays } from './OtherWays.tsx'
@@ -41,7 +41,7 @@ export function SignUp() {
   const closed = closedText(options?.signUp, invite)
   const search = back === undefined ? {} : { next: back }
   return (
-    <Outside
+    <CardPage
       title="Create account"
       lead={
         invitation === undefined ? undefined : (
@@ -86,7 +86,7 @@ export function SignUp() {
           Sign in
         </Link>
       </div>
-    </Outside>
+    </CardPage>
   )
 }
 

@@ -2,8 +2,8 @@
 import { useSearch } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { auth } from '../../api/client.ts'
-import { nextPath } from '../../frame/next.ts'
-import { Outside } from '../../frame/Outside.tsx'
+import { nextPath } from '../../frame/return-path.ts'
+import { CardPage } from '../../frame/CardPage.tsx'
 import { LinkButton, Button } from '../../parts/Button.tsx'
 import { PasswordField } from '../../parts/Field.tsx'
 import { Failure, Notice } from '../../parts/Notice.tsx'
@@ -24,17 +24,17 @@ export function Verify() {
   const isPage = next !== null && next !== '/app/sign-in'
   if (done)
     return (
-      <Outside title="Verify your address">
+      <CardPage title="Verify your address">
         <Notice tone="ok" role="status">
           Your address is verified.
         </Notice>
         <LinkButton to="/sign-in" search={isPage ? { next } : {}} look="primary" wide>
           Sign in
         </LinkButton>
-      </Outside>
+      </CardPage>
     )
   return (
-    <Outside title="Verify your address" lead="Enter the password that you chose when you signed up.">
+    <CardPage title="Verify your address" lead="Enter the password that you chose when you signed up.">
       <form className="stack" onSubmit={submitting(action.run)}>
         <PasswordField label="Password" required autoFocus autoComplete="current-password" {...field('password')} />
         <Failure of={action.error} />
@@ -45,6 +45,6 @@ export function Verify() {
       <p className="tiny">
         You did not sign up? Then close this page. Somebody else used your address, but cannot verify it without you.
       </p>
-    </Outside>
+    </CardPage>
   )
 }

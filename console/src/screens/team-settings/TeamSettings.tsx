@@ -4,15 +4,15 @@ import { useState } from 'react'
 import { useCall, useRead } from '../../api/queries.ts'
 import type { Answer, TeamDetail } from '../../api/types.ts'
 import { Page } from '../../frame/Page.tsx'
-import { hasRole, useTeam } from '../../frame/team.ts'
+import { hasRole, useTeam } from '../../frame/current-team.ts'
 import { TypedConfirmation } from '../../parts/DialogForm.tsx'
 import { Button } from '../../parts/Button.tsx'
 import { AlertDialog } from '../../parts/Dialog.tsx'
 import { Checkbox, NumberField, TextField } from '../../parts/Field.tsx'
-import { Load } from '../../parts/Load.tsx'
+import { LoadState } from '../../parts/LoadState.tsx'
 import { Failure } from '../../parts/Notice.tsx'
 import { Panel } from '../../parts/Panel.tsx'
-import { say } from '../../parts/Status.tsx'
+import { say } from '../../parts/StatusMessages.tsx'
 import { useAction } from '../../parts/useAction.ts'
 import { submitting, useForm } from '../../parts/useForm.ts'
 import { Webhooks } from './Webhooks.tsx'
@@ -26,13 +26,13 @@ export function TeamSettings() {
   const instance = useRead('getInstance', {})
   return (
     <Page title="Team" lead="Name, limits and audit of this team." width="narrow" needs="ADMIN">
-      <Load of={detail} what="settings" lines={8}>
+      <LoadState of={detail} what="settings" lines={8}>
         {(data) =>
           data.settings !== undefined && (
             <Form key={data.id} team={data} settings={data.settings} ceilings={instance.data?.ceilings ?? {}} />
           )
         }
-      </Load>
+      </LoadState>
       <Webhooks />
       {hasRole(team, 'OWNER') && <Danger />}
     </Page>

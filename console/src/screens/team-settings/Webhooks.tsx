@@ -2,18 +2,18 @@
 import { useState } from 'react'
 import { useCall, useRead } from '../../api/queries.ts'
 import type { Answer, Input } from '../../api/types.ts'
-import { useTeam } from '../../frame/team.ts'
+import { useTeam } from '../../frame/current-team.ts'
 import { Button } from '../../parts/Button.tsx'
 import { CopyField } from '../../parts/CopyField.tsx'
 import { AlertDialog, Dialog } from '../../parts/Dialog.tsx'
 import { DialogForm, StoredConfirmation } from '../../parts/DialogForm.tsx'
 import { Checkbox, Group, NumberField, TextField } from '../../parts/Field.tsx'
-import { Load } from '../../parts/Load.tsx'
+import { LoadState } from '../../parts/LoadState.tsx'
 import { MenuItem, MenuLine, RowMenu } from '../../parts/Menu.tsx'
 import { Failure } from '../../parts/Notice.tsx'
 import { Panel } from '../../parts/Panel.tsx'
 import { Select } from '../../parts/Select.tsx'
-import { say } from '../../parts/Status.tsx'
+import { say } from '../../parts/StatusMessages.tsx'
 import { Table } from '../../parts/Table.tsx'
 import { Time } from '../../parts/Time.tsx'
 import { useAction } from '../../parts/useAction.ts'
@@ -58,9 +58,9 @@ export function Webhooks() {
         </Button>
       }
     >
-      <Load of={list} what="webhooks" lines={2}>
+      <LoadState of={list} what="webhooks" lines={2}>
         {(webhooks) => (webhooks.length === 0 ? <p className="tiny">There are none.</p> : <List webhooks={webhooks} />)}
-      </Load>
+      </LoadState>
       <Dialog open={making} onClose={() => setMaking(false)} title="New webhook">
         <Make
           onClose={() => setMaking(false)}
@@ -225,7 +225,7 @@ function Deliveries({ webhook, onClose }: { readonly webhook: Webhook; readonly 
       title={`Deliveries of ${webhook.name}`}
       foot={<Button onClick={onClose}>Close</Button>}
     >
-      <Load of={list} what="deliveries" lines={4}>
+      <LoadState of={list} what="deliveries" lines={4}>
         {(deliveries) =>
           deliveries.length === 0 ? (
             <p className="tiny">Nothing was told in the last seven days.</p>
@@ -242,7 +242,7 @@ function Deliveries({ webhook, onClose }: { readonly webhook: Webhook; readonly 
             />
           )
         }
-      </Load>
+      </LoadState>
     </Dialog>
   )
 }

@@ -4,8 +4,8 @@ import { call } from '../../api/client.ts'
 import { queryClient, useCall, useRead } from '../../api/queries.ts'
 import { signOut } from '../../api/session.ts'
 import type { Team } from '../../api/types.ts'
-import { Outside } from '../../frame/Outside.tsx'
-import { ROLE_NAMES } from '../../frame/team.ts'
+import { CardPage } from '../../frame/CardPage.tsx'
+import { ROLE_NAMES } from '../../frame/current-team.ts'
 import { Button, LinkButton } from '../../parts/Button.tsx'
 import { TextField } from '../../parts/Field.tsx'
 import { Failure } from '../../parts/Notice.tsx'
@@ -25,7 +25,7 @@ export function Welcome() {
     await navigate({ to: '/t/$team', params: { team: slug } })
   })
   return (
-    <Outside title="Welcome" lead="A team owns datasources and decides what is shown to whom. You become its owner.">
+    <CardPage title="Welcome" lead="A team owns datasources and decides what is shown to whom. You become its owner.">
       {invited.length > 0 && (
         <section className="stack close" aria-label="Invitations">
           {invited.map((team) => (
@@ -64,7 +64,7 @@ export function Welcome() {
           </Button>
         </span>
       </div>
-    </Outside>
+    </CardPage>
   )
 }
 

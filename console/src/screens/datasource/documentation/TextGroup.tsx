@@ -6,7 +6,7 @@ import { TextArea } from '../../../parts/Field.tsx'
 import { Failure } from '../../../parts/Notice.tsx'
 import { Tag, type Tone } from '../../../parts/Tag.tsx'
 import { useAction } from '../../../parts/useAction.ts'
-import { LongText } from '../../../parts/Words.tsx'
+import { LongText } from '../../../parts/UntrustedText.tsx'
 import { isAccepted, type Placed, type Status, type Text } from './texts.ts'
 
 export type Change = (change: { text?: string; status: Status }) => Promise<void>

@@ -3,15 +3,15 @@ import { ArrowRight, Undo2 } from 'lucide-react'
 import { useState } from 'react'
 import { useRead } from '../../../api/queries.ts'
 import type { Answer, Datasource } from '../../../api/types.ts'
-import { asParts, ME, useAsOptions } from '../../../frame/as.ts'
+import { asParts, ME, useAsOptions } from '../../../frame/judge-as.ts'
 import { Button } from '../../../parts/Button.tsx'
 import { CodeBlock } from '../../../parts/CodeBlock.tsx'
 import { Dialog } from '../../../parts/Dialog.tsx'
-import { Facts } from '../../../parts/Facts.tsx'
-import { LoadFailed, Loading } from '../../../parts/Load.tsx'
+import { NamedNumbers } from '../../../parts/NamedNumbers.tsx'
+import { LoadFailed, Loading } from '../../../parts/LoadState.tsx'
 import { Notice } from '../../../parts/Notice.tsx'
 import { Select } from '../../../parts/Select.tsx'
-import { number } from '../../../parts/time.ts'
+import { number } from '../../../parts/format.ts'
 
 interface AgentViewProps {
   readonly open: boolean
@@ -79,7 +79,7 @@ function Pages({ datasource: { teamId, id }, as, detail }: PagesProps) {
   if (page === null) return <Notice role="status">{barred} It is told nothing of this datasource.</Notice>
   return (
     <>
-      <Facts of={factsOf(page)} />
+      <NamedNumbers of={factsOf(page)} />
       <CodeBlock label="description">{page.schema}</CodeBlock>
       {(page.nextCursor !== null || cursor !== undefined) && (
         <div className="row">

@@ -3,16 +3,16 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Bot, DatabaseZap, History, ListChecks, Search } from 'lucide-react'
 import { useCallback, useDeferredValue, useMemo, useRef, useState } from 'react'
 import type { Answer } from '../../../api/types.ts'
-import { useTeam } from '../../../frame/team.ts'
+import { useTeam } from '../../../frame/current-team.ts'
 import { Button } from '../../../parts/Button.tsx'
 import { Empty } from '../../../parts/Empty.tsx'
 import { Notice } from '../../../parts/Notice.tsx'
-import { say } from '../../../parts/Status.tsx'
-import { counted, number } from '../../../parts/time.ts'
+import { say } from '../../../parts/StatusMessages.tsx'
+import { counted, number } from '../../../parts/format.ts'
 import { useDatasource } from '../Datasource.tsx'
-import { Agree } from './Agree.tsx'
+import { DatabaseGrants } from './DatabaseGrants.tsx'
 import { AgentView } from './AgentView.tsx'
-import { Bulk } from './Bulk.tsx'
+import { TickByPattern } from './TickByPattern.tsx'
 import {
   apply,
   choiceOf,
@@ -27,9 +27,9 @@ import { Filters } from './Filters.tsx'
 import { FirstAnswer } from './FirstAnswer.tsx'
 import { FromRefusal, type Proposal } from './FromRefusal.tsx'
 import { GoneNames } from './GoneNames.tsx'
-import { checkedOf, namesOf, nodesOf, totalsOf, type Catalog, type SchemaNode, type Totals } from './nodes.ts'
+import { checkedOf, namesOf, nodesOf, totalsOf, type Catalog, type SchemaNode, type Totals } from './catalog-tree.ts'
 import { Review } from './Review.tsx'
-import { addedOf, find, nameOf, partsOf, rowsOf, type Filter, type Row } from './rows.ts'
+import { addedOf, find, nameOf, partsOf, rowsOf, type Filter, type Row } from './visible-rows.ts'
 import { SaveBar } from './SaveBar.tsx'
 import { Tree } from './Tree.tsx'
 import { readUnsaved, useKeepUnsaved, writeUnsaved } from './unsaved.ts'
@@ -199,7 +199,7 @@ export function Editor({ catalog, saved, drift }: EditorProps) {
         onNote={setNote}
         onSave={save}
       />
-      <Bulk
+      <TickByPattern
         open={open === 'bulk'}
         onClose={close}
         schemas={schemas}
@@ -215,7 +215,7 @@ export function Editor({ catalog, saved, drift }: EditorProps) {
         onRestore={restore}
       />
       <AgentView open={open === 'agent'} onClose={close} datasource={datasource} isChanged={draft.isChanged} />
-      {canAgree && <Agree open={open === 'agree'} onClose={close} isChanged={draft.isChanged} />}
+      {canAgree && <DatabaseGrants open={open === 'agree'} onClose={close} isChanged={draft.isChanged} />}
     </div>
   )
 }

@@ -1,8 +1,8 @@
 // What the tree shows: words, and one of six views.
 import type { ReactNode } from 'react'
-import { classes } from '../../../parts/classes.ts'
-import { number } from '../../../parts/time.ts'
-import { SHOW, type Filter, type Show } from './rows.ts'
+import { classes } from '../../../parts/class-names.ts'
+import { number } from '../../../parts/format.ts'
+import { SHOW, type Filter, type Show } from './visible-rows.ts'
 
 interface FiltersProps {
   readonly filter: Filter

@@ -6,16 +6,16 @@ import { useState } from 'react'
 import { call } from '../../../api/client.ts'
 import { queryClient, useRead } from '../../../api/queries.ts'
 import type { Answer } from '../../../api/types.ts'
-import { useTeam } from '../../../frame/team.ts'
+import { useTeam } from '../../../frame/current-team.ts'
 import { Button } from '../../../parts/Button.tsx'
 import { AlertDialog } from '../../../parts/Dialog.tsx'
 import { CodeBlock } from '../../../parts/CodeBlock.tsx'
 import { CopyField } from '../../../parts/CopyField.tsx'
 import { Checkbox } from '../../../parts/Field.tsx'
 import { Failure, Notice } from '../../../parts/Notice.tsx'
-import { counted, duration } from '../../../parts/time.ts'
+import { counted, duration } from '../../../parts/format.ts'
 import { useAction } from '../../../parts/useAction.ts'
-import { Steps } from '../../datasources/Steps.tsx'
+import { ConnectSteps } from '../../datasources/ConnectSteps.tsx'
 import { useDatasource } from '../Datasource.tsx'
 import type { Choice } from './choice.ts'
 import '../../datasources/connect.css'
@@ -41,7 +41,7 @@ export function FirstAnswer({ saved }: { readonly saved: Choice }) {
   })
   return (
     <section className="refusal" aria-label="First answer">
-      <Steps at={4} />
+      <ConnectSteps at={4} />
       {saved.size === 0 ? (
         <p>Tick the tables that agents may ask, review the changes, and save. Until then nothing is shown to anyone.</p>
       ) : key === null ? (

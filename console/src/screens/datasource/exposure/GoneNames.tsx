@@ -1,7 +1,7 @@
 // Names that are exposed but no longer in the database. A save keeps them, in case they come back, unless they are dropped.
 import { Button } from '../../../parts/Button.tsx'
 import { Notice } from '../../../parts/Notice.tsx'
-import { counted } from '../../../parts/time.ts'
+import { counted } from '../../../parts/format.ts'
 import { tableKey, withColumns, type Choice, type Exposure } from './choice.ts'
 
 interface GoneProps {

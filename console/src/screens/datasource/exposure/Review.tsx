@@ -5,11 +5,11 @@ import { Button } from '../../../parts/Button.tsx'
 import { Dialog } from '../../../parts/Dialog.tsx'
 import { TextField } from '../../../parts/Field.tsx'
 import { Failure, Notice } from '../../../parts/Notice.tsx'
-import { ago } from '../../../parts/time.ts'
+import { ago } from '../../../parts/format.ts'
 import { useAction } from '../../../parts/useAction.ts'
 import type { Difference } from './choice.ts'
-import { Changes } from './Changes.tsx'
-import { ImpactRegion } from './ImpactOf.tsx'
+import { ExposureDifference } from './ExposureDifference.tsx'
+import { ImpactRegion } from './Impact.tsx'
 import type { Conflict, Draft } from './useDraft.ts'
 import type { ImpactState } from './usePreview.ts'
 
@@ -52,7 +52,7 @@ export function Review({ open, onClose, teamId, draft, impact, note, onNote, onS
       }
     >
       <div className="review-lists">
-        <Changes of={draft.difference} />
+        <ExposureDifference of={draft.difference} />
       </div>
       <ImpactRegion teamId={teamId} is={impact} />
       <TextField
@@ -92,7 +92,7 @@ function InTheWay({ conflict, draft }: { readonly conflict: Conflict; readonly d
       {theirs !== null && (
         <section className="stack close" aria-label="What they changed">
           <h3>What they changed</h3>
-          <Changes of={theirs} />
+          <ExposureDifference of={theirs} />
         </section>
       )}
       <Failure of={compare.error ?? put.error} />

@@ -1,10 +1,10 @@
 // The bar of unsaved changes: how many, what they would have meant, and the two ways on.
 import { useEffect } from 'react'
-import { isMac, MOD } from '../../../frame/keys.ts'
+import { isMac, MOD } from '../../../frame/keyboard-shortcuts.ts'
 import { Button } from '../../../parts/Button.tsx'
-import { counted } from '../../../parts/time.ts'
+import { counted } from '../../../parts/format.ts'
 import { columnCount, type Difference } from './choice.ts'
-import { ImpactLine } from './ImpactOf.tsx'
+import { ImpactLine } from './Impact.tsx'
 import type { ImpactState } from './usePreview.ts'
 
 interface SaveBarProps {

@@ -4,8 +4,8 @@ import { useVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useId, useMemo, useRef, useState, type KeyboardEvent } from 'react'
 import { useRowHeight } from './row-height.ts'
 import type { Choice } from './choice.ts'
-import { nameOf, type Added, type Row } from './rows.ts'
-import { RowOf } from './RowOf.tsx'
+import { nameOf, type Added, type Row } from './visible-rows.ts'
+import { TreeRow } from './TreeRow.tsx'
 
 interface TreeProps {
   readonly rows: readonly Row[]
@@ -138,7 +138,7 @@ export function Tree({ rows, choice, added, onFlip, onTick }: TreeProps) {
           const row = rows[index]
           return (
             row !== undefined && (
-              <RowOf
+              <TreeRow
                 key={row.id}
                 id={`${id}-${index}`}
                 row={row}

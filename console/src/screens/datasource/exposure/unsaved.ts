@@ -1,6 +1,6 @@
 // Keeps unsaved changes of an exposure in this tab, so that a reload does not lose them.
 import { useEffect, useRef } from 'react'
-import { keep, readKept } from '../../../api/kept.ts'
+import { keep, readKept } from '../../../api/unsaved-input.ts'
 import { isEmpty, type Difference, type TableNames } from './choice.ts'
 
 const nameOf = (id: string) => `exposure.${id}`

@@ -1,0 +1,71 @@
+// "Make the database agree": the service's commands that take from the login what the exposure hides.
+import { useRead } from '../../../api/queries.ts'
+import type { Answer } from '../../../api/types.ts'
+import { useTeam } from '../../../frame/current-team.ts'
+import { Button } from '../../../parts/Button.tsx'
+import { CopyButton } from '../../../parts/Copy.tsx'
+import { Dialog } from '../../../parts/Dialog.tsx'
+import { LoadState } from '../../../parts/LoadState.tsx'
+import { Notice } from '../../../parts/Notice.tsx'
+import { counted } from '../../../parts/format.ts'
+import { useDatasource } from '../Datasource.tsx'
+
+interface DatabaseGrantsProps {
+  readonly open: boolean
+  readonly onClose: () => void
+  readonly isChanged: boolean
+}
+
+export function DatabaseGrants({ open, onClose, isChanged }: DatabaseGrantsProps) {
+  const params = { teamId: useTeam().id, id: useDatasource().id }
+  const grants = useRead('getExposureGrants', { params }, { enabled: open })
+  return (
+    <Dialog
+      open={open}
+      onClose={onClose}
+      wide
+      title="Make the database agree"
+      description="Vitrine refuses what is hidden. With these commands the database refuses it too. Run them as the owner of the tables."
+      foot={
+        <>
+          <Button className="start" onClick={onClose}>
+            Close
+          </Button>
+          <CopyButton text={grants.data?.text ?? ''} look="primary">
+            {grants.data?.kind === 'SQL' ? 'Copy SQL' : 'Copy commands'}
+          </CopyButton>
+        </>
+      }
+    >
+      {isChanged && (
+        <Notice role="note">This is for the saved version. Your unsaved changes are not part of it.</Notice>
+      )}
+      <LoadState of={grants} what="commands">
+        {(data) => <Commands grants={data} />}
+      </LoadState>
+    </Dialog>
+  )
+}
+
+/** More lines are copied, but not shown. */
+const LINES_MAX = 400
+
+function Commands({ grants: { kind, text, notes } }: { readonly grants: Answer<'getExposureGrants'> }) {
+  const lines = text.split('\n')
+  const rest = lines.length - LINES_MAX
+  return (
+    <>
+      {notes.map((note) => (
+        <p key={note} className="small soft">
+          {note}
+        </p>
+      ))}
+      <div className="code">
+        <pre tabIndex={0} role="group" aria-label={kind === 'SQL' ? 'SQL' : 'Commands'}>
+          <code>{lines.slice(0, LINES_MAX).join('\n')}</code>
+        </pre>
+      </div>
+      {rest > 0 && <p className="tiny">{counted(rest, 'more line', 'more lines')}. The copy has all of them.</p>}
+    </>
+  )
+}

@@ -1,0 +1,21 @@
+// Where one is on the way to the first answer.
+import { Check } from 'lucide-react'
+import { Icon } from '../../parts/Icon.tsx'
+
+const STEPS = ['Database', 'Connection', 'Check', 'Tables'] as const
+
+/** `at`: the number of the step, from 1. */
+export function ConnectSteps({ at }: { readonly at: 2 | 3 | 4 }) {
+  return (
+    <ol className="steps" aria-label={`Step ${at} of 4`}>
+      {STEPS.map((step, n) => (
+        <li key={step} aria-current={n + 1 === at ? 'step' : undefined} data-done={n + 1 < at ? '' : undefined}>
+          <span className="step-number" aria-hidden>
+            {n + 1 < at ? <Icon of={Check} /> : n + 1}
+          </span>
+          {step}
+        </li>
+      ))}
+    </ol>
+  )
+}

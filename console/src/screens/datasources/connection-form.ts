@@ -1,0 +1,244 @@
+// Pure: the fields of a connection as a person fills them in, and the body that they become.
+import type { Input } from '../../api/types.ts'
+import { KINDS, type Kind } from './kind-names.ts'
+
+type Trial = Input<'tryConnection'>['body']
+export type SslMode = NonNullable<Trial['sslMode']>
+
+export interface Fields {
+  readonly type: Kind
+  /** A connection string without its password. MongoDB connects by it; for PostgreSQL it only fills the other fields. */
+  readonly uri: string
+  readonly host: string
+  readonly port: string
+  readonly database: string
+  readonly username: string
+  readonly password: string
+  readonly sslMode: SslMode
+  /** PEM, of the authority that signed the server's certificate. Empty: those that the service's machine trusts. */
+  readonly tlsCa: string
+  /** MongoDB: the database that holds the login. */
+  readonly authSource: string
+  /** BigQuery: `machine` is the identity of the service's own machine, where the operator allows it. */
+  readonly identity: 'key' | 'machine'
+  readonly serviceAccountKey: string
+  readonly location: string
+  /** Names with commas. Empty: all of the project. */
+  readonly datasets: string
+  /** Another address than Google's, where the operator allows it. */
+  readonly apiEndpoint: string
+  /** What is configured beside the fields, and stays as it is. */
+  readonly config: Readonly<Record<string, unknown>>
+}
+
+/** The fields that hold one text each. */
+export type TextName = Exclude<keyof Fields, 'type' | 'sslMode' | 'identity' | 'config'>
+
+export const NO_FIELDS: Fields = {
+  type: 'POSTGRES',
+  uri: '',
+  host: '',
+  port: '',
+  database: '',
+  username: '',
+  password: '',
+  sslMode: 'verify-full',
+  tlsCa: '',
+  authSource: '',
+  identity: 'key',
+  serviceAccountKey: '',
+  location: '',
+  datasets: '',
+  apiEndpoint: '',
+  config: {},
+}
+
+/** A server on one's own machine seldom has a certificate; the way to any other can be listened to. */
+const sslModeFor = (host: string): SslMode =>
+  /^(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?)$/.test(host.trim()) ? 'disable' : 'verify-full'
+
+/** Another host. TLS follows it while nobody chose another mode. */
+export const withHost = (fields: Fields, host: string): Fields => ({
+  ...fields,
+  host,
+  sslMode: fields.sslMode === sslModeFor(fields.host) ? sslModeFor(host) : fields.sslMode,
+})
+
+/** Another kind of database. What was typed stays, unless it is a string of the other kind. */
+export function withKind(fields: Fields, type: Kind): Fields {
+  const kept = readString(fields.uri).fields.type === type
+  return { ...fields, type, uri: kept ? fields.uri : '' }
+}
+
+export const TLS = [
+  { value: 'verify-full', label: 'Verify the certificate and the name' },
+  { value: 'verify-ca', label: 'Verify the certificate' },
+  { value: 'require', label: 'Encrypt, verify nothing' },
+  { value: 'disable', label: 'No encryption' },
+] as const satisfies readonly { readonly value: SslMode; readonly label: string }[]
+
+const DEFAULT_PORT: Readonly<Record<Kind, number | null>> = { POSTGRES: 5432, MONGODB: 27_017, BIGQUERY: null }
+
+export const defaultPort = (type: Kind) => DEFAULT_PORT[type]
+
+/** A string of several hosts, or of a DNS record, is more than the fields can say: it is sent as it is. */
+export const isSentWhole = ({ type, uri }: Fields) => type === 'MONGODB' && uri.trim() !== ''
+
+/** A MongoDB string may choose TLS by itself. */
+export const saysTls = (uri: string) => /^mongodb\+srv:/i.test(uri.trim()) || /[?&](?:tls|ssl)=/i.test(uri)
+
+/** What the fields say, for a test and for creation. */
+export function bodyOf(fields: Fields): Trial {
+  const { type, uri, host, port, database, username, password, sslMode } = fields
+  if (type === 'BIGQUERY') return bigQueryBody(fields)
+  const authority = fields.tlsCa.trim() === '' ? {} : { tlsCa: fields.tlsCa }
+  if (isSentWhole(fields)) {
+    const tls = saysTls(uri) ? {} : { sslMode }
+    return { type, connectionMode: 'URI', uri: withPassword(uri.trim(), password), ...tls, ...authority }
+  }
+  const at = Number(port.trim() === '' ? DEFAULT_PORT[type] : port)
+  const login = username.trim() === '' ? {} : { username: username.trim() }
+  const secret = password === '' ? {} : { password }
+  const config = type === 'MONGODB' ? { config: configOf(fields.config, { authSource: fields.authSource }) } : {}
+  return {
+    type,
+    connectionMode: 'DIRECT',
+    host: host.trim(),
+    port: at,
+    database: database.trim(),
+    sslMode,
+    ...login,
+    ...secret,
+    ...authority,
+    ...config,
+  }
+}
+
+function bigQueryBody(fields: Fields): Trial {
+  const { type, database, identity, serviceAccountKey, location, datasets, apiEndpoint } = fields
+  const names = datasets.split(/[\s,]+/).filter((name) => name !== '')
+  const config = configOf(fields.config, { location, datasets: names, apiEndpoint })
+  const at = { type, database: database.trim(), config }
+  if (identity === 'machine') return { ...at, connectionMode: 'APPLICATION_DEFAULT' }
+  return { ...at, connectionMode: 'SERVICE_ACCOUNT', ...(serviceAccountKey === '' ? {} : { serviceAccountKey }) }
+}
+
+/** An empty value takes its name away. */
+function configOf(
+  before: Fields['config'],
+  values: Readonly<Record<string, string | readonly string[]>>,
+): Record<string, unknown> {
+  const config: Record<string, unknown> = { ...before }
+  for (const [name, value] of Object.entries(values)) {
+    const given = typeof value === 'string' ? value.trim() : value
+    if (given.length === 0) delete config[name]
+    else config[name] = given
+  }
+  return config
+}
+
+function withPassword(uri: string, password: string): string {
+  if (password === '') return uri
+  return uri.replace(/^(\w[\w+.-]*:\/\/[^:@/]+)@/, (_, login: string) => `${login}:${encodeURIComponent(password)}@`)
+}
+
+export interface ReadString {
+  readonly fields: Partial<Fields>
+  /** What is wrong with it. */
+  readonly problem: string | null
+}
+
+const SCHEMES: Readonly<Record<string, Kind>> = {
+  postgres: 'POSTGRES',
+  postgresql: 'POSTGRES',
+  mongodb: 'MONGODB',
+  'mongodb+srv': 'MONGODB',
+}
+
+const STRICT = /^[\w+.-]+:\/\/(?:([^:@/]*)(?::([^@/]*))?@)?([^@]*)$/s
+/** People paste passwords that are not escaped: the last @ ends them. */
+const LENIENT = /^[\w+.-]+:\/\/([^:@/]*):(.*)@([^@]*)$/s
+
+/** Reads a connection string. The password moves into its field, so that the string can stay visible. */
+export function readString(text: string): ReadString {
+  const uri = text.trim()
+  const [, scheme = ''] = /^([\w+.-]+):\/\//.exec(uri) ?? []
+  const type = SCHEMES[scheme.toLowerCase()]
+  if (type === undefined) return wrong('A connection string begins with postgresql://, mongodb:// or mongodb+srv://.')
+  const [, login, password, rest = ''] = STRICT.exec(uri) ?? LENIENT.exec(uri) ?? []
+  const shown = `${scheme}://${login === undefined ? '' : `${login}@`}${rest}`
+  const [address = '', search = ''] = rest.split('?')
+  const [hosts = '', path = ''] = address.split('/')
+  const [, host = '', port = ''] = /^(\[[^\]]*\]|[^:,]*)(?::(\d+))?/.exec(hosts) ?? []
+  if (host === '') return wrong('The connection string names no host.')
+  try {
+    const given = new URLSearchParams(search).get('sslmode')
+    const tls = TLS.find(({ value }) => value === given)?.value
+    const sslMode = tls ?? sslModeFor(host)
+    const fields: Partial<Fields> = {
+      type,
+      uri: shown,
+      host: host.replace(/^\[|\]$/g, ''),
+      port,
+      database: decodeURIComponent(path),
+      username: decodeURIComponent(login ?? ''),
+      sslMode,
+      ...(password === undefined ? {} : { password: decodeURIComponent(password) }),
+    }
+    return { fields, problem: null }
+  } catch {
+    return wrong('The connection string has a percent sign that is not an escape. Write it as %25.')
+  }
+}
+
+const wrong = (problem: string): ReadString => ({ fields: {}, problem })
+
+export interface Contradiction {
+  readonly field: 'host' | 'port' | 'database' | 'username'
+  readonly inString: string
+  readonly given: string
+}
+
+const COMPARED = ['host', 'port', 'database', 'username'] as const
+
+/** Where a string and the fields say different things. Nothing for a string that is sent as it is. */
+export function contradictionsOf(fields: Fields): readonly Contradiction[] {
+  if (fields.type !== 'POSTGRES' || fields.uri.trim() === '') return []
+  const { fields: read, problem } = readString(fields.uri)
+  if (problem !== null) return []
+  return COMPARED.flatMap((field) => {
+    const [inString, given] = [read[field] ?? '', fields[field].trim()]
+    return inString === '' || given === '' || inString === given ? [] : [{ field, inString, given }]
+  })
+}
+
+/** What may be kept in the browser: no secret, and no string that may hold one. */
+export function withoutSecrets(fields: Fields): Fields {
+  const { fields: read, problem } = readString(fields.uri)
+  return { ...fields, uri: problem === null ? (read.uri ?? '') : '', password: '', serviceAccountKey: '' }
+}
+
+const TEXTS = [
+  'uri',
+  'host',
+  'port',
+  'database',
+  'username',
+  'tlsCa',
+  'authSource',
+  'location',
+  'datasets',
+  'apiEndpoint',
+] as const satisfies readonly TextName[]
+
+/** Fields as withoutSecrets() wrote them. Anything else is left out. */
+export function fieldsFrom(kept: unknown): Fields {
+  if (typeof kept !== 'object' || kept === null) return NO_FIELDS
+  const given: Readonly<Record<string, unknown>> = { ...kept }
+  const texts = Object.fromEntries(
+    TEXTS.flatMap((name) => (typeof given[name] === 'string' ? [[name, given[name]]] : [])),
+  )
+  const type = KINDS.find((kind) => kind === given['type']) ?? NO_FIELDS.type
+  const sslMode = TLS.find(({ value }) => value === given['sslMode'])?.value ?? NO_FIELDS.sslMode
+  return { ...NO_FIELDS, ...texts, type, sslMode, identity: given['identity'] === 'machine' ? 'machine' : 'key' }
+}

@@ -1,0 +1,50 @@
+// What a key or a grant is narrowed to, by name.
+import { useQueries } from '@tanstack/react-query'
+import { read, useRead } from '../../api/queries.ts'
+import type { Scope } from '../../api/types.ts'
+import { counted } from '../../parts/format.ts'
+
+export interface Reach {
+  readonly scopes: readonly Scope[]
+  readonly teamIds: readonly string[] | null
+  readonly datasourceIds: readonly string[] | null
+}
+
+export function KeyReach({ of: { teamIds, datasourceIds } }: { readonly of: Reach }) {
+  const teams = useRead('listTeams', {}).data ?? []
+  const names = useDatasourceNames(datasourceIds === null ? [] : teams.map(({ id }) => id))
+  if (teamIds === null && datasourceIds === null) return <>everything you reach</>
+  if (datasourceIds !== null) {
+    const found = datasourceIds.map((id) => names.get(id)).filter((name) => name !== undefined)
+    return <Listed names={found} all={datasourceIds.length} one="datasource" />
+  }
+  const found = teams.filter(({ id }) => teamIds?.includes(id) === true).map(({ name }) => name)
+  return <Listed names={found} all={teamIds?.length ?? 0} one="team" />
+}
+
+/** By id, of all teams that are given. */
+function useDatasourceNames(teamIds: readonly string[]): ReadonlyMap<string, string> {
+  const lists = useQueries({ queries: teamIds.map((teamId) => read('listDatasources', { params: { teamId } })) })
+  return new Map(lists.flatMap(({ data = [] }) => data.map(({ id, name }): [string, string] => [id, name])))
+}
+
+const SHOWN = 2
+
+function Listed({
+  names,
+  all,
+  one,
+}: {
+  readonly names: readonly string[]
+  readonly all: number
+  readonly one: string
+}) {
+  if (names.length === 0) return <>{counted(all, one)}</>
+  const rest = all - Math.min(names.length, SHOWN)
+  return (
+    <>
+      <bdi>{names.slice(0, SHOWN).join(', ')}</bdi>
+      {rest > 0 && ` and ${rest} more`}
+    </>
+  )
+}
