@@ -6,7 +6,7 @@ import { openSecrets, requireKnownKeyOf } from '../secrets.ts'
 import { openStore, type Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 import { sealWith } from './chain/seal.ts'
-import { BEFORE_CHAINS, verifyAudit, type ChainReport } from './chain/verify.ts'
+import { BEFORE_CHAINS, verifyAudit, type ChainReport } from './chain/verify-chains.ts'
 
 interface Out {
   /** Prints one line of the result. */

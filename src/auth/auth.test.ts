@@ -21,7 +21,7 @@ import { changeKey, createKey, listKeys, revokeKey, rotateKey } from './api-keys
 import { authenticator, type Authenticator } from './authenticate.ts'
 import { holds, mayEnter } from './caller.ts'
 import { isKeyText, makeKeyText } from './key-format.ts'
-import { storedTime } from '../store/library-times.ts'
+import { storedTime } from '../store/better-auth-times.ts'
 import { createTeam } from '../teams/teams.ts'
 
 const bearer = (token: string) => `Bearer ${token}`

@@ -1,9 +1,9 @@
 // Warns the owner of an API key once that the key expires within a week: in the log and, with SMTP, by mail. The store
 // records the warning, so that a restart or a second process does not repeat it.
 import type { ApiKeyId } from '../ids.ts'
-import { keyExpiringLetter } from '../mail/letters.ts'
-import type { Mail } from '../mail/mail.ts'
-import { isTrue } from '../store/library-booleans.ts'
+import { keyExpiringLetter } from '../mail/mail-texts.ts'
+import type { Mail } from '../mail/send-mail.ts'
+import { isTrue } from '../store/better-auth-booleans.ts'
 import type { Store } from '../store/open.ts'
 
 /** How long before its expiry a key counts as expiring (docs/session.md#api-keys). */

@@ -11,7 +11,7 @@ import { authenticator } from './authenticate.ts'
 import type { Call } from './caller.ts'
 import { connectorResources } from './oauth-access-tokens.ts'
 import type { ConnectorGrantTable } from '../store/tables.ts'
-import { storedTime } from '../store/library-times.ts'
+import { storedTime } from '../store/better-auth-times.ts'
 
 const ORIGIN = 'http://127.0.0.1:3000'
 const CLIENT = 'https://agent.example/client.json'

@@ -1,9 +1,9 @@
 // Mails an account's owner about security changes: a new key, a new password, another second factor. Nobody waits for
 // the mail. An unverified address gets none, because it may belong to a stranger.
 import type { AccountId } from '../ids.ts'
-import { securityLetter, type SecurityChange } from '../mail/letters.ts'
-import type { Mail } from '../mail/mail.ts'
-import { isTrue } from '../store/library-booleans.ts'
+import { securityLetter, type SecurityChange } from '../mail/mail-texts.ts'
+import type { Mail } from '../mail/send-mail.ts'
+import { isTrue } from '../store/better-auth-booleans.ts'
 import type { Store } from '../store/open.ts'
 import type { Attempts } from './attempt-counter.ts'
 import { addressOf } from './client-name-and-address.ts'

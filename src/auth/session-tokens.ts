@@ -1,9 +1,9 @@
-// Verifies a session's access token: we must have signed it, and its session must still exist. sign-in/library.ts signs
+// Verifies a session's access token: we must have signed it, and its session must still exist. sign-in/better-auth.ts signs
 // the tokens. Roles and scopes are never read from a token.
 import { z } from 'zod'
 import { asId, type AccountId, type SessionId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
-import { isoTime } from '../store/library-times.ts'
+import { isoTime } from '../store/better-auth-times.ts'
 import type { SessionCaller } from './caller.ts'
 import { signedTokens } from './verify-jwt.ts'
 

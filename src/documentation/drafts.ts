@@ -27,7 +27,7 @@ import {
   type Draft,
   type Said,
 } from './stored-draft.ts'
-import { readDraftChange, type DraftInput } from './merge-edit.ts'
+import { readDraftChange, type DraftInput } from './merge-draft-edit.ts'
 import { Visibility } from './visible-texts.ts'
 import { withdrawPersonal } from './withdraw-texts.ts'
 

@@ -2,7 +2,7 @@
 // unless VITRINE_METRICS_ADDR is set. They contain no names, ids or texts.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Counts, Durations, type Family } from '../metric-types.ts'
-import type { SideRoutes } from './side-server.ts'
+import type { SideRoutes } from './second-listener.ts'
 
 export interface Metrics extends Disposable {
   /** Counts one answer: the operation id (or `other`), its status, and the code of a refusal. */

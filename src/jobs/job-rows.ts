@@ -1,7 +1,7 @@
 // The jobs table, shared by all processes: admission, progress, and abandoned jobs. Runs nothing itself.
 import type { Transaction } from 'kysely'
 import type { AccountId, DatasourceId, JobId } from '../ids.ts'
-import { isTrue } from '../store/library-booleans.ts'
+import { isTrue } from '../store/better-auth-booleans.ts'
 import type { Store } from '../store/open.ts'
 import type { JobTable, Tables } from '../store/tables.ts'
 import { hasEnded, INTERRUPTED, type JobFilter, type JobState } from './job-types.ts'

@@ -14,7 +14,7 @@ import type { Provider } from './provider.ts'
 import { isOwnComputer } from './redirect-uris.ts'
 import { SCOPES, scopesIn } from './scopes.ts'
 import { personOf } from '../sign-in/signed-in-person.ts'
-import type { Identity } from '../sign-in/library.ts'
+import type { Identity } from '../sign-in/better-auth.ts'
 
 export interface ConsentDeps extends GrantDeps {
   readonly provider: Provider

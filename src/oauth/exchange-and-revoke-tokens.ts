@@ -6,7 +6,7 @@ import type { GrantCaller } from '../auth/caller.ts'
 import { endGrant, type GrantDeps } from '../auth/grants.ts'
 import { AppError } from '../errors.ts'
 import { asId, type GrantId } from '../ids.ts'
-import { isoTime, storedTime } from '../store/library-times.ts'
+import { isoTime, storedTime } from '../store/better-auth-times.ts'
 import { OauthError } from './oauth-error.ts'
 import { REFRESH_PREFIX, REUSE, type Provider, type TokenAnswer } from './provider.ts'
 

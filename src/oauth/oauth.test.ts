@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { endGrant, listGrants } from '../auth/grants.ts'
 import { asId, type AccountId, type GrantId } from '../ids.ts'
-import { storedTime } from '../store/library-times.ts'
+import { storedTime } from '../store/better-auth-times.ts'
 import { createTeam } from '../teams/teams.ts'
 import {
   asked,

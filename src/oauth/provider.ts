@@ -8,7 +8,7 @@ import { z } from 'zod'
 import { CONNECTOR_TOKEN, connectorResources } from '../auth/oauth-access-tokens.ts'
 import { AppError } from '../errors.ts'
 import type { GrantId } from '../ids.ts'
-import { sharedOptions, type SharedDeps } from '../sign-in/library-options.ts'
+import { sharedOptions, type SharedDeps } from '../sign-in/better-auth-options.ts'
 import { isDocumentId, type Clients } from './clients.ts'
 import { SCOPES } from './scopes.ts'
 

@@ -9,7 +9,7 @@ import {
   type SavingDeps,
 } from '../exposure/exposure.ts'
 import { getExposureGrants } from '../datasources/exposure-grants.ts'
-import { exposureFromRefusal } from '../what-if/from-refusal.ts'
+import { exposureFromRefusal } from '../what-if/propose-from-refusal.ts'
 import { previewExposure, type PreviewDeps } from '../what-if/preview.ts'
 import { requireIntrospected } from '../exposure/require-usable.ts'
 import type { Definitions } from './operation-types.ts'

@@ -1,6 +1,6 @@
 // The operation that tells a console what this installation allows.
 import { oidcNameOf, VERSION, type Config } from '../config.ts'
-import type { Mail } from '../mail/mail.ts'
+import type { Mail } from '../mail/send-mail.ts'
 import type { Definitions } from './operation-types.ts'
 
 interface Deps {

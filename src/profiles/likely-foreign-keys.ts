@@ -1,7 +1,7 @@
 // Finds columns that look like foreign keys although the database declares none: by name, type, and values within the
 // key's range. It uses exposed tables only, so it never reveals a hidden name.
 import type { Catalog, CatalogColumn, CatalogTable, Scalar } from '../drivers/driver.ts'
-import { compare } from '../drivers/column-sample.ts'
+import { compare } from '../drivers/profile-from-sample.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import type { KeptColumn } from './stored-profiles.ts'
 

@@ -1,7 +1,7 @@
 // What counts as personal by name, what the privacy rules let through, and the signals.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { ColumnSample } from '../drivers/column-sample.ts'
+import { ColumnSample } from '../drivers/profile-from-sample.ts'
 import type { Catalog, CatalogColumn, CatalogTable, Scalar, ValueKind } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { likelyKeys } from './likely-foreign-keys.ts'

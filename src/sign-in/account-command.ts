@@ -3,7 +3,7 @@
 import { openAudit, type Audit } from '../audit/audit.ts'
 import { changesOf } from '../audit/recorded-changes.ts'
 import { readConfig, type Environment } from '../config.ts'
-import { openMail, type Mail } from '../mail/mail.ts'
+import { openMail, type Mail } from '../mail/send-mail.ts'
 import { openSecrets, requireKnownKeyOf } from '../secrets.ts'
 import { openStore, type Store } from '../store/open.ts'
 import { accountBy } from './account-by-address.ts'

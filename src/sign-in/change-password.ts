@@ -5,10 +5,10 @@ import { changesOf } from '../audit/recorded-changes.ts'
 import { endGrantsOf } from '../auth/grants.ts'
 import type { PasswordChange } from '../contract/sign-in-routes.ts'
 import type { Store } from '../store/open.ts'
-import { storedTime } from '../store/library-times.ts'
+import { storedTime } from '../store/better-auth-times.ts'
 import { heldBy, stillHolds } from './password-still-current.ts'
-import { notSignedIn, wrongPassword } from './library-refusal.ts'
-import type { Identity, Library } from './library.ts'
+import { notSignedIn, wrongPassword } from './better-auth-errors.ts'
+import type { Identity, Library } from './better-auth.ts'
 import type { Trail } from './audit-account-events.ts'
 
 interface Deps {

@@ -3,10 +3,10 @@
 import { hash } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { AccountId } from '../ids.ts'
-import { storedFlag } from '../store/library-booleans.ts'
+import { storedFlag } from '../store/better-auth-booleans.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
-import type { Library } from './library.ts'
+import type { Library } from './better-auth.ts'
 
 /** An enabled second factor. */
 export interface Factor {

@@ -22,8 +22,8 @@ import { createTeam, listTeams } from '../teams/teams.ts'
 import type { AccountId } from '../ids.ts'
 import { newId } from '../ids.ts'
 import { authenticator } from '../auth/authenticate.ts'
-import { storedTime } from '../store/library-times.ts'
-import type { Library } from './library.ts'
+import { storedTime } from '../store/better-auth-times.ts'
+import type { Library } from './better-auth.ts'
 import { verifyEmail } from './verify-email.ts'
 
 const signUp = (rooms: Rooms, email: string, more: object = {}) =>

@@ -2,9 +2,9 @@
 // sign-in with the password.
 import { AppError } from '../errors.ts'
 import type { AccountId } from '../ids.ts'
-import { isTrue } from '../store/library-booleans.ts'
+import { isTrue } from '../store/better-auth-booleans.ts'
 import type { Store } from '../store/open.ts'
-import { EMAIL_NOT_VERIFIED, notSignedIn } from './library-refusal.ts'
+import { EMAIL_NOT_VERIFIED, notSignedIn } from './better-auth-errors.ts'
 
 /** Throws SIGN_IN_REFUSED, or UNAUTHENTICATED if the account is gone. */
 export async function requireMayEnter(

@@ -1,7 +1,7 @@
 // A session made with a password is valid only if that password is still current. Verifying a password takes long. A
 // reset link may change it meanwhile, which ends all sessions, but not one that is created a moment later.
 import type { AccountId } from '../ids.ts'
-import { isTrue } from '../store/library-booleans.ts'
+import { isTrue } from '../store/better-auth-booleans.ts'
 import type { Store } from '../store/open.ts'
 import { sessionMadeBy } from './cookies.ts'
 import { endSecondFactor } from './reset-password.ts'

@@ -4,7 +4,7 @@ import type { z } from 'zod'
 import type { SignInOptions } from '../contract/instance-schemas.ts'
 import { PASSWORD } from '../contract/sign-in-routes.ts'
 import { oidcNameOf, type Config } from '../config.ts'
-import type { Mail } from '../mail/mail.ts'
+import type { Mail } from '../mail/send-mail.ts'
 import { passkeyPlace } from './passkey-host.ts'
 import { isEmpty, neededSetupToken } from './sign-up.ts'
 

@@ -4,8 +4,8 @@ import { clientOf, requestIdOf } from '../auth/client-name-and-address.ts'
 import type { SessionCaller } from '../auth/caller.ts'
 import type { AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
-import { isoTime } from '../store/library-times.ts'
-import type { Identity } from './library.ts'
+import { isoTime } from '../store/better-auth-times.ts'
+import type { Identity } from './better-auth.ts'
 
 export interface Person {
   readonly caller: SessionCaller

@@ -6,7 +6,7 @@ import { LINK, startSmtp, tokenIn } from '../../test/support/mail.ts'
 import { auth, codeOf, openRooms, PASSWORD, refusal, type Rooms } from '../../test/support/people.ts'
 import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { secretOf, stopDates, totp } from '../../test/support/totp.ts'
-import { storedTime } from '../store/library-times.ts'
+import { storedTime } from '../store/better-auth-times.ts'
 
 const EMAIL = 'ada@example.test'
 const signIn = (rooms: Rooms, password = PASSWORD) => auth(rooms, 'POST sign-in/email', { email: EMAIL, password })

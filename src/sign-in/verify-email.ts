@@ -2,11 +2,11 @@
 // alone, a stranger could sign up with the address and have the owner verify the stranger's account.
 import { AppError } from '../errors.ts'
 import type { AccountId } from '../ids.ts'
-import { storedFlag } from '../store/library-booleans.ts'
+import { storedFlag } from '../store/better-auth-booleans.ts'
 import type { Store } from '../store/open.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
 import type { AccountLinks } from './verification-links.ts'
-import type { Library } from './library.ts'
+import type { Library } from './better-auth.ts'
 
 const BY_LINK = { limit: 10, windowMs: 300_000 }
 

@@ -5,7 +5,7 @@ import type { Provider } from '../config.ts'
 import { AppError } from '../errors.ts'
 import type { AccountId, PasskeyId } from '../ids.ts'
 import type { PasskeyTable, Tables } from '../store/tables.ts'
-import { isoTime } from '../store/library-times.ts'
+import { isoTime } from '../store/better-auth-times.ts'
 
 export interface ShownPasskey {
   readonly id: PasskeyId

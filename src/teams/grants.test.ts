@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import { endGrant, listGrants, makeGrant, narrowGrant, type GrantOrder } from '../auth/grants.ts'
 import type { Call } from '../auth/caller.ts'
 import { asId, newId, type AccountId, type GrantId, type TeamId } from '../ids.ts'
-import { storedFlag } from '../store/library-booleans.ts'
+import { storedFlag } from '../store/better-auth-booleans.ts'
 import { startSmtp } from '../../test/support/mail.ts'
 import {
   auth,

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { countCells } from '../../src/drivers/bigquery/catalog/profile.ts'
-import { ColumnSample } from '../../src/drivers/column-sample.ts'
+import { ColumnSample } from '../../src/drivers/profile-from-sample.ts'
 import type { Catalog, ColumnProfile, ProfileBounds, TableProfile } from '../../src/drivers/driver.ts'
 import type { Question } from '../../src/drivers/example-question.ts'
 import { openBrain } from '../engines/bigquery/evaluate-query.ts'

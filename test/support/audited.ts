@@ -1,7 +1,7 @@
 // Helpers for the audit tests: the rows of a team, and the result of verifying the hash chains.
 import assert from 'node:assert/strict'
 import { sealWith } from '../../src/audit/chain/seal.ts'
-import { verifyAudit, type ChainReport } from '../../src/audit/chain/verify.ts'
+import { verifyAudit, type ChainReport } from '../../src/audit/chain/verify-chains.ts'
 import { newest } from '../../src/audit/reading/newest-rows.ts'
 import type { AuditFilter } from '../../src/audit/reading/row-filter.ts'
 import type { TeamId } from '../../src/ids.ts'

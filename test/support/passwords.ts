@@ -2,7 +2,7 @@
 // sign up thousands of people. Never for a store that another process of the service reads.
 import { createHash, randomBytes } from 'node:crypto'
 import { verifyPassword } from 'better-auth/crypto'
-import type { PasswordHash } from '../../src/sign-in/library.ts'
+import type { PasswordHash } from '../../src/sign-in/better-auth.ts'
 
 const PREFIX = 'test:'
 

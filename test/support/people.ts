@@ -10,8 +10,8 @@ import {
   type Rooms as ComposedRooms,
   type RoomsOptions,
 } from '../../src/composition-root.ts'
-import { storedFlag } from '../../src/store/library-booleans.ts'
-import { storedTime } from '../../src/store/library-times.ts'
+import { storedFlag } from '../../src/store/better-auth-booleans.ts'
+import { storedTime } from '../../src/store/better-auth-times.ts'
 
 export interface Rooms extends ComposedRooms {
   /** Warnings in the log, and mails, which are logged when no mail server is set. */

@@ -2,7 +2,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Tables } from '../../store/tables.ts'
 import { describes, MARK_CHARS, unpacked, type Pack } from '../packs.ts'
-import { merged } from '../reading/merge.ts'
+import { merged } from '../reading/merge-streams.ts'
 import { FIRST_PORTION, nextPortion } from '../reading/portion-size.ts'
 import { sameSeal, textOf, type Stored } from './seal.ts'
 

@@ -2,7 +2,7 @@
 // team they see what listAudit would show of their own rows, whatever their role.
 import type { Audit } from '../audit.ts'
 import type { Stored } from '../chain/seal.ts'
-import { merged } from './merge.ts'
+import { merged } from './merge-streams.ts'
 import { searched } from './newest-rows.ts'
 import { pageOf, type AuditPage } from './page.ts'
 import { isNewer, type AuditScope, type Key } from './row-filter.ts'

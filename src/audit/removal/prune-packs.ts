@@ -9,7 +9,7 @@ import type { Seal } from '../chain/seal.ts'
 import { bears, stepsOfPack } from '../chain/read-chain.ts'
 import type { Pack } from '../packs.ts'
 import { headOf } from '../make-rows.ts'
-import type { Cutoffs, PruneDeps } from './cutoffs.ts'
+import type { Cutoffs, PruneDeps } from './retention-cutoffs.ts'
 
 const PACKS_AT_A_TIME = 100
 

@@ -11,7 +11,7 @@ import { linkBefore } from '../chain/link-before.ts'
 import { writing } from '../chain/locked-transaction.ts'
 import { sameSeal, textOf, type Seal, type Stored } from '../chain/seal.ts'
 import { headOf } from '../make-rows.ts'
-import { cutoffs, type PruneDeps } from './cutoffs.ts'
+import { cutoffs, type PruneDeps } from './retention-cutoffs.ts'
 import { prunePacks } from './prune-packs.ts'
 
 const ROWS_AT_A_TIME = 200

@@ -12,7 +12,7 @@ import { writing, type Writing } from '../chain/locked-transaction.ts'
 import type { Content, Seal } from '../chain/seal.ts'
 import { addCounts } from '../usage-by-day.ts'
 import { MINUTE_MS } from '../make-rows.ts'
-import { insertPacks, insertRows } from './insert.ts'
+import { insertPacks, insertRows } from './insert-rows.ts'
 import { Lines } from './waiting-lines.ts'
 import { placeLines } from './pack-lines.ts'
 

@@ -2,7 +2,7 @@
 // JSON columns. It contains names of the catalog only, and nothing that a caller wrote.
 import { z } from 'zod'
 import type { CatalogColumn, ValueKind } from '../../driver.ts'
-import { KEY_CHARS_MAX } from '../../key-sample.ts'
+import { KEY_CHARS_MAX } from '../../json-keys-from-sample.ts'
 import type { BigQueryTableDetail, TableType } from '../captured-facts.ts'
 import type { BigQueryQuery } from '../query.ts'
 import { Families } from '../shard-families.ts'

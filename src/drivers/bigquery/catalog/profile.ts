@@ -1,7 +1,7 @@
 // Profiles one table from the metadata of tables.get, which is free, and, if bytes may be read, from one sampled query
 // of the exposed columns. The query runs like a caller's query: a dry run first, then limits on bytes, rows and time.
-import { ColumnSample } from '../../column-sample.ts'
-import { KeySample } from '../../key-sample.ts'
+import { ColumnSample } from '../../profile-from-sample.ts'
+import { KeySample } from '../../json-keys-from-sample.ts'
 import type { Catalog, CatalogTable, ColumnProfile, Limits, ProfileBounds, Scalar, TableProfile } from '../../driver.ts'
 import { AppError } from '../../../errors.ts'
 import type { BigQueryTableDetail } from '../captured-facts.ts'

@@ -1,6 +1,6 @@
 // Counts the values of exposed paths in the BSON bytes of documents. Arrays are transparent: their elements belong to the
 // path. Other fields are skipped, although the projection should have removed them.
-import { ColumnSample } from '../../column-sample.ts'
+import { ColumnSample } from '../../profile-from-sample.ts'
 import type { CatalogColumn, ColumnProfile, Scalar, ValueKind } from '../../driver.ts'
 import { JsonBytes } from '../../json-bytes.ts'
 import type { MongoColumnDetail } from '../captured-facts.ts'

@@ -1,7 +1,7 @@
 // Decides how a profile reads each column: short scalars as they are, long ones cut, other types only for presence. Each value
 // is read as the scalar that an answer would show.
 import { z } from 'zod'
-import { KEY_CHARS_MAX } from '../../key-sample.ts'
+import { KEY_CHARS_MAX } from '../../json-keys-from-sample.ts'
 import { JsonBytes, writeText } from '../../json-bytes.ts'
 import type { CatalogTable, Scalar, ValueKind } from '../../driver.ts'
 import { exposedOf, readTable, type Exposed, type ExposedTable } from '../guard/exposed.ts'

@@ -1,7 +1,7 @@
 // Reads PostgreSQL's statistics (pg_stats) of a column and combines them with a sample. Statistics date from the last ANALYZE,
 // so a sample that holds every row replaces them.
 import { z } from 'zod'
-import { compare, isOrdered } from '../../column-sample.ts'
+import { compare, isOrdered } from '../../profile-from-sample.ts'
 import type { ColumnProfile, Scalar } from '../../driver.ts'
 import { scalarAt, type ReadColumn } from './profile-columns.ts'
 

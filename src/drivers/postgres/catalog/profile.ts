@@ -1,8 +1,8 @@
 // Profiles one table: first the server's statistics, then a bounded sample of its rows, some columns at a time. The combined
 // result is passed on; no value is kept here.
 import { setImmediate } from 'node:timers/promises'
-import { ColumnSample } from '../../column-sample.ts'
-import { KeySample } from '../../key-sample.ts'
+import { ColumnSample } from '../../profile-from-sample.ts'
+import { KeySample } from '../../json-keys-from-sample.ts'
 import type { Catalog, CatalogTable, ColumnProfile, ProfileBounds, TableProfile } from '../../driver.ts'
 import { AppError } from '../../../errors.ts'
 import { checkCost, explainSql, planCost } from '../session/estimate.ts'

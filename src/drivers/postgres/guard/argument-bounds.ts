@@ -1,7 +1,7 @@
 // Bounds the size of arguments: counts that are allocated at once, and strings that a function searches once for each letter
 // of another string. A constant is checked here. If only the database knows the size, the argument is printed inside a CASE
-// whose other branch fails the query (over-bound.ts). An answer is never silently cut.
-import { overBoundText } from '../over-bound.ts'
+// whose other branch fails the query (exceeded-bound-marker.ts). An answer is never silently cut.
+import { overBoundText } from '../exceeded-bound-marker.ts'
 import { COUNTED_ARGUMENT, COUNT_MAX, RETURNS_ROWS } from './allowed-functions.ts'
 import type { TypeName } from '../captured-facts.ts'
 import { word, words, type Node, type SelectStmt, type Struct } from './allowed-nodes.ts'

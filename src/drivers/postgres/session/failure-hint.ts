@@ -71,7 +71,7 @@ export function adviceFor(code: string, message: string): string {
   return SHOWN_CODES[code] ?? OTHER[code] ?? OF_CLASS[code.slice(0, 2)] ?? GENERAL
 }
 
-/** The hint for a query that a bound of over-bound.ts stopped. */
+/** The hint for a query that a bound of exceeded-bound-marker.ts stopped. */
 export function adviceForBound(what: string): string {
   if (what === 'LIKE') return LIKE_HINT
   if (what === 'repeat' || what === 'lpad' || what === 'rpad') return COUNT_HINT

@@ -1,7 +1,7 @@
 // Translates PostgreSQL errors for callers. Only the primary message of listed codes is shown, and only if it names nothing
 // but names of the printed text. DETAIL, HINT and CONTEXT are never shown.
 import { AppError } from '../../../errors.ts'
-import { readOverBound, type OverBound } from '../over-bound.ts'
+import { readOverBound, type OverBound } from '../exceeded-bound-marker.ts'
 import { adviceFor, adviceForBound, mayShowMessage } from './failure-hint.ts'
 import { DatabaseError } from './protocol-messages.ts'
 import { LostConnection } from './wire.ts'

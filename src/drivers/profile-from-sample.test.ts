@@ -1,7 +1,7 @@
 // Compares the profile of a sample with values counted by hand.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ColumnSample, compare } from './column-sample.ts'
+import { ColumnSample, compare } from './profile-from-sample.ts'
 import type { ColumnProfile, Scalar, ValueKind } from './driver.ts'
 
 const ALL: Parameters<ColumnSample['profile']>[1] = { rows: null, complete: true }

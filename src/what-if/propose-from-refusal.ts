@@ -14,7 +14,15 @@ import { freeze } from '../exposure/freeze-names.ts'
 import { columnsMeant, mentioned } from './column-mentions.ts'
 import { notIntrospected } from '../exposure/require-usable.ts'
 import { bodyOf, judge } from './replay-query.ts'
-import { isMeant, notInCatalog, withAdditions, widen, type Addition, type Ground, type Widening } from './widening.ts'
+import {
+  isMeant,
+  notInCatalog,
+  withAdditions,
+  widen,
+  type Addition,
+  type Ground,
+  type Widening,
+} from './smallest-widening.ts'
 
 interface Deps {
   readonly store: Store

@@ -18,7 +18,7 @@ import {
 } from '../datasources/datasources.ts'
 import { introspectDatasource } from './introspect-job.ts'
 import { reach } from '../datasources/require-reach.ts'
-import { openReintrospection } from './reintrospection.ts'
+import { openReintrospection } from './scheduled-introspection.ts'
 
 const HOUR = 3_600_000
 const MINUTE = 60_000

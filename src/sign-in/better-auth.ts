@@ -12,14 +12,14 @@ import type { ClockDoubt } from '../clock-doubt.ts'
 import type { Config } from '../config.ts'
 import { PASSWORD } from '../contract/sign-in-routes.ts'
 import { asId, type AccountId, type SessionId } from '../ids.ts'
-import { resetLetter, signedUpAgainLetter, verificationLetter } from '../mail/letters.ts'
-import type { Mail } from '../mail/mail.ts'
+import { resetLetter, signedUpAgainLetter, verificationLetter } from '../mail/mail-texts.ts'
+import type { Mail } from '../mail/send-mail.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
 import { ACCESS_TOKEN } from '../auth/session-tokens.ts'
 import type { AccountLinks } from './verification-links.ts'
-import { sharedOptions } from './library-options.ts'
-import { notSignedIn } from './library-refusal.ts'
+import { sharedOptions } from './better-auth-options.ts'
+import { notSignedIn } from './better-auth-errors.ts'
 
 /** How passwords are hashed. The default is the library's scrypt. */
 export interface PasswordHash {

@@ -6,8 +6,8 @@ import { describe, test } from 'node:test'
 import { readConfig } from '../config.ts'
 import { errorForLog } from '../log.ts'
 import { startSmtp } from '../../test/support/mail.ts'
-import { invitationLetter, resetLetter, verificationLetter, type Letter } from './letters.ts'
-import { openMail } from './mail.ts'
+import { invitationLetter, resetLetter, verificationLetter, type Letter } from './mail-texts.ts'
+import { openMail } from './send-mail.ts'
 
 const LINK = 'https://vitrine.example.com/auth/reset-password?token=s3cr3t-token'
 const letter = resetLetter('ada@example.test', LINK)

@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { Transporter } from 'nodemailer'
 import type { Config, Smtp } from '../config.ts'
 import { bareHost } from '../host-names.ts'
-import { htmlOf, textOf, type Letter } from './letters.ts'
+import { htmlOf, textOf, type Letter } from './mail-texts.ts'
 
 export interface Mail extends AsyncDisposable {
   /** False without SMTP_URL: then addresses cannot be verified by mail, and links go to the log. */
