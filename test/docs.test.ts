@@ -217,6 +217,15 @@ test('broken citations are detected', () => {
   )
 })
 
+test('each decision has a number of its own, in its heading and in the list', () => {
+  const pages = sorted(globSync('docs/decisions/[0-9]*.md', { cwd: ROOT }).map((path) => posix.basename(path)))
+  const listed = [...read('docs/decisions/README.md').matchAll(/^\| \[(\d{4})\]\((\S+)\)/gm)]
+  assert.deepEqual(sorted(listed.map(([, , page]) => page ?? '')), pages)
+  for (const [, number, page = ''] of listed) assert.equal(page.slice(0, 4), number)
+  for (const page of pages) assert.ok(read(`docs/decisions/${page}`).startsWith(`# ${page.slice(0, 4)}`), page)
+  assert.equal(new Set(pages.map((page) => page.slice(0, 4))).size, pages.length)
+})
+
 test('VERSION matches package.json', () => {
   assert.equal(VERSION, JSON.parse(read('package.json')).version)
 })
