@@ -1,4 +1,4 @@
-// The app: the rooms with both doors, REST and the connector, from listening to draining.
+// The app: the rooms with both doors, REST and the connector. It starts listening and drains.
 import type { Logger } from 'pino'
 import type { Authenticator } from './auth/authenticate.ts'
 import type { Config } from './config.ts'
@@ -27,11 +27,11 @@ export interface AppOptions {
   readonly log: Logger
   /** The folder of the built console, if it is not beside the service. */
   readonly consoleDir?: string
-  /** For conformance tests of the connector: another gate and server behind its route. */
+  /** For conformance tests of the connector: replaces the gate and the server behind the route. */
   readonly connector?: Partial<Pick<ConnectorDoor, 'authenticator' | 'sdk'>>
-  /** How to read the metadata documents of OAuth clients, for tests. */
+  /** For tests: reads the metadata documents of OAuth clients. */
   readonly documents?: DocumentTransport
-  /** How to hash passwords, for tests. */
+  /** For tests: hashes passwords. */
   readonly passwords?: RoomsOptions['passwords']
   /** Additional routes, for tests of the HTTP layer. */
   readonly more?: {
@@ -42,15 +42,16 @@ export interface AppOptions {
 
 export interface App extends AsyncDisposable {
   /**
-   * Stops accepting requests and waits for running ones, for config.graceMs or until `hurry` aborts. Remaining queries
-   * are then cancelled in the database, answered with 503 and audited. Disposing drains without a grace period.
+   * Stops accepting requests and waits for running requests, for config.graceMs or until `hurry` aborts. Remaining
+   * queries are then cancelled in the database, answered with 503 and audited. Disposing the app drains it without a
+   * grace period.
    */
   drain(hurry: AbortSignal): Promise<void>
   /** Starts accepting requests. Returns the address, for example `http://127.0.0.1:3000`. */
   listen(): Promise<string>
   /**
-   * Loads and compiles what the first calls would wait for, while the service answers. Not needed for correct answers. Never
-   * rejects.
+   * Loads and compiles modules in the background, so that the first calls need not wait for them. Correct answers do
+   * not need it. Never rejects.
    */
   warm(signal: AbortSignal): Promise<void>
   /** Returns the setup token that the first account must send, or null if none is needed. */
@@ -59,7 +60,7 @@ export interface App extends AsyncDisposable {
   isNew(): Promise<boolean>
   /** Writes a consistent copy of the embedded store, with all audit rows so far. Null on PostgreSQL. */
   readonly copyTo: ((path: string) => Promise<void>) | null
-  /** For other doors in this process. */
+  /** The rooms, for other interfaces in this process. */
   readonly authenticator: Authenticator
   readonly operations: Operations
 }

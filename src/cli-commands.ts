@@ -21,7 +21,7 @@ const OUT = {
 /** docs/operating.md has a heading for each verb. */
 export const VERBS = {
   demo: {
-    about: 'starts the service with a demo shop to try it; also without a VERB',
+    about: 'starts the service with a demo shop to try it; the default VERB',
     run: async (env) => (await import('./serve.ts')).serve(env, { demo: true }),
   },
   serve: {

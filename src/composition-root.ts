@@ -1,5 +1,6 @@
-// The composition: opens the store, the drivers and every room in dependency order. Only this file knows all rooms, and
-// it makes no decisions. The app mounts interfaces on the rooms; tests open the rooms directly.
+// The composition: opens the store, the drivers and every folder's service in dependency order. Only this file imports
+// all of them, and it makes no decisions. app.ts mounts REST and the connector on the rooms; tests open the rooms
+// directly.
 import { openAudit } from './audit/audit.ts'
 import { attempts } from './auth/attempt-counter.ts'
 import { authenticator } from './auth/authenticate.ts'
@@ -56,11 +57,11 @@ export interface RoomsOptions {
   /** Milliseconds since 1970. Tests control this clock. */
   readonly now?: () => number
   readonly leases?: Partial<LeaseOptions>
-  /** How to read the metadata documents of OAuth clients. Tests read from their own server. */
+  /** For tests: reads the metadata documents of OAuth clients. */
   readonly documents?: DocumentTransport
-  /** How to reach sign-in providers. Tests reach their own. */
+  /** For tests: connects to sign-in providers. */
   readonly transport?: Partial<Transport>
-  /** How to hash passwords, for tests. */
+  /** For tests: hashes passwords. */
   readonly passwords?: PasswordHash
 }
 
@@ -72,7 +73,7 @@ interface RoomsLog {
 
 export type Rooms = Awaited<ReturnType<typeof openRooms>>
 
-/** Throws an Error of one sentence if a room cannot be opened. Rooms opened before are closed again. */
+/** Throws an Error of one sentence if a part cannot be opened. Parts that were opened before are closed again. */
 export async function openRooms(options: RoomsOptions) {
   const { config, log, origin, now = Date.now, leases: leaseOptions = {}, documents, transport, passwords } = options
   await using opened = new AsyncDisposableStack()
@@ -200,7 +201,7 @@ async function newestEntry({ db }: Pick<Store, 'db'>): Promise<number | null> {
   return row === undefined ? null : Date.parse(row.at)
 }
 
-/** Tests of webhooks per team and in this process, at the same time. */
+/** Limits concurrent tests of webhooks, per team and in this process. */
 const WEBHOOK_TESTS = { each: 2, all: 20, retryAfterSeconds: 5, why: 'Other tests are still running.' }
 
 /** The dependencies that all operations share. */

@@ -6,9 +6,9 @@ export interface Deadline extends Disposable {
   readonly signal: AbortSignal
   /** True if the timeout, not the caller, ended the call. */
   readonly timedOut: boolean
-  /** The first refusal passed to end(), if nothing else had ended the call. */
+  /** The refusal that was passed to end(), if end() was what ended the call. */
   readonly ended: AppError | null
-  /** Ends the call with this refusal, unless it has already ended. */
+  /** Ends the call with this refusal, unless the call has already ended. */
   end(refusal: AppError): void
 }
 
@@ -17,7 +17,7 @@ export function deadlineOf(caller: AbortSignal, timeoutMs: number): Deadline {
   return new CallDeadline(caller, timeoutMs)
 }
 
-/** One object for each call, and no closures. */
+/** One object for each call, without closures. */
 class CallDeadline implements Deadline {
   readonly signal: AbortSignal
   timedOut = false
@@ -61,7 +61,7 @@ function expire(deadline: CallDeadline): void {
   deadline.expire()
 }
 
-/** True if a timeout aborted the signal, ours or that of AbortSignal.timeout. */
+/** True if a timeout aborted the signal: ours, or AbortSignal.timeout. */
 export function isTimeout(signal: AbortSignal): boolean {
   return signal.aborted && signal.reason instanceof Error && signal.reason.name === 'TimeoutError'
 }

@@ -1,5 +1,5 @@
 // The demo of a first `npm start`: a shop in a real PostgreSQL beside the service, connected through the service's own
-// REST API, and three commands to paste. Uses nothing that other clients cannot use.
+// REST API, and three commands to paste. Uses nothing that is not open to every client.
 import { readFile, writeFile } from 'node:fs/promises'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ export interface DemoOptions {
   readonly setupToken: string | null
   /** True if the store has no account yet. */
   readonly isNew: boolean
-  /** True if a new account must follow a mailed link first. */
+  /** True if a new account must first follow a mailed link. */
   readonly asksMail: boolean
   /** Called before something is downloaded. */
   readonly say: (line: string) => void
@@ -48,7 +48,7 @@ export async function openDemo(options: DemoOptions): Promise<Demo | null> {
   const before = await readKept(file)
   if (before === null && !options.isNew) return null
   if (before === null && options.asksMail) {
-    throw new Error('its account would need a mailed link. Start without SMTP_URL to see the demo.')
+    throw new Error('its account must first be verified by a mailed link. Start without SMTP_URL to see the demo.')
   }
   await using stack = new AsyncDisposableStack()
   const shop = stack.use(await startDemoServer(options))

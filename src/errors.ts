@@ -34,8 +34,8 @@ export const STATUS = {
 export type Code = keyof typeof STATUS
 
 /**
- * The header of a refused query that names where a manager can expose what was refused. It is no field of the body: the
- * bodies for a hidden name and for a missing one are the same bytes.
+ * The header of a refused query that names where a manager can expose what was refused. It is not a field of the body:
+ * the body for a hidden name must equal the body for a missing name byte for byte.
  */
 export const EXPOSE_URL = 'vitrine-expose-url'
 
@@ -81,10 +81,10 @@ export function notFound(): AppError {
   return new AppError('NOT_FOUND', 'Not found, or you have no access.')
 }
 
-/** An answer lists at most this many: a body of a megabyte can have a hundred thousand problems. */
+/** An answer lists at most this many problems: a body of a megabyte can have a hundred thousand. */
 const DETAILS_MAX = 101
 
-/** One problem of a request, for programs: where it is, and what. */
+/** One problem of a request, for programs: its place and its description. */
 export interface Issue {
   /** Names of fields and positions in lists. Empty for the request as a whole. */
   readonly path: readonly (string | number)[]
@@ -102,7 +102,7 @@ export function invalidRequest(all: readonly string[], message?: string, issues?
   })
 }
 
-/** Reads `field.other[3]: what is wrong`. A line without a path is about the request as a whole. */
+/** Parses `field.other[3]: what is wrong`. A line without a path is about the request as a whole. */
 function issueOf(line: string): Issue {
   const [, path = '', message] = /^([A-Za-z_]\w*(?:\[\d+\]|\.[\w-]+)*)(?:: |(?<=\]) )(.*)$/s.exec(line) ?? []
   if (message === undefined || path === 'body') return { path: [], message: message ?? line }

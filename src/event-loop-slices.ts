@@ -1,10 +1,10 @@
 // Splits long work into slices and yields to the event loop between them.
 import { setImmediate } from 'node:timers/promises'
 
-/** The longest run before yielding to the event loop, not counting a long step. */
+/** The longest run before yielding to the event loop, if no single step is longer. */
 const SLICE_MS = 8
 
-/** Await it between two steps. It resolves at once while the slice is not used up. */
+/** Await this between two steps. It resolves at once while the slice is not used up. */
 export function inSlices(): () => Promise<void> | undefined {
   let began = performance.now()
   return () => {

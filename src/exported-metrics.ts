@@ -1,4 +1,4 @@
-// What the metrics tell of the rooms (docs/operating/observe.md). Everything is read when a collector asks.
+// The metrics of the rooms (docs/operating/observe.md). All values are read when a collector requests them.
 import type { Durations, Family } from './metric-types.ts'
 import type { Connections } from './http/connections.ts'
 import type { Rooms } from './composition-root.ts'
@@ -16,14 +16,14 @@ function plainOf({ audit, budget, redis, store: { meter: store } }: Metered): re
     counter('vitrine_budget_exhausted_total', 'Queries beyond their budget.', () => budget.totals.exhausted),
     ...(redis === null ? [] : [gauge('vitrine_redis_up', '1 if Redis counts the budgets.', () => Number(redis.isUp))]),
     gauge('vitrine_audit_waiting_rows', 'Audit rows that are not in the store yet.', () => audit.waiting.rows),
-    gauge('vitrine_audit_waiting_seconds', 'Age of the oldest of them.', () => audit.waiting.ms / 1000),
+    gauge(
+      'vitrine_audit_waiting_seconds',
+      'Age of the oldest audit row that is not in the store yet.',
+      () => audit.waiting.ms / 1000,
+    ),
     gauge('vitrine_audit_writes', '1 if the last write of the audit succeeded.', () => Number(audit.writes)),
     counter('vitrine_audit_rows_total', 'Audit rows that were written.', () => audit.totals.rows),
-    counter(
-      'vitrine_audit_write_failures_total',
-      'Writes that failed and are tried again.',
-      () => audit.totals.failures,
-    ),
+    counter('vitrine_audit_write_failures_total', 'Writes that failed and are retried.', () => audit.totals.failures),
     gauge('vitrine_store_up', '0 while the server of the store does not answer.', () => Number(store.isUp)),
     counter('vitrine_store_failures_total', 'Statements of the store that failed.', () => store.failures),
     histogram('vitrine_store_statement_seconds', 'Time of a statement of the store.', store.statements),

@@ -1,5 +1,6 @@
-// Fetches a package of npm that few starts need, once for each user of the machine: npm downloads it, from its cache if it can, and
-// compares it with the hash that is written here. No script of the package runs. It also runs under Node 20.
+// Fetches an npm package that few starts need, once for each user of the machine. npm takes the package from its cache
+// or downloads it, and compares it with the hash in this code. No script of the package runs. This file also runs under
+// Node 20.
 import { execFile } from 'node:child_process'
 import { access, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
@@ -9,14 +10,15 @@ import { promisify } from 'node:util'
 export interface Pinned {
   readonly name: string
   readonly version: string
-  /** As in a lock file of npm. */
+  /** The hash, in the format of npm's lock file. */
   readonly integrity: string
 }
 
 const PATIENCE_MS = 300_000
 
 /**
- * The folder of the package. `say` is called before a download. Throws an Error of one sentence if npm cannot fetch it.
+ * Returns the folder of the package. Calls `say` before a download. Throws an Error of one sentence if npm cannot fetch
+ * it.
  */
 export async function fetchPackage(
   pinned: Pinned,
@@ -32,7 +34,7 @@ export async function fetchPackage(
   const making = await mkdtemp(`${folder}-`)
   try {
     await install(pinned, making, options.signal)
-    // Another process may have been faster; its copy is equal.
+    // Another process may have been faster. Its copy is identical.
     await rename(making, folder).catch(async (error: unknown) => {
       if (!(await exists(found))) throw error
     })
@@ -42,7 +44,7 @@ export async function fetchPackage(
   return found
 }
 
-/** A lock file makes npm check the hash. */
+/** With a lock file, npm checks the hash. */
 async function install({ name, version, integrity }: Pinned, folder: string, signal?: AbortSignal): Promise<void> {
   const dependencies = { [name]: version }
   const packages = { '': { dependencies }, [`node_modules/${name}`]: { version, integrity } }

@@ -1,5 +1,6 @@
 // A signal that aborts when the caller disconnects before the answer was written. Fastify's request.signal listens to
-// the request's `close` event, which may already have fired; the response's `close` event cannot.
+// the request's `close` event, which may already have fired. This signal listens to the response's `close` event, which
+// cannot have fired before.
 import type { ServerResponse } from 'node:http'
 
 /** The reason of such a signal. It is never shown, because the caller is gone. */

@@ -1,4 +1,5 @@
-// How URLs write hosts: IPv6 addresses in brackets, and the names of this machine. Pure functions of the host name alone.
+// The spelling of hosts in URLs: IPv6 addresses in brackets, and the names of this machine. Pure functions of the host
+// name alone.
 
 /** The names of this machine in a URL. */
 export const LOOPBACK_NAMES: readonly string[] = ['127.0.0.1', 'localhost', '[::1]']
@@ -7,7 +8,10 @@ export function isLoopbackName(hostname: string): boolean {
   return LOOPBACK_NAMES.includes(hostname)
 }
 
-/** The host as sockets and certificates take it: an IPv6 address without the brackets of RFC 3986, section 3.2.2. */
+/**
+ * The host in the form that sockets and certificates use: an IPv6 address without the brackets of RFC 3986, section
+ * 3.2.2.
+ */
 export function bareHost(hostname: string): string {
   return hostname.replace(/^\[(.*)\]$/, '$1')
 }

@@ -26,7 +26,7 @@ const ENGINE_ERRORS: ReadonlySet<string> = new Set(['TypeError', 'RangeError', '
 const FRAMES_MAX = 20
 const CAUSES_MAX = 4
 
-/** Returns an error's type, code, frames and causes. The message is included only if it is harmless. */
+/** Returns an error's type, code, frames and causes. The message is included only if it cannot contain data. */
 export function errorForLog(error: unknown, depth = 0): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error, at: [] }
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined
@@ -39,7 +39,7 @@ export function errorForLog(error: unknown, depth = 0): LoggedError {
   }
 }
 
-/** Keeps only the lines with a code location: the first lines of a stack are the message. */
+/** Returns only the lines with a code location: the first lines of a stack are the message. */
 function framesOf(error: Error): string[] {
   return (error.stack ?? '')
     .split('\n')

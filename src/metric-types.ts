@@ -1,12 +1,12 @@
-// Counters, and histograms of durations, as plain numbers: the code that does the work adds to them, and the metrics read them.
-// Labels come from fixed sets: no id, name or text of a caller.
+// Counters, and histograms of durations, as plain numbers. The code that does the work increments them, and
+// http/metrics.ts reads them. Labels come from fixed sets and never contain an id, a name or a text of a caller.
 
 /** Upper bounds of the buckets, in seconds. */
 const BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as const
 
 /** A histogram of durations. */
 export class Durations {
-  /** One count per bucket, and one for what is longer. */
+  /** One count per bucket, and one for longer durations. */
   readonly #counts: number[] = [...BOUNDS, Infinity].map(() => 0)
   #ms = 0
 
@@ -21,7 +21,7 @@ export class Durations {
     return this.#ms / 1000
   }
 
-  /** The bound of each bucket, and how many were at most as long. */
+  /** The bound of each bucket, with the number of durations up to this bound. */
   cumulative(): readonly (readonly [bound: number, count: number])[] {
     let total = 0
     return this.#counts.map((count, n) => [BOUNDS[n] ?? Infinity, (total += count)])
@@ -30,7 +30,7 @@ export class Durations {
 
 type Labels = Readonly<Record<string, string>>
 
-/** What is read when the metrics are asked for. */
+/** The current values, read when a collector requests the metrics. */
 export interface Family {
   readonly name: string
   readonly type: 'gauge' | 'counter' | 'histogram'
@@ -38,7 +38,7 @@ export interface Family {
   readonly samples: () => Iterable<readonly [Labels, number | Durations]>
 }
 
-/** Counts by some labels. The caller of add() keeps the sets of labels small. */
+/** Counts by labels. The caller of add() must use few different labels. */
 export class Counts<L extends Labels> {
   readonly #counts = new Map<string, { readonly labels: L; count: number }>()
 

@@ -1,9 +1,9 @@
-// What Node 22 lacks and the bundle uses. Under Node 24 it changes nothing. The bundler rewrites the syntax of `using`; this adds
-// the one class that the syntax does not bring along, and keeps the notice about node:sqlite out of the output.
+// Adds what the bundle needs but Node 22 lacks. Under Node 24, it changes nothing. The bundler rewrites the syntax of
+// `using`. This file adds the class that the rewritten code needs, and suppresses the notice about node:sqlite.
 
 type Close = () => unknown
 
-/** AsyncDisposableStack, as in the specification of ECMAScript, as far as this program uses it. */
+/** AsyncDisposableStack of the ECMAScript specification, with the methods that this program uses. */
 export class Disposables implements AsyncDisposableStack {
   readonly [Symbol.toStringTag] = 'AsyncDisposableStack'
   #closes: Close[] | null = []
@@ -62,7 +62,7 @@ globalThis.AsyncDisposableStack ??= Disposables
 
 const { emitWarning } = process
 if (process.versions.node.startsWith('22.')) {
-  // The notice is for authors: the tests run on the versions that are named in package.json.
+  // The notice is for developers: the tests run on the Node versions that are named in package.json.
   process.emitWarning = (...args: unknown[]): void => {
     const [warning] = args
     if (!String(warning).startsWith('SQLite is an experimental feature')) Reflect.apply(emitWarning, process, args)

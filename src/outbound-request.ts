@@ -9,10 +9,10 @@ import { bareHost } from './host-names.ts'
 import { deadlineOf } from './deadline.ts'
 import { dial } from './drivers/allowed-addresses.ts'
 
-/** How to reach a host. Tests reach their own server. */
+/** Opens connections to a host. Tests connect to their own server. */
 export interface Transport {
   readonly dial: (at: { readonly host: string; readonly port: number }, signal: AbortSignal) => ReturnType<typeof dial>
-  /** The only certificates to trust. If absent: those that Node trusts. */
+  /** The only certificates to trust. If absent: the certificates that Node trusts. */
   readonly ca?: string
   readonly deadlineMs?: number
 }
@@ -33,12 +33,17 @@ export interface Incoming {
 
 const DEADLINE_MS = 5_000
 
-/** Dials checked addresses: public ones, and private ones of the hosts that `mayBePrivate` accepts. Never metadata services. */
+/**
+ * Connects to checked addresses: public ones, and private addresses of the hosts that `mayBePrivate` accepts. Never
+ * metadata services.
+ */
 export function dialing(mayBePrivate: (host: string) => boolean): Transport['dial'] {
   return (at, signal) => dial(at, mayBePrivate(at.host), signal)
 }
 
-/** Throws an Error for a refused address, a failed connection, a late or too large answer, and text that is not UTF-8. */
+/**
+ * Throws an Error for a refused address, a failed connection, a late or too large answer, and a text that is not UTF-8.
+ */
 export async function sendOut(
   transport: Transport,
   { bytesMax, ...outgoing }: Outgoing & { readonly bytesMax: number },
@@ -52,7 +57,9 @@ export async function sendOut(
   }))
 }
 
-/** Gives the response to `read`, which may leave its body. Closes the connection then. Throws as sendOut() does. */
+/**
+ * Passes the response to `read`, which need not consume the body. Then closes the connection. Throws like sendOut().
+ */
 export async function exchange<T>(
   { dial, ca }: Pick<Transport, 'dial' | 'ca'>,
   { url, headers, body, headerBytesMax }: Outgoing,
@@ -67,7 +74,7 @@ export async function exchange<T>(
     const connection = isSecure ? secured(socket, host, ca) : socket
     const options: RequestOptions = {
       method: body === undefined ? 'GET' : 'POST',
-      // Only without an agent does Node use this connection: an agent would open its own, to any address.
+      // Node uses this connection only if there is no agent: an agent would open its own connection, to any address.
       createConnection: () => connection,
       headers: {
         ...headers,

@@ -1,5 +1,6 @@
-// Whether the service should get requests: not while it drains, while the audit cannot be written, or while the store
-// does not answer. The check has a short deadline, because a probe that hangs tells an operator nothing.
+// Decides whether the service should receive requests. It should not while it drains, while the audit cannot be
+// written, or while the store does not answer. The check has a short deadline, because a probe that hangs is of no use
+// to an operator.
 import type { Audit } from './audit/audit.ts'
 import { AppError } from './errors.ts'
 import type { Store } from './store/open.ts'

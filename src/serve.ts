@@ -13,7 +13,7 @@ import { openControl } from './upkeep/control-socket.ts'
 export async function serve(env: Environment, start: Start = {}): Promise<void> {
   const stop = new AbortController()
   const hurry = new AbortController()
-  // The first signal drains the service. A second one ends the grace period.
+  // The first signal drains the service. A second signal ends the grace period.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
       if (stop.signal.aborted) hurry.abort()
@@ -43,7 +43,7 @@ async function run(config: Config, log: Logger, stop: AbortSignal, hurry: AbortS
   if (!stop.aborted) await once(stop, 'abort')
   log.info('stopping')
   await warming
-  // Before the demo's database stops: it may be answering a query.
+  // Closed before the demo's database stops, because the service may be answering a query from it.
   await app.drain(hurry)
 }
 
@@ -53,7 +53,7 @@ const EVERY_ADDRESS: ReadonlyMap<string, readonly [string, string]> = new Map([
   ['::', ['[::]', '[::1]']],
 ])
 
-/** A service that is reachable from outside must not print a loopback address only. */
+/** A service that is reachable from outside must not print only a loopback address. */
 function listeningText(host: string, address: string): string {
   const every = EVERY_ADDRESS.get(host)
   if (every === undefined) return address
@@ -83,7 +83,7 @@ async function startDemo(app: App, { stop, ...place }: DemoPlace): Promise<Demo 
   }
 }
 
-/** Returns our own messages as they are, and the stack of unexpected errors. */
+/** Returns our own messages unchanged, and the stack of unexpected errors. */
 function sentence(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const code = 'code' in error ? error.code : undefined

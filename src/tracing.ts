@@ -1,6 +1,6 @@
-// Spans for OpenTelemetry: one for each request, and for each query its guard, its wait for a connection and the database. They
-// are built after the answer, from noted times, so the path of a query does not know them. A span holds no text, name or value.
-// Loaded only if OTEL_EXPORTER_OTLP_ENDPOINT is set.
+// Spans for OpenTelemetry: one for each request, and for each query its guard, its wait for a connection and the
+// database. They are created after the answer, from recorded times, so the path of a query contains no tracing code. A
+// span contains no text, name or value. Loaded only if OTEL_EXPORTER_OTLP_ENDPOINT is set.
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, TraceFlags, type Context } from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { resourceFromAttributes } from '@opentelemetry/resources'
@@ -22,9 +22,9 @@ export interface TracedRequest {
   readonly status: number
   readonly code: string | null
   readonly durationMs: number
-  /** What the query noted, if the request ran one. */
+  /** The times that the query recorded, if the request ran a query. */
   readonly trace?: Trace | null | undefined
-  /** W3C Trace Context, of a trusted proxy. */
+  /** The W3C Trace Context that a trusted proxy sent. */
   readonly traceparent?: string | undefined
 }
 
@@ -32,10 +32,10 @@ export interface Tracing extends AsyncDisposable {
   request(traced: TracedRequest): void
 }
 
-/** Spans that wait to be sent. The library drops further ones. */
+/** The most spans that wait to be sent. The library drops further spans. */
 const WAITING_MAX = 2_048
 const EVERY_MS = 2_000
-/** How long the end of the service waits for the last spans. */
+/** How long shutdown waits for the last spans to be sent. */
 const LAST_MS = 3_000
 
 export function openTracing(settings: NonNullable<Config['otel']>): Tracing {
@@ -100,13 +100,13 @@ export function openTracing(settings: NonNullable<Config['otel']>): Tracing {
       span.end(epochOf(endedAt))
     },
     async [Symbol.asyncDispose]() {
-      // A collector that is gone must not fail the end of the service.
+      // An unreachable collector must not make the shutdown fail.
       await provider.shutdown().catch(() => undefined)
     },
   }
 }
 
-/** The names of the semantic conventions. */
+/** The names from OpenTelemetry's semantic conventions. */
 const SYSTEMS: Readonly<Record<string, string>> = {
   POSTGRES: 'postgresql',
   MONGODB: 'mongodb',

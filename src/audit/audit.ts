@@ -1,6 +1,7 @@
-// The audit: who did what to which datasource, and the outcome. It covers every call that reached a datasource and
-// every change, refused ones included. Call rows are written in batches off the hot path, change rows in the change's
-// transaction. No row is dropped: if the store cannot keep up, `behind` tells the query path to shed load.
+// The audit records who did what to which datasource, and the outcome. It covers every call that reached a datasource
+// and every change, including refused calls and changes. Call rows are written in batches off the hot path, change rows
+// in the change's transaction. No row is dropped: if the store cannot keep up, `behind` tells the query path to shed
+// load.
 import { setTimeout } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
 import type { ClockDoubt } from '../clock-doubt.ts'
@@ -23,13 +24,13 @@ import { Writer, type WaitingRows, type WriterLog } from './writing/writer.ts'
 export interface Audit extends AsyncDisposable {
   /** True if too many rows wait in memory. New queries are shed until the rows are written. */
   readonly behind: boolean
-  /** False if the last write failed. Waiting rows are tried again every second. */
+  /** False if the last write failed. The write is retried every second. */
   readonly writes: boolean
   /** Rows that are not in the store yet. */
   readonly waiting: WaitingRows
-  /** For the metrics: rows that this process wrote, and writes that failed and were tried again. */
+  /** For the metrics: rows that this process wrote, and failed writes that were retried. */
   readonly totals: { readonly rows: number; readonly failures: number }
-  /** Records a change in the same transaction. `what` must not hold secrets. */
+  /** Records a change in the same transaction. `what` must not contain secrets. */
   change(tx: Transaction<Tables>, call: AuditedCall, at: AuditPlace, what: Changed): Promise<void>
   /**
    * Records a call that reached a datasource. The row is batched and written within a second; the hot path never awaits
@@ -38,13 +39,14 @@ export interface Audit extends AsyncDisposable {
   record(call: AuditedCall, entry: AuditEntry): AuditId
   /**
    * Like record(), for events that anybody can repeat at will. One row counts all events of an account or key in a team
-   * within a minute; it has the action and code of the first. Answers are counted by operation and datasource. Without a
-   * team, one row counts all events of one action and code.
+   * within a minute. The row has the action and code of the first event. Answers are counted by operation and
+   * datasource. Without a team, one row counts all events of one action and code.
    */
   folded(call: AuditedCall, entry: AuditEntry): AuditId
   /**
    * Records a refused or failed call or change, with outcome, code and reason from the error. An error is recorded
-   * once, by the first caller, who knows most. Not for queries: their errors may quote text that the team redacts.
+   * once, by the first function that records it, because that function knows most. Not for queries: their errors may
+   * quote text that the team redacts.
    */
   refused(call: AuditedCall, at: AuditPlace, error: unknown): void
   /** Handles a deleted team: keeps its rows for the team's retention, deletes its counters. */
@@ -58,13 +60,16 @@ export interface Audit extends AsyncDisposable {
   page(teamId: TeamId, ask: AuditAsk, signal?: AbortSignal): Promise<AuditPage>
   /** Returns one row of a team, or null if the team has no such row within the scope. */
   one(teamId: TeamId, id: AuditId, scope: AuditScope): Promise<AuditItem | null>
-  /** Returns the position of a row, by its id if the row is gone. Throws INVALID_REQUEST for another service's id. */
+  /**
+   * Returns the position of a row. If the row was removed, computes the position from its id. Throws INVALID_REQUEST
+   * for another service's id.
+   */
   place(teamId: TeamId, id: AuditId): Promise<Key>
-  /** Returns all rows of a team within the scope, newest first, in portions. */
+  /** Returns all rows of a team within the scope, newest first, in batches. */
   all(teamId: TeamId, scope: AuditScope, signal?: AbortSignal): AsyncIterable<readonly AuditItem[]>
   /** Returns query counts of a team since a day (YYYY-MM-DD, UTC), oldest first. */
   usage(teamId: TeamId, from: string): Promise<readonly UsageLine[]>
-  /** Yields a team's query counts by hour since a day (YYYY-MM-DD, UTC), in portions. */
+  /** Yields a team's query counts by hour since a day (YYYY-MM-DD, UTC), in batches. */
   slots(teamId: TeamId, from: string, signal: AbortSignal): AsyncIterable<readonly UsageSlot[]>
   /** Removes rows older than their team's retention. Runs once a day. */
   prune(): Promise<void>
@@ -75,22 +80,22 @@ interface Deps {
   /** 32 bytes, derived from the root key for the audit only. Rows are sealed with it. */
   readonly key: Uint8Array
   readonly log?: WriterLog
-  /** The retention of a team, or of rows without a team (null). If absent, nothing is pruned. */
+  /** The retention of a team, or of rows without a team (null). If this function is absent, nothing is pruned. */
   readonly retentionDays?: (teamId: TeamId | null) => Promise<number>
   readonly now?: () => number
-  /** Nothing is removed while it doubts the clock. If absent, the clock is believed. */
+  /** Nothing is removed while the clock is doubted. If absent, the clock is trusted. */
   readonly clock?: ClockDoubt
 }
 
-/** Rows must be in the store within a second. Larger batches cost less. */
+/** Rows must be in the store within a second. Larger batches cost less per row. */
 const FLUSH_MS = 500
 const RETRY_MS = 1_000
-/** How long a closing process tries to write the last rows. */
+/** How long a closing process retries to write the last rows. */
 const LAST_TRIES_MS = 3_000
 const LAST_RETRY_MS = 200
 const RETRY_AFTER_SECONDS = 2
 const FIRST_PRUNE_MS = 60_000
-/** After this time, a process that ended has no transaction left that could still commit. */
+/** After this time, a process that has stopped has no open transaction that could still commit. */
 const ADOPT_AGAIN_MS = 180_000
 const DAY_MS = 86_400_000
 
@@ -106,7 +111,7 @@ class ChainedAudit implements Audit {
   readonly #seal: Seal
   readonly #writer: Writer
   readonly #recorded = new WeakSet<object>()
-  /** The times to look for rows of ended processes: at the start, and once more. */
+  /** When to look for rows of stopped processes: at the start, and once more. */
   #adoptions: number[]
   #timer: NodeJS.Timeout | undefined
   #timerAt = 0
@@ -264,7 +269,7 @@ class ChainedAudit implements Audit {
     }
   }
 
-  /** The answer must include all rows recorded so far. */
+  /** The answer must include all rows recorded before the call. */
   async #upToDate(): Promise<void> {
     try {
       await this.flush()

@@ -1,5 +1,5 @@
-// Pure: counts durations by size, so that the counts of many processes and hours can be added up for a percentile. A bucket is
-// 15 % wide, so a percentile is exact to about 7 %.
+// Pure: counts durations in buckets, so that the counts of many processes and hours can be added up for a percentile. A
+// bucket is 15 % wide, so a percentile is accurate to about 7 %.
 
 /** Counts by bucket. */
 export type Times = Map<number, number>

@@ -16,7 +16,7 @@ import { writeDetail, type CallDetail, type Who } from './row-detail.ts'
 /** The stored part of a call. auth's Call is assignable to it. */
 export interface AuditedCall {
   readonly action: string
-  /** The interface. Absent if the service itself acts. */
+  /** The interface of the call. Absent if the service itself acts. */
   readonly via?: 'REST' | 'CONNECTOR'
   readonly caller: Who & {
     readonly kind: 'key' | 'session' | 'grant'
@@ -26,7 +26,7 @@ export interface AuditedCall {
   }
   /** The client's name for itself. */
   readonly client?: string | undefined
-  /** The request that the call came in. Absent if the service itself acts. */
+  /** The request of the call. Absent if the service itself acts. */
   readonly requestId?: string | undefined
 }
 
@@ -49,12 +49,12 @@ export interface AuditEntry extends AuditPlace, CallDetail {
   readonly durationMs?: number | null
 }
 
-/** Builds rows. Remembers the last id, because the next id must be greater. */
+/** Builds rows. Stores the last id, because the next id must be greater. */
 export class RowMaker {
   readonly #now: () => number
   /** Constant per process. Within a millisecond the sequence orders the rows (RFC 9562, 6.2). */
   readonly #tail = randomUUID().slice(18)
-  /** Id suffixes by sequence, cached: building one costs as much as the rest of a row. */
+  /** Id suffixes by sequence, cached: to build a suffix costs as much as the rest of a row. */
   readonly #ends: string[] = []
   #lastMs = 0
   #head = ''
@@ -94,9 +94,9 @@ export class RowMaker {
   }
 
   /**
-   * Builds the row of calls that are only counted: a minute's 429s, or a minute's answers of one operation. Its id is a
-   * hash of team, caller and minute, so that all processes count into one row. Without a team, the hash includes action
-   * and code: anybody who knows an address can cause refusals in its name, and these must not hide others.
+   * Builds a row that only counts calls: a minute's 429s, or a minute's answers of one operation. Its id is a hash of
+   * team, caller and minute, so that all processes count in the same row. Without a team, the hash includes action and
+   * code: anybody who knows an address can cause refusals in its name, and these must not hide others.
    */
   ofMinute(call: AuditedCall, entry: AuditEntry): Content {
     const minute = Math.floor(this.#now() / MINUTE_MS) * MINUTE_MS
@@ -148,7 +148,7 @@ function viaOf({ via, caller }: AuditedCall): Content['via'] {
 /** The period that one row of 429s covers. */
 export const MINUTE_MS = 60_000
 
-/** Roughly the memory a row takes. */
+/** The approximate memory use of a row. */
 export function charsOf(row: Content): number {
   return 500 + (row.query?.length ?? 0) + (row.printed?.length ?? 0) + (row.detail?.length ?? 0)
 }

@@ -10,7 +10,10 @@ export type Pack = Selectable<AuditPackTable>
 /** The length of a time down to the minute. All rows of a pack are within one minute. */
 const MINUTE_CHARS = 16
 export const PACK_MS = 60_000
-/** The largest uncompressed pack. A batch is full at a quarter of it. Lines longer than half of it stay rows. */
+/**
+ * The largest uncompressed pack. A batch is full at a quarter of this size. Lines longer than half of this size are not
+ * packed.
+ */
 export const PACK_BYTES_MAX = 1 << 21
 /** The length of the link prefix. */
 export const MARK_CHARS = 8
@@ -21,15 +24,18 @@ export function minuteEnd(at: string): string {
 }
 
 export interface Unpacked {
-  /** `link` is the prefix only, except for the last row. */
+  /** `link` is only the prefix, except for the last row. */
   readonly row: Stored
-  /** The text as stored. The seal covers it: a reformatted text would parse alike but escape the text filter. */
+  /**
+   * The text as stored, which the seal is computed from. If it were serialized again, it could parse to the same rows
+   * but escape the text filter.
+   */
   readonly text: string
 }
 
 /**
- * Returns the rows, oldest first, or null if the pack is unreadable. `wanted`: only rows whose text contains all of
- * these. `holds`: only rows whose text it accepts.
+ * Returns the rows, oldest first, or null if the pack is unreadable. `wanted`: strings that the text of each returned
+ * row contains. `holds`: a test that the text of each returned row passes.
  */
 export function unpacked(
   pack: Pack,
@@ -41,7 +47,7 @@ export function unpacked(
     const text = inflateRawSync(packed, { maxOutputLength: PACK_BYTES_MAX }).toString()
     if (!wanted.every((part) => text.includes(part)) || !holds(text)) return []
     const lines = text.split('\n')
-    // The text ends with a line end, so the last element is empty.
+    // The text ends with a line break, so the last element is empty.
     const last = lines.length - 2
     const rows: Unpacked[] = []
     for (const [index, line] of lines.slice(0, -1).entries()) {

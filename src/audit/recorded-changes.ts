@@ -1,4 +1,4 @@
-// Pure: a change as the audit stores it. It names the target as it was called then, and gives the old and new value of
+// Pure: a change as the audit stores it. It contains the name of the target at that time, and the old and new value of
 // each field. Callers pass readable values only: a secret is `SET` or `NOT_SET`.
 import { z } from 'zod'
 import type { Target as TargetSchema } from '../contract/audit-schemas.ts'
@@ -28,11 +28,11 @@ export interface Changed {
   readonly changes?: Changes
 }
 
-/** One side of a change, field by field. Undefined: the field does not exist. */
+/** The values before or after the change, by field. Undefined: the field does not exist. */
 export type Fields = Readonly<Record<string, FieldValue>>
 type FieldValue = string | number | boolean | null | undefined | readonly string[]
 
-/** Stand-ins for secrets, whose values are never stored. */
+/** Placeholders for secrets, whose values are never stored. */
 export const SET = 'set'
 export const NOT_SET = 'not set'
 
@@ -54,7 +54,7 @@ export function changesOf(before: Fields | null, after: Fields | null): Changes 
   return changes
 }
 
-/** Returns the added and removed items of a list, by name. The caller passes `changed`. */
+/** Returns the added and removed items of a list, by name. `changed`: items in both lists that differ. */
 export function listedOf(
   before: readonly string[],
   after: readonly string[],

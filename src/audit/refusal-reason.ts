@@ -1,10 +1,10 @@
-// Pure: reads the reason of a refusal from its error. Other errors give no reason: their texts may hold anything, so
-// they go to the log only.
+// Pure: reads the reason of a refusal from its error. Other errors give no reason: their texts may contain anything, so
+// they are only logged.
 import { z } from 'zod'
 import { AppError } from '../errors.ts'
 import type { Reason } from './row-detail.ts'
 
-/** The blocked thing, as a refusal names it (docs/contract.md). */
+/** The object that was blocked, by the name in the refusal (docs/contract.md). */
 export const Blocked = z.object({
   kind: z.enum(['table', 'column', 'function', 'type', 'operator', 'statement', 'stage', 'cost', 'limit']),
   name: z.string(),

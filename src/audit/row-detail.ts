@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { Target } from '../contract/audit-schemas.ts'
 import { Changes, type Changed } from './recorded-changes.ts'
 
-/** Names at the time the row was written. */
+/** The names at the time when the row was written. */
 export interface Who {
   /** The account's name. */
   readonly name?: string | undefined
@@ -13,7 +13,7 @@ export interface Who {
   readonly clientName?: string | undefined
 }
 
-/** Why a call was refused, as the caller was told. */
+/** The reason of the refusal, as returned to the caller. */
 export interface Reason {
   readonly error?: string | undefined
   readonly hint?: string | undefined
@@ -32,7 +32,7 @@ export interface CallDetail extends Partial<Changed>, Reason {
   readonly params?: string | undefined
 }
 
-/** The JSON in the column. Names are short because the column is written for every query. */
+/** The JSON in the column. The field names are short because every query writes the column. */
 const Detail = z.object({
   by: z.string().optional(),
   key: z.string().optional(),
@@ -51,12 +51,12 @@ const Detail = z.object({
 })
 export type Detail = z.infer<typeof Detail>
 
-/** Cuts longer texts. Our refusals are shorter; database errors may not be. */
+/** Cuts longer texts. Our refusal texts are shorter; database errors may not be. */
 const SENTENCE_MAX = 2_000
 const TABLES_MAX = 100
 
 type Tables = NonNullable<CallDetail['tables']>
-/** Details of answered queries, cached by the table list of their shape, for the last caller. */
+/** The details of answered queries of the last caller, cached by the table list of their shape. */
 const answered = new WeakMap<Tables, { readonly who: Who; readonly text: string | null }>()
 
 /** Returns null if there is nothing to store. `requestId` needs no escapes. */
@@ -66,7 +66,7 @@ export function writeDetail(who: Who, detail: CallDetail, requestId?: string): s
   return text === null ? `{"req":"${requestId}"}` : `${text.slice(0, -1)},"req":"${requestId}"}`
 }
 
-/** `params` is inserted as is: it is already JSON and may be long. */
+/** `params` is inserted unchanged: it is already JSON and may be long. */
 function detailOf(who: Who, detail: CallDetail): string | null {
   const { tables, params, target, error, hint } = detail
   // Hot path: all answered calls of one shape by one caller have the same detail.
@@ -98,7 +98,7 @@ function written(who: Who, detail: CallDetail): string | null {
   return all === '{}' ? null : all
 }
 
-/** Throws a ZodError if the store is damaged. */
+/** Throws a ZodError if the stored value is damaged. */
 export function readDetail(json: string | null): Detail {
   return json === null ? {} : Detail.parse(JSON.parse(json))
 }

@@ -1,5 +1,5 @@
-// Query counts by hour, caller, datasource and client, with bytes, times and costs. Written like the counts by day, in the
-// transaction that writes the rows, and kept for a month.
+// Query counts by hour, caller, datasource and client, with bytes, times and costs. The transaction that writes the
+// rows also updates these counts. They are stored for a month.
 import { setImmediate } from 'node:timers/promises'
 import type { Selectable, Transaction } from 'kysely'
 import { z } from 'zod'
@@ -10,18 +10,18 @@ import type { Content } from './chain/seal.ts'
 import { readDetail } from './row-detail.ts'
 import { addTime, type Times } from './duration-histogram.ts'
 
-/** The days that usage can ask for in this detail, and one more. */
+/** The days that usage can cover in this detail, plus one. */
 export const SLOT_DAYS = 31
 const KEPT_DAYS = SLOT_DAYS + 1
 const DAY_MS = 86_400_000
-/** Clients choose their names freely. Above this number in a team and day, further names count as ''. */
+/** Clients choose their names freely. After this many names in a team and day, further names count as ''. */
 const CLIENTS_MAX = 50
 const READ_AT_ONCE = 2_000
 const HOUR_CHARS = 13
 
 type Place = Pick<UsageSlotTable, 'team_id' | 'slot' | 'datasource_id' | 'account_id' | 'key_id' | 'client'>
 
-/** The sums of one place. */
+/** The sums of one hour, caller, datasource and client. */
 interface Sums {
   queries: number
   denied: number
@@ -36,7 +36,7 @@ interface Sums {
 /** Counts that are not written yet. */
 export class Slots {
   readonly #lines = new Map<string, Place & Sums>()
-  /** Most rows have the same place as the row before. */
+  /** Most rows count in the same slot as the row before. */
   #last: (Place & Sums) | undefined
 
   /** `keyId`: of an API key or a grant. */
@@ -47,7 +47,7 @@ export class Slots {
     if (row.outcome === 'FAILED') line.failed += row.times
     line.row_count += row.row_count ?? 0
     line.bytes += row.bytes ?? 0
-    // Only a refusal for its cost holds an estimate.
+    // Only a refusal because of cost contains an estimate.
     if (row.outcome === 'DENIED') line.estimate += readDetail(row.detail).estimate ?? 0
     if (row.duration_ms === null || row.outcome !== 'ANSWERED') return
     line.duration_ms += row.duration_ms
@@ -91,7 +91,7 @@ function isOf(line: Place, row: Content, teamId: TeamId, keyId: Place['key_id'])
 
 const WrittenTimes = z.array(z.tuple([z.number(), z.number()]))
 
-/** Adds the counts to the store. Only this process writes lines of its chain, so it may read them first. */
+/** Adds the counts to the store. Only this process writes lines of its chain, so reading them first is safe. */
 export async function addSlots(tx: Transaction<Tables>, chain: string, slots: Slots): Promise<void> {
   const names = new Map<string, Set<string>>()
   for (const line of slots.lines) {
@@ -134,7 +134,7 @@ function placeOf({ team_id, slot, datasource_id, account_id, key_id, client }: P
   return { team_id, slot, datasource_id, account_id, key_id, client }
 }
 
-/** Returns '' for a new client of a team that has too many this day. */
+/** Returns '' for a new client if the team already has too many clients on this day. */
 async function countedClient(
   tx: Transaction<Tables>,
   { team_id, slot, client }: Place,
@@ -165,7 +165,7 @@ async function countedClient(
 
 export interface UsageSlot extends Omit<Place, 'team_id'>, Sums {}
 
-/** Yields a team's lines since a day (YYYY-MM-DD, UTC) in portions. Throws the reason of `signal`. */
+/** Yields a team's lines since a day (YYYY-MM-DD, UTC) in batches. Throws the reason of `signal`. */
 export async function* readSlots(
   store: Pick<Store, 'db'>,
   teamId: TeamId,

@@ -89,7 +89,7 @@ async function rowsIn(tx: Transaction<Tables>): Promise<number> {
   return Number(single) + Number(packed)
 }
 
-/** Runs all reads on one snapshot of the store, even if the service is writing. */
+/** Reads one snapshot of the store, even while the service writes. */
 function oneState<T>(store: Store, work: (tx: Transaction<Tables>) => Promise<T>): Promise<T> {
   const transaction = store.db.transaction()
   return store.dialect === 'sqlite'

@@ -1,5 +1,5 @@
-// The routes by which agents get access (OAuth 2.1), for openapi.json. http/oauth-routes.ts mounts them. They take forms
-// where the standards say so, and their refusals have OAuth's form.
+// The routes by which agents get access (OAuth 2.1), for openapi.json. http/oauth-routes.ts mounts them. They accept
+// forms where the standards require forms, and refuse in the format of OAuth.
 import { z } from 'zod'
 import type { Code } from '../errors.ts'
 
@@ -10,13 +10,13 @@ export interface OAuthRoute {
   readonly query?: z.ZodType
   readonly body?: { readonly type: 'json' | 'form'; readonly schema: z.ZodType }
   readonly answer: z.ZodType | 'page' | 'redirect' | 'empty'
-  /** 200, unless the answer is a redirect. */
+  /** If absent, the status is 200, unless the answer is a redirect. */
   readonly status?: number
-  /** Needs the cookie of a session. */
+  /** Needs the session cookie. */
   readonly cookie?: true
   /** The values of `error` in a 400 (RFC 6749 §5.2, RFC 7591 §3.2.2). */
   readonly oauthErrors?: readonly string[]
-  /** Codes of refusals in the form of the other routes. */
+  /** Codes of refusals in the format of the other routes. */
   readonly errors: readonly Code[]
 }
 
@@ -116,7 +116,7 @@ export const OAUTH_ROUTES: Readonly<Record<string, OAuthRoute>> = {
   'GET /.well-known/oauth-protected-resource/mcp': {
     ...resource,
     id: 'protectedConnector',
-    summary: 'The same document, at the address that belongs to /mcp.',
+    summary: 'The same document, at the address that RFC 9728 derives from /mcp.',
   },
   'GET /.well-known/oauth-authorization-server': {
     id: 'authorizationServer',
@@ -135,20 +135,20 @@ export const OAUTH_ROUTES: Readonly<Record<string, OAuthRoute>> = {
   },
   'GET /auth/oauth2/authorize': {
     id: 'authorize',
-    summary: 'Starts an authorization, with PKCE. Leads to the consent page, or back to the agent with an error.',
+    summary: 'Starts an authorization, with PKCE. Redirects to the consent page, or back to the agent with an error.',
     query: Authorization,
     answer: 'redirect',
     errors: ['RATE_LIMITED'],
   },
   'GET /auth/consent': {
     id: 'showConsent',
-    summary: 'The page on which a person decides. The query is signed by the service.',
+    summary: 'The page on which a person allows or refuses access. The service signed its query string.',
     answer: 'page',
     errors: [],
   },
   'POST /auth/consent': {
     id: 'decideConsent',
-    summary: 'Takes the choice of that page, and of no other page.',
+    summary: 'Accepts the choice made on the consent page, and refuses other pages.',
     body: { type: 'json', schema: Choice },
     cookie: true,
     answer: z.object({ url: uri }),
@@ -156,7 +156,7 @@ export const OAUTH_ROUTES: Readonly<Record<string, OAuthRoute>> = {
   },
   'POST /auth/oauth2/token': {
     id: 'issueTokens',
-    summary: 'Turns a code or a refresh token into tokens for /mcp.',
+    summary: 'Exchanges a code or a refresh token for tokens for /mcp.',
     body: { type: 'form', schema: TokenForm },
     answer: Tokens,
     oauthErrors: [

@@ -1,5 +1,5 @@
-// Prints the route tables as an OpenAPI 3.1 document. Codes that follow from an entry's fields (401, scope, place,
-// body) are added here. An entry lists only its own codes.
+// Prints the route tables as an OpenAPI 3.1 document. Adds the codes that follow from an entry's fields (401, scope,
+// place, body). An entry lists only its other codes.
 import { z } from 'zod'
 import type { ZodType } from 'zod'
 import type { Code } from '../errors.ts'
@@ -20,7 +20,7 @@ const ABOUT = `Lets a team's databases be inspected and queried, read-only, with
 Five operations accept an API key. All others need a signed-in person's access token. Error codes are explained in
 docs/errors.md, operations in docs/api.md.`
 
-/** As the sidebar of the API reference shows them. */
+/** The names of the groups in the sidebar of the API reference. */
 const TAG = {
   key: 'For API keys',
   session: 'For signed-in people',
@@ -101,7 +101,7 @@ const SECURITY: Json = {
     in: 'cookie',
     name: 'vitrine.session_token',
     description:
-      'The cookie of a session, or of a sign-in that waits for a code. Over https its name begins with __Secure-.',
+      'The cookie of a session, or of a sign-in that is waiting for a code. Over https its name begins with __Secure-.',
   },
 }
 
@@ -132,7 +132,9 @@ function signInOperation(route: SignInRoute): Json {
       ? {}
       : { requestBody: { required: true, content: { 'application/json': { schema: schemaOf(route.body) } } } }),
     responses: {
-      ...(answer === 'redirect' ? { 302: { description: 'To a page of the console.' } } : signInAnswer(answer)),
+      ...(answer === 'redirect'
+        ? { 302: { description: 'Redirects to a page of the console.' } }
+        : signInAnswer(answer)),
       ...refusals(signInCodesOf(route)),
     },
   }
@@ -160,7 +162,7 @@ function oauthOperation(route: OAuthRoute): Json {
 
 function oauthAnswer(answer: OAuthRoute['answer'], status: number): Record<string, Json> {
   if (answer === 'empty') return { [status]: { description: 'Done.' } }
-  if (answer === 'redirect') return { 302: { description: 'To the consent page, or back to the agent.' } }
+  if (answer === 'redirect') return { 302: { description: 'Redirects to the consent page, or back to the agent.' } }
   if (answer === 'page') return signInAnswer(answer)
   return { [status]: { description: 'OK', content: { 'application/json': { schema: schemaOf(answer) } } } }
 }
@@ -258,7 +260,10 @@ function refusals(all: readonly Code[]): Record<string, Json> {
   )
 }
 
-/** All codes that an operation can return: those that follow from its entry, and its own. */
+/**
+ * All codes that an operation can return: the codes that follow from its entry's fields, and the codes that the entry
+ * lists.
+ */
 export function codesOf(route: Route): readonly Code[] {
   const codes = new Set<Code>(['UNAUTHENTICATED', 'SCOPE_REQUIRED', 'INVALID_REQUEST', 'INTERNAL'])
   if (route.place !== undefined) codes.add(route.stranger ?? 'NOT_FOUND')
@@ -301,7 +306,7 @@ const NAMED = {
   Job: shapes.Job,
 } as const satisfies Record<string, ZodType>
 
-/** name-keyed-objects.ts adds the schema of objects that zod cannot print. */
+/** by-name.ts supplies the schema of objects that zod cannot print. */
 const PRINTED = { io: 'input', unrepresentable: 'any' } as const
 
 const registry = z.registry<{ id: string }>()
@@ -322,7 +327,7 @@ function schemaOf(schema: ZodType): Json {
   return bare(z.toJSONSchema(schema, PRINTED))
 }
 
-/** Plain JSON without top-level keywords. Patterns of times are dropped, because `format` says more. */
+/** Plain JSON without top-level keywords. Patterns of times are removed, because `format` is clearer. */
 function bare(value: unknown): Json {
   if (Array.isArray(value)) return value.map(bare)
   if (typeof value === 'object' && value !== null) {

@@ -14,7 +14,7 @@ const TRANSPORTS = ['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', '
 
 const Credential = { id: ID, rawId: ID, type: KEY, clientExtensionResults: z.object({}) }
 
-/** What navigator.credentials.create() made. */
+/** The result of navigator.credentials.create(). */
 export const PasskeyCreated = z.object({
   ...Credential,
   response: z.object({
@@ -28,7 +28,7 @@ export const PasskeyCreated = z.object({
   }),
 })
 
-/** What navigator.credentials.get() signed. */
+/** The result of navigator.credentials.get(). */
 export const PasskeyAssertion = z.object({
   ...Credential,
   response: z.object({
@@ -39,12 +39,12 @@ export const PasskeyAssertion = z.object({
   }),
 })
 
-/** COSE: EdDSA, ES256, RS256. */
+/** The COSE numbers of EdDSA, ES256 and RS256. */
 export const ALGORITHMS = [-8, -7, -257] as const
 const NEED = z.enum(['required', 'preferred', 'discouraged'])
 const Descriptor = z.object({ id: z.string(), type: KEY, transports: z.array(z.string()).optional() })
 
-/** For PublicKeyCredential.parseCreationOptionsFromJSON(). */
+/** Argument of PublicKeyCredential.parseCreationOptionsFromJSON(). */
 export const PasskeyCreation = z.object({
   challenge: z.string(),
   rp: z.object({ id: z.string(), name: z.string() }),
@@ -60,7 +60,7 @@ export const PasskeyCreation = z.object({
   attestation: z.literal('none'),
 })
 
-/** For PublicKeyCredential.parseRequestOptionsFromJSON(). */
+/** Argument of PublicKeyCredential.parseRequestOptionsFromJSON(). */
 export const PasskeyRequest = z.object({
   challenge: z.string(),
   rpId: z.string(),

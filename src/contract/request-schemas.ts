@@ -15,8 +15,10 @@ export const RefusalGroup = z.object({
   keys: count.meta({ description: 'Distinct API keys and grants.' }),
   accounts: count,
   lastAt: at,
-  exampleAuditId: z.string().meta({ description: 'The newest one.' }),
-  fixable: z.boolean().meta({ description: 'An exposure may let such a query pass. Ask exposureFromRefusal.' }),
+  exampleAuditId: z.string().meta({ description: 'The newest of these queries.' }),
+  fixable: z
+    .boolean()
+    .meta({ description: 'A wider exposure may allow the query. Call exposureFromRefusal for the change.' }),
 })
 
 const why = text(500).refine((value) => value.trim() !== '', 'must not be empty')

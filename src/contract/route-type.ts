@@ -8,8 +8,8 @@ import type { Scope as ScopeSchema } from './schemas.ts'
 export type Scope = z.infer<typeof ScopeSchema>
 
 /**
- * How many JSON values a body may hold: each value costs the event loop up to 3 µs until its schema has refused it. `many`: lists
- * of tables, texts and parameters. `exposure`: 40,000 columns of 2,000 tables are 48,000 values.
+ * The most JSON values in a body. Each value costs the event loop up to 3 µs, even if the schema refuses it. `many`:
+ * lists of tables, texts and parameters. `exposure`: 40,000 columns of 2,000 tables are 48,000 values.
  */
 export const VALUES = { few: 3_000, many: 30_000, exposure: 60_000 } as const
 
@@ -19,26 +19,22 @@ export interface Route {
   readonly path: string
   readonly summary: string
   /**
-   * The scope that an API key needs. If absent, the route is session-only, and an API key is refused whatever its
-   * scopes.
+   * The scope that an API key needs. If absent, the route needs a session, and refuses API keys whatever their scopes.
    */
   readonly scope?: Scope
-  /**
-   * The resource in the path. Its existence and reach (404) and the role (403) are checked before query and body are
-   * read.
-   */
+  /** The resource in the path. Existence, reach (404) and role (403) are checked before query and body are read. */
   readonly place?: 'team' | 'datasource'
   readonly role?: 'ADMIN' | 'OWNER'
   /** An INVITED member may call the route. */
   readonly invited?: true
   /** A member without the second factor that the team requires may call the route. */
   readonly withoutSecondFactor?: true
-  /** The error code for strangers to the team, instead of the 404. */
+  /** The error code for callers outside the team, instead of the 404. */
   readonly stranger?: 'TEAM_FORBIDDEN'
   /** Query parameters. If absent, any parameter is refused. */
   readonly query?: ZodType
   readonly body?: ZodType
-  /** A missing body stands for {}. */
+  /** A missing body counts as {}. */
   readonly bodyOptional?: true
   /** Body keys are database names, including `__proto__`. The schema reads them with byName. */
   readonly namesAsKeys?: true
@@ -58,6 +54,6 @@ export interface Route {
   readonly prebuilt?: true
   /** The handler streams a file of one of these media types. `answer` is one row of it. */
   readonly streams?: readonly string[]
-  /** Codes besides those that follow from the other fields. */
+  /** Codes in addition to those that follow from the other fields. */
   readonly errors: readonly Code[]
 }

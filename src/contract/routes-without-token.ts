@@ -1,4 +1,5 @@
-// Routes that need no token, besides /auth, health and documentation. The secret in the path is the right to read.
+// Routes that need no token, in addition to /auth, health and documentation. The secret in the path grants the right to
+// read.
 import { z } from 'zod'
 import type { Code } from '../errors.ts'
 import { at, Role } from './schemas.ts'
@@ -20,7 +21,10 @@ export const OPEN_ROUTES = {
       team: z.string().meta({ description: 'The name of the team.' }),
       role: Role,
       email: z.string(),
-      invitedBy: z.string().nullable().meta({ description: 'The name of a person. Null if the account is gone.' }),
+      invitedBy: z
+        .string()
+        .nullable()
+        .meta({ description: 'The name of the person who invited. Null if the account was deleted.' }),
       expiresAt: at,
     }),
     errors: ['NOT_FOUND', 'RATE_LIMITED'],

@@ -5,8 +5,8 @@ import { z } from 'zod'
 
 const isText = (value: string) => value.isWellFormed() && !value.includes('\0')
 
-/** A string that every store and log can hold: well-formed, without NUL. */
-export const text = (max: number) => z.string().max(max).refine(isText, 'must not hold NUL or lone surrogates')
+/** A string that every store and log can contain: well-formed, without NUL. */
+export const text = (max: number) => z.string().max(max).refine(isText, 'must not contain NUL or lone surrogates')
 /** A name chosen by a person: not blank. */
 export const name = text(100).refine((value) => value.trim() !== '', 'must not be empty')
 const id = text(128).min(1)
@@ -14,7 +14,7 @@ const id = text(128).min(1)
 export const identifier = text(1024).min(1)
 /** A time with a zone offset: the service never guesses the caller's zone. */
 export const time = z.iso.datetime({ offset: true })
-/** A number of things, bytes or rows, or a text position. */
+/** A count of things, bytes or rows, or a position in a text. */
 export const count = z.int().min(0)
 /** A fraction. */
 const share = z.number().min(0)
@@ -90,7 +90,7 @@ const Reference = z.object({ schema: z.string(), table: z.string(), column: z.st
 export const ColumnStats = z.object({
   nullFrac: share.optional(),
   distinctCount: count.optional(),
-  /** Most common first. Values that the type allows but no profile has seen come last, without a share. */
+  /** Most common first. Values that the type allows but no profile has found come last, without a share. */
   values: z.array(z.object({ value: z.unknown(), share: share.optional() })).optional(),
   range: z.object({ min: z.unknown(), max: z.unknown() }).optional(),
   keys: z
@@ -336,11 +336,11 @@ const connection = {
 export const DatasourceOrder = z.strictObject({ name, type: DatasourceType, ...connection })
 export const DatasourceChange = z.strictObject({ name: name.exactOptional(), ...connection })
 
-/** Like DatasourceOrder. A connection that is not saved needs no name yet. */
+/** Like DatasourceOrder. A connection that is not saved needs no name. */
 export const DatasourceTrial = z.strictObject({ name: name.exactOptional(), type: DatasourceType, ...connection })
 
 const TestStep = z.object({
-  id: z.string().meta({ description: 'Stable. Different databases have different steps.' }),
+  id: z.string().meta({ description: 'Stable. Each kind of database has its own steps.' }),
   name: z.string(),
   status: Grade,
   message: z.string(),
@@ -397,7 +397,7 @@ export const Job = z.object({
   state: JobState,
   done: count,
   total: count,
-  /** What a running job is working on, such as a table. */
+  /** The item that a running job is processing, such as a table. */
   step: z.string().nullable(),
   /** Null if the service started the job. `name` is null if the account was deleted. */
   startedBy: z.object({ accountId: z.string(), name: z.string().nullable() }).nullable(),

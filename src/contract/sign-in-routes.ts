@@ -14,14 +14,14 @@ export interface SignInRoute {
   /** The operation id. */
   readonly id: string
   readonly summary: string
-  /** Absent: a GET without a body. */
+  /** If absent: a GET without a body. */
   readonly body?: z.ZodType
   /** Query parameters. If absent, any parameter is refused. */
   readonly query?: z.ZodType
   readonly answer: z.ZodType | 'page' | 'redirect'
-  /** Needs the cookie of a session, or of a sign-in that waits for a code. */
+  /** Needs the cookie of a session, or of a sign-in that is waiting for a code. */
   readonly cookie?: true
-  /** Codes besides those of every path. */
+  /** Codes in addition to those of every path. */
   readonly errors: readonly Code[]
 }
 
@@ -58,7 +58,7 @@ export const PasswordChange = z.strictObject({
 export const Verification = z.strictObject({ token, password, callbackURL: place })
 export const SessionEnd = z.strictObject({ id: text(200) })
 const provider = z.enum(['github', 'google', 'oidc'])
-/** Why a provider led back without a sign-in. The console has a sentence for each. */
+/** Why a provider redirected back without a sign-in. The console has a sentence for each code. */
 const FAILURES = [
   'EXPIRED',
   'CANCELLED',
@@ -78,7 +78,7 @@ export type ProviderFailure = (typeof FAILURES)[number]
 export const ProviderFailure = z.enum(FAILURES)
 export const ProviderSignIn = z.strictObject({
   provider,
-  /** Where to go then. */
+  /** The address to open next. */
   callbackURL: text(2_000).exactOptional(),
   rememberMe: z.boolean().exactOptional(),
   setupToken: text(200).exactOptional(),
@@ -147,7 +147,7 @@ const HeldKey = z.object({
   lastUsedAt: at.nullable(),
   expiresAt: at.nullable(),
 })
-/** What an agent was allowed. */
+/** The access that a person granted to an agent. */
 const HeldGrant = z.object({
   id: z.string(),
   clientName: z.string(),
@@ -166,7 +166,7 @@ const HeldPasskey = z.object({
 const HeldProvider = z.object({
   provider,
   name: z.string(),
-  label: z.string().nullable().meta({ description: 'The login or address of the person there.' }),
+  label: z.string().nullable().meta({ description: 'The person’s login or address at the provider.' }),
   createdAt: at,
   offered: z.boolean().meta({ description: 'The service offers this provider.' }),
 })
@@ -176,7 +176,7 @@ const Held = z.object({
   passkeys: z.array(HeldPasskey),
   providers: z.array(HeldProvider),
   secondFactor: z.boolean(),
-  /** False if the address was never verified: then a new password ends everything. */
+  /** False if the address was never verified. Then a new password ends everything. */
   mayKeep: z.boolean(),
 })
 const EndedKey = HeldKey.pick({ id: true, name: true, hint: true })
@@ -196,7 +196,7 @@ const Ways = z.object({
   passkeys: z.array(HeldPasskey),
   providers: z.array(HeldProvider),
 })
-/** Where the browser goes. */
+/** The address to which the browser is sent. */
 const Away = z.object({ url: z.string() })
 const Ended = Kept.extend({ sessions: z.int().min(0) })
 
@@ -204,14 +204,14 @@ const cookie = true
 const MAILED: readonly Code[] = ['RATE_LIMITED']
 const BY_PASSWORD: readonly Code[] = ['UNAUTHENTICATED', 'RATE_LIMITED']
 const OF_SESSION: readonly Code[] = ['UNAUTHENTICATED']
-/** A way to sign in can be added within minutes of a sign-in. */
+/** A new way to sign in can be added within minutes of a sign-in. */
 const ADDS_WAY: readonly Code[] = ['UNAUTHENTICATED', 'REAUTHENTICATION_REQUIRED', 'CONFLICT', 'RATE_LIMITED']
 
 /** By method and path. */
 export const SIGN_IN_ROUTES = {
   'GET /auth/options': {
     id: 'getSignInOptions',
-    summary: 'Returns how people can sign up and sign in, for the pages that ask them to.',
+    summary: 'Returns how people can sign up and sign in, for the sign-up and sign-in pages.',
     answer: SignInOptions,
     errors: [],
   },
@@ -440,7 +440,7 @@ export const SIGN_IN_ROUTES = {
   },
   'POST /auth/passkey/sign-in': {
     id: 'signInWithPasskey',
-    summary: 'Signs in with a passkey. It is possession and verification of the person, so no code is asked for.',
+    summary: 'Signs in with a passkey. No code is required: a passkey proves possession and verifies the person.',
     body: PasskeySignIn,
     answer: SignedIn,
     errors: BY_PASSWORD,
@@ -454,7 +454,7 @@ export const SIGN_IN_ROUTES = {
   },
   'POST /auth/connect-provider': {
     id: 'connectProvider',
-    summary: 'Starts to connect the account with one at a provider. Needs a sign-in of the last 10 minutes.',
+    summary: 'Starts to connect the account with an account at a provider. Needs a sign-in of the last 10 minutes.',
     body: ProviderChoice,
     answer: Away,
     cookie,
@@ -470,14 +470,16 @@ export const SIGN_IN_ROUTES = {
   },
   'GET /auth/callback/github': {
     id: 'githubCallback',
-    summary: 'Where GitHub sends people back. Signs in, asks for a code, or says on the sign-in page why not.',
+    summary:
+      'The address to which GitHub redirects people. Signs in, asks for a code, or shows the reason of a failure on the sign-in page.',
     query: ProviderReturn,
     answer: 'redirect',
     errors: [],
   },
   'GET /auth/callback/google': {
     id: 'googleCallback',
-    summary: 'Where Google sends people back. Signs in, asks for a code, or says on the sign-in page why not.',
+    summary:
+      'The address to which Google redirects people. Signs in, asks for a code, or shows the reason of a failure on the sign-in page.',
     query: ProviderReturn,
     answer: 'redirect',
     errors: [],
@@ -485,7 +487,7 @@ export const SIGN_IN_ROUTES = {
   'GET /auth/callback/oidc': {
     id: 'oidcCallback',
     summary:
-      'Where the OpenID Connect provider sends people back. Signs in, asks for a code, or says on the sign-in page why not.',
+      'The address to which the OpenID Connect provider redirects people. Signs in, asks for a code, or shows the reason of a failure on the sign-in page.',
     query: ProviderReturn,
     answer: 'redirect',
     errors: [],

@@ -6,12 +6,12 @@ import { at, count, name, text } from './schemas.ts'
 export const WEBHOOK_EVENTS = ['refusals', 'drift', 'keyExpiring', 'datasourceError'] as const
 const Event = z.enum(WEBHOOK_EVENTS)
 const Format = z.enum(['JSON', 'SLACK'])
-/** Refused queries of the team within some minutes. */
+/** Counts the team's refused queries within some minutes. */
 const Refusals = z.strictObject({ count: z.int().min(1).max(1_000_000), minutes: z.int().min(1).max(1_440) })
 
 const url = text(2_000)
   .refine((value) => isAddress(value), 'must be an http:// or https:// address without user, password and fragment')
-  .meta({ description: 'Write-only: the address of a chat service holds a secret.' })
+  .meta({ description: 'Write-only: the address of a chat service contains a secret.' })
 const events = z
   .array(Event)
   .min(1)
@@ -39,43 +39,47 @@ const WebhookChange = z.strictObject({
   events: events.exactOptional(),
   refusals: Refusals.exactOptional(),
   enabled: z.boolean().exactOptional(),
-  newSecret: z.literal(true).exactOptional().meta({ description: 'Makes another secret. The old one ends at once.' }),
+  newSecret: z
+    .literal(true)
+    .exactOptional()
+    .meta({ description: 'Creates a new secret. The old secret stops working at once.' }),
 })
 
 const Webhook = z.object({
   id: z.string(),
   name: z.string(),
-  host: z.string().meta({ description: 'The host of the address. The rest is not shown.' }),
+  host: z.string().meta({ description: 'The host of the address. The rest of the address is not shown.' }),
   format: Format,
   events: z.array(Event),
   refusals: Refusals,
   enabled: z.boolean(),
   createdAt: at,
-  accountId: z
-    .string()
-    .meta({ description: 'Who made or last changed it. It tells of datasources that this account reaches.' }),
-  waiting: count.meta({ description: 'Deliveries that are still tried.' }),
-  dropped: count.meta({ description: 'Events that found the queue full.' }),
+  accountId: z.string().meta({
+    description:
+      'The account that created or last changed the webhook. Events cover the datasources that this account reaches.',
+  }),
+  waiting: count.meta({ description: 'The number of deliveries that are pending or being retried.' }),
+  dropped: count.meta({ description: 'The number of events that were dropped because the queue was full.' }),
 })
-/** `secret` is shown once: when it is made. */
+/** `secret` is shown only once, when it is created. */
 const FreshWebhook = Webhook.extend({ secret: z.string().optional() })
 
 const WebhookTest = z.object({
   delivered: z.boolean(),
-  status: z.int().min(0).nullable().meta({ description: 'Of the answer. Null if there was none.' }),
+  status: z.int().min(0).nullable().meta({ description: 'The status of the answer. Null if there was no answer.' }),
   error: z.string().nullable(),
   durationMs: z.number().min(0),
 })
 
 const Delivery = z.object({
-  id: z.string().meta({ description: 'The header webhook-id.' }),
+  id: z.string().meta({ description: 'The value of the header webhook-id.' }),
   event: Event,
   createdAt: at,
   state: z.enum(['WAITING', 'DELIVERED', 'FAILED']),
   attempts: count,
   lastAt: at.nullable(),
-  nextAt: at.nullable().meta({ description: 'When it is tried again.' }),
-  status: z.int().min(0).nullable().meta({ description: 'Of the last answer.' }),
+  nextAt: at.nullable().meta({ description: 'The time of the next attempt.' }),
+  status: z.int().min(0).nullable().meta({ description: 'The status of the last answer.' }),
   error: z.string().nullable(),
 })
 
@@ -103,7 +107,7 @@ export const WEBHOOK_ROUTES = {
   changeWebhook: {
     method: 'PATCH',
     path: '/teams/{teamId}/webhooks/{webhookId}',
-    summary: 'Changes a webhook, or makes another secret.',
+    summary: 'Changes a webhook, or creates a new secret.',
     ...TEAM,
     body: WebhookChange,
     answer: FreshWebhook,
@@ -121,7 +125,7 @@ export const WEBHOOK_ROUTES = {
   testWebhook: {
     method: 'POST',
     path: '/teams/{teamId}/webhooks/{webhookId}/test',
-    summary: 'Sends a message of the type test once, and tells what came back.',
+    summary: 'Sends a message of the type test once, and returns the receiver’s answer.',
     ...TEAM,
     answer: WebhookTest,
     errors: ['RATE_LIMITED'],

@@ -77,7 +77,8 @@ async function listIn(tx: Transaction<Tables>, id: DatasourceId) {
 }
 
 /**
- * Lists the account that makes a datasource EXPLICIT, so that it does not lock itself out. An OWNER always has access.
+ * Adds the account that makes a datasource EXPLICIT to the list, so that it does not lock itself out. An OWNER always
+ * has access.
  */
 export async function listCreator(
   tx: Transaction<Tables>,
@@ -93,9 +94,9 @@ export async function listCreator(
 }
 
 /**
- * Does the same when an existing datasource becomes EXPLICIT. It reads mode and membership in this transaction, so that
- * nobody can add themselves back to a list they were removed from. Throws NOT_FOUND if the caller is no longer a
- * member.
+ * Like the function above, when an existing datasource becomes EXPLICIT. Reads mode and membership in this transaction,
+ * so that nobody can add themselves back to a list they were removed from. Throws NOT_FOUND if the caller is no longer
+ * a member.
  */
 export async function listChanger(
   tx: Transaction<Tables>,

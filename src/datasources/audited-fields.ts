@@ -3,7 +3,7 @@
 import { changesOf, flattened, NOT_SET, SET, type Changes, type Fields } from '../audit/recorded-changes.ts'
 import { configOf, type DatasourceRow } from './datasource-rows.ts'
 
-/** By field: the secret, or any value that differs when the secret differs. */
+/** The secrets by field, or any values that differ if the secrets differ. */
 type Secrets = Readonly<Record<string, unknown>>
 
 /** `before` is null for a creation, `after` for a deletion. */

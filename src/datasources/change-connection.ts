@@ -30,14 +30,14 @@ const CONNECTION_FIELDS = [
   ...SECRET_FIELDS,
 ] as const
 
-/** The connection part of a create or change request. The driver validates its fields. */
+/** The connection part of a create or change request, not yet validated. The driver validates its fields. */
 export type ConnectionInput = { readonly [F in (typeof CONNECTION_FIELDS)[number]]?: unknown }
 
 /** Hours between automatic introspections; 0 turns them off (docs/exposure.md). */
 const Hours = z.int().min(0).max(720)
 
 /**
- * Removes `config.reintrospectHours`, which is not a connection setting, from what the driver reads. A config with only
+ * Removes `config.reintrospectHours`, which is not a connection setting, from the driver's input. A config with only
  * this field leaves the driver's config unchanged. Throws INVALID_REQUEST if the value is out of range.
  */
 export function splitConfig<T extends ConnectionInput>(
@@ -65,8 +65,8 @@ export function touchesConnection(change: ConnectionInput): boolean {
 }
 
 /**
- * The driver's input for a changed datasource: the new values over the stored ones. Another mode keeps nothing. In URI
- * mode the address comes from the URI alone.
+ * The driver's input for a changed datasource: the new values merged over the stored values. If the mode changes, no
+ * stored value is used. In URI mode the address comes from the URI alone.
  */
 export function changedSettings(stored: ConnectionSettings, change: ConnectionInput): SettingsInput {
   if (change.connectionMode !== undefined && change.connectionMode !== stored.connectionMode) return newSettings(change)
@@ -84,7 +84,7 @@ export function changedSettings(stored: ConnectionSettings, change: ConnectionIn
 
 /**
  * Throws INVALID_REQUEST naming each changed field that the stored URI overrides, because accepting the field would
- * have no effect. Repeating a current value is no change.
+ * have no effect. A repeated current value is accepted.
  */
 export function requireEffect(next: ConnectionSettings, change: ConnectionInput): void {
   const uri = next.secrets['uri']
@@ -104,7 +104,7 @@ const HOLDS_PASSWORD = /^[^/]*\/\/[^/?#@]*:[^/?#]*@/
 const READ_FROM_URI =
   'the uri of this datasource sets this field; send a new uri, or connectionMode DIRECT with host, port, database, username and password'
 
-/** What a URI says, as the datasource would show it. */
+/** The values in a URI, as the datasource would show them. */
 export type Parsed = Pick<ConnectionSettings, 'host' | 'port' | 'database' | 'username' | 'sslMode' | 'config'>
 
 export interface Contradiction {
@@ -114,7 +114,7 @@ export interface Contradiction {
   readonly given: string | number | null
 }
 
-/** What was read from the URI, and the fields beside it that say something else. `next` was made from `input`. */
+/** The values read from the URI, and the other fields that contradict it. `next` was made from `input`. */
 export function comparedWithUri(
   next: ConnectionSettings,
   input: ConnectionInput,
@@ -144,7 +144,7 @@ export function requireSecrets(stored: ConnectionSettings, next: ConnectionSetti
   }
 }
 
-/** True if the driver would connect differently. */
+/** True if the change affects how the driver connects. */
 export function differs(stored: ConnectionSettings, next: ConnectionSettings): boolean {
   return canonical(stored) !== canonical(next)
 }
@@ -183,7 +183,7 @@ function secretsOf(input: ConnectionInput): Readonly<Record<string, string>> {
 
 const Secrets = z.record(z.string(), z.string())
 
-/** Equal values have equal texts, whatever the order of their fields. */
+/** Equal values give equal texts, whatever the order of their fields. */
 function canonical(value: unknown): string {
   return (
     JSON.stringify(value, (_key, inner: unknown) =>

@@ -1,4 +1,4 @@
-// Errors of a datasource that changed during a call, or has too much to do.
+// Refusals that several folders share, so that their wording is always the same.
 import { AppError } from '../errors.ts'
 
 export function changedMeanwhile(): AppError {
@@ -10,7 +10,7 @@ export function changedJustNow(): AppError {
   return overloaded('The connection of this datasource has just changed.')
 }
 
-/** Load shedding: nothing was done. */
+/** Load shedding. The refused call did nothing. */
 export function overloaded(why: string): AppError {
   return new AppError('OVERLOADED', `${why} Try again in a moment.`, { extra: { retryAfter: RETRY_AFTER_SECONDS } })
 }

@@ -1,5 +1,5 @@
-// Pure: completes a driver's test report for programs and people: stable ids, the field of each step, and each remedy
-// told once.
+// Pure: completes a driver's test report for programs and people. Adds stable ids and the field of each step, and lists
+// each remedy once.
 import type { DatasourceType, TestField, TestReport, TestStep } from '../drivers/driver.ts'
 
 type RemedyKind = 'SQL' | 'MONGO' | 'GCLOUD' | 'TEXT'
@@ -20,7 +20,7 @@ export interface ToldReport extends Omit<TestReport, 'steps'> {
   readonly testedAt: string
 }
 
-/** What a step of a connected database is about. Steps about the server as a whole are about no field. */
+/** The field that a step of a connected database is about. Steps about the server as a whole have no field. */
 const FIELDS: Readonly<Record<string, TestField>> = {
   tls: 'sslMode',
   superuser: 'username',
@@ -36,7 +36,7 @@ const FIELDS: Readonly<Record<string, TestField>> = {
   collections: 'username',
 }
 
-/** A BigQuery login is its service account. */
+/** The login of BigQuery is its service account. */
 const BIGQUERY_FIELDS: Readonly<Record<string, TestField>> = {
   connection: 'connectionMode',
   datasets: 'database',
@@ -47,7 +47,7 @@ const BIGQUERY_FIELDS: Readonly<Record<string, TestField>> = {
 }
 
 export function toldReport(type: DatasourceType, report: TestReport, testedAt: string): ToldReport {
-  /** Ids by text: the id of the first step that has the remedy. */
+  /** Ids by text of the remedy: the id of the first step that has the remedy. */
   const ids = new Map<string, string>()
   const fields = type === 'BIGQUERY' ? BIGQUERY_FIELDS : FIELDS
   const steps = report.steps.map((step): ToldStep => {

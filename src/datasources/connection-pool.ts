@@ -1,6 +1,6 @@
-// Connection pools, one per datasource and connection version. A lease takes a connection for one use and returns or
-// closes it; idle connections are closed. A caller who waits too long gets OVERLOADED.
-// `await using lease = await leases.take(…)`
+// Connection pools, one per datasource and connection version. A lease takes a connection for one use, then returns or
+// closes the connection. Idle connections are closed. A caller who waits too long gets OVERLOADED. `await using lease =
+// await leases.take(…)`
 import type { ConnectionSettings, ConnectOptions, Connection, DatasourceType, Driver } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
 import type { DatasourceId } from '../ids.ts'
@@ -11,13 +11,13 @@ import { Durations, type Family } from '../metric-types.ts'
 import { changedJustNow, overloaded } from './changed-or-overloaded.ts'
 import { settingsFor, type DatasourceRow } from './datasource-rows.ts'
 
-/** One connection for one use. Disposing returns it, and so does release(), once. */
+/** One connection for one use. Disposing the lease or calling release() returns the connection, once. */
 export interface Lease extends AsyncDisposable {
   readonly connection: Connection
   release(): void
 }
 
-/** What to connect to; a Reached fits. */
+/** The datasource to connect to. A Reached fits. */
 export interface LeaseTarget {
   readonly id: DatasourceId
   readonly row: DatasourceRow
@@ -31,7 +31,7 @@ export interface Leases extends AsyncDisposable {
    * `timeoutMs` or the longest wait.
    */
   take(target: LeaseTarget, signal: AbortSignal, timeoutMs?: number): Promise<Lease>
-  /** An idle connection, if there is one. Throws OVERLOADED for a connection that has just changed. */
+  /** Returns an idle connection, or null. Throws OVERLOADED if the connection settings have just changed. */
   takeIdle(target: LeaseTarget): Lease | null
   /** Opens a connection outside the pool, for long work or for work that needs a new connection. */
   connect(target: LeaseTarget, signal: AbortSignal): Promise<Connection>
@@ -40,7 +40,7 @@ export interface Leases extends AsyncDisposable {
     target: { readonly driver: Driver; readonly settings: ConnectionSettings },
     signal: AbortSignal,
   ): Promise<Connection>
-  /** Closes a datasource's pool: idle connections now, used ones when they are returned. */
+  /** Closes a datasource's pool: idle connections now, leased connections when they are returned. */
   end(id: DatasourceId): Promise<void>
   /** For the metrics. */
   families(): readonly Family[]
@@ -54,7 +54,9 @@ export interface LeaseOptions {
   readonly waitMs: number
   readonly connectMs: number
   readonly idleMs: number
-  /** The maximum age of a session, so that the server frees the memory it accumulated. */
+  /**
+   * The longest life of a session. Closing the session makes the server free the memory that the session accumulated.
+   */
   readonly ageMs: number
 }
 
@@ -67,7 +69,7 @@ const DEFAULTS: LeaseOptions = {
   ageMs: 3_600_000,
 }
 
-/** The number of uses after which the average has followed a change. */
+/** After this many uses, the average reflects a change. */
 const USES_AVERAGED = 8
 
 interface Deps {
@@ -193,7 +195,7 @@ class PooledLeases implements Leases {
   }
 }
 
-/** What opening connections of one kind came to. */
+/** The outcomes of opening connections of one kind. */
 interface Opened {
   readonly took: Durations
   failed: number
@@ -249,7 +251,7 @@ class Pool {
   #count = 0
   #sweep: NodeJS.Timeout | undefined
   #ended = false
-  /** How long a connection was used, as a moving average. */
+  /** How long connections are used, as a moving average. */
   #useMs = 0
 
   constructor(
@@ -319,7 +321,7 @@ class Pool {
   #wait(signal: AbortSignal, timeoutMs: number): Promise<Pooled> {
     if (this.#waiting.size >= this.#options.waitersMax)
       throw overloaded('Too many queries are waiting for this datasource.')
-    // A caller that would be refused after waiting is refused now, and does not keep others waiting.
+    // A caller that would be refused after waiting is refused now, so that it does not delay others.
     const expectedMs = ((this.#waiting.size + 1) * this.#useMs) / this.#options.connectionsMax
     if (expectedMs > Math.min(this.#options.waitMs, timeoutMs))
       throw overloaded('All connections to this datasource are in use, and too many queries wait for one.')

@@ -25,7 +25,7 @@ export interface DatasourceItem {
   /** Null for EXPLICIT, where the access list decides. */
   readonly minRole: Role | null
   readonly lastTestedAt: string | null
-  /** Our own text, never the database's. */
+  /** Always our own text, never a text of the database. */
   readonly lastError: string | null
 }
 
@@ -36,7 +36,7 @@ export interface ManagedItem extends DatasourceItem {
   /** Null before the first introspection. */
   readonly schemaCapturedAt: string | null
   readonly tableCount: number | null
-  /** What changed in the database since the exposure was saved. Null if there is nothing to compare. */
+  /** The number of changes in the database since the exposure was saved. Null if there is nothing to compare. */
   readonly driftCount: number | null
   readonly exposureVersion: number
 }

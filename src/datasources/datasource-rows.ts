@@ -1,5 +1,5 @@
-// A datasource's row and its connection settings. Secrets are opened only to connect. They never appear in an answer,
-// log or error.
+// A datasource's row and its connection settings. Secrets are decrypted only to connect. They never appear in an
+// answer, log or error.
 import type { Selectable } from 'kysely'
 import { z } from 'zod'
 import type { ConnectionSettings } from '../drivers/driver.ts'
@@ -61,7 +61,7 @@ export async function settingsFor(
   }
 }
 
-/** The datasource's opened secrets, by field. */
+/** The decrypted secrets of the datasource, by field. */
 async function openSecretsOf(
   deps: { readonly store: Store; readonly secrets: Secrets },
   row: DatasourceRow,

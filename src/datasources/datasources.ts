@@ -61,8 +61,8 @@ export type NewDatasource = ConnectionInput &
 export type DatasourceChange = ConnectionInput & AccessInput & { readonly name?: string }
 
 /**
- * The team's datasources that the caller can reach, oldest first. Managers see more of each, but not by API key: the
- * list is one of the five operations for programs.
+ * The team's datasources that the caller can reach, oldest first. Managers get more fields, but not with an API key:
+ * the list is one of the five operations for programs.
  */
 export async function listDatasources(
   deps: Pick<DatasourceDeps, 'store' | 'catalogs' | 'audit'>,
@@ -102,7 +102,8 @@ export function getDatasource(deps: Pick<DatasourceDeps, 'catalogs'>, at: Reache
 }
 
 /**
- * Creates a datasource, PENDING. Throws INVALID_REQUEST with `details` for settings that its driver does not accept.
+ * Creates a datasource with the status PENDING. Throws INVALID_REQUEST with `details` for settings that its driver does
+ * not accept.
  */
 export async function createDatasource(
   deps: DatasourceDeps,
@@ -123,7 +124,7 @@ export async function createDatasource(
     status: 'PENDING',
     ...columnsOf(settings),
     access_mode: input.accessMode ?? 'ROLE_BASED',
-    // The lowest role that the creator certainly has. A lower role must be requested.
+    // The lowest role that the creator is known to have. A lower role must be requested.
     min_role: input.minRole ?? 'ADMIN',
     created_at: now,
     updated_at: now,
@@ -151,9 +152,9 @@ export async function createDatasource(
 }
 
 /**
- * Changes the given fields. A changed connection is PENDING and its pool is closed. Throws INVALID_REQUEST if a stored
- * secret would be sent elsewhere or the driver refuses the settings. A caller who sets EXPLICIT stays on the access
- * list.
+ * Changes the given fields. If the connection changes, the status becomes PENDING and the pool is closed. Throws
+ * INVALID_REQUEST if a stored secret would be sent elsewhere or the driver refuses the settings. A caller who sets
+ * EXPLICIT stays on the access list.
  */
 export async function changeDatasource(
   deps: DatasourceDeps,
@@ -182,7 +183,7 @@ export async function changeDatasource(
       .updateTable('datasources')
       .set(set)
       .where('id', '=', at.id)
-      // The connection that the rules above were checked against must still be current.
+      // The connection that the checks above used must still be the current one.
       .where('connection_version', '=', at.row.connection_version)
       .executeTakeFirstOrThrow()
     if (result.numUpdatedRows !== 1n) throw changedMeanwhile()
@@ -202,7 +203,7 @@ export async function changeDatasource(
 
 const REINTROSPECT_HOURS = 24
 
-/** Deletes a datasource with its secrets, catalog, exposure and access list. The audit is kept. */
+/** Deletes a datasource with its secrets, catalog, exposure and access list. The audit rows stay. */
 export async function deleteDatasource(deps: DatasourceDeps, call: Call, at: Reached): Promise<void> {
   await deps.store.write(async (tx) => {
     const row = await rowIn(tx, at.id)
@@ -229,7 +230,10 @@ export async function disableDatasource(deps: DatasourceDeps, call: Call, at: Re
   return item
 }
 
-/** Accepts queries again, PENDING until tested. A datasource that is not disabled stays unchanged. */
+/**
+ * Accepts queries again. The status is PENDING until the datasource is tested. A datasource that is not disabled stays
+ * unchanged.
+ */
 export async function enableDatasource(deps: DatasourceDeps, call: Call, at: Reached): Promise<ManagedItem> {
   return await setStatus(deps, call, at, at.row.status === 'DISABLED' ? 'PENDING' : at.row.status)
 }
@@ -255,7 +259,7 @@ async function setStatus(
   return await managedItemOf(deps, await rowNow(deps, at.id))
 }
 
-/** The target, by its name after the change. */
+/** The target for the audit, with its name after the change. */
 function targetOf({ id, name }: Pick<DatasourceRow, 'id' | 'name'>): Target {
   return { kind: 'datasource', id, name }
 }

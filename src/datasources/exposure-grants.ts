@@ -1,5 +1,5 @@
 // The commands that make the database itself refuse what the exposure hides, for a person to read and run. They are
-// written from the stored catalog: the database is not asked.
+// generated from the stored catalog: the database is not queried.
 import type { Agreement } from '../drivers/driver.ts'
 import type { Catalogs } from '../exposure/catalog-cache.ts'
 import { notIntrospected } from '../exposure/require-usable.ts'

@@ -1,5 +1,5 @@
-// Judges a call as a lower role or as one of the caller's own keys: may it reach the datasource? A judgement is never wider than
-// what the caller may see.
+// Checks whether a lower role, or one of the caller's own keys, could reach a datasource. The answer never covers more
+// than the caller may see.
 import { z } from 'zod'
 import { holds, mayEnter, type Call } from '../auth/caller.ts'
 import { callerOf } from '../auth/find-caller-by-key.ts'
@@ -27,7 +27,7 @@ interface Deps {
  */
 export async function barredAs(deps: Deps, call: Call, at: Reached, as: As, scope: Scope): Promise<string | null> {
   if ('role' in as) {
-    // Never judge as a role above the caller's own: that would reveal what the higher role can see.
+    // Never answer for a role above the caller's own: the answer would reveal what the higher role can see.
     if (!roleAtLeast(at.membership.role, as.role)) throw roleRequired(as.role)
     const member = { ...at.membership, role: as.role }
     return (await reaches(deps.store, member, at.row)) ? null : `The role ${as.role} cannot reach this datasource.`

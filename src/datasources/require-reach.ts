@@ -28,7 +28,7 @@ interface Deps {
   readonly audit: Audit
 }
 
-/** Throws the same NOT_FOUND in every case. Throws ROLE_REQUIRED for too low a role, and audits that refusal. */
+/** Throws the same NOT_FOUND in every case. If the role is too low, throws ROLE_REQUIRED and audits the refusal. */
 export async function reach(
   deps: Deps,
   call: Call,
@@ -51,8 +51,8 @@ export async function reach(
 }
 
 /**
- * What reach() would return for any role, from the cache and without waiting. Null in doubt, and for whoever it would refuse:
- * reach() then decides.
+ * Returns what reach() would return for any role, from the cache and without waiting. Returns null if in doubt or if
+ * reach() would refuse: then call reach().
  */
 export function knownReach(
   deps: Pick<Deps, 'drivers'> & { readonly store: Pick<Store, 'known'> },
@@ -63,7 +63,7 @@ export function knownReach(
   const membership = knownMembership(deps.store, caller, teamId)
   const row = knownRow(deps.store, id)
   if (membership === null || row?.team_id !== teamId || !isWithin(caller, id)) return null
-  // An access list is not asked for here, so only an OWNER reaches what has one.
+  // Access lists are not read here, so only an OWNER reaches a datasource with an access list.
   if (!canReach(membership, { accessMode: row.access_mode, minRole: row.min_role }, false)) return null
   const driver = deps.drivers.get(row.type)
   return driver === undefined ? null : { id, teamId, membership, row, driver }

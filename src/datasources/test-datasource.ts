@@ -22,7 +22,7 @@ import type { Membership } from '../teams/require-membership.ts'
 import { openConcurrencyLimit, type ConcurrencyLimit } from '../concurrency-limit.ts'
 
 const TEST_MS = 20_000
-/** The same failure is not written to the store again for each query. */
+/** While the same failure repeats, it is stored once and not for each query. */
 const SAME_FAILURE_MS = 10_000
 
 /** Concurrent tests per datasource, and of unsaved connections per team. Each test opens its own connection. */
@@ -33,7 +33,7 @@ export function openTests(): ConcurrencyLimit {
 }
 
 /**
- * Connects and grades the login, and keeps the report. An unreachable database is also a report, whose first step fails.
+ * Connects, grades the login, and stores the report. An unreachable database also gives a report; its first step fails.
  * Throws RATE_LIMITED if too many tests are running.
  */
 export async function testDatasource(
@@ -55,7 +55,10 @@ export async function testDatasource(
   return told
 }
 
-/** Stores the report, unless the connection changed meanwhile: the report is about the former one. */
+/**
+ * Stores the report. If the connection changed meanwhile, nothing is stored, because the report is about the former
+ * connection.
+ */
 async function keep(tx: Transaction<Tables>, at: Reached, report: ToldReport): Promise<void> {
   const failure = report.steps.find((step) => step.status === 'FAIL')
   const { numUpdatedRows } = await tx
@@ -104,8 +107,8 @@ interface TrialReport extends ToldReport {
 }
 
 /**
- * Tests a connection that is not saved, and saves nothing. In URI mode it also tells what was read from the URI, and
- * which other fields say something else. Throws INVALID_REQUEST as createDatasource() does, and RATE_LIMITED.
+ * Tests a connection that is not saved, and saves nothing. In URI mode, also returns the values read from the URI, and
+ * the fields that contradict it. Throws INVALID_REQUEST as createDatasource() does, and RATE_LIMITED.
  */
 export async function tryConnection(
   deps: Pick<DatasourceDeps, 'audit' | 'drivers' | 'leases'> & { readonly tests: ConcurrencyLimit },
@@ -123,7 +126,7 @@ export async function tryConnection(
   return { ...told, ...comparedWithUri(settings, connection) }
 }
 
-/** A failed connection becomes a report. Rethrows if the caller hung up, and defects. */
+/** Turns a failed connection into a report. Rethrows defects, and the error of a caller who hung up. */
 async function tried(
   call: Call,
   connect: (signal: AbortSignal) => Promise<Connection>,

@@ -1,4 +1,5 @@
-// The evidence collected from one datasource's audit, by table and column of one catalog. No clock, no I/O of its own.
+// The evidence collected from one datasource's audit, by table and column of one catalog. Reads no clock and does no
+// I/O.
 import type { AuditItem } from '../audit/reading/page.ts'
 import type { AuditFilter } from '../audit/reading/row-filter.ts'
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
@@ -16,30 +17,32 @@ import {
 import { inSlices } from '../event-loop-slices.ts'
 
 export interface Evidence {
-  /** Refusals from this time on are counted. Null: none were looked at yet. */
+  /** Refusals from this time on are counted. Null: no refusals were read yet. */
   readonly refusalsSince: string | null
-  /** Reads from this time on are known. */
+  /** Reads from this time on are counted. */
   readonly readsSince: string | null
   /** False while the audit is still being read. */
   readonly complete: boolean
-  /** Differs if the evidence differs. */
+  /** Changes whenever the evidence changes. */
   readonly stamp: string
   /** Undefined if the table was neither refused nor read. */
   of(table: { readonly schema: string; readonly table: string }): TableEvidence | undefined
 }
 
 export interface TableEvidence {
-  /** Refused queries that named the table, also those that named a column of it. */
+  /** Refused queries that named the table or one of its columns. */
   readonly refusals: number
   /** When an answered query last read the table. */
   readonly lastReadAt: string | undefined
   column(name: string): { readonly refusals: number; readonly lastReadAt: string | undefined }
 }
 
-/** A scan of one outcome: the rows to ask the audit for, newest first, and where they go. */
+/**
+ * A scan of the rows with one outcome: the filter for the audit, newest first, and the function that collects the rows.
+ */
 interface Scan {
   readonly filter: AuditFilter
-  /** Takes at most ROWS_MAX rows. What it took stays counted if the iteration throws. */
+  /** Reads at most ROWS_MAX rows. If the iteration throws, the rows read so far stay counted. */
   take(rows: AsyncIterable<readonly AuditItem[]>): Promise<void>
 }
 
@@ -48,18 +51,20 @@ const REFUSAL_HOURS = 7 * 24
 const READ_DAYS = 30
 /** The newest rows that one scan takes. */
 const ROWS_MAX = 20_000
-/** Rows of other processes may arrive this much later than their time. */
+/** Rows of other processes may be stored this much later than their time. */
 const LATE_MS = 10_000
-/** Query texts remembered in one scan. An older row of the same text tells nothing new about reads. */
+/**
+ * The most query texts remembered in one scan. An older row with the same text adds nothing to the evidence of reads.
+ */
 const TEXTS_MAX = 5_000
 
-/** What was read of one outcome. */
+/** What was read of the rows with one outcome. */
 interface Progress {
-  /** Rows before this time were all seen. Null before the first scan. */
+  /** All rows before this time were read. Null before the first scan. */
   upTo: number | null
-  /** The oldest time looked at. */
+  /** The oldest time that was read. */
   since: number | null
-  /** Rows of the last LATE_MS, which the next scan meets again. */
+  /** Rows of the last LATE_MS. The next scan reads this period again. */
   recent: ReadonlySet<string>
 }
 
@@ -69,7 +74,7 @@ interface Facts {
   readonly columnRefusals: Map<string, Map<number, number>>
   readonly columnReads: Map<string, string>
   readAt: string | undefined
-  /** When every exposed column was last read together. */
+  /** The last time when one query read every exposed column. */
   allReadAt: string | undefined
 }
 
@@ -92,7 +97,7 @@ export class CollectedEvidence {
     this.#byKey = new Map(catalog.tables.map((table) => [tableKey(table.schema, table.table), table]))
   }
 
-  /** Refused queries of the last seven days that were not looked at yet. */
+  /** Refused queries of the last seven days that were not read yet. */
   refusals(now: number): Scan {
     const from = (Math.floor(now / HOUR_MS) - REFUSAL_HOURS) * HOUR_MS
     const progress = this.#refused
@@ -102,7 +107,7 @@ export class CollectedEvidence {
     }
   }
 
-  /** Answered queries of the last thirty days that were not looked at yet. */
+  /** Answered queries of the last thirty days that were not read yet. */
   reads(now: number): Scan {
     const from = now - READ_DAYS * 24 * HOUR_MS
     const progress = this.#read
@@ -130,7 +135,7 @@ export class CollectedEvidence {
     }
   }
 
-  /** A scan that is cut short leaves a gap before the rows that it took, so the evidence then starts with these rows. */
+  /** A scan that is cut short leaves a gap before the oldest row that it read. The evidence then starts at that row. */
   async #take(
     progress: Progress,
     { now, from }: { readonly now: number; readonly from: number },

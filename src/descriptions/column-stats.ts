@@ -13,13 +13,13 @@ import { inSlices } from '../event-loop-slices.ts'
 
 /** The statistics of the exposed part. */
 export interface Known {
-  /** The time of the newest profile shown; null if there is none. */
+  /** The time of the newest profile in the statistics. Null if there is none. */
   readonly capturedAt: string | null
-  /** By column of an exposed table: the contract's stats, or null. */
+  /** By column of an exposed table: the `stats` of docs/contract.md, or null. */
   statsOf(table: CatalogTable): (column: CatalogColumn) => Stats | null
 }
 
-/** The contract's stats of a column. JSON leaves out what is undefined. */
+/** The `stats` of a column as in docs/contract.md. JSON omits undefined fields. */
 interface Stats {
   readonly nullFrac?: number | undefined
   readonly distinctCount?: number | undefined
@@ -29,7 +29,7 @@ interface Stats {
   readonly signals: readonly string[]
 }
 
-/** One column's profile. statsOf() adds what depends on what else is exposed. */
+/** The profile of one column. statsOf() adds the parts that depend on what else is exposed. */
 interface SeenColumn extends Pick<KeptColumn, 'name' | 'type' | 'unique' | 'range' | 'personal' | 'look'> {
   readonly stats: Stats
 }
@@ -39,19 +39,19 @@ export interface SeenTable {
   readonly capturedAt: string
   readonly rowsSampled: number
   readonly columns: readonly SeenColumn[]
-  /** About the bytes that it takes in memory. */
+  /** The approximate size in memory, in bytes. */
   readonly weight: number
 }
 
 /** By tableKey. */
 export type SeenTables = ReadonlyMap<string, SeenTable>
 
-/** The profiles read last, per datasource. Each table is reused while its stamp is unchanged. */
+/** The profiles that were read last, per datasource. A table's profiles are reused while its stamp is unchanged. */
 export type Seen = BoundedMap<DatasourceId, SeenTables>
 
 const DATASOURCES_MAX = 500
 const WEIGHT_MAX = 32 * 1024 * 1024
-/** The weight of a column besides its texts and statistics. */
+/** The weight of a column without its texts and statistics. */
 const COLUMN_WEIGHT = 120
 /** Tables read per query. */
 const TABLES = 50
@@ -83,7 +83,7 @@ export async function columnStatsOf(
       const keys = likely.get(key)
       let next = 0
       return (column) => {
-        // Columns are usually in the same order, except those hidden or profiled since.
+        // Columns are usually in the same order, except columns that were hidden or profiled since.
         const found =
           columns[next]?.name === column.name ? columns[next] : columns.find((it) => it.name === column.name)
         next++
@@ -94,7 +94,7 @@ export async function columnStatsOf(
   }
 }
 
-/** All stored profiles. Tables whose cached stamp is current are not read. */
+/** All stored profiles. Tables whose cached stamp is current are not read again. */
 export async function readSeen(
   { db, seen }: { readonly db: Kysely<Tables>; readonly seen: Seen },
   id: DatasourceId,
@@ -153,7 +153,7 @@ function signalOf(key: LikelyKey | undefined, typed: Driver['typed']): string | 
 
 function statsOf(seen: SeenColumn, column: CatalogColumn, key: string | undefined): Stats {
   const { stats } = seen
-  // Keys are not categories: the most referenced rows do not help to write a query.
+  // Values of keys are not listed: the most referenced rows do not help to write a query.
   const isKey = column.primaryKey || column.references !== null || key !== undefined
   if (!isKey && column.signals === undefined && column.labels === undefined) return stats
   const shared = isKey ? undefined : stats.values
@@ -162,13 +162,13 @@ function statsOf(seen: SeenColumn, column: CatalogColumn, key: string | undefine
   return { ...stats, values, signals }
 }
 
-/** The findings of introspection, if no profile says more. */
+/** The findings of introspection, unless a profile found more. */
 function ownOf({ signals = [], labels = [] }: CatalogColumn): Stats | null {
   if (signals.length === 0 && labels.length === 0) return null
   return { values: withLabels(undefined, labels), signals }
 }
 
-/** The values, followed by the labels that were never seen; these have no share. */
+/** The values, followed by the labels that no profile has found. These have no share. */
 function withLabels(values: Stats['values'], labels: readonly Scalar[] = []): Stats['values'] {
   if (labels.length === 0) return values
   const known = new Set(values?.map(({ value }) => value))

@@ -22,9 +22,11 @@ export interface Rendered {
 }
 
 export interface Descriptions {
-  /** The description for the versions of this row. Concurrent readers share one rendering. */
+  /** Returns the description for the versions of this row. Concurrent readers share one rendering. */
   of(at: Described, part: Part): Promise<Rendered>
-  /** Everything introspected, for choosing what to expose (GET …/catalog). `full` is the catalog of this row. */
+  /**
+   * Returns everything introspected, for choosing what to expose (GET …/catalog). `full` is the catalog of this row.
+   */
   catalog(at: Described, full: Catalog, evidence: Evidence): Promise<Rendered>
 }
 
@@ -48,8 +50,8 @@ interface Entry extends Rendered {
 class CachedDescriptions implements Descriptions {
   readonly #deps: Deps
   /**
-   * What was read from profiles and publications. Most changes leave these caches valid; a new exposure re-reads
-   * nothing.
+   * The profiles and publications that were read. Most changes leave these caches valid: a new exposure reads nothing
+   * again.
    */
   readonly #read = { stats: openColumnStats(), published: openPublishedTexts() }
   /** The newest description per datasource and part. */
@@ -74,7 +76,7 @@ class CachedDescriptions implements Descriptions {
     return this.#cached(`c/${at.id}`, versions, () => renderCatalog(deps, at, full, evidence))
   }
 
-  /** `place` starts with the part, which the ETag repeats. */
+  /** `place` starts with the part, so the ETag contains the part. */
   async #cached(place: string, versions: string, render: () => Promise<JoinedTables>): Promise<Rendered> {
     const cached = this.#rendered.get(place)
     if (cached?.versions === versions) return cached

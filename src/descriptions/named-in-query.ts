@@ -1,17 +1,17 @@
-// Pure: finds the columns of known tables that a query's text names, for every kind of database and by spelling alone.
-// Good enough to show how often a column is wanted; it decides nothing.
+// Pure: finds the columns of known tables that a query's text names. Works for every kind of database, by spelling
+// alone. The result only shows how often a column is wanted; no decision depends on it.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 
-/** Longer texts are read only this far. */
+/** Only this many characters of a text are read. */
 const TEXT_MAX = 20_000
-/** One name may stand for tables of several schemas. */
+/** At most this many tables of different schemas are found for one name. */
 const TABLES_MAX = 4
 
 /** The names of a catalog's tables, folded to lower case. */
 export interface TableNames {
   /** By the table's own name. */
   readonly byName: ReadonlyMap<string, readonly CatalogTable[]>
-  /** Shard families (BigQuery `events_*`), with the prefix of their names. */
+  /** Shard families (BigQuery `events_*`), by the prefix of their names. */
   readonly families: readonly { readonly prefix: string; readonly table: CatalogTable }[]
 }
 
@@ -33,7 +33,7 @@ export function columnsByName(table: CatalogTable): ReadonlyMap<string, string> 
   return new Map(table.columns.map(({ name }) => [name.toLowerCase(), name]))
 }
 
-/** Every name that a query may mean: words, quoted names, and the parents of dotted paths. Lower case. */
+/** Every name that a query may contain: words, quoted names, and the parents of dotted paths, in lower case. */
 export function namesIn(text: string): ReadonlySet<string> {
   const lower = text.slice(0, TEXT_MAX).toLowerCase()
   const names = new Set(lower.match(/[\p{L}\p{N}_$]+/gu))
@@ -45,7 +45,7 @@ export function namesIn(text: string): ReadonlySet<string> {
   return names
 }
 
-/** Tables whose name is among the names, in no order. */
+/** The tables whose names are among `names`, in no particular order. */
 export function tablesNamed(names: ReadonlySet<string>, tables: TableNames): readonly CatalogTable[] {
   const found: CatalogTable[] = []
   for (const name of names) {

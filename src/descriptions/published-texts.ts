@@ -8,7 +8,7 @@ import type { DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Reached } from '../datasources/require-reach.ts'
 
-/** The contract's documentation object, without its null fields. */
+/** The documentation object of docs/contract.md, without its null fields. */
 interface DocumentationObject {
   readonly summary?: string
   readonly statements: readonly string[]
@@ -16,7 +16,7 @@ interface DocumentationObject {
   readonly publishedAt: string
 }
 
-/** The texts of one table. Texts that override the database's comments are null if there are none. */
+/** The texts of one table. The texts that override the database's comments are null if there is none. */
 interface DocumentedTable {
   readonly documentation: DocumentationObject | null
   readonly description: string | null
@@ -26,7 +26,7 @@ interface DocumentedTable {
 /** By table of a description. */
 export type Documented = (table: Pick<CatalogTable, 'schema' | 'table'>) => DocumentedTable
 
-/** The publication read last, per datasource, valid while its stamp is unchanged. */
+/** The publication that was read last, per datasource. Valid while its stamp is unchanged. */
 export type Published = BoundedMap<DatasourceId, Publication>
 
 interface Publication {
@@ -37,14 +37,14 @@ interface Publication {
 }
 
 const DATASOURCES_MAX = 500
-/** Characters of texts and names. Parsed and split into words, they take a few times as much memory. */
+/** Characters of texts and names. The parsed and split texts take several times as much memory. */
 const CHARS_MAX = 4 * 1024 * 1024
 
 export function openPublishedTexts(): Published {
   return new BoundedMap(DATASOURCES_MAX, CHARS_MAX)
 }
 
-/** The texts of the exposed part. `full` is the catalog it was cut from. */
+/** The texts about the exposed part. `full` is the whole catalog, before the cut to the exposure. */
 export async function publishedTextsOf(
   deps: { readonly store: Pick<Store, 'db'>; readonly published: Published },
   at: Pick<Reached, 'id' | 'row'>,

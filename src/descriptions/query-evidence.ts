@@ -1,6 +1,6 @@
-// What callers asked of each table and column lately, from the audit: how often it was refused, and when it was read.
-// A person who decides what to expose sees it beside each name. A bounded part of the audit is read, in the background
-// and only once; later calls read what is newer.
+// Collects from the audit what callers recently queried: how often each table and column was refused, and when it was
+// last read. A person who decides what to expose sees this beside each name. A bounded part of the audit is read in the
+// background, once; later calls read only newer rows.
 import { once } from 'node:events'
 import type { Audit } from '../audit/audit.ts'
 import { BoundedMap } from '../bounded-map.ts'
@@ -10,7 +10,7 @@ import type { DatasourceId, TeamId } from '../ids.ts'
 import { CollectedEvidence, type Evidence } from './collected-evidence.ts'
 
 export interface QueryEvidence extends AsyncDisposable {
-  /** Waits a moment for the audit. The rest of it is read in the background, for the next call. */
+  /** Waits a moment for the scan of the audit. The scan continues in the background, for the next call. */
   of(at: EvidencePlace, catalog: Catalog): Promise<Evidence>
 }
 
@@ -30,7 +30,7 @@ interface Deps {
 const SCAN_MS = 10_000
 /** A call waits this long for a scan. */
 const WAIT_MS = 60
-/** The least pause between two scans of a datasource, and the pause after a long scan as a multiple of it. */
+/** The least pause between two scans of a datasource. After a long scan, the pause is this multiple of its duration. */
 const PAUSE_MS = 1_000
 const PAUSES = 5
 const DATASOURCES_MAX = 50
@@ -76,7 +76,7 @@ class AuditedEvidence implements QueryEvidence {
     return scan
   }
 
-  /** Never rejects: the evidence is an extra, and the next call tries again. */
+  /** Never rejects: the evidence is optional, and the next call tries again. */
   async #collect(at: EvidencePlace, collected: CollectedEvidence): Promise<void> {
     using deadline = deadlineOf(this.#end.signal, SCAN_MS)
     const now = this.#now()

@@ -1,5 +1,5 @@
-// Renders everything introspected as JSON in UTF-8, for the person who chooses what to expose: with the exposure as it
-// stands, a guess at personal data, and what callers asked for lately. It never queries the database.
+// Renders everything introspected as JSON in UTF-8, for the person who chooses what to expose: with the current
+// exposure, a guess at personal data, and the recent refusals and reads. It never queries the database.
 import { readMarks, markedDrafts } from '../profiles/personal-marks.ts'
 import { guessByName, guessPersonal, readColumnName, type PersonalGuess } from '../profiles/personal-guess.ts'
 import type { NameReading } from '../profiles/personal-names.ts'
@@ -22,10 +22,10 @@ export interface RenderCatalogDeps {
   readonly names: NameReadings
 }
 
-/** What names of columns say, kept because most names occur in many tables and in every rendering. */
+/** What the names of columns suggest. Cached, because most names occur in many tables and in every rendering. */
 export type NameReadings = BoundedMap<string, NameReading>
 
-/** What is known of one table besides its catalog. */
+/** The facts about one table that are not in its catalog. */
 interface About {
   readonly exposed: CatalogTable | undefined
   readonly marks: Marks

@@ -1,10 +1,10 @@
 // Pure: the changes of documentation as the audit records them: the places of added, removed and changed texts. The
-// texts themselves are left out, because they may hold values that the audit would keep after a withdrawal.
+// texts themselves are left out, because they may contain values, which the audit would retain after a withdrawal.
 import { listedOf, pathName, type Changes } from '../audit/recorded-changes.ts'
 import type { Draft, Said } from './stored-draft.ts'
 import type { PublishedTable } from './visible-texts.ts'
 
-/** By place: a value that differs when the text differs. */
+/** By place in the draft: a value that differs if the text differs. */
 type Texts = ReadonlyMap<string, string>
 
 export function draftChanges(before: Draft, after: Draft): Changes {

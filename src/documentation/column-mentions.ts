@@ -1,5 +1,6 @@
 // Finds the exposed columns that a text names. A text depends on every column it names, whether its author listed the
-// column or not. The guesses are broad: a text with one dependency too many is hidden too early, never too late.
+// column or not. The guesses are broad: a surplus dependency can hide a text too early, but a missing one could hide it
+// too late.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { fullName } from './text-dependencies.ts'
 import { Names, wordsOf } from './split-words.ts'

@@ -58,11 +58,11 @@ export interface TableView {
   readonly columns: ReadonlyMap<string, Partial<TextView> & { readonly personal: boolean | null }>
   /** The database no longer has this table. */
   readonly gone?: true
-  /** Only in the answer to a PUT: whole sentences that the author should know. */
+  /** Only in the answer to a PUT: warnings for the author, as whole sentences. */
   readonly warnings?: readonly string[]
 }
 
-/** Every draft, in catalog order. `publishedAt` and the description show what is published. */
+/** Returns every draft, in catalog order. `publishedAt` and the description show what is published. */
 export async function getDocumentation(
   deps: Pick<DocumentationDeps, 'store' | 'catalogs'>,
   at: DocumentationPlace,
@@ -108,7 +108,7 @@ export async function putDocumentation(
     const before = await draftOf(tx, at.id, name)
     if (table === null && before === null) throw notFound()
     const { draft, problems } = readDraftChange(request, before, place)
-    if (problems.length > 0) throw invalidRequest(problems, 'The documentation cannot be saved as it stands.')
+    if (problems.length > 0) throw invalidRequest(problems, 'The documentation cannot be saved in this form.')
     await saveDraft(tx, at.id, name, draft, call.caller.accountId)
     const uncleared = unclearedOf(before, draft)
     await forgetPersonal(tx, at.id, name, [...personalOf(draft), ...uncleared])
@@ -134,7 +134,7 @@ export async function requireDocumented(
   if ((await draftOf(deps.store.db, at.id, name)) === null) throw notFound()
 }
 
-/** Names the texts that will not be shown although they are published. */
+/** Lists the texts that will not be shown although they are published. */
 async function warningsOf(
   deps: DocumentationDeps,
   at: DocumentationPlace,
@@ -233,7 +233,7 @@ export function findTable(
   return tables?.find((each) => each.schema === schema && each.table === table) ?? null
 }
 
-/** Somebody saved another version. */
+/** The refusal if somebody else saved another version. */
 export function conflict(): AppError {
   return new AppError(
     'CONFLICT',

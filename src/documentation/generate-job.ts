@@ -14,7 +14,7 @@ import { writeProposals, type Generated, type WriterDeps } from './write-proposa
 
 export interface GenerateDeps extends DocumentationDeps, WriterDeps {
   readonly jobs: Jobs
-  /** Null if the operator configured none. */
+  /** Null if the operator configured no model. */
   readonly model: Model | null
 }
 

@@ -1,6 +1,6 @@
 // Finds names of hidden columns and tables in a text: hidden columns of the text's own table, hidden columns after the
-// name of their table, and hidden tables. A name that is not a plain word counts anywhere. A plain word counts only
-// where it is used as a name (words-used-as-names.ts), so that the word “people” alone hides no sentence.
+// name of their table, and hidden tables. A name that is not a plain word counts anywhere in the text. A plain word
+// counts only if it is used as a name (identifiers.ts), so that the word “people” alone hides no sentence.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { identifiersOf } from './words-used-as-names.ts'
@@ -11,21 +11,21 @@ const LETTERS_MIN = 3
 
 /** Created once per pair of catalogs, for any number of texts. */
 export class HiddenNames {
-  /** Hidden columns by table. Tables that hide none are absent. */
+  /** Hidden columns by table. Tables without hidden columns are absent. */
   readonly #columns = new Map<string, Names<string>>()
-  /** Hidden tables by all their names, and hidden columns whose name no exposed object has. */
+  /** Hidden tables by all their names, and hidden columns whose name no exposed object shares. */
   readonly #anywhere = new Names<string>()
   readonly #distinct = new Set<string>()
   /** Hidden tables whose name is a plain word. */
   readonly #plain = new Names<string>()
   /** Tables with a hidden column, which may follow the table's name. */
   readonly #owners = new Names<CatalogTable>()
-  /** The first words of all these names. Most texts contain none of them. */
+  /** The first words of all these names. Most texts contain none of these words. */
   readonly #firsts = new Set<string>()
 
   constructor(exposed: Pick<Catalog, 'tables'>, full: Pick<Catalog, 'tables'>) {
     const visible = new Map(exposed.tables.map((each) => [tableKey(each.schema, each.table), each]))
-    // A hidden object that shares its name with an exposed one cannot be identified by it.
+    // A name that a hidden and an exposed object share does not reveal the hidden object.
     const shown = new Set(
       exposed.tables.flatMap(({ schema, table, columns }) =>
         [table, `${schema}.${table}`, ...columns.map(({ name }) => name)].map((name) => name.toLowerCase()),

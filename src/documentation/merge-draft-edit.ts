@@ -2,7 +2,7 @@
 import type { RestingPlace } from './text-dependencies.ts'
 import { EMPTY, textsOf, typesOf, type Draft, type Said } from './stored-draft.ts'
 
-/** A text as sent; omitted fields have defaults. */
+/** A text in the request. Omitted fields have defaults. */
 interface TextInput {
   readonly text: string
   readonly origin?: Said['origin']
@@ -18,7 +18,7 @@ interface ColumnInput {
   readonly personal?: boolean | null
 }
 
-/** An omitted part stays. Null or an empty list removes it, except personal marks, which stay until changed. */
+/** An omitted part stays. Null or an empty list removes the part. Personal marks stay until they are changed. */
 export interface DraftInput {
   readonly summary?: TextInput | null
   readonly examples?: TextInput | null
@@ -47,7 +47,8 @@ class Reader {
   readonly problems: string[] = []
   readonly #place: RestingPlace
   /**
-   * Columns that texts of this draft already depend on, with their types then, even if the database no longer has them.
+   * Columns that texts of this draft already depend on, even if the database no longer has them. Each has the type that
+   * it had then.
    */
   readonly #before: ReadonlyMap<string, string>
   readonly #generated: ReadonlyMap<string, Said>
@@ -66,13 +67,13 @@ class Reader {
 
   text(place: string, input: TextInput | null): Said | null {
     if (input === null) return null
-    // A changed generated text becomes the author's. An unchanged one stays generated, with its dependencies.
+    // A changed generated text becomes the author's. An unchanged generated text keeps its origin and its dependencies.
     const generated = this.#generated.get(input.text)
     const restsOn = [...new Set([...(input.restsOn ?? []), ...(generated?.restsOn ?? [])])]
     for (const name of restsOn) {
       if (!this.#knows(name)) this.problems.push(`${place}.restsOn: ${name} is not a known column`)
     }
-    // A column that is gone keeps the type it had.
+    // A removed column keeps the type that it had.
     const gone = restsOn.flatMap((name) => [[name, this.#before.get(name) ?? ''] as const])
     return {
       text: input.text,

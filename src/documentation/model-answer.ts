@@ -1,5 +1,6 @@
 // Reads a language model's answer without trusting it. The shape, lengths, counts, columns and characters are checked.
-// Invalid parts are dropped; an unusable answer is thrown. Every text may contain values that the model was given.
+// Invalid parts are dropped; for an unusable answer, an error is thrown. Every text may contain values that the model
+// was given.
 import { z } from 'zod'
 import { byName } from '../contract/name-keyed-objects.ts'
 import type { CatalogTable } from '../drivers/driver.ts'
@@ -67,20 +68,20 @@ export function readAnswer(
 function exampleOf(words: string, asked: unknown, restsOn: (text: string) => readonly string[]): Example | null {
   const query = (typeof asked === 'string' ? asked : JSON.stringify(asked)).replaceAll(/\s+/g, ' ').trim()
   const plain = plainText(words, LONGEST.words)?.replace(/[.:?]+$/, '') ?? null
-  // Nobody would check a text in a comment.
+  // A text in a comment of the query would not be checked.
   const isPlain = !/--|\/\*|\p{Cc}|\p{Cf}/u.test(query) && !ADDRESS.test(query)
   if (plain === null || query === '' || query.length > LONGEST.query || !isPlain) return null
   const text = `${plain}:\n${query}`
   return { text, query, restsOn: [...new Set(restsOn(text))], tells: true }
 }
 
-/** Models wrap the answer in a code fence or put a word before it. */
+/** Models wrap the answer in a code fence, or put a word before the answer. */
 function unwrapped(text: string): string {
   return text.slice(Math.max(0, text.indexOf('{')), text.lastIndexOf('}') + 1)
 }
 
 const ADDRESS = /:\/\/|\bwww\.|\b(?:javascript|mailto|data):/i
-/** Tags, links and images. Mere emphasis is removed instead. */
+/** Matches tags, links and images. Emphasis is removed instead. */
 const MARKUP = /<[a-z!/?]|\]\(|&#?\w+;/i
 
 /** One line of plain text; null if it is too long, empty, or not plain text. */

@@ -3,7 +3,7 @@
 // limited. Only the request body comes from the libraries: the headers are ours.
 import type { ModelSettings } from '../config.ts'
 
-/** Throws the libraries' errors unchanged if no answer comes. */
+/** If no answer comes, the libraries' errors are thrown unchanged. */
 export type Ask = (instructions: string, question: string, signal: AbortSignal) => Promise<string>
 
 const ANSWER_BYTES = 256 * 1024

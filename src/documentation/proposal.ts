@@ -6,13 +6,13 @@ import { typesOf, type Draft, type Said } from './stored-draft.ts'
 export interface ProposedText {
   readonly text: string
   readonly restsOn: readonly string[]
-  /** The writer knew values, so the text may contain some. */
+  /** True if the writer knew values, so the text may contain values. */
   readonly tells: boolean
 }
 
 /** A query that was confined and run, with a description of its answer. */
 export interface Example extends ProposedText {
-  /** The query alone. */
+  /** The text of the query. */
   readonly query: string
 }
 
@@ -20,11 +20,11 @@ export interface Proposal {
   readonly summary: ProposedText | null
   readonly statements: readonly ProposedText[]
   readonly columns: ReadonlyMap<string, ProposedText>
-  /** The best first. The first one that runs is used. */
+  /** In order of preference. The first query that runs is used. */
   readonly examples: readonly Example[]
 }
 
-/** The draft with the earlier proposal replaced, and the number of new texts. */
+/** Replaces the earlier proposal in the draft, and counts the new texts. */
 export function mergeProposal(
   before: Draft,
   proposal: Omit<Proposal, 'examples'> & { readonly example: Example | null },
@@ -50,7 +50,7 @@ export function mergeProposal(
   return { draft, proposed: proposer.count }
 }
 
-/** Generated, and not yet judged by anybody. */
+/** Generated, and nobody has accepted, edited or rejected it. */
 function isOpen(said: Said): boolean {
   return said.origin === 'GENERATED' && said.status === 'PROPOSED'
 }
@@ -58,7 +58,7 @@ function isOpen(said: Said): boolean {
 class Proposed {
   count = 0
   readonly #place: RestingPlace
-  /** Texts that people judged are not proposed again. */
+  /** A text that people judged is not proposed again. */
   readonly #judged: Set<string>
   readonly #open: ReadonlySet<string>
 
@@ -70,7 +70,7 @@ class Proposed {
     this.#open = new Set(all.filter(isOpen).map((said) => flat(said.text)))
   }
 
-  /** The proposed text. Returns `was` if people judged that text, or if there is nothing to propose. */
+  /** Returns the proposed text, or `was` if people judged that text or nothing is proposed. */
   text(proposed: ProposedText | null, was: Said | null): Said | null {
     if (was !== null && !isOpen(was) && was.status !== 'REJECTED') return was
     if (proposed === null || this.#judged.has(flat(proposed.text))) return was !== null && !isOpen(was) ? was : null

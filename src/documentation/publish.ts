@@ -1,5 +1,5 @@
-// Publishes the approved texts of a draft as one complete version. The exposure at read time decides what a description
-// shows of it (visible-texts.ts).
+// Publishes the approved texts of a draft as one complete version. The exposure at read time decides which of its texts
+// a description shows (visible-texts.ts).
 import { changesOf } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
 import { jsonOf } from '../contract/name-keyed-objects.ts'
@@ -25,13 +25,13 @@ interface Publishing {
   /** The time of the newest publication. Null if there is none. */
   readonly publishedAt: string | null
   readonly version: number
-  /** Everything was published before: no version was made. */
+  /** True if everything was published before. Then no version was created. */
   readonly nothing?: true
 }
 
 /**
- * Publishes every ACCEPTED and CONFIRMED text, unless the newest publication has them all and no others. Throws CONFLICT
- * if another version was saved since the caller read it.
+ * Publishes every ACCEPTED and CONFIRMED text, unless the newest publication consists of exactly these texts. Throws
+ * CONFLICT if another version was saved since the caller read it.
  */
 export async function publishDocumentation(
   deps: DocumentationDeps,
@@ -100,7 +100,7 @@ export async function publishDocumentation(
   })
 }
 
-/** Older entries of the history are deleted. */
+/** The number of entries in the history. Older entries are deleted. */
 const HISTORY_KEPT = 1_000
 
 /** A publication by its counts. `name` is null if the account was deleted. */
@@ -168,7 +168,10 @@ export async function publishedRevision(
   return row?.revision ?? 0
 }
 
-/** Skips a table without approved texts. Examples depend on every column they name, whether listed or not. */
+/**
+ * Skips a table without approved texts. Examples depend on every column they name, even if their author did not list
+ * the column.
+ */
 function approvedOf(
   { schema, table, draft }: { readonly schema: string; readonly table: string; readonly draft: Draft },
   namedIn: (text: string) => readonly string[],

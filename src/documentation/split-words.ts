@@ -1,10 +1,10 @@
-// Splits texts into words and finds names in them, regardless of case and quoting. Takes linear time, however many
-// names are looked for.
+// Splits texts into words and finds names in them, regardless of case and quoting. Takes linear time, whatever the
+// number of names.
 
-/** Letters with their accents, digits, and underscores between them. */
+/** Letters with accents, digits, and underscores between them. */
 const WORD = /[\p{L}\p{M}\p{N}_]+/gu
 const ASCII_WORD = /\w+/g
-/** The faster pattern gives the same result for these texts. */
+/** A faster pattern, with the same result for ASCII texts. */
 const ASCII = /^[\x00-\x7f]*$/
 
 /** Invisible characters: zero-width and formatting characters, and variation selectors. */

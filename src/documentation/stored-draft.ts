@@ -7,7 +7,7 @@ import type { RestingPlace } from './text-dependencies.ts'
 const Origin = z.enum(['GENERATED', 'HUMAN'])
 const Status = z.enum(['PROPOSED', 'ACCEPTED', 'CONFIRMED', 'REJECTED'])
 
-/** The provenance of a text. `tells`: the writer knew values, so the text may contain some. */
+/** The provenance of a text. `tells`: the writer knew values, so the text may contain values. */
 export const Provenance = {
   text: z.string(),
   origin: Origin,
@@ -16,7 +16,7 @@ export const Provenance = {
   tells: z.boolean().default(true),
 }
 
-/** One text. `types` holds the types that its columns had when it was written; isStale compares them. */
+/** One text. `types` contains the types that its columns had when the text was written; isStale compares them. */
 const Said = z.object({ ...Provenance, status: Status, types: byName(z.string()) })
 export type Said = z.infer<typeof Said>
 
@@ -56,12 +56,12 @@ export function isEmpty(draft: Draft): boolean {
   return textsOf(draft).length === 0 && [...draft.columns.values()].every((column) => column.personal === null)
 }
 
-/** A person approved it. Only approved texts are published. */
+/** True if a person approved the text. Only approved texts are published. */
 export function isApproved(said: Said): boolean {
   return said.status === 'ACCEPTED' || said.status === 'CONFIRMED'
 }
 
-/** A column the text depends on is gone, or has another type than when the text was written. */
+/** True if a column that the text depends on was removed or changed its type since the text was written. */
 export function isStale(said: Said, place: RestingPlace): boolean {
   return said.restsOn.some((name) => place.typeOf(name) === undefined || place.typeOf(name) !== said.types.get(name))
 }

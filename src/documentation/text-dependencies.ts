@@ -1,5 +1,6 @@
-// The columns a text may depend on: columns of its own table by name, others as `schema.table.column`. A name that its
-// own table has always means that column, so no text is shown because of a namesake elsewhere.
+// The columns a text may depend on: columns of its own table by name, others as `schema.table.column`. A name that
+// exists in the text's own table always means the column there, so an exposed column with the same name elsewhere
+// cannot make the text visible.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 
 /** The columns that a text about one table can depend on, in the full catalog or in an exposed one. */
@@ -14,7 +15,7 @@ export class RestingPlace {
     this.#others = others
   }
 
-  /** Built on first access: for many tables no text depends on a column. */
+  /** Built on first access: in many tables, no text depends on a column. */
   get #own(): ReadonlyMap<string, string> {
     return (this.#types ??= new Map(this.#table?.columns.map((column) => [column.name, column.type])))
   }
@@ -28,7 +29,7 @@ export class RestingPlace {
     return this.#own.get(name) ?? this.#others.typesOf(name)[0]
   }
 
-  /** How many columns the name may mean, because names may contain dots. */
+  /** How many columns the name may refer to, because names may contain dots. */
   meanings(name: string): number {
     return this.isOwn(name) ? 1 : this.#others.typesOf(name).length
   }
@@ -36,7 +37,7 @@ export class RestingPlace {
 
 /** Every column of a catalog by its full name. Created once per catalog, for any number of tables. */
 export class Others {
-  /** By `schema.table`. Names may contain dots, so several tables may share a text. */
+  /** By `schema.table`. Names may contain dots, so several tables may have the same key. */
   readonly #tables = new Map<string, CatalogTable[]>()
 
   constructor(catalog: Pick<Catalog, 'tables'> | null) {
@@ -46,7 +47,7 @@ export class Others {
     }
   }
 
-  /** The types of all columns that the name may mean. */
+  /** The types of all columns that the name may refer to. */
   typesOf(name: string): readonly string[] {
     const types: string[] = []
     for (let dot = name.indexOf('.'); dot !== -1; dot = name.indexOf('.', dot + 1)) {

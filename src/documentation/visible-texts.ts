@@ -1,5 +1,6 @@
-// Pure: decides which published texts a description may show: none that depends on a hidden column, and none that names
-// a hidden object. Decided for each exposure, so that a narrower one hides texts from the next request on.
+// Pure: decides which published texts a description may show. A text that depends on a hidden column or names a hidden
+// object is not shown. The decision is made for each exposure, so that a narrower exposure hides texts at the next
+// request.
 import { z } from 'zod'
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { byName } from '../contract/name-keyed-objects.ts'
@@ -47,7 +48,7 @@ export interface VisibleTexts {
   readonly columns: ReadonlyMap<string, string>
 }
 
-/** The words of a text, by the object that holds the text. */
+/** The words of each text, by the object that contains the text. */
 export type Words = Map<object, readonly string[]>
 
 /** Decides about texts on the tables of one exposure. */
@@ -59,7 +60,7 @@ export class Visibility {
   readonly #hidden: HiddenNames
   readonly #words: Words
 
-  /** `words` caches the words of texts across several exposures, so that each text is split once. */
+  /** `words` caches the words of texts for several exposures, so that each text is split once. */
   constructor(exposed: Pick<Catalog, 'tables'>, full: Pick<Catalog, 'tables'>, words: Words = new Map()) {
     this.#words = words
     const keyed = (tables: readonly CatalogTable[]) =>
@@ -71,7 +72,7 @@ export class Visibility {
     this.#hidden = new HiddenNames(exposed, full)
   }
 
-  /** Null if nothing of the table is exposed: no text about it may be shown. */
+  /** Null if no column of the table is exposed: no text about the table may be shown. */
   of(at: { readonly schema: string; readonly table: string }): VisibleColumns | null {
     const key = tableKey(at.schema, at.table)
     const exposed = this.#exposed.get(key)
@@ -81,7 +82,7 @@ export class Visibility {
     return {
       exposed,
       known,
-      /** True if every column it depends on is exposed, and it names nothing hidden. */
+      /** True if every column that the text depends on is exposed, and the text names nothing hidden. */
       maySee: (said) => {
         const rests = said.restsOn.every((name) =>
           known.isOwn(name)

@@ -1,6 +1,6 @@
-// Deletes generated texts from drafts and the publication, in the transaction that hides the columns they depend on or
-// marks them personal. Text generated from a column is deleted with it, whoever accepted it. Texts that people wrote
-// are never deleted here; they are only not shown while their columns are hidden (visible-texts.ts).
+// Deletes generated texts from drafts and the publication, in the transaction that hides their columns or marks the
+// columns as personal. Such a text is deleted even if a person accepted it. Texts that people wrote are never deleted
+// here; they are only not shown while their columns are hidden (visible-texts.ts).
 import type { ExpressionBuilder, Transaction } from 'kysely'
 import { jsonOf } from '../contract/name-keyed-objects.ts'
 import type { Catalog } from '../drivers/driver.ts'
@@ -28,7 +28,7 @@ async function withdraw(tx: Transaction<Tables>, id: DatasourceId, isWithdrawn: 
     .selectFrom('documentation')
     .select(['schema', 'table', 'draft'])
     .where('datasource_id', '=', id)
-    // Drafts without generated texts lose nothing.
+    // Drafts without generated texts are not read.
     .where('draft', 'like', '%"GENERATED"%')
     .execute()
   let changed = false
@@ -52,7 +52,7 @@ async function withdraw(tx: Transaction<Tables>, id: DatasourceId, isWithdrawn: 
   return changed
 }
 
-/** Counts the deleted texts, so that unchanged drafts need not be serialized to be compared. */
+/** Counts the deleted texts, so that unchanged drafts need not be serialized for the comparison. */
 class Withdrawal {
   count = 0
   readonly #isWithdrawn: IsWithdrawn
@@ -74,7 +74,7 @@ function isOf(id: DatasourceId, schema: string, table: string) {
   return (eb: ExpressionBuilder<Tables, 'documentation'>) => eb.and({ datasource_id: id, schema, table })
 }
 
-/** Deletes from the publication, which keeps its version and its author. */
+/** Deletes texts from the publication, whose version and author stay the same. */
 async function withdrawPublished(tx: Transaction<Tables>, id: DatasourceId, withdrawal: Withdrawal): Promise<void> {
   const published = await tx
     .selectFrom('publications')
@@ -108,7 +108,7 @@ export async function withdrawPersonal(
   await withdraw(tx, id, (at, { restsOn, tells }) => {
     if (!tells) return false
     const isOwn = at.schema === schema && at.table === table
-    // A text that lists no columns may contain values of any column.
+    // A text without listed columns may contain values of any column.
     return restsOn.some((name) => full.has(name) || (isOwn && own.has(name))) || (isOwn && restsOn.length === 0)
   })
 }
@@ -123,12 +123,14 @@ export async function withdrawHidden(tx: Transaction<Tables>, id: DatasourceId, 
     .execute()
 }
 
-/** A column that is gone from the database but still named in the exposure is not hidden: its texts are stale. */
+/**
+ * A column that is still named in the exposure but was removed from the database is not hidden: its texts are stale.
+ */
 function isHiddenText({ full, exposed, named, shrunk }: HiddenNow): IsWithdrawn {
   const [all, shown] = [keyed(full), keyed(exposed)]
   const [known, visible] = [new Others(full), new Others(exposed)]
   let names: ReadonlySet<string> | undefined
-  // Built for the first text that needs it. Most exposures have none, and there may be tens of thousands of names.
+  // Built for the first text that needs it. Most exposures need none, and there may be tens of thousands of names.
   const isKept = (name: string) =>
     (names ??= new Set(named.flatMap((at) => at.columns.map((column) => fullName({ ...at, column }))))).has(name)
   const places = new Map<string, (name: string) => boolean>()

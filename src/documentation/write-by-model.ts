@@ -14,7 +14,7 @@ export interface Model {
   propose(about: WriterContext, naming: ColumnMentions, signal: AbortSignal): Promise<Proposal>
 }
 
-/** The deadline for one table, including retries. */
+/** The time limit for one table, including retries. */
 const TABLE_MS = 60_000
 
 /** Opens no connection before the first question. */
@@ -31,7 +31,10 @@ export function openModel(settings: ModelSettings, timeoutMs = TABLE_MS): Model 
   }
 }
 
-/** The libraries keep sleeping after an abort if an endpoint sent Retry-After, so race against the signal. */
+/**
+ * After an abort, the libraries keep sleeping if an endpoint sent Retry-After. Promise.race() with the signal avoids
+ * this wait.
+ */
 function ended(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     const end = () => {

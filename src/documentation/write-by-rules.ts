@@ -1,5 +1,5 @@
 // The writer that needs no network. It writes what follows from keys, names, comments and profiles, and repeats nothing
-// that the description says already.
+// that the description already says.
 import type { CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import type { Question } from '../drivers/example-question.ts'
 import type { WriterContext, Key } from './writer-context.ts'
@@ -7,14 +7,14 @@ import { fullName } from './text-dependencies.ts'
 import { meaningOf } from './units-by-name.ts'
 import type { Example, Proposal, ProposedText } from './proposal.ts'
 
-/** Writes a question in the database's own language; null if that is not possible. */
+/** Writes a question in the database's own query language. Returns null if that is not possible. */
 type Phrase = (question: Question) => string | null
 
 const STATEMENTS_MAX = 20
 const POINTERS_MAX = 8
-/** For more values, the statistics say enough. */
+/** If a column has more values, the statistics suffice. */
 const ENUMERATED_MAX = 8
-/** A code, as opposed to a name or a sentence. */
+/** A code, unlike a name or a sentence. */
 const CODE = /^[\p{L}\p{N}_.:-]{1,24}$/u
 const COLUMNS_SHOWN = 6
 
@@ -59,7 +59,7 @@ function summary({ type, table }: WriterContext): RuleText | null {
   return { text: `One ${rowOf(type)} per ${row}. Each ${row} belongs to ${listed(owner)}.`, restsOn }
 }
 
-/** What identifies a row. `_id` always does in a collection. */
+/** What identifies a row. In a collection, `_id` always does. */
 function grain({ type, table, profile, typed }: WriterContext, isSummed: boolean): RuleText[] {
   const keys = table.columns.filter((column) => column.primaryKey)
   const names = keys.map((column) => column.name)
@@ -168,7 +168,7 @@ function enumerations({ table, profile, typed }: WriterContext): RuleText[] {
   })
 }
 
-/** Sorted, so that another profile of the same data gives the same text. */
+/** Sorted, so that a new profile of the same data gives the same text. */
 function codesOf(column: CatalogColumn, profile: WriterContext['profile']): readonly string[] | null {
   // For an array, the profile counts elements, not column values.
   if (column.type.endsWith('[]') || column.seen?.types.includes('array') === true) return null
@@ -199,7 +199,7 @@ interface ExampleQuestion {
   readonly restsOn: readonly string[]
 }
 
-/** From the most informative example to the one that always works. */
+/** The examples, from the most informative to the one that always works. */
 function examples(about: WriterContext, phrase: Phrase): Example[] {
   const questions = [...countsJoined(about), ...countsBy(about), ...newest(about), anyRows(about)]
   return questions.flatMap(({ question, words, restsOn }) => {
@@ -276,7 +276,7 @@ function listed(names: readonly string[], last = 'and'): string {
   return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} ${last} ${names.at(-1) ?? ''}`
 }
 
-/** The singular of an English plural: order items → order item. Another text stays as it is. */
+/** Turns an English plural into the singular: order items → order item. Leaves other texts unchanged. */
 function singular(words: string): string {
   const irregular = IRREGULAR.find(([plural]) => new RegExp(`\\b${plural}$`).test(words))
   if (irregular !== undefined) return words.slice(0, -irregular[0].length) + irregular[1]

@@ -1,5 +1,5 @@
-// Writes proposals table by table within one job. Every example is confined and run before it is proposed, whoever
-// wrote it, and only texts that the exposure may show are stored.
+// Writes proposals table by table within one job. Every example is confined and run before it is proposed, even if our
+// own rules wrote it. Only texts that the exposure may show are stored.
 import { setImmediate } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { Progress } from '../jobs/job-types.ts'
@@ -20,7 +20,10 @@ import { mergeProposal, type Example, type Proposal, type ProposedText } from '.
 import { writeByRules } from './write-by-rules.ts'
 import { Visibility } from './visible-texts.ts'
 
-/** True if a query passes the guard and the database answers it. Tried with few rows and a short timeout. */
+/**
+ * Returns true if a query passes the guard and the database answers it. Runs the query with few rows and a short
+ * timeout.
+ */
 export type TryQuery = (id: DatasourceId, query: string, signal: AbortSignal) => Promise<boolean>
 
 export interface WriterDeps extends Pick<DocumentationDeps, 'store' | 'catalogs'> {
@@ -33,7 +36,10 @@ interface TableName {
   readonly table: string
 }
 
-/** The `result` of the job. `failed` lists tables the model did not answer for; the rules wrote about them instead. */
+/**
+ * The `result` of the job. `failed` lists tables for which the model gave no answer; the rules wrote about these tables
+ * instead.
+ */
 export interface Generated {
   readonly tables: number
   readonly proposed: number
@@ -45,10 +51,13 @@ const EXAMPLES_TRIED = 4
 const TRIES = 5
 /** Concurrent questions to a model. */
 const MODEL_AT_ONCE = 4
-/** After this many unanswered tables in a row, the model is not asked again. */
+/** After this many unanswered tables in a row, the model is not called again. */
 const MODEL_PATIENCE = 8
 
-/** `model` is null to write by rules. Throws the database's error if it is unreachable, and the reason of `signal`. */
+/**
+ * `model` is null to write by rules. Throws the database's error if the database is unreachable, and the reason of
+ * `signal`.
+ */
 export async function writeProposals(
   deps: WriterDeps,
   id: DatasourceId,
@@ -95,7 +104,7 @@ interface Scene {
   readonly naming: ColumnMentions
 }
 
-/** Returns `known` if it is still current. */
+/** Returns `known` if its versions are still current. */
 async function sceneOf(deps: WriterDeps, id: DatasourceId, chosen: Scene['chosen'], known?: Scene): Promise<Scene> {
   const row = await deps.store.db.selectFrom('datasources').selectAll().where('id', '=', id).executeTakeFirst()
   const driver = row === undefined ? undefined : deps.drivers.get(row.type)
@@ -141,7 +150,7 @@ class Writer {
   readonly #model: Model | null
   readonly #signal: AbortSignal
   #unanswered = 0
-  /** One example at a time, so that callers' queries keep their connections. */
+  /** Runs one example at a time, so that callers' queries get the other connections. */
   #trying: Promise<unknown> = Promise.resolve()
 
   constructor(deps: WriterDeps, scene: Scene, model: Model | null, signal: AbortSignal) {

@@ -28,7 +28,7 @@ export interface Key {
   readonly schema: string
   readonly table: string
   readonly column: CatalogColumn
-  /** The column that names a row for people, or else the key column. */
+  /** The column that names a row for people. If there is none, the key column. */
   readonly label: string
 }
 

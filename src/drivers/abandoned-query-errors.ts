@@ -8,7 +8,10 @@ export function noAnswer(cause?: unknown): AppError {
   return new AppError('QUERY_TIMEOUT', message, { cause })
 }
 
-/** The error for work that the signal ended. A caller who disconnected reads no error, so any error fits that case. */
+/**
+ * The error for work that the signal ended. If the caller disconnected, nobody reads the error, so this error fits that
+ * case too.
+ */
 export function gaveUp(signal: AbortSignal): AppError {
   const reason: unknown = signal.reason
   return reason instanceof AppError ? reason : noAnswer(reason)

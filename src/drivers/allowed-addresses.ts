@@ -27,7 +27,7 @@ const METADATA_V6 = [
   'fd00:c1::a9fe:a9fe',
   'fe80::a9fe:a9fe',
 ]
-// No address in these networks is public: this host, private, shared, loopback, link-local, protocol, test, multicast
+// The networks without public addresses: this host, private, shared, loopback, link-local, protocol, test, multicast
 // and reserved networks.
 const PRIVATE_V4 = [
   '0.0.0.0/8',
@@ -87,7 +87,7 @@ function carriedIPv4(address: string): string | null {
   const groups = ipv6Groups(address)
   const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = groups
   if (a === 0 && b === 0 && c === 0 && d === 0 && (e === 0 || e === 0xffff) && (f === 0xffff || f === 0)) {
-    // :: and ::1 name this host, not 0.0.0.0 and 0.0.0.1. All four are private.
+    // :: and ::1 name this host. They do not mean 0.0.0.0 and 0.0.0.1. All four are private.
     return dotted(g, h)
   }
   if (a === 0x64 && b === 0xff9b) return dotted(g, h)
@@ -147,7 +147,8 @@ export type Receive = (bytes: Buffer) => void
 /**
  * Opens a TCP connection to the host, at an allowed address. With `receive`, the socket reads into one reused buffer,
  * passes it to `receive`, and emits no `data` events. Throws AppError DATASOURCE_UNAVAILABLE for a refused address, the
- * signal's reason on abort, and otherwise the socket's own error. `path`: the Unix socket of a tunnel, instead of the host.
+ * signal's reason on abort, and otherwise the socket's own error. `path`: the Unix socket of a tunnel, which replaces
+ * the host.
  */
 export async function dial(
   at: { readonly host: string; readonly port: number; readonly path?: string | null },

@@ -1,11 +1,12 @@
-// What the guards' look-ups of an exposed catalog have in common: the check of the capture, the cache, and the sentence
-// that lists what is exposed. Each guard builds its own look-up, because the kinds resolve names in different ways.
+// Code that the guards' look-ups of an exposed catalog share: the check of the capture, the cache, and the sentence
+// that lists the exposed tables. Each guard builds its own look-up, because the kinds resolve names in different ways.
 import { AppError } from '../errors.ts'
 import type { Catalog } from './driver.ts'
 
 /**
- * Returns a function that builds the look-up of a catalog and caches it as long as the catalog object lives, which stays
- * the same while nothing changes. The function throws TypeError for another kind's catalog, and what `build` throws.
+ * Returns a function that builds the look-up of a catalog. The function caches the look-up for the life of the catalog
+ * object, which is reused while nothing changes. It throws TypeError for another kind's catalog, and the errors of
+ * `build`.
  */
 export function catalogLookup<Capture, Lookup>(
   kind: string,

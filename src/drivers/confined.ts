@@ -18,12 +18,12 @@ class Sealed {
     this.#query = Object.freeze(query)
   }
 
-  /** The query of a genuine object of this kind; undefined for everything else. */
+  /** Returns the query of a genuine object of this kind, or undefined for any other value. */
   static open(confined: object, type: DatasourceType): unknown {
     return #query in confined && confined.#type === type ? confined.#query : undefined
   }
 }
-// Nobody gets from a query to the class that makes one.
+// Removes the way from a query to the class that could create another one.
 Reflect.deleteProperty(Sealed.prototype, 'constructor')
 
 /** Freezes a driver's query and returns a Confined object for it. */

@@ -36,7 +36,7 @@ test('each reason for a failed connection names the field to look at', () => {
     ['The database refuses the user name or password.', 'password'],
     ['The server’s certificate has expired.', 'tlsCa'],
     ['The server offers no TLS.', 'sslMode'],
-    ['The database has no connection free.', null],
+    ['The database has no free connection.', null],
     ['Anything else.', 'host'],
   ] as const)
     assert.equal(connectField(message), field, message)

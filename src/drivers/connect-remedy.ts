@@ -1,13 +1,14 @@
-// Chooses a remedy for a failed connection, and the field to look at, by the sentence that says why it failed. We write
-// those sentences. An unknown sentence gets general advice, so every failed step has a remedy.
+// Chooses the remedy for a failed connection and the field to look at. The choice depends on the sentence that
+// describes the failure, which is always our own. An unknown sentence gets general advice, so every failed step has a
+// remedy.
 import type { TestField } from './driver.ts'
 
 const ADDRESS = 'Check the host and port, that the database is running, and that firewalls let this service through.'
 
 const REMEDIES: readonly (readonly [RegExp, string, TestField | null])[] = [
   [
-    /^The SSH server shows the host key/,
-    'Ask the operator of the SSH server whether its key changed: ssh-keyscan HOST | ssh-keygen -lf - prints it. If it did, set config.ssh.hostKey to the new one. If it did not, somebody is in between.',
+    /^The SSH server presents the host key/,
+    'Ask the operator of the SSH server whether its key changed: ssh-keyscan HOST | ssh-keygen -lf - prints it. If it did, set config.ssh.hostKey to the new one. If it did not, somebody may be intercepting the connection.',
     'config.ssh.hostKey',
   ],
   [
@@ -39,7 +40,7 @@ const REMEDIES: readonly (readonly [RegExp, string, TestField | null])[] = [
   ],
   [/certificate/, 'Compare sslMode, host and tlsCa with the server’s certificate.', 'tlsCa'],
   [/TLS/, 'Compare sslMode, host and tlsCa with the server’s certificate.', 'sslMode'],
-  [/no connection free/, 'Raise the connection limit of the server or the login, or end idle sessions.', null],
+  [/no free connection/, 'Raise the connection limit of the server or the login, or end idle sessions.', null],
   [/starting up|does not accept/, 'Wait until the server has started, then test again.', null],
   [
     /requires a password|refuses the user name|check the password/,
@@ -47,7 +48,7 @@ const REMEDIES: readonly (readonly [RegExp, string, TestField | null])[] = [
     'password',
   ],
   [
-    /not connect to that database|rules do not let/,
+    /not connect to that database|rules do not allow/,
     'Allow the login to connect from this address: GRANT CONNECT ON DATABASE, and pg_hba.conf.',
     'username',
   ],
@@ -70,7 +71,7 @@ export function connectRemedy(message: string): string {
   return REMEDIES.find(([pattern]) => pattern.test(message))?.[1] ?? ADDRESS
 }
 
-/** The connection field that the sentence is about; null if it is about none. */
+/** The connection field that the sentence is about. Null if it is about no field. */
 export function connectField(message: string): TestField | null {
   const known = REMEDIES.find(([pattern]) => pattern.test(message))
   return known === undefined ? 'host' : known[2]

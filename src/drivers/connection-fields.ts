@@ -33,16 +33,16 @@ export function nameField(max: number): z.ZodString {
     .string({ error: 'must be a string' })
     .min(1, 'must not be empty')
     .max(max, `is longer than ${max} characters`)
-    .regex(/^\P{Cc}*$/u, 'holds control characters')
+    .regex(/^\P{Cc}*$/u, 'contains control characters')
 }
 
-/** Returns what is wrong with the host, as one sentence; empty if it is one name or address. */
+/** Returns an error sentence for an invalid host, or nothing. */
 export function wrongHost(host: string): string[] {
   const isName = /^(?!-)[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?$/.test(host)
   return isName || isIP(host) !== 0 ? [] : ['host: must be one host name or IP address (no socket, no list)']
 }
 
-/** Returns what is wrong with the secrets: unknown or too long secrets, and invalid certificates and keys. */
+/** Returns error sentences for unknown or too long secrets, and for invalid certificates and keys. */
 export function wrongSecrets(
   type: DatasourceType,
   known: readonly string[],
@@ -54,7 +54,7 @@ export function wrongSecrets(
   for (const secret of known) {
     const value = secrets[secret] ?? ''
     if (value.length > SECRET_LENGTH_MAX) wrong.push(`${secret}: is too long`)
-    if (value.includes('\0')) wrong.push(`${secret}: holds a NUL`)
+    if (value.includes('\0')) wrong.push(`${secret}: contains a NUL`)
   }
   return [...wrong, ...wrongTls(secrets)]
 }
@@ -66,7 +66,7 @@ function wrongTls(secrets: SettingsInput['secrets']): string[] {
   if (tlsCertificate !== undefined && !isCertificate(tlsCertificate))
     wrong.push('tlsCertificate: is not a PEM certificate')
   if ((tlsCertificate === undefined) !== (tlsKey === undefined))
-    wrong.push('tlsCertificate and tlsKey: must come together')
+    wrong.push('tlsCertificate and tlsKey: must be sent together')
   if (wrong.length === 0 && tlsCertificate !== undefined && tlsKey !== undefined) {
     try {
       const bits = createPrivateKey(tlsKey).asymmetricKeyDetails?.modulusLength ?? 0

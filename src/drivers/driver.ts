@@ -1,20 +1,18 @@
-// The interface that each kind of database implements. A Driver judges queries, and a Connection runs them: a query
-// that no driver confined cannot reach a database. Nothing in this file knows accounts, teams or HTTP.
+// The interface that each kind of database implements. A Driver confines queries, and a Connection runs them. A query
+// that no driver confined cannot reach a database. This file does not depend on accounts, teams or HTTP.
 import type { Confined } from './confined.ts'
 import type { Question } from './example-question.ts'
 
 export type DatasourceType = 'POSTGRES' | 'MONGODB' | 'BIGQUERY'
 
-/** The kind's own words for these concepts. */
+/** The terms that the database itself uses for these concepts. */
 interface Vocabulary {
   readonly schema: string
   readonly table: string
   readonly queryLanguage: string
 }
 
-/**
- * The result of introspection, or the part of it that an exposure shows. Tables and columns keep the database's order.
- */
+/** The result of introspection, or its exposed part. Tables and columns keep the database's order. */
 export interface Catalog {
   /** ISO 8601, UTC. */
   readonly capturedAt: string
@@ -38,7 +36,10 @@ export interface CatalogTable {
   readonly columnsRestricted?: boolean
   /** Only for kinds that have indexes. An exposure shows the indexes whose keys are all exposed. */
   readonly indexes?: readonly CatalogIndex[]
-  /** Only if introspection sampled rows to find the columns: how many rows, and whether they were all rows. */
+  /**
+   * Only if introspection sampled rows to find the columns: the number of rows, and whether the sample contained all
+   * rows.
+   */
   readonly looked?: { readonly rows: number; readonly all: boolean }
   /** What the driver needs about the table (pages, tuples, keys …). Other code does not read it. */
   readonly detail: unknown
@@ -83,7 +84,7 @@ export interface Seen {
   /** Rows that had the column, of `of` sampled rows. */
   readonly rows: number
   readonly of: number
-  /** Rows sampled since then, without the column. */
+  /** The number of rows sampled since then, all without the column. */
   readonly missed: number
   /** The types of its values. */
   readonly types: readonly string[]
@@ -107,8 +108,8 @@ export interface Blocked {
 }
 
 /**
- * A refusal, returned as data so that it can be tested, audited and shown. `why` names what was blocked; `hint` says
- * what to write.
+ * A refusal. It is returned as data so that it can be tested, audited and shown. `why` names what was blocked; `hint`
+ * says what to write instead.
  */
 export interface Denied {
   readonly kind: 'denied'
@@ -117,9 +118,9 @@ export interface Denied {
   readonly hint: string
   /** Offset in the caller's text, from 0, in UTF-16 units. */
   readonly position?: number
-  /** The keys that lead to the position, if the body is a document. For repairs. */
+  /** If the body is a document: the keys that lead to the position. For repairs. */
   readonly path?: readonly (string | number)[]
-  /** The allowed names that the caller may mean, the nearest first, where the guard knows them. For repairs. */
+  /** The allowed names that the caller may mean, the nearest first, if the guard knows them. For repairs. */
   readonly near?: readonly string[]
 }
 
@@ -152,7 +153,7 @@ export interface QueryBody {
   /** The caller's query; the audit records it. */
   readonly text: string
   readonly limit: number | null
-  /** The driver binds the parameters and never prints them into the text. Absent if the body has none. */
+  /** The driver binds the parameters, and never prints them into the text. Absent if the body has none. */
   readonly params?: Params
 }
 
@@ -180,7 +181,7 @@ export interface TestStep {
   readonly status: 'PASS' | 'WARN' | 'FAIL'
   readonly message: string
   readonly remedy: string | null
-  /** The connection field to look at. If absent, told by the name of the step. */
+  /** The connection field to look at. If absent, the name of the step determines the field. */
   readonly field?: TestField | null
 }
 
@@ -216,18 +217,18 @@ export interface ResultColumn {
 
 /**
  * A query result as JSON. `rows` is an array of arrays, written from the database's own bytes. A large result stays
- * UTF-8 bytes: as a JavaScript string it would need three times its size before it is sent.
+ * UTF-8 bytes: a JavaScript string would need three times its size until it is sent.
  */
 export interface Rows {
   readonly columns: readonly ResultColumn[]
   readonly rows: string | Buffer
-  /** If present, the memory of `rows` is used again after this call, so nobody may read them then. */
+  /** If present, call this after `rows` was used: its memory is then reused, and `rows` must not be read again. */
   readonly release?: () => void
   readonly rowCount: number
   readonly truncated: boolean
 }
 
-/** What the database would spend, from EXPLAIN or a dry run, in the units of the kind's cost limit. */
+/** The estimated cost, from EXPLAIN or a dry run, in the units of the kind's cost limit. */
 export interface Estimate {
   readonly cost: number
 }
@@ -255,7 +256,7 @@ interface SampleFacts {
   /** Length of the longest text, in characters. */
   readonly longest: number | null
   readonly meanLength: number | null
-  /** The share of texts, from 0 to 1, that look like each kind of thing. */
+  /** For each kind of look: the share of texts, from 0 to 1, that have it. */
   readonly looks: Readonly<Record<string, number>>
 }
 
@@ -281,14 +282,14 @@ export interface ColumnProfile {
   readonly nullFrac: number | null
   /** An estimate for the whole table. */
   readonly distinctCount: number | null
-  /** The most common first. `rows` is how many sampled rows have the value, so it is never too high. */
+  /** The most common first. `rows` is the number of sampled rows that have the value, and is never too high. */
   readonly values: readonly { readonly value: Scalar; readonly share: number; readonly rows: number }[] | null
   /** For dates and numbers, in the JSON form of query results. */
   readonly range: { readonly min: Scalar; readonly max: Scalar } | null
   readonly sample: SampleFacts | null
   /** For JSON columns: the top-level keys of the sampled objects. */
   readonly keys?: readonly SeenKey[] | null
-  /** What only this kind knows, as whole sentences or short phrases. */
+  /** Facts that only this kind knows, as whole sentences or short phrases. */
   readonly signals: readonly string[]
 }
 
@@ -307,8 +308,8 @@ export interface Connection extends AsyncDisposable {
    */
   readonly usable: boolean
   /**
-   * Grades the login; connect() has already signed in. The GRANT lines match `exposed`, which is null before any
-   * exposure.
+   * Grades the login; connect() has already signed in. The GRANT lines match `exposed`, which is null if there is no
+   * exposure yet.
    */
   test(exposed: Catalog | null, signal: AbortSignal): Promise<TestReport>
   /** Calls `progress` with the number of finished parts and the number of all parts. */
@@ -338,40 +339,47 @@ export interface Driver extends AsyncDisposable {
   readonly type: DatasourceType
   readonly vocabulary: Vocabulary
   /**
-   * Validates the connection part of a datasource: an allow-list of fields for each mode. Fields to show of a URI are
-   * parsed from it. `secrets` holds the secrets that were sent or stored. Throws AppError INVALID_REQUEST with details.
+   * Validates the connection part of a datasource: an allow-list of fields for each mode. Fields that are shown of a
+   * URI are parsed from it. `secrets` contains the secrets that were sent or stored. Throws AppError INVALID_REQUEST
+   * with details.
    */
   settings(input: SettingsInput): ConnectionSettings
   /** Validates the body of a query of this kind. Throws AppError INVALID_REQUEST. */
   read(body: unknown): QueryBody
-  /** Compiles what the first queries would wait for. Called once the service listens; requests pass in between. */
+  /**
+   * Compiles code that the first queries would otherwise wait for. Called once the service listens; requests may be
+   * answered in between.
+   */
   readonly warm?: (signal: AbortSignal) => Promise<void>
   /** A dotted path of names as a query must write it, quoted only where necessary. */
   typed(names: readonly string[]): string
-  /** Commands that make the database itself refuse what an exposure hides. Nobody runs them here. */
+  /**
+   * Returns commands that make the database itself refuse what an exposure hides. Vitrine never runs these commands.
+   */
   agreement(of: AgreementInput): Agreement
   /**
-   * The text of a query that answers the question, in a form that reread() takes; null if this kind cannot express it.
+   * Returns the text of a query that answers the question, in a form that reread() accepts. Null if this kind cannot
+   * express it.
    */
   phrase(question: Question): string | null
   /**
-   * The body for the `text` and `params` that the audit recorded. Throws AppError INVALID_REQUEST if they are not
-   * valid.
+   * Rebuilds the body from the `text` and `params` that the audit recorded. Throws AppError INVALID_REQUEST if they are
+   * not valid.
    */
   reread(text: string, params?: unknown): QueryBody
   /**
-   * Bodies with one small change each that may pass, the likeliest first. New names in them are exposed or allowed ones.
-   * Nothing is checked here: confine() judges each body.
+   * Returns bodies with one small change each that may be allowed, the likeliest first. New names in them are exposed
+   * or allowed names. Nothing is checked here: confine() must check each body.
    */
   repairs(body: object, denied: Denied, exposed: Catalog): readonly object[]
   /**
-   * Uses no database and no clock: the verdict depends on its arguments only. A promise where the parser may run in a worker
-   * thread.
+   * Uses no database and no clock: the verdict depends on the arguments only. Returns a promise if the parser may run
+   * in a worker thread.
    */
   confine(body: QueryBody, exposed: Catalog, limits: Limits, signal: AbortSignal): Verdict | Promise<Verdict>
   /**
-   * True if confine() does not check column names because the database does, which is sent the exposed columns only. A
-   * confined query can then still name a column that is not exposed.
+   * True if confine() does not check column names. The database then checks them: it is sent the exposed columns only.
+   * A confined query can therefore still name a column that is not exposed.
    */
   readonly leavesColumns?: true
   /** The text that the database would receive, for the audit and `check`. */
@@ -381,21 +389,21 @@ export interface Driver extends AsyncDisposable {
    */
   reads(query: Confined): readonly TableRead[]
   /**
-   * The text of a query, as sent or as printed, with its literals removed: for an audit that may not store literals.
-   * Called only for texts that confine() could parse. Null if removal is not certain; without this method the audit
+   * Removes literals from the text of a query, as sent or as printed, for an audit that may not store literals. Called
+   * only for texts that confine() could parse. Null if complete removal is not certain. Without this method, the audit
    * stores no text.
    */
   redacted?(text: string): string | null
   /**
-   * Describes what the result contains, as a string to compare: it changes if the result would contain one more exposed
-   * column. Absent if the printed text already does this.
+   * Describes the contents of the result, as a string to compare. The string changes if the result would contain one
+   * more exposed column. Absent if the printed text already does this.
    */
   outline?(query: Confined): string
   /** Throws AppError DATASOURCE_UNAVAILABLE with a sentence that we wrote; the original error is its cause. */
   connect(settings: ConnectionSettings, options: ConnectOptions, signal: AbortSignal): Promise<Connection>
 }
 
-/** What an agreement is written from. */
+/** The input of an agreement. */
 export interface AgreementInput {
   readonly full: Catalog
   readonly exposed: Catalog
@@ -404,7 +412,7 @@ export interface AgreementInput {
   readonly config: Readonly<Record<string, unknown>>
 }
 
-/** Commands for a person who administers the database, and what the commands cannot do, as whole sentences. */
+/** Commands for a person who administers the database, and whole sentences about what the commands cannot do. */
 export interface Agreement {
   readonly kind: 'SQL' | 'MONGO' | 'GCLOUD'
   readonly text: string

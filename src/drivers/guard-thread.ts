@@ -13,7 +13,7 @@ export type Message<Task> =
   | { readonly kind: 'forget'; readonly id: number }
   | { readonly kind: 'judge'; readonly id: number; readonly task: Task }
 
-/** `answer` is null if the text broke the thread, which must then be ended. */
+/** `answer` is null if the text broke the thread. The thread must then be ended. */
 export type Reply<Answer> = 'ready' | { readonly answer: Answer | null }
 
 /** The most catalogs that one thread keeps. */
@@ -49,7 +49,7 @@ export class GuardThread<Task, Answer> {
     this.#worker.once('exit', onEnd)
   }
 
-  /** Judges one task at a time. Null if the thread broke or took too long: it must then be ended. */
+  /** Judges one task at a time. Null if the thread broke or took too long. The thread must then be ended. */
   async judge(catalog: Catalog, task: Task): Promise<Answer | null> {
     const id = idOf(catalog)
     if (!(await this.#ensureCatalog(id, catalog))) return null
@@ -80,7 +80,7 @@ export class GuardThread<Task, Answer> {
     return true
   }
 
-  /** Undefined if no reply came in time. */
+  /** Undefined if no reply arrived in time. */
   #send(message: Message<Task>, withinMs: number): Promise<Reply<Answer> | undefined> {
     const { promise, resolve } = Promise.withResolvers<Reply<Answer> | undefined>()
     const onEnd = (): void => {

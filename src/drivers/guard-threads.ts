@@ -4,7 +4,7 @@ import type { Catalog } from './driver.ts'
 import { GuardThread } from './guard-thread.ts'
 
 export interface GuardThreadsOptions<Task> {
-  /** The script of the threads, which must call serveGuard(). */
+  /** The script of the threads. It must call serveGuard(). */
   readonly script: URL
   readonly threads: number
   /** The deadline of one task. */
@@ -13,7 +13,7 @@ export interface GuardThreadsOptions<Task> {
   readonly onLost: (task: Task) => void
 }
 
-/** The most waiting tasks; further tasks are refused. */
+/** The most waiting tasks. Further tasks are refused. */
 const WAITING_MAX = 1_000
 
 interface Job<Task, Answer> {

@@ -1,20 +1,22 @@
 // Writes JSON as bytes into a growing buffer, so that no value becomes a JavaScript string on its way out. It escapes
-// strings and does not check values; the values.ts files of the drivers decide how a value looks.
+// strings and does not check values. The values.ts files of the drivers decide how a value is written.
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
-/** Longer values are copied by the runtime, whose call costs as much as copying this many bytes here. */
+/** The runtime copies longer values: its call costs as much as copying this many bytes here. */
 const NATIVE_BYTES = 256
 const SLICE = 4096
 const NOTHING: DataView = new DataView(new ArrayBuffer(0))
-/** A short string is sent in one write with its headers; bytes are cheaper for a longer result. */
+/**
+ * Up to this size, a string is cheaper, because it is sent in one write with its headers. Longer results stay bytes.
+ */
 const STRING_MAX = 32_768
-/** Bytes that need no copy are cheaper than a string from here on. */
+/** From this size on, bytes that need no copy are cheaper than a string. */
 const LENT_MIN = 8_192
 const BUFFER_BYTES = 32 * 1024
-/** A larger buffer without a pool is not kept for another result. */
+/** Without a pool, a larger buffer is not reused. */
 const KEPT_BYTES_MAX = 4 * 1024 * 1024
-/** A larger buffer is not kept in a pool. */
+/** A pool does not store larger buffers. */
 const LARGE_BYTES_MAX = 4 * 1024 * 1024
 const POOL_BYTES_MAX = 16 * 1024 * 1024
 const SMALL_MAX = 64
@@ -34,10 +36,10 @@ for (const [byte, letter] of [
 
 const HEX = Buffer.from('0123456789abcdef', 'latin1')
 
-/** A buffer for JSON. `bytes` and `view` may be of another buffer after each call of room(). */
+/** A buffer for JSON. Each call of room() may replace `bytes` and `view`. */
 export class JsonBytes {
   bytes: Buffer
-  /** The same bytes, for words of several bytes. */
+  /** A view of the same memory, for words of several bytes. */
   view: DataView
   length = 0
   readonly #pool: BufferPool | null
@@ -61,7 +63,7 @@ export class JsonBytes {
     this.room(1)[this.length++] = value
   }
 
-  /** A view of the bytes that values are read from. The latest buffer is kept with its view until forget(). */
+  /** A view of the bytes from which values are read. The latest buffer and its view are cached until forget(). */
   source(from: Buffer): DataView {
     if (from !== this.#source) {
       this.#source = from
@@ -70,7 +72,7 @@ export class JsonBytes {
     return this.#sourceView
   }
 
-  /** Lets go of the latest source. */
+  /** Removes the latest source from the cache. */
   forget(): void {
     this.#source = null
     this.#sourceView = NOTHING
@@ -90,8 +92,8 @@ export class JsonBytes {
   }
 
   /**
-   * The JSON written so far: a short text as a string, a longer one as a copy of its bytes. A text too large to reuse
-   * its buffer is returned without a copy, and this object is then empty.
+   * The JSON written so far. A short text becomes a string, a longer text a copy of its bytes. If the buffer is too
+   * large to reuse, it is returned without a copy, and this object becomes empty.
    */
   json(): string | Buffer {
     this.forget()
@@ -104,8 +106,9 @@ export class JsonBytes {
   }
 
   /**
-   * Like json(), but lends its own buffer instead of a copy or a string, unless the text is very short or the buffer large and mostly
-   * empty. This object is then empty. `release` gives the buffer back to the pool: nobody may read it afterwards.
+   * Like json(), but lends its own buffer instead of a copy or a string, unless the text is very short, or the buffer
+   * is large and mostly empty. This object then becomes empty. `release` returns the buffer to the pool. Nobody may
+   * read the buffer afterwards.
    */
   lend(): { readonly json: string | Buffer; readonly release?: () => void } {
     const { bytes, length } = this
@@ -116,7 +119,7 @@ export class JsonBytes {
     this.length = 0
     let isLent = true
     const release = (): void => {
-      // Two results in one buffer would show one caller the rows of another.
+      // Two results must never share a buffer: one caller would see the rows of another.
       if (isLent) pool.give(bytes)
       isLent = false
     }
@@ -125,11 +128,11 @@ export class JsonBytes {
 }
 
 /**
- * Buffers reused from result to result. A new buffer for each large result costs more than writing the result: fresh memory is
- * slow, and calls for garbage collections of the whole heap.
+ * Buffers that are reused for later results. A new buffer for each large result costs more than writing the result:
+ * fresh memory is slow, and triggers garbage collections of the whole heap.
  */
 export class BufferPool {
-  /** Over buffers of BUFFER_BYTES each. */
+  /** The most memory in the pool, in addition to buffers of BUFFER_BYTES. */
   readonly #small: JsonBytes[] = []
   readonly #large: Buffer[] = []
   #bytes = 0
@@ -138,7 +141,7 @@ export class BufferPool {
     return this.#small.pop() ?? new JsonBytes(BUFFER_BYTES, this)
   }
 
-  /** Takes a buffer of at least so many bytes, if there is one. */
+  /** Returns a buffer of at least this many bytes, if the pool has one. */
   large(bytes: number): Buffer | undefined {
     const at = this.#large.findLastIndex(({ length }) => length >= bytes)
     const [found] = at < 0 ? [] : this.#large.splice(at, 1)
@@ -153,7 +156,7 @@ export class BufferPool {
     else this.give(buffer.bytes)
   }
 
-  /** Keeps a buffer for another result. Nobody else may read or write it afterwards. */
+  /** Stores a buffer for another result. Nobody else may read or write it afterwards. */
   give(bytes: Buffer): void {
     const { length } = bytes
     if (length === BUFFER_BYTES) return this.#keep(new JsonBytes(bytes, this))
@@ -171,7 +174,7 @@ function viewOf(bytes: Buffer): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
 }
 
-/** Writes the bytes unchanged: digits, or bytes that are JSON already. */
+/** Writes the bytes unchanged: digits, or bytes that are already JSON. */
 export function writeRaw(from: Buffer, start: number, end: number, out: JsonBytes): void {
   const into = out.room(end - start)
   if (end - start > NATIVE_BYTES) from.copy(into, out.length, start, end)
@@ -224,7 +227,7 @@ function escaped(from: Buffer, start: number, end: number, out: JsonBytes): void
   out.length = at
 }
 
-/** Copies from[start…end) to `at`, eight bytes at once as far as they last. Returns the offset after the copy. */
+/** Copies from[start…end) to `at`, eight bytes at a time as long as possible. Returns the offset after the copy. */
 export function copyBytes(from: DataView, start: number, end: number, into: DataView, at: number): number {
   let i = start
   let to = at
@@ -247,8 +250,8 @@ export function plainUntil(from: DataView, start: number, end: number): number {
 }
 
 /**
- * True if one of the word's four bytes is a control character, a quote or a backslash. For each byte: `x - n` borrows into
- * its highest bit if x < n, and `& ~x` leaves out bytes that have that bit themselves.
+ * True if one of the word's four bytes is a control character, a quote or a backslash. For each byte: `x - n` borrows
+ * into its highest bit if x < n, and `& ~x` excludes bytes that already have this bit.
  */
 function hasEscape(word: number): boolean {
   const quote = word ^ 0x22222222

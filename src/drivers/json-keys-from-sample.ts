@@ -1,8 +1,10 @@
-// Counts the top-level keys of sampled JSON objects and the types of their values. The code above the driver decides
-// what to keep (profiles/privacy.ts).
+// Counts the top-level keys of sampled JSON objects and the types of their values. profiles/privacy.ts decides what is
+// stored.
 import type { SeenKey } from './driver.ts'
 
-/** The most distinct keys that are counted. An object type has fewer; a map that uses data as keys has more. */
+/**
+ * The most distinct keys that are counted. Objects of one type have fewer keys. A map that uses data as keys has more.
+ */
 const KEYS_MAX = 500
 /** A longer key is data, not a name. */
 export const KEY_CHARS_MAX = 64
@@ -25,7 +27,10 @@ export class KeySample {
     }
   }
 
-  /** The keys, most common first; null if no object was sampled, or if there are more keys than an object type has. */
+  /**
+   * The keys, most common first. Null if no object was sampled, or if there are more keys than objects of one type
+   * have.
+   */
   keys(): readonly SeenKey[] | null {
     if (this.#objects === 0 || this.#tooMany) return null
     return [...this.#keys]

@@ -6,7 +6,7 @@ const LENGTH_MAX = 64
 const CANDIDATES_MAX = 5_000
 
 /**
- * Returns at most `count` of the candidates, the nearest first; ties keep the order of the candidates. Two names are
+ * Returns at most `count` of the candidates, the nearest first. Equally near candidates keep their order. Two names are
  * near if their edit distance is at most a third of the longer name, or if one name contains the other. The distance is
  * Damerau-Levenshtein (a swap of adjacent letters is one edit) and ignores case. Time: candidates × 64 × 64 at most.
  */

@@ -1,11 +1,11 @@
-// Caches what connections learn about one database as one login, and shares it for some minutes, so changes become
-// visible.
+// Caches facts about one database as one login sees it. The connections share the cache for some minutes, so that
+// changes become visible.
 import type { ConnectionSettings } from './driver.ts'
 
 const ENTRY_MS = 300_000
 const ENTRIES_MAX = 500
 
-/** Returns the value made for the same address and login in the last five minutes, or makes a new one. */
+/** Returns the value created for the same address and login in the last five minutes, or creates a new value. */
 export function sharedCache<Value>(make: () => Value): (at: ConnectionSettings) => Value {
   const entries = new Map<string, { readonly value: Value; readonly at: number }>()
   return ({ host, port, database, username }) => {

@@ -1,23 +1,23 @@
 // Computes the profile of a column from a bounded sample: shares, most common values, range, looks. It counts each
-// value and then forgets it. All kinds of database use it; the values have the JSON form that query results have.
+// value without storing it. All kinds of database use it; the values have the same JSON form as in query results.
 import { hash } from 'node:crypto'
 import { lookOf, type Look } from './recognize-text.ts'
 import type { ColumnProfile, Scalar, ValueKind } from './driver.ts'
 
-/** The whole table, as far as it is known. */
+/** The number of rows of the whole table. */
 interface Whole {
   /** Null if unknown, or if the sample is the whole table. */
   readonly rows: number | null
-  /** The sample holds every row. */
+  /** True if the sample contains every row. */
   readonly complete: boolean
 }
 
 /** The most distinct values that are counted, so that a sample of many large values needs little memory. */
 const DISTINCT_MAX = 20_000
-/** Longer values never appear among the most common values. */
+/** Longer values are never listed among the most common values. */
 const VALUE_CHARS = 64
 const VALUES_MAX = 50
-/** A column with more distinct values has no common values. */
+/** If a column has more distinct values, no common values are listed. */
 const CATEGORIES_MAX = 1_000
 
 export class ColumnSample {
@@ -52,7 +52,8 @@ export class ColumnSample {
   }
 
   /**
-   * Adds one row that has several values, each listed once. The set is empty for a row that is not null but has none.
+   * Adds one row that has several values, each listed once. The set is empty for a row that is not null but has no
+   * values.
    */
   addAll(values: ReadonlySet<Scalar>): void {
     this.#seen++
@@ -76,7 +77,11 @@ export class ColumnSample {
         looks: Object.fromEntries([...this.#looks].map(([look, count]) => [look, count / texts])),
       },
       signals: this.#unordered
-        ? [this.#kind === 'time' ? 'holds infinite or far-off times' : 'holds NaN or infinity']
+        ? [
+            this.#kind === 'time'
+              ? 'contains infinite times, or times outside the years 1 to 9999'
+              : 'contains NaN or infinity',
+          ]
         : [],
     }
   }
@@ -148,14 +153,15 @@ function shortened(text: string): string {
 const DECIMAL = /^-?\d+(?:\.\d+)?$/
 const MOMENT = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+Z?)?$/
 
-/** Whether the value can be the end of a range: not NaN, an infinity, or a date that RFC 3339 cannot express. */
+/** Whether the value can be the end of a range. NaN, an infinity, and a date that RFC 3339 cannot express cannot. */
 export function isOrdered(value: Scalar, kind: ValueKind): boolean {
   if (kind === 'time') return typeof value === 'string' && MOMENT.test(value)
   return typeof value === 'number' || (typeof value === 'string' && DECIMAL.test(value))
 }
 
 /**
- * Compares numbers by value, including numbers written as strings. Compares times as strings: RFC 3339 sorts by time.
+ * Compares numbers by value, even if they are written as strings. Compares times as strings, because RFC 3339 sorts by
+ * time.
  */
 export function compare(a: Scalar, b: Scalar): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b

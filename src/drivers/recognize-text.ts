@@ -1,5 +1,5 @@
 // Recognizes what a text looks like: an e-mail address, a personal number, a sentence. Nothing is stored: a driver
-// calls it for each sampled value and keeps only the shares.
+// calls it for each sampled value and stores only the shares.
 
 /** Everything that a text may look like. The first six make a column personal. */
 export type Look =
@@ -21,7 +21,7 @@ const LOOKED_AT = 256
 /** A sentence has several words and is longer than a label. */
 const FREE_TEXT = { words: 4, characters: 25 } as const
 
-/** The first look that matches, or null. Linear in the length of the text, of which the first 256 characters count. */
+/** Returns the first look that matches, or null. Takes linear time; only the first 256 characters are checked. */
 export function lookOf(text: string): Look | null {
   const value = text.slice(0, LOOKED_AT).trim()
   if (value === '') return null

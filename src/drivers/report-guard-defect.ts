@@ -1,7 +1,8 @@
-// Reports a defect of a guard that a query revealed: with a sentence and a hash of the query's text, never the text.
+// Reports a defect of a guard that a query revealed. The report has a sentence and a hash of the query's text, never
+// the text.
 import { createHash } from 'node:crypto'
 
-/** Gets a sentence, and a hash of the text. */
+/** Receives a sentence, and a hash of the text. */
 export type TellDefect = (problem: string, hash: string) => void
 
 export type ReportDefect = (problem: string, text: string) => void

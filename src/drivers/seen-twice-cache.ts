@@ -1,11 +1,11 @@
-// Remembers what was worked out for a key that was seen twice. Keys that are seen once displace each other, never what is known.
+// Caches results for keys that were seen twice. Keys that are seen once evict each other, but never a cached result.
 
 export class SeenTwice<T> {
   readonly #most: number
   readonly #known = new Map<string, T>()
   readonly #once = new Set<string>()
 
-  /** At most so many keys are known, and so many more seen once. */
+  /** At most this many results are cached. As many keys that were seen once are remembered. */
   constructor(most: number) {
     this.#most = most
   }
@@ -14,7 +14,7 @@ export class SeenTwice<T> {
     return this.#known.get(key)
   }
 
-  /** Whether the key was seen before; it was now. */
+  /** Records the key, and returns whether it was seen before. */
   see(key: string): boolean {
     if (this.#once.delete(key)) return true
     if (this.#once.size >= this.#most) this.#once.delete(first(this.#once))

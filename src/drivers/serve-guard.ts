@@ -6,13 +6,13 @@ import type { Message, Reply } from './guard-thread.ts'
 export interface Judging<Task, Answer> {
   /** Called once for each catalog, before its first task, to build the look-up of the catalog. */
   readonly prepare: (catalog: Catalog) => void
-  /** Null if the thread must be ended. */
+  /** Returns null if the thread must be ended. */
   readonly judge: (catalog: Catalog, task: Task) => Answer | null
 }
 
 /** Answers the messages of the owner until the thread is ended. */
 export function serveGuard<Task, Answer>({ prepare, judge }: Judging<Task, Answer>): void {
-  /** By the owner's id. */
+  /** The catalogs, by the id that the owner gave them. */
   const catalogs = new Map<number, Catalog>()
   const reply = (message: Message<Task>): Reply<Answer> => {
     switch (message.kind) {

@@ -14,8 +14,8 @@ const BAD = [
   ['an unknown field', list, [{ type: 'int4', value: 1, x: 1 }], 'params.0: must be null, a boolean'],
   ['a rounded number', list, [2 ** 53], 'params.0: is a whole number beyond 2^53'],
   ['a rounded number with a type', list, [{ type: 'int8', value: 2 ** 60 }], 'params.0: is a whole number beyond'],
-  ['a NUL', list, ['a\0'], 'params.0: must not hold NUL'],
-  ['half of a surrogate pair', named, { x: '\ud800' }, 'params.x: must not hold NUL'],
+  ['a NUL', list, ['a\0'], 'params.0: must not contain NUL'],
+  ['half of a surrogate pair', named, { x: '\ud800' }, 'params.x: must not contain NUL'],
   ['too many values', list, new Array(1001).fill(1), 'params: has more than 1000 values'],
   ['too long', list, ['x'.repeat(200)], 'params: is longer than 200 bytes'],
 ] as const

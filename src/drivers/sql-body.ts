@@ -6,13 +6,13 @@ import type { Param, Params, QueryBody } from './driver.ts'
 /** The most parameters of one query. PostgreSQL's protocol takes 65,535; no caller needs that many. */
 const PARAMS_MAX = 1_000
 const TYPE_NAME_MAX = 200
-/** Problems that are listed. Finding more would delay other requests. */
+/** The most problems that are listed. Finding more would delay other requests. */
 const DETAILS_MAX = 50
 
 interface Forms {
   /** The most UTF-8 bytes of the query text, and of all parameters together. */
   readonly bytesMax: number
-  /** Which forms of parameters are allowed: none, by position, or also by name (`@name`). */
+  /** The allowed forms of parameters: none, by position, or also by name (`@name`). */
   readonly params: 'none' | 'byPlace' | 'byPlaceOrName'
 }
 
@@ -29,7 +29,7 @@ const Scalar = z.union(
       .refine((value) => !Number.isInteger(value) || Number.isSafeInteger(value), {
         error: 'is a whole number beyond 2^53: write it as a string',
       }),
-    z.string().refine(isText, 'must not hold NUL or half of a surrogate pair'),
+    z.string().refine(isText, 'must not contain NUL or half of a surrogate pair'),
   ],
   { error: SCALAR },
 )
@@ -48,8 +48,8 @@ export function sqlBodyReader({ bytesMax, params: form }: Forms): (body: unknown
     sql: z
       .string({ error: 'must be a string' })
       .refine((text) => Buffer.byteLength(text) <= bytesMax, `is longer than ${bytesMax} bytes`)
-      .refine((text) => !text.includes('\0'), 'holds a NUL')
-      .refine((text) => text.isWellFormed(), 'holds half of a surrogate pair'),
+      .refine((text) => !text.includes('\0'), 'contains a NUL')
+      .refine((text) => text.isWellFormed(), 'contains half of a surrogate pair'),
     limit: z.int({ error: 'must be a whole number' }).min(1, 'must be at least 1').optional(),
     ...(form !== 'none' && { params: z.unknown().optional() }),
   })
@@ -64,7 +64,10 @@ export function sqlBodyReader({ bytesMax, params: form }: Forms): (body: unknown
   }
 }
 
-/** The text of a body that holds nothing else and that the schema would take; null where the schema must tell. */
+/**
+ * Returns the `sql` of a body that has no other field and would pass the schema. Returns null if the schema must check
+ * the body.
+ */
 function simpleText(body: unknown, bytesMax: number): string | null {
   if (typeof body !== 'object' || body === null || Object.getPrototypeOf(body) !== Object.prototype) return null
   for (const key in body) if (key !== 'sql') return null
@@ -86,7 +89,7 @@ function readParams(raw: unknown, bytesMax: number, named: boolean): Params {
     else details.push(`params.${name.slice(0, 60)}: ${reasonOf(read.error)}`)
   }
   if (details.length > 0) throw invalidRequest(details)
-  // Only after the check: JSON.stringify recurses, and nested values are refused by now.
+  // This runs only after the check: JSON.stringify recurses, and the check refuses nested values.
   const json = JSON.stringify(raw)
   if (Buffer.byteLength(json) > bytesMax) throw invalidRequest([`params: is longer than ${bytesMax} bytes`])
   return { values: Array.isArray(raw) ? [...values.values()] : values, json }
@@ -97,7 +100,7 @@ function entriesOf(raw: unknown, named: boolean): [string, unknown][] | null {
   return named && typeof raw === 'object' && raw !== null ? Object.entries(raw) : null
 }
 
-/** The most specific reason. A union uses its own sentence only if no branch has a better one. */
+/** Returns the most specific reason. A union's own sentence is used only if no branch has a better one. */
 function reasonOf(error: z.ZodError): string {
   for (const issue of error.issues) {
     if (issue.code !== 'invalid_union') return issue.message

@@ -4,7 +4,7 @@ import { nearest } from './nearest.ts'
 
 type Typed = (names: readonly string[]) => string
 
-/** Driver.repairs() for bodies with `sql`. `typed`: how the kind writes a name. */
+/** Implements Driver.repairs() for bodies with `sql`. `typed`: how the kind of database writes a name. */
 export function sqlRepairs(typed: Typed): (body: object, denied: Denied, exposed: Catalog) => readonly object[] {
   return (body, denied, exposed) => {
     const sql: unknown = Reflect.get(body, 'sql')
@@ -51,7 +51,7 @@ function withoutLock(text: string): readonly string[] {
   return LOCK.test(text) ? [text.replace(LOCK, '').trimEnd()] : []
 }
 
-/** The columns of the tables that the text names; of all tables if it names none. */
+/** The columns of the tables that the text names. If it names none, of all tables. */
 function columnNames(text: string, { tables }: Catalog): ReadonlySet<string> {
   const words = new Set(text.toLowerCase().match(/[\p{L}\p{N}_$]+/gu))
   const named = tables.filter(({ table }) => words.has(table.toLowerCase()))
@@ -74,7 +74,7 @@ function pathAt(text: string, position: number): Span | null {
   return found === null ? null : { from: position, to: position + found[0].length }
 }
 
-/** The last part of the name is replaced by the nearest exposed names. */
+/** Replaces the last part of the name by the nearest exposed names. */
 function renamed(
   text: string,
   position: number,
@@ -92,7 +92,7 @@ function renamed(
   return nearest(wanted, names).map((near) => text.slice(0, at) + typed([near]) + text.slice(at + last[0].length))
 }
 
-/** The text without the item of a list that begins at the position, if it is a plain name or call between commas. */
+/** Removes the item of a list that begins at the position, if it is a plain name or call between commas. */
 function withoutItem(text: string, position: number): readonly string[] {
   const path = pathAt(text, position)
   if (path === null) return []
@@ -105,7 +105,10 @@ function withoutItem(text: string, position: number): readonly string[] {
   return []
 }
 
-/** The end of the parentheses that follow, if any. Quoted parentheses lead to a text that the guard refuses. */
+/**
+ * The end of the parentheses that follow, if any. Quoted parentheses may give a wrong end; the guard then refuses the
+ * text.
+ */
 function callEnd(text: string, from: number): number {
   if (text[from] !== '(') return from
   let depth = 0

@@ -1,5 +1,5 @@
-// Worker thread that reads a private key with a passphrase: deriving the key takes up to seconds of processor time. Its owner
-// ends it after one key, or after a deadline.
+// Worker thread that reads a private key with a passphrase: deriving the key can take seconds of processor time. Its
+// owner ends it after one key, or after a deadline.
 import { createPrivateKey } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
 import ssh2 from 'ssh2'
@@ -16,7 +16,7 @@ function readKey({ privateKey, passphrase }: SshKeyTask): SshKeyReply {
   const parsed = ssh2.utils.parseKey(privateKey, passphrase)
   if (parsed instanceof Error || Array.isArray(parsed)) return null
   const pem = parsed.getPrivatePEM()
-  // The library writes this type as PKCS #8, which it does not read.
+  // The library prints this type as PKCS #8, which its own parser does not accept.
   return parsed.type === 'ssh-ed25519' ? openSshKey(pem, parsed.getPublicSSH()) : pem
 }
 

@@ -6,7 +6,7 @@ import { hostField, nameField, portField, wrongHost } from './connection-fields.
 
 export const SSH_SECRETS = ['sshPrivateKey', 'sshPassphrase', 'sshPassword'] as const
 
-/** Where a tunnel begins, and who logs in. `secrets` is never logged. */
+/** The server of a tunnel and the login there. `secrets` is never logged. */
 export interface SshTarget {
   readonly host: string
   readonly port: number
@@ -33,7 +33,7 @@ const FINGERPRINT = /^SHA256:[A-Za-z0-9+/]{43}$/
 const KEY_LINE =
   /^(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(?:256|384|521)) ([A-Za-z0-9+/]{40,4000}={0,2})(?: [^\r\n]*)?\s*$/
 
-/** Appends each problem to `wrong`. Returns null if there is one. */
+/** Appends each problem to `wrong`. Returns null if there are problems. */
 export function sshTargetOf(
   config: unknown,
   secrets: Readonly<Record<string, string>>,
@@ -43,7 +43,7 @@ export function sshTargetOf(
   const read = SshConfig.safeParse(config)
   const { sshPrivateKey: privateKey = null, sshPassphrase: passphrase = null, sshPassword: password = null } = secrets
   if ((privateKey === null) === (password === null)) wrong.push('sshPrivateKey: send either this or sshPassword')
-  if (passphrase !== null && privateKey === null) wrong.push('sshPassphrase: is for an sshPrivateKey')
+  if (passphrase !== null && privateKey === null) wrong.push('sshPassphrase: needs an sshPrivateKey')
   if (!read.success) {
     wrong.push(
       ...read.error.issues.map(({ path, message, code }) =>
@@ -71,7 +71,7 @@ function pinOf(text: string): Pick<SshTarget, 'hostKey' | 'hostKeyType'> | null 
   return { hostKey: fingerprintOf(Buffer.from(key, 'base64')), hostKeyType: type }
 }
 
-/** As ssh-keygen -l prints it. */
+/** The fingerprint, as ssh-keygen -l prints it. */
 export function fingerprintOf(key: Buffer): string {
   return `SHA256:${createHash('sha256').update(key).digest('base64').replace(/=+$/, '')}`
 }

@@ -1,6 +1,6 @@
-// SSH tunnels to databases. The connections to one database through one SSH login share a tunnel; it closes with the last of
-// them, so its owner is the pool that owns them. A tunnel ends in a Unix socket in a folder of this user only: a local
-// port would let every user of this machine reach the database.
+// SSH tunnels to databases. The connections to one database through one SSH login share a tunnel. The tunnel closes
+// with the last of these connections, so the pool that owns them also owns the tunnel. A tunnel ends in a Unix socket
+// in a folder of this user only: a local port would let every user of this machine reach the database.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import { createHash } from 'node:crypto'
@@ -63,7 +63,7 @@ export function openTunnels(): Tunnels {
       const key = keyOf(ssh, target)
       let shared = all.get(key)
       if (shared === undefined) {
-        // Its own deadline: a caller that hangs up must not end the tunnel of others.
+        // The tunnel has its own deadline: a caller that disconnects must not end the tunnel of others.
         const opened = OpenTunnel.open(ssh, target, allowPrivateHosts, AbortSignal.timeout(OPEN_MS))
         all.set(key, (shared = { opened, users: 0 }))
         const made = shared
@@ -109,7 +109,7 @@ function useOf(tunnel: OpenTunnel, leave: () => Promise<void>): Tunnel {
   }
 }
 
-/** Distinguishes tunnels by everything that they are made from. Only a hash is kept. */
+/** Identifies a tunnel by all settings that it is made from. Only a hash is stored. */
 function keyOf(ssh: SshTarget, { host, port }: TunnelTarget): string {
   return createHash('sha256')
     .update(JSON.stringify([ssh, host, port]))
@@ -160,7 +160,7 @@ class OpenTunnel {
     }
   }
 
-  /** Calls back when the tunnel ends, at once if it has ended. */
+  /** Calls back when the tunnel ends, or at once if it has ended. */
   onEnd(listener: () => void): void {
     if (this.isEnded) listener()
     else this.#listeners.add(listener)
@@ -253,7 +253,7 @@ function connectConfig(
     hostVerifier: isPinned,
     ...(privateKey === null ? {} : { privateKey }),
     ...(secrets.password === null ? {} : { password: secrets.password }),
-    // A server has keys of several types; a whole pinned key says which.
+    // A server has keys of several types. If a whole key is pinned, its type is requested.
     ...(hostKeyType === null ? {} : { algorithms: { serverHostKey: algorithmsOf(hostKeyType) } }),
     readyTimeout: OPEN_MS,
     keepaliveInterval: KEEP_ALIVE_MS,
@@ -277,7 +277,7 @@ function algorithmsOf(type: string): ServerHostKeyAlgorithm[] {
 
 function sentenceOf(error: unknown, ssh: SshTarget, seen: string | null): string {
   if (seen !== null && seen !== ssh.hostKey) {
-    return `The SSH server shows the host key ${seen}, but ${ssh.hostKey} is pinned. Nothing was sent to it.`
+    return `The SSH server presents the host key ${seen}, but ${ssh.hostKey} is pinned. Nothing was sent to it.`
   }
   if (!(error instanceof Error)) return 'The SSH server did not answer.'
   const level = 'level' in error ? error.level : ''
@@ -287,12 +287,12 @@ function sentenceOf(error: unknown, ssh: SshTarget, seen: string | null): string
   if (/no matching/i.test(error.message)) {
     return 'The SSH server and this service share no algorithm, or the server has no host key of the pinned type.'
   }
-  return 'The SSH server closed the connection, or is no SSH server.'
+  return 'The SSH server closed the connection, or is not an SSH server.'
 }
 
 const UNREADABLE_KEY = 'The SSH private key cannot be read: check the key and its passphrase.'
 
-/** Decrypts the key in a thread, because the text of the key decides how long the derivation takes. */
+/** Decrypts the key in a thread, because the text of the key determines how long the derivation takes. */
 async function privateKeyOf({ secrets: { privateKey, passphrase } }: SshTarget): Promise<string | null> {
   if (privateKey === null || passphrase === null) return privateKey
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
@@ -330,8 +330,8 @@ function unavailable(message: string, cause?: unknown): AppError {
 }
 
 /**
- * Connects through a tunnel if there is an SSH server, and keeps the tunnel as long as the connection. `connect` gets the path
- * of the tunnel's socket, or null.
+ * Connects through a tunnel if there is an SSH server. The tunnel stays open as long as the connection. `connect` gets
+ * the path of the tunnel's socket, or null.
  */
 export async function throughTunnel(
   tunnels: Tunnels,
@@ -352,7 +352,7 @@ export async function throughTunnel(
   }
 }
 
-/** A connection with the tunnel that it needs. */
+/** A connection and its tunnel. */
 class TunnelledConnection implements Connection {
   readonly #inner: Connection
   readonly #tunnel: Tunnel

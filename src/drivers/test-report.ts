@@ -1,4 +1,4 @@
-// The report of `test`: its steps, a grade (that of the worst step), and the message of a failed step as the error.
+// The report of `test`: its steps, a grade (the worst grade of a step), and the message of a failed step as the error.
 import type { TestReport, TestStep } from './driver.ts'
 
 /** `latencyMs` is the time of one round trip; the report shows at least 1. */

@@ -1,6 +1,6 @@
-// Caches stored catalogs and exposures. A catalog is read once per version and cut once per pair of versions. While
-// nothing changes, callers get the same object, so a driver can attach its own index to it. The caches evict the least
-// recently used entry.
+// Caches stored catalogs and exposures. A catalog is read once per version, and cut to the exposure once per pair of
+// versions. While nothing changes, callers get the same object, so a driver can attach its own index to it. The caches
+// evict the least recently used entry.
 import type { Catalog } from '../drivers/driver.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
@@ -9,7 +9,7 @@ import { cut, type ShownTable } from './cut-catalog.ts'
 import { driftOf } from './drift.ts'
 import { readCatalog, readExposure } from './stored-json.ts'
 
-/** Identifies a catalog and an exposure; a datasource row fits. Version 0 means none yet. */
+/** Identifies a catalog and an exposure. A datasource row has these fields. Version 0: none exists yet. */
 export interface Versions {
   readonly id: DatasourceId
   readonly catalog_version: number
@@ -21,7 +21,7 @@ export interface Catalogs {
   full(at: Versions): Promise<Catalog | null>
   /** The exposed part of the catalog; null before the first introspection. */
   exposed(at: Versions): Promise<Catalog | null>
-  /** What exposed() would return, without waiting; undefined if it is not loaded. */
+  /** Returns what exposed() would return, without waiting. Undefined if it is not loaded. */
   knownExposed(at: Versions): Catalog | undefined
   /** The exposure as saved; empty before the first save. */
   shown(at: Versions): Promise<readonly ShownTable[]>
@@ -32,7 +32,7 @@ export interface Catalogs {
   baseline(at: Versions): Promise<Catalog | null>
   /** The number of exposed tables that still exist. */
   exposedTableCount(at: Versions): Promise<number>
-  /** What a list of datasources shows of the catalog; null before the first introspection. */
+  /** The facts about the catalog in a list of datasources. Null before the first introspection. */
   summary(at: Versions): Promise<Summary | null>
 }
 
@@ -45,7 +45,10 @@ interface Summary {
 }
 
 const ENTRIES_MAX = 200
-/** Counts a catalog's JSON characters with each column written in full. The objects take a few times as much memory. */
+/**
+ * Counts the characters of a catalog's JSON, with each column written in full. The objects take several times as much
+ * memory.
+ */
 const CHARS_MAX = 48 * 1024 * 1024
 const COUNTS_MAX = 20_000
 /** A stored catalog writes identical columns once, so its text is about a tenth as long. */

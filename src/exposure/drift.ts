@@ -1,5 +1,5 @@
-// Compares a database with the catalog its exposure was saved against. New columns are hidden. The exposure still
-// names removed and retyped ones. Saving the exposure again resets the comparison.
+// Compares a database with the catalog from the time its exposure was saved. New columns are hidden. The exposure still
+// names removed and retyped columns. If the exposure is saved again, the comparison starts anew.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import { inSlices } from '../event-loop-slices.ts'
 import { tableKey } from './cut-catalog.ts'
@@ -58,7 +58,7 @@ function compare(then: CatalogTable, now: CatalogTable, drift: Lists): void {
   for (const { name, type } of before.values()) drift.removed.push({ schema, table, column: name, was: type })
 }
 
-/** In fewer sampled rows, types differ by chance. */
+/** In fewer sampled rows, types may differ by chance. */
 const MET_MIN = 20
 
 /** For columns without a declared type: true if no current value has any of the earlier value types. */

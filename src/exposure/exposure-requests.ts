@@ -1,5 +1,5 @@
-// Requests for what was refused: a member asks, with the audit item of the refusal and a reason; managers of the team
-// close the request, usually after exposureFromRefusal. A request changes no exposure by itself.
+// Requests for refused objects: a member sends the audit item of the refusal and a reason. Managers of the team close
+// the request, usually after exposureFromRefusal. A request changes no exposure by itself.
 import type { Selectable } from 'kysely'
 import type { z } from 'zod'
 import type { Audit } from '../audit/audit.ts'
@@ -24,7 +24,7 @@ export interface RequestDeps {
 export interface ExposureRequest {
   readonly id: string
   readonly datasourceId: string
-  /** Who asks. */
+  /** The account that makes the request. */
   readonly accountId: string
   readonly name: string
   readonly auditId: string
@@ -40,14 +40,15 @@ export interface ExposureRequest {
 
 export type Resolution = 'EXPOSED' | 'DECLINED'
 
-/** Open requests of one account in a team: more would bury the others. */
+/** The most open requests of one account in a team. More would hide the requests of others. */
 const OPEN_MAX = 20
-/** Closed requests in the list, the newest. */
+/** The number of closed requests in the list, newest first. */
 const LISTED_MAX = 500
 
 /**
- * Asks for what a call of one's own was refused. Throws NOT_FOUND for an audit item that is not one's own call of this
- * datasource, and CONFLICT if the call was not refused by the guard, or a request for it exists, or too many are open.
+ * Requests what one of the caller's own calls was refused. Throws NOT_FOUND for an audit item that is not the caller's
+ * own call of this datasource. Throws CONFLICT if the guard did not refuse the call, if a request for it exists, or if
+ * too many requests are open.
  */
 export async function requestExposure(
   deps: RequestDeps,
@@ -64,7 +65,7 @@ export async function requestExposure(
   return await deps.store.write(async (tx) => {
     const own = tx.selectFrom('exposure_requests').where('team_id', '=', at.teamId).where('account_id', '=', accountId)
     const open = await own.select(['audit_id']).where('closed_at', 'is', null).execute()
-    if (open.some((other) => other.audit_id === row.id)) throw conflict('You have already asked for this.')
+    if (open.some((other) => other.audit_id === row.id)) throw conflict('You have already requested this.')
     if (open.length >= OPEN_MAX) throw conflict(`You have ${OPEN_MAX} open requests. A manager must close some first.`)
     const made: Selectable<ExposureRequestTable> = {
       id: newId<ExposureRequestId>(),

@@ -23,7 +23,7 @@ import { readExposure } from './stored-json.ts'
 export interface HiddenNow {
   readonly full: Catalog
   readonly exposed: Catalog
-  /** The exposure as named, including names that no longer exist in the database. */
+  /** The exposure as saved, including names that no longer exist in the database. */
   readonly named: readonly ShownTable[]
   /** By tableKey: tables that lost at least one exposed column. */
   readonly shrunk: ReadonlySet<string>
@@ -31,7 +31,7 @@ export interface HiddenNow {
 
 /** Additional dependencies for saving. */
 export interface SavingDeps extends ExposureDeps {
-  /** Deletes, in the same transaction, what other rooms store about columns that are no longer exposed. */
+  /** Deletes, in the same transaction, data that other folders store about columns that are no longer exposed. */
   readonly withdrawHidden: (tx: Transaction<Tables>, id: DatasourceId, now: HiddenNow) => Promise<void>
 }
 
@@ -41,7 +41,7 @@ export interface ExposureDeps {
   readonly catalogs: Catalogs
 }
 
-/** The datasource of the exposure; a Reached fits. */
+/** The datasource of the exposure. A Reached has these fields. */
 export interface ExposurePlace {
   readonly id: DatasourceId
   readonly teamId: TeamId
@@ -53,12 +53,12 @@ export interface Exposure {
   readonly tables: readonly ShownTable[]
   readonly version: number
   readonly gone: readonly Gone[]
-  /** Who saved it and when. Null before the first save. */
+  /** The account that saved it, and the time. Null before the first save. */
   readonly author: Author | null
   readonly savedAt: string | null
-  /** What the author wrote about it. */
+  /** The author's note. */
   readonly note: string | null
-  /** Only in the answer to a PUT: what the author should know. */
+  /** Only in the answer to a PUT: warnings for the author. */
   readonly warnings?: readonly string[]
 }
 
@@ -77,7 +77,7 @@ export interface ExposureVersion {
   readonly note: string | null
 }
 
-/** A version by its counts. `added` and `removed` are columns, against the version before it. */
+/** A version with counts only. `added` and `removed`: columns, compared with the version before it. */
 export interface BriefVersion {
   readonly version: number
   readonly author: Author
@@ -119,12 +119,13 @@ export async function putExposure(
   for (let tried = 1; ; tried++) {
     const saved = await save(deps, call, at, request)
     if (saved !== null) return saved
-    // Without a version the last writer wins, so a lost race is retried. With a version, the retry compares it again.
+    // Without a version, the last writer wins, so a lost race is retried. With a version, the retry compares the
+    // version again.
     if (tried === TRIES) throw await conflict(deps.store, at.id)
   }
 }
 
-/** Returns null if another exposure was saved, or the database introspected, in the meantime. */
+/** Returns null if meanwhile another exposure was saved or the database was introspected. */
 async function save(deps: SavingDeps, call: Call, at: ExposurePlace, request: Requested): Promise<Exposure | null> {
   const current = await versionsNow(deps.store, at.id)
   if (request.version !== undefined && request.version !== current.exposure_version)
@@ -134,7 +135,7 @@ async function save(deps: SavingDeps, call: Call, at: ExposurePlace, request: Re
   // transaction below checks that nothing changed in the meantime.
   await setImmediate()
   const { tables, problems } = freeze(request.tables, catalog, saved)
-  if (problems.length > 0) throw invalidRequest(problems, 'The exposure cannot be saved as it stands.')
+  if (problems.length > 0) throw invalidRequest(problems, 'The exposure cannot be saved in this form.')
   const version = current.exposure_version + 1
   const full = catalog ?? NOTHING_KNOWN
   await setImmediate()
@@ -168,7 +169,7 @@ async function save(deps: SavingDeps, call: Call, at: ExposurePlace, request: Re
       .set({ exposure_version: version })
       .where('id', '=', at.id)
       .where('exposure_version', '=', current.exposure_version)
-      // Drift is compared with this catalog version, so the row must still exist and be kept.
+      // Drift is computed against this catalog version, so its row must still exist and must be retained.
       .where('catalog_version', '=', current.catalog_version)
       .executeTakeFirstOrThrow()
     if (numUpdatedRows !== 1n) return false
@@ -187,7 +188,7 @@ async function save(deps: SavingDeps, call: Call, at: ExposurePlace, request: Re
   })
   if (!isSaved) return null
   await setImmediate()
-  // Cut now, so that the first description does not have to.
+  // Cut the catalog now, so that the first description need not wait for it.
   const exposed = await deps.catalogs.exposed({ ...current, exposure_version: version })
   await setImmediate()
   const warnings =
@@ -235,7 +236,7 @@ function namesByTable(tables: readonly ShownTable[]): NamesByTable {
 }
 
 /**
- * The exposure as the audit records it. Leaves out the columns that the `other` side has too: there may be tens of
+ * The exposure as the audit records it, without the columns that are also on the `other` side: there may be tens of
  * thousands.
  */
 function fieldsOf(version: number, tables: readonly ShownTable[], other: NamesByTable) {
@@ -248,8 +249,8 @@ function fieldsOf(version: number, tables: readonly ShownTable[], other: NamesBy
 }
 
 /**
- * True if the current exposure was saved against the current catalog. Another catalog shows more or less under the same
- * names.
+ * True if the current exposure was saved against the current catalog. With another catalog, the same names may show
+ * more or less.
  */
 async function isSavedAt(store: Store, at: Versions): Promise<boolean> {
   const row = await store.db
@@ -305,7 +306,7 @@ export async function listExposureVersions(
   return { items: rows.map(versionOf), nextCursor: cursorAfter(versions, sizes.length > fitting) }
 }
 
-/** The same list by counts, without reading the tables. */
+/** The same list with counts, without reading the tables. */
 export async function listBriefVersions(
   deps: Pick<ExposureDeps, 'store'>,
   at: Pick<ExposurePlace, 'id'>,
@@ -398,7 +399,7 @@ export async function versionsNow(store: Pick<Store, 'db'>, id: DatasourceId): P
     .executeTakeFirstOrThrow(() => notFound())
 }
 
-/** The refusal tells which version was saved meanwhile, by whom and when. */
+/** The refusal contains the version that was saved meanwhile, its author and its time. */
 async function conflict(store: Pick<Store, 'db'>, id: DatasourceId): Promise<AppError> {
   const { exposure_version: version } = await versionsNow(store, id)
   const { author, savedAt } = await savedAs(store, { id, exposure_version: version })

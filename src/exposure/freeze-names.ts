@@ -1,5 +1,5 @@
-// Pure: turns a requested exposure into frozen names, or into every reason why it cannot be saved. Null becomes the
-// columns known now, so a column that appears later stays hidden.
+// Pure: turns a requested exposure into frozen names, or into every reason why it cannot be saved. Null is replaced by
+// the currently known columns, so a column that appears later stays hidden.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey, type ShownTable } from './cut-catalog.ts'
 
@@ -11,7 +11,7 @@ export interface RequestedTable {
 
 export interface Frozen {
   readonly tables: readonly ShownTable[]
-  /** Why the exposure cannot be saved; empty if it can. */
+  /** The reasons why the exposure cannot be saved. Empty if it can. */
   readonly problems: readonly string[]
 }
 
@@ -26,7 +26,7 @@ const PROBLEMS_MAX = 100
 const NAME_CHARS_MAX = 100
 
 /**
- * `catalog` is null before the first introspection: no name is known then. Tables are in database order, gone ones
+ * `catalog` is null before the first introspection; no name is known then. Tables are in database order, removed tables
  * last.
  */
 export function freeze(
@@ -73,7 +73,7 @@ export function goneFrom(saved: readonly ShownTable[], catalog: Catalog | null):
   })
 }
 
-/** A table that introspection does not know: the saved columns, or those of them that were requested. */
+/** Handles a table that introspection does not find: returns the saved columns, or the requested ones among them. */
 function savedColumns(
   at: string,
   request: RequestedTable,
@@ -111,13 +111,13 @@ function frozenColumns(
   const columns: string[] = []
   for (const column of table.columns) {
     if (!requested.delete(column.name)) continue
-    // A column that was saved while it was exposable is kept, and stays hidden (cut-catalog.ts).
+    // A column that could be exposed when it was saved stays in the exposure, but hidden (cut.ts).
     if (column.unexposable !== null && !saved.has(column.name)) {
       problems.push(`${at}: the column ${named(column.name)} may not be exposed: ${column.unexposable}`)
     }
     columns.push(column.name)
   }
-  // Introspection does not know the remaining names. Keep those that were saved before.
+  // Introspection does not find the remaining names. Names that were saved before are retained.
   for (const name of requested) {
     if (saved.has(name)) columns.push(name)
     else problems.push(`${at}: there is no column ${named(name)}`)

@@ -1,4 +1,4 @@
-// Requires that a datasource is enabled and introspected. Several rooms share these errors, so that each has one wording.
+// Refusals that several folders share, so that their wording is always the same.
 import { AppError } from '../errors.ts'
 
 export function notIntrospected(): AppError {

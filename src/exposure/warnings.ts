@@ -1,13 +1,13 @@
-// Pure: what the author of an exposure should know. Covers the database's own warnings (such as a view over another
+// Pure: warnings for the author of an exposure. They cover the database's own warnings (such as a view over another
 // user's objects), columns that stay hidden, and shown comments that name something hidden.
 import type { Catalog, CatalogTable, Driver } from '../drivers/driver.ts'
 import { tableKey } from './cut-catalog.ts'
 
 const WARNINGS_MAX = 200
-/** Shorter names are ordinary words in comments. */
+/** Shorter names may be ordinary words in comments. */
 const NAME_CHARS_MIN = 3
 
-/** Whole sentences in database order, each starting with its table. */
+/** Returns whole sentences in database order, each starting with its table. */
 export function warningsOf(full: Catalog, exposed: Catalog, typed: Driver['typed']): readonly string[] {
   const hiddenTables = namesOfHiddenTables(full, exposed)
   const all = new Map(full.tables.map((table) => [tableKey(table.schema, table.table), table]))

@@ -1,5 +1,6 @@
-// The access log: one line for each answer, off unless VITRINE_ACCESS_LOG=1. A line names the operation and ids, never the
-// path, a query string, a text, a header, an address or a name: paths hold invitation tokens and names of tables.
+// The access log: one line for each answer, off unless VITRINE_ACCESS_LOG=1. A line names the operation and ids, never
+// the path, a query string, a text, a header, an address or a name: paths may contain invitation tokens and names of
+// tables.
 import type { Logger } from 'pino'
 import type { Caller, Trace } from '../auth/caller.ts'
 
@@ -13,7 +14,7 @@ export interface Answered {
   /** The code of a refusal; null for an answer. */
   readonly code: string | null
   readonly caller?: Caller | null | undefined
-  /** For the spans: what the query noted, and the context that a trusted proxy sent. */
+  /** For the spans: the times that the query recorded, and the trace context that a trusted proxy sent. */
   readonly trace?: Trace | null | undefined
   readonly traceparent?: string | undefined
   /** The parameters of the path. Only ids of teams and datasources are logged. */
@@ -54,7 +55,7 @@ function whoOf(caller: Answered['caller']): object {
   }
 }
 
-/** Ids of ours look so. A path may hold any text in their place. */
+/** The format of our ids. A path may have any text in their place. */
 const ID = /^[0-9a-f]{8}-[0-9a-f-]{27}$/
 
 function placeOf(params: unknown): object {

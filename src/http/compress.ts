@@ -1,5 +1,6 @@
-// Compresses answers for clients that ask for it, in the thread pool. Query answers and /auth are not compressed: the
-// first would wait for it, and a compressed answer that mixes secrets with a caller's text reveals them by its length.
+// Compresses answers for clients that ask for it, in the thread pool. Query answers and /auth are not compressed.
+// Compression would delay query answers. An answer of /auth may mix secrets with a caller's text, and its compressed
+// length would reveal the secrets.
 import { promisify } from 'node:util'
 import { brotliCompress, constants, createGzip, gzip } from 'node:zlib'
 import type { Transform } from 'node:stream'
@@ -38,7 +39,7 @@ export async function compressed(body: string | Buffer, encoding: Encoding): Pro
   return await brotli(body, { params: { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY } })
 }
 
-/** Compresses a stream. Gzip only: it sends what it has after each part. */
+/** Compresses a stream. Uses gzip only, because gzip can send the compressed data after each part. */
 export function streamCompressor(): Transform {
   return createGzip({ flush: constants.Z_SYNC_FLUSH })
 }

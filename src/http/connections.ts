@@ -1,5 +1,5 @@
-// The connections of the API: how many there may be, which one is closed for a new one, and which ones shutdown waits
-// for. A connection without a request is closed first, so that idle clients cannot keep others out.
+// The connections of the API: their maximum number, which connection is closed for a new one, and which ones shutdown
+// waits for. A connection without a request is closed first, so that idle clients cannot block others.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { REQUEST_ID } from './request-id.ts'
@@ -11,7 +11,7 @@ export interface Exchange {
 
 export interface ConnectionLimits {
   readonly max: number
-  /** Null: one proxy holds the connections of all callers. */
+  /** Null: a proxy opens the connections of all callers. */
   readonly maxPerAddress: number | null
 }
 
@@ -39,19 +39,19 @@ interface Held {
 }
 
 /**
- * The most requests of one connection that wait for their answers. Node hands over every request that a client has sent, so
- * without a bound a client that reads nothing could collect answers in memory. A client must expect that a server closes a
- * pipelined connection (RFC 9112, 9.3.2).
+ * The most requests of one connection that wait for their answers. Node delivers every request that a client has sent.
+ * Without a bound, a client that reads nothing could fill the memory with answers. A client must expect that a server
+ * closes a pipelined connection (RFC 9112, 9.3.2).
  */
 const PIPELINED_MAX = 32
 /** Emitted on the server for each request that node:http does not see, with the socket and its Exchange. */
 export const QUERY_EVENT = 'vitrineQuery'
 /** How long a client may take to read the refusal. */
 const LINGER_MS = 1_000
-/** Sockets that are closing still count for Node. */
+/** Node still counts sockets that are closing. */
 const CLOSING = 256
 
-/** `nextId` names the refusals. */
+/** `nextId` creates the request ids of refusals. */
 export function holdConnections(server: Server, limits: ConnectionLimits, nextId: () => string): Connections {
   return new HeldConnections(server, limits, nextId)
 }
@@ -59,7 +59,7 @@ export function holdConnections(server: Server, limits: ConnectionLimits, nextId
 class HeldConnections implements Connections {
   readonly #limits: ConnectionLimits
   readonly #nextId: () => string
-  /** In the order of their latest request, oldest first. */
+  /** Ordered by their latest request, oldest first. */
   readonly #held = new Map<Socket, Held>()
   readonly #perAddress = new Map<string, number>()
   evicted = 0
@@ -123,7 +123,10 @@ class HeldConnections implements Connections {
     socket.once('close', () => this.#drop(socket))
   }
 
-  /** Closes the connection that has been idle for longest, else one whose request has not arrived completely. */
+  /**
+   * Closes the connection that has been idle for longest. If none is idle, closes one whose request has not fully
+   * arrived.
+   */
   #evict(isCandidate: (held: Held) => boolean): boolean {
     let arriving: Socket | null = null
     for (const [socket, held] of this.#held) {

@@ -1,5 +1,5 @@
-// /app: the console's built files, as they lie on disk beside their compressed copies. No file stays in memory, and no
-// answer depends on the request but for its encoding.
+// /app: the console's built files, read from disk together with their compressed copies. No file stays in memory. The
+// answer depends only on the path and the encoding.
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
@@ -9,11 +9,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
 import type { KnownPath } from './unknown-route.ts'
 
-/** True in `dist/main.js`, false in `src/http/console-files.ts`: the built console lies elsewhere. */
+/** True in `dist/main.js`, false in `src/http/console.ts`: the built console is in another folder. */
 const BUNDLED = !import.meta.url.endsWith('.ts')
 const BUILT = fileURLToPath(new URL(BUNDLED ? './console' : '../../dist/console', import.meta.url))
 
-/** Strict, and the same for every file: the page has no inline script or style, and no nonce. */
+/** The policy is strict and the same for every file: the page has no inline script or style, and no nonce. */
 const CSP = [
   "default-src 'none'",
   "script-src 'self'",
@@ -39,9 +39,9 @@ const ENCODINGS = [
   { name: 'gzip', suffix: '.gz', accepted: /\bgzip\b(?!\s*;\s*q=0(?:\.0+)?\s*(?:,|$))/ },
 ] as const
 
-/** An address of the console, such as /app/t/acme, answers with this file. */
+/** This file is the answer to every address of the console, such as /app/t/acme. */
 const PAGE = 'index.html'
-/** Vite puts a hash of the content into these names. */
+/** Vite adds a hash of the content to these names. */
 const HASHED = 'assets/'
 
 interface Built {
@@ -50,7 +50,7 @@ interface Built {
   readonly etag: string
 }
 
-/** Mounts the routes and returns their paths. `folder`: where the built console lies. */
+/** Mounts the routes and returns their paths. `folder`: the folder of the built console. */
 export function consoleRoutes(app: FastifyInstance, folder = BUILT): readonly KnownPath[] {
   let files: ReadonlyMap<string, Built> | null = null
   const serve = async (request: FastifyRequest<{ Params: { '*'?: string } }>, reply: FastifyReply) => {
@@ -94,7 +94,8 @@ async function filesIn(folder: string): Promise<ReadonlyMap<string, Built> | nul
   for (const path of paths) {
     const name = path.slice(folder.length + 1)
     const { size: bytes } = await stat(path)
-    // A name with a hash in it is told from every other content already; reading those files would only cost memory.
+    // A name with a hash already changes with the content, so these files need no ETag. Reading them for one would only
+    // cost memory.
     const version = name.startsWith(HASHED) ? name.slice(HASHED.length) : await hashOf(path)
     files.set(name, { path, bytes, etag: `"${version}"` })
   }

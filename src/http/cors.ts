@@ -1,5 +1,5 @@
-// Lets web pages of origins that the operator names call the API with a token (VITRINE_CORS_ORIGINS). Closed by default. Never
-// for /auth, where a cookie counts: a page of another site must not act with it.
+// Lets web pages call the API with a token, if the operator lists their origins (VITRINE_CORS_ORIGINS). By default, no
+// page may. Never applies to /auth, which uses a cookie: a page of another site must not act with the cookie.
 import type { FastifyInstance } from 'fastify'
 
 const METHODS = 'GET, POST, PUT, PATCH, DELETE'
@@ -15,7 +15,7 @@ export function allowOrigins(app: FastifyInstance, origins: ReadonlySet<string>)
   app.addHook('onRequest', async (request, reply) => {
     const { origin } = request.headers
     if (origin === undefined || !origins.has(origin) || /^\/auth(?:[/?]|$)/.test(request.url)) return
-    // On the response itself: whoever writes the answer keeps it.
+    // Sets the headers on the raw response, so that they are sent whichever code writes the answer.
     reply.raw.setHeader(ALLOW_ORIGIN, origin)
     reply.raw.setHeader('access-control-expose-headers', READ)
     reply.raw.setHeader('vary', 'Origin')
@@ -30,7 +30,7 @@ export function allowOrigins(app: FastifyInstance, origins: ReadonlySet<string>)
       })
       .send()
   })
-  // A Vary of the answer would replace the one above.
+  // A Vary header of the answer would replace the one above.
   app.addHook('onSend', async (_request, reply) => {
     const own = reply.getHeader('vary')
     if (own === undefined || reply.raw.getHeader(ALLOW_ORIGIN) === undefined) return

@@ -1,5 +1,5 @@
-// Sends refusals: the only file that turns an AppError, or an error of Fastify, into a status. Any other error is reported by its
-// request id only.
+// Sends refusals. This is the only file that turns an AppError, or an error of Fastify, into a status. For any other
+// error, the answer contains only the request id.
 import type { FastifyReply } from 'fastify'
 import type { Logger } from 'pino'
 import { AppError, STATUS, type Code } from '../errors.ts'
@@ -27,7 +27,7 @@ export function refuse(reply: FastifyReply, log: Logger, error: unknown): Fastif
   return reply.code(status).headers(headers).send(json)
 }
 
-/** What a refused or failed request is answered. */
+/** The answer to a refused or failed request. */
 export interface Refusal {
   readonly status: number
   readonly code: Code
@@ -35,7 +35,7 @@ export interface Refusal {
   readonly json: string
 }
 
-/** Reads an error as refuse() answers it. */
+/** Converts an error to the answer that refuse() sends. */
 export function refusalFor(error: unknown, log: Logger, requestId: string): Refusal {
   const refusal = read(error, log, requestId)
   const headers: Record<string, string> = { ...refusal.headers }
@@ -67,7 +67,7 @@ function read(error: unknown, log: Logger, requestId: string): AppError {
   )
 }
 
-/** Fastify's own refusals of bodies. We replace their texts, because JSON.parse quotes the input. */
+/** Fastify's own refusals of bodies. Their texts are replaced, because JSON.parse quotes the input. */
 function fastifyRefusal(error: unknown): AppError | null {
   if (!(error instanceof Error)) return null
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
@@ -79,7 +79,7 @@ function fastifyRefusal(error: unknown): AppError | null {
   return null
 }
 
-/** The refusal of a body that JSON.parse does not take. */
+/** The refusal of a body that is not valid JSON. */
 export function notJson(): AppError {
   return new AppError('INVALID_REQUEST', 'The body is not valid JSON. Check quotes, commas and brackets.', BODY)
 }

@@ -43,7 +43,7 @@ export function readJsonOnly(app: FastifyInstance): (body: Buffer) => unknown {
       if (error !== null) throw error
       value = read
     }
-    // Fastify's parser looks for dangerous keys first, and skips a byte order mark. It never looks at the request.
+    // Fastify's parser checks for dangerous keys first, and skips a byte order mark. It does not read the request.
     if (DANGEROUS.test(text)) Reflect.apply(parse, app, [null, text, done])
     else value = parseJson(text)
     const rounded = roundedParams(text)
@@ -60,7 +60,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Reads a long body by the rules for short ones, and yields to the event loop. Throws the refusal. */
+/** Parses a long body by the rules for short bodies, and yields to the event loop. Throws the refusal. */
 async function readLong(text: string, scanned: Promise<AppError | null>, namesAsKeys: boolean): Promise<unknown> {
   const refusal = await scanned
   if (refusal !== null) throw refusal
@@ -70,7 +70,7 @@ async function readLong(text: string, scanned: Promise<AppError | null>, namesAs
   const json = text.startsWith('\ufeff') ? text.slice(1) : text
   const value = await parseInSlices(json, { namesAsKeys, ...(onNumber !== undefined && { onNumber }) }).catch(
     (error: SyntaxError) => {
-      // Fastify sets the same status. Each door writes its own message.
+      // Fastify sets the same status. REST and the connector each write their own message.
       throw Object.assign(error, { statusCode: 400 })
     },
   )

@@ -10,7 +10,7 @@ export interface Metrics extends Disposable {
   text(): string
 }
 
-/** `more` is called each time the metrics are read. */
+/** Calls `more` each time the metrics are read. */
 export function openMetrics(more: () => readonly Family[] = () => []): Metrics {
   const answers = new Counts<{ operation: string; status: string }>()
   const refusals = new Counts<{ code: string }>()

@@ -23,11 +23,11 @@ declare module 'fastify' {
     readonly valuesMax?: number
   }
   interface FastifyRequest {
-    /** Set before the body is read, on routes of the tables; null on public routes. */
+    /** Set before the body is read, on routes of the tables. Null on public routes. */
     caller: Arrival['caller'] | null
     /** When the caller was authenticated, by performance.now(). */
     knownAt: number
-    /** The code of the refusal that was answered. */
+    /** The code of the refusal that was sent. */
     refusal: string | null
     /** Null unless requests are traced. */
     trace: Trace | null
@@ -42,7 +42,7 @@ export function mountOperation(
   route: Route,
   operation: Operation,
 ): void {
-  // A query must not wait for compression, and most of its answers are short.
+  // A query answer must not wait for compression, and most query answers are short.
   const isCompressed = id !== 'runQuery'
   app.route({
     method: route.method,
@@ -85,7 +85,7 @@ function arrivalOf(route: Route, request: FastifyRequest, reply: FastifyReply): 
     ...(request.trace !== null && { trace: request.trace }),
     signal: hangUpOf(reply.raw),
     client: clientOf(request.headers['user-agent']),
-    // Finding the address behind proxies takes time, and no operation for API keys needs it.
+    // Finding the client's address behind proxies takes time, and no operation for API keys needs the address.
     address: route.scope === undefined ? request.ip : undefined,
   }
 }

@@ -1,11 +1,12 @@
 // Mounts the routes of OAuth: the two discovery documents, the endpoints under /auth/oauth2 and the consent page. Only
-// /auth/oauth2/token and /auth/oauth2/revoke take forms. Agents that run in a browser may read all but the pages.
+// /auth/oauth2/token and /auth/oauth2/revoke accept forms. Agents that run in a browser may read all answers except the
+// pages.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
 import type { KnownPath } from './unknown-route.ts'
 import { addressOf, carry, toWeb } from './web-request.ts'
 
-/** src/oauth/oauth.ts. */
+/** The handler in src/oauth/oauth.ts. */
 export interface OAuthDoor {
   handle(request: Request): Promise<Response>
   protectedResource(at: URL): object
@@ -59,7 +60,7 @@ export function oauthRoutes(app: FastifyInstance, oauth: OAuthDoor): readonly Kn
     known.push({ method: 'POST', path: url })
     preflight(url)
   }
-  // A context of its own: no other route takes a form.
+  // A separate Fastify context: no other route accepts a form.
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>

@@ -1,7 +1,7 @@
-// Handles POST …/query with a known API key without Fastify, which otherwise takes half of the service's time for a small query
-// (docs/decisions/0029-a-short-path-for-queries.md). It takes only usual requests, and decides before it reads the body. Every other
-// request takes the ordinary path. Here is what happens to a usual request, however it was read, and the reader behind
-// node:http; query-connection.ts reads the socket itself. test/door/query-short-path.test.ts sends the same requests along all paths.
+// Handles POST …/query with a known API key without Fastify, which otherwise takes half of the service's time for a
+// small query (docs/decisions/0029-a-short-path-for-queries.md). It handles only requests that pass isUsual(), and
+// decides this before it reads the body. Every other request takes the ordinary path. test/door/quick-query.test.ts
+// sends the same requests through both.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Authenticator } from '../auth/authenticate.ts'
 import type { Arrival, KeyCaller, Trace } from '../auth/caller.ts'
@@ -23,9 +23,9 @@ export interface QuickQuery {
   readonly id: string
   readonly route: Route
   readonly operation: Operation
-  /** Reads a body as the ordinary path does. Throws its refusals. */
+  /** Parses a body like the ordinary path. Throws the same refusals. */
   readonly parse: (body: Buffer) => unknown
-  /** Answers an error as the ordinary path does. */
+  /** Answers an error like the ordinary path. */
   readonly refusal: (error: unknown, requestId: string) => Refusal
   /** Called after each answer. Null if metrics and access log are off. */
   readonly answered: ((answered: Answered) => void) | null
@@ -114,6 +114,10 @@ export function quickQuery(door: QuickQuery): Take {
   }
 }
 
+/**
+ * Path parameters may contain only characters of ids. A URL with percent-encoding or a query string takes the ordinary
+ * path.
+ */
 /** HTTP/1.1, one plain JSON body of known length. */
 function isUsual({ headers, httpVersionMinor, httpVersionMajor }: IncomingMessage): boolean {
   return (

@@ -1,11 +1,11 @@
-// Names each request, so that an answer, its log lines and its audit rows can be found from each other. An id of our own is
-// a random start for each process and a counter: short, and alike for the compression of the audit.
+// Gives each request an id, which links its answer, log lines and audit rows. Our own ids consist of a random start for
+// each process and a counter. They are short, and similar to each other, which helps the compression of the audit.
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 
 export const REQUEST_ID = 'x-request-id'
 
-/** Bounded, and harmless in a log, a header and a JSON text. */
+/** Bounded, and safe in a log, a header and a JSON string. */
 const SAFE = /^[\w-]{8,64}$/
 
 export interface RequestIds {

@@ -4,10 +4,13 @@ import { invalidRequest, type AppError } from '../errors.ts'
 
 /** A number without these patterns is exact: at most 15 digits and a two-digit exponent. */
 const SUSPECT = /[\d.]{16}|[eE][-+]?\d{3}/
-/** The shortest text of every double is shorter, even without an exponent. */
+/**
+ * The length from which a number may be rounded. The shortest text of every double is shorter, even without an
+ * exponent.
+ */
 const LENGTH_MAX = 400
 
-/** A refusal that names the rounded parameters; null if there is none. `text` is valid JSON, and short. */
+/** Returns a refusal that names the rounded parameters, or null if there are none. `text` is valid JSON, and short. */
 export function roundedParams(text: string): AppError | null {
   const rounded = roundedNumbers(text)
   if (rounded === null) return null
@@ -18,7 +21,7 @@ export function roundedParams(text: string): AppError | null {
   return rounded.refusal(body)
 }
 
-/** For a body that is being parsed; null if no number in it can be rounded. */
+/** For a body that is being parsed. Returns null if no number in the body can be rounded. */
 export function roundedNumbers(text: string): RoundedNumbers | null {
   return text.includes('"params"') && SUSPECT.test(text) ? new RoundedNumbers() : null
 }
@@ -49,7 +52,7 @@ const NAME_MAX = 60
 const WHY =
   'has more digits than a JSON number holds: write it as a string with its type, {"type": "NUMERIC", "value": "0.1…"}'
 
-/** The objects that hold parameter values, by name: `params` itself (null) and each {type, value} in it. */
+/** The objects that contain parameter values, by name: `params` itself (null) and each {type, value} in it. */
 function holdersIn(body: unknown): ReadonlyMap<unknown, string | null> {
   const params: unknown = isObject(body) ? Reflect.get(body, 'params') : null
   if (!isObject(params)) return new Map()

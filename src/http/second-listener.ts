@@ -18,7 +18,7 @@ const CONNECTIONS_MAX = 64
 const REQUEST_MS = 5_000
 
 export interface SideServer extends AsyncDisposable {
-  /** host:port, with the port that the operating system chose for port 0. */
+  /** host:port. For port 0, with the port that the operating system chose. */
   readonly address: string
 }
 
@@ -52,7 +52,7 @@ async function reply(
   const route = request.method === 'GET' ? routes[(request.url ?? '').split('?', 1)[0] ?? ''] : undefined
   if (route === undefined) return void response.writeHead(404).end()
   const { status, contentType, body } = await route(requestId)
-  // Each probe has its own connection, so that idle ones cannot use up the limit.
+  // Each probe opens its own connection, so idle connections must not use up the limit.
   response
     .writeHead(status, { 'content-type': contentType, 'cache-control': 'no-store', connection: 'close' })
     .end(body)

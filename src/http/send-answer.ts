@@ -1,4 +1,4 @@
-// Sends answers. An answer passes through its schema, so undeclared fields never leave.
+// Sends answers. A schema serializes each answer, so undeclared fields are never sent.
 import { once } from 'node:events'
 import { pipeline, Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
@@ -9,7 +9,7 @@ import { compressed, streamCompressor, type Encoding } from './compress.ts'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** Sends a handler's value as its route declares. */
+/** Sends a handler's value in the form that its route declares. */
 export function answer(
   reply: FastifyReply,
   route: Route,
@@ -26,7 +26,7 @@ export function answer(
   return sendCompressed(reply, status, JSON.stringify(sent), {}, encoding)
 }
 
-/** Sends JSON that a room has written, or 304 if the caller already has it. */
+/** Sends JSON that another folder has serialized, or 304 if the caller already has it. */
 export function answerPrebuilt(
   reply: FastifyReply,
   status: number,
@@ -60,12 +60,12 @@ export async function answerStreamed(
         vary: 'accept-encoding',
         ...(isGzipped && { 'content-encoding': 'gzip' }),
       })
-      // A failing stream ends the compressor with its error, and so the response.
+      // If the stream fails, the compressor and so the response end with the stream's error.
       .send(isGzipped ? pipeline(stream, streamCompressor(), () => undefined) : stream)
   )
 }
 
-/** The headers of a JSON answer: its own, and those of every answer unless it says otherwise. */
+/** The headers of a JSON answer: its own, and the common headers that it does not override. */
 export function headersOf(own: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
   const headers: Record<string, string> = { 'content-type': JSON_TYPE }
   if (own['cache-control'] === undefined) headers['cache-control'] = 'no-store'
@@ -76,7 +76,7 @@ export function isPrebuilt(value: unknown): value is Prebuilt {
   return typeof value === 'object' && value !== null && 'json' in value
 }
 
-/** Sends JSON, compressed if the client asked for it. `encoding` null: as it is, at once. */
+/** Sends JSON, compressed if the client asked for it. `encoding` null: uncompressed, without waiting. */
 function sendCompressed(
   reply: FastifyReply,
   status: number,
@@ -88,7 +88,7 @@ function sendCompressed(
   return compressed(json, encoding).then((body) => {
     const vary = { ...headers, vary: [headers['vary'], 'Accept-Encoding'].filter(Boolean).join(', ') }
     if (body === null) return sendJson(reply, status, json, vary)
-    // The same answer in other bytes: only a weak tag may stand for both (RFC 9110 §8.8.1).
+    // The same answer in other bytes. Only a weak ETag may identify both (RFC 9110 §8.8.1).
     const etag = headers['etag']
     const weak = etag === undefined || etag.startsWith('W/') ? {} : { etag: `W/${etag}` }
     return sendJson(reply, status, body, { ...vary, ...weak, 'content-encoding': encoding })

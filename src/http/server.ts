@@ -1,5 +1,6 @@
-// The REST door: mounts every route of the tables through mount-operation.ts. The order of checks: known route (404, 405),
-// token (401), scope (403), JSON body (413, 415, 400), then the operation. The door decides nothing else.
+// The REST server: mounts every route of the tables through mount-operation.ts. The order of checks is: known route
+// (404, 405), token (401), scope (403), JSON body (413, 415, 400), then the operation. This folder decides nothing
+// else.
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { fastify } from 'fastify'
@@ -28,16 +29,16 @@ import type { SignInDoor } from './sign-in-routes.ts'
 import { unknownRoute } from './unknown-route.ts'
 
 const BODY_BYTES = 1 << 20
-/** This is longer than any id or invitation of ours, and than most databases allow for a table name. */
+/** Longer than any of our ids and invitations, and than the table names of most databases. */
 const PARAM_LENGTH_MAX = 1024
 /** The deadline for a complete request. An answer may take longer. */
 const REQUEST_MS = 30_000
 const HEADERS_MS = 15_000
 /** How often Node checks for late requests. The default of 30 s would double the deadline. */
 const LATE_CHECK_MS = 1_000
-/** How long a client may read the last answer on a broken connection before the socket is destroyed. */
+/** If a connection is broken, how long a client may read the last answer before the socket is destroyed. */
 const LINGER_MS = 1_000
-/** Longer than the idle timeout of common load balancers, so that the load balancer closes first. */
+/** Longer than the idle timeout of common load balancers, so that the load balancer closes the connection first. */
 const KEEP_ALIVE_MS = 72_000
 /**
  * Timeout without a byte in either direction, longer than the slowest possible query. It frees the memory of answers
@@ -55,7 +56,7 @@ export interface Door {
   readonly open: OpenOperations
   /** True after SIGTERM: answers then ask clients to use another connection. */
   readonly isDraining: () => boolean
-  /** Throws a refusal while the service should get no requests. */
+  /** Throws a refusal while the service should not receive requests. */
   readonly ready: () => Promise<void>
   /** The folder of the built console, if it is not beside the service. */
   readonly consoleDir?: string
@@ -65,9 +66,9 @@ export interface Door {
   readonly corsOrigins: ReadonlySet<string>
   /** null turns metrics off. */
   readonly metrics: Metrics | null
-  /** null: no access log. */
+  /** Null turns the access log off. */
   readonly accessLog: AccessLog | null
-  /** Makes spans of an answer. null: requests are not traced. */
+  /** Creates the spans of an answer. Null: requests are not traced. */
   readonly tracing: { request(answered: Answered): void } | null
   readonly requestIds: RequestIds
   readonly log: Logger
@@ -149,19 +150,19 @@ export function createServer(door: Door): FastifyInstance {
   return app
 }
 
-/** Tells the metrics and the access log of an answer. Null if neither is on. */
+/** Reports an answer to the metrics and the access log. Null if both are off. */
 function observersOf({ metrics, accessLog, tracing, trustProxy }: Door): ((answered: Answered) => void) | null {
   if (metrics === null && tracing === null) return accessLog
   return (answered) => {
     metrics?.count(answered.operation, answered.status, answered.durationMs, answered.code)
     accessLog?.(answered)
     const { traceparent: _untrusted, ...own } = answered
-    // Without a proxy in front, a caller could put its requests into any trace.
+    // Without a proxy in front, a caller could add its requests to any trace.
     tracing?.request(trustProxy === false ? own : answered)
   }
 }
 
-/** Names each request, then lets the short path take what it knows, and Fastify the rest. */
+/** Gives each request an id. The short path then handles the requests that it can, and Fastify handles all others. */
 function receive(
   app: FastifyInstance,
   door: Door,

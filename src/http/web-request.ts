@@ -1,5 +1,5 @@
-// Carries a request and its answer between Fastify and the rooms that work with Web Request and Response: sign-in and
-// OAuth. These are the only routes that read a cookie.
+// Converts requests and answers between Fastify and the folders that use Web Request and Response: sign-in and OAuth.
+// Only their routes read a cookie.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { CLIENT_ADDRESS } from '../auth/client-name-and-address.ts'
 import { invalidRequest } from '../errors.ts'

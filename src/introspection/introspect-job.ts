@@ -24,7 +24,7 @@ import { requireEnabled } from '../exposure/require-usable.ts'
 import { readRow, type DatasourceRow } from '../datasources/datasource-rows.ts'
 
 const INTROSPECT_MS = 30 * 60_000
-/** After this time the caller gets a job. */
+/** After this time, the caller gets a job as the answer. */
 const PATIENCE_MS = 10_000
 
 /** The dependencies of an introspection. */
@@ -41,7 +41,7 @@ export type Introspected = z.infer<typeof Introspected>
 
 /**
  * Reads the schema and stores it; answers with a job if that takes over 10 s. One introspection runs per datasource,
- * and concurrent callers share it. Throws DATASOURCE_DISABLED and what connecting and introspecting throw.
+ * and concurrent callers share it. Throws DATASOURCE_DISABLED, and the errors of connecting and introspecting.
  */
 export async function introspectDatasource(
   deps: DatasourceDeps,
@@ -65,7 +65,7 @@ export async function introspectDatasource(
     const target = { kind: 'job', id: job.id, name: INTROSPECT } as const
     deps.audit.record(call, { teamId: at.teamId, datasourceId: at.id, outcome: 'ANSWERED', target })
   }
-  // This process cannot learn why a job in another process ends. The caller polls the job.
+  // This process cannot learn why a job of another process ended. The caller polls the job.
   if (job.isElsewhere) return { jobId: job.id }
   const { promise: late, resolve } = Promise.withResolvers<null>()
   const timer = setTimeout(() => resolve(null), patienceMs)
@@ -77,12 +77,12 @@ export async function introspectDatasource(
   }
 }
 
-/** The job kind. One runs per datasource, whoever starts it. */
+/** The kind of job. At most one runs per datasource, even if several callers start it. */
 export const INTROSPECT = 'introspect'
 
 /**
- * Reads the schema and stores it as the newest catalog. `call` is null for a scheduled run. Throws CONFLICT if it was
- * cancelled, and what connecting and introspecting throw.
+ * Reads the schema and stores it as the newest catalog. `call` is null for a scheduled run. Throws CONFLICT if the
+ * introspection was cancelled, and the errors of connecting and introspecting.
  */
 export async function introspect(
   deps: IntrospectDeps,
@@ -121,8 +121,8 @@ interface Stored {
 }
 
 /**
- * Stores the catalog. Keeps the catalogs that may still be read: the previous one (by other processes) and the
- * exposure's (for drift).
+ * Stores the catalog. Retains the catalogs that may still be read: the previous one (by other processes) and the one of
+ * the exposure (for drift).
  */
 async function keep(
   deps: IntrospectDeps,
@@ -134,7 +134,7 @@ async function keep(
     const row = await readRow(deps.store, at.id)
     if (row?.connection_version !== at.row.connection_version) throw changedMeanwhile()
     const before = await deps.catalogs.full(row)
-    // Nothing is retained from another database or from another login's view.
+    // If the database or the login has changed, no column is retained.
     const shown = await deps.catalogs.shown(row)
     const isSame = before !== null && (await connectionOf(deps.store, row)) === row.connection_version
     const after = isSame ? retainUnsampled(before, found, shown) : found

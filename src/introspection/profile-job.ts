@@ -26,7 +26,7 @@ export type ProfileDeps = Pick<DatasourceDeps, 'store' | 'audit' | 'catalogs' | 
   readonly config: Pick<Config, 'ceilings'>
 }
 
-/** The request. `sample` matters only if reads are billed by bytes. */
+/** The request. `sample` has an effect only if reads are billed by bytes. */
 interface Order {
   readonly tables?: readonly { readonly schema: string; readonly table: string }[]
   readonly sample?: boolean
@@ -40,10 +40,10 @@ interface Profiled {
 }
 
 const KIND = 'profile'
-/** The total deadline. Finished tables are kept. */
+/** The deadline for the whole job. The profiles of finished tables are stored. */
 const PROFILE_MS = 30 * 60_000
 const TABLE_MS = 60_000
-/** The deadline of a statement. A team may set a lower one for its queries. */
+/** The deadline of one statement. A team may set a lower deadline for its queries. */
 const STATEMENT_MS = 10_000
 const ROWS = 10_000
 const KEEP_TRIES = 5
@@ -152,7 +152,7 @@ class Profiler implements AsyncDisposable {
     return { tables, columns, skipped }
   }
 
-  /** Also publishes the tables stored before a failure. */
+  /** Also publishes the tables that were stored before a failure. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#disconnect()
     if (this.#kept === 0) return
@@ -164,7 +164,7 @@ class Profiler implements AsyncDisposable {
     })
   }
 
-  /** The number of stored columns, or why there are none. */
+  /** The number of stored columns, or the reason why there are none. */
   async #table(schema: string, name: string): Promise<{ readonly columns: number } | { readonly why: string }> {
     const now = await this.#exposedNow(schema, name)
     if (now === null) return { why: NOT_EXPOSED }
@@ -178,7 +178,7 @@ class Profiler implements AsyncDisposable {
       } catch (error) {
         this.#signal.throwIfAborted()
         if (!(error instanceof AppError)) throw error
-        // Retry once with a new connection. An unreachable database fails the second attempt too.
+        // Retry once with a new connection. If the database is unreachable, the second attempt fails too.
         if (error.code === 'DATASOURCE_UNAVAILABLE' && tried === 1) continue
         if (!SKIPPED.has(error.code)) throw error
         return { why: error.message }
@@ -224,7 +224,7 @@ class Profiler implements AsyncDisposable {
   }
 
   /**
-   * Stores what the privacy rules allow, under the exposure and the personal marks as this transaction sees them: both
+   * Stores what the privacy rules allow, under the exposure and the personal marks as this transaction reads them. Both
    * change only together with this row. Returns the number of columns, or null if the table is no longer exposed.
    */
   async #keep(schema: string, name: string, profile: TableProfile, capturedAt: string): Promise<number | null> {

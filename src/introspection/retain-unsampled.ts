@@ -1,14 +1,14 @@
-// Pure: a sample of rows does not show a rare column every time. Columns of the last introspection that this sample
-// missed are retained as long as the miss can be chance. Otherwise the exposure and the drift would change with every
-// sample.
+// Pure: a sample of rows does not contain a rare column every time. If this sample missed columns of the last
+// introspection, the columns are retained as long as the miss may be chance. Otherwise the exposure and the drift would
+// change with every sample.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import { tableKey, type ShownTable } from '../exposure/cut-catalog.ts'
 
-/** Below this probability, a miss is not chance: the column is removed. */
+/** If the probability is lower, the miss is not chance, and the column is removed. */
 const CHANCE_MIN = 0.001
-/** For an exposed column in fewer rows than this share, no sample can show that it is gone. */
+/** If an exposed column is in a smaller share of the rows than this, a sample cannot prove its removal. */
 const RARE = 0.01
-/** The limit of columns per table for retaining. Exposed columns are retained beyond it. */
+/** The most columns of a table that are retained. Exposed columns are retained even beyond this number. */
 const COLUMNS_MAX = 500
 
 /** `before` was captured by the same connection. `exposed` lists the columns that must stay stable. */
@@ -25,7 +25,7 @@ export function retainUnsampled(before: Catalog, after: Catalog, exposed: readon
 
 function withRetained(was: CatalogTable, table: CatalogTable, exposed: ReadonlySet<string>): CatalogTable {
   const { looked } = table
-  // If all rows were read, a missing column is gone. Zero rows say nothing: the table may be filled again.
+  // If all rows were read, a missing column was removed. A table without rows proves nothing: it may be filled again.
   if (looked === undefined || (looked.all && looked.rows > 0)) return table
   const met = new Set(table.columns.map((column) => column.name))
   const retained = new Map<string, CatalogColumn>()
@@ -40,7 +40,7 @@ function withRetained(was: CatalogTable, table: CatalogTable, exposed: ReadonlyS
   return retained.size === 0 ? table : { ...table, columns: inserted(was.columns, table.columns, retained) }
 }
 
-/** The column after `rows` more sampled rows without it; null if it is gone. */
+/** The column after `rows` more sampled rows without it. Null if it counts as removed. */
 function agedColumn(column: CatalogColumn, rows: number, isExposed: boolean): CatalogColumn | null {
   const { seen } = column
   if (rows === 0) return column

@@ -24,9 +24,11 @@ type Deps = Pick<DatasourceDeps, 'store' | 'audit' | 'catalogs' | 'leases' | 'jo
 }
 
 const EVERY_MS = 60_000
-/** Per process. Each run opens one connection to the database. */
+/** The most runs at once in this process. Each run opens one connection to the database. */
 const AT_ONCE = 3
-/** Renewed by each check, so that the claims of a dead process expire soon. */
+/**
+ * How long a claim is valid. Each check renews the claims of this process, so the claims of a dead process expire soon.
+ */
 const CLAIM_MS = 5 * EVERY_MS
 const HOUR_MS = 3_600_000
 /** Delays each run by up to this share of the interval, so that datasources introspected together spread out. */
@@ -88,7 +90,7 @@ class Scheduled implements Reintrospection {
       const work = this.#work(due)
         .catch((err: unknown) => this.#deps.log?.error({ err }, 'a scheduled introspection could not be recorded'))
         .finally(() => this.#active.delete(due.row.id))
-        // A slot is free for the next one.
+        // A slot is free for the next datasource.
         .then(() => this.#look())
       this.#active.set(due.row.id, work)
     }
@@ -118,7 +120,7 @@ class Scheduled implements Reintrospection {
       .sort((a, b) => a.at - b.at)
   }
 
-  /** False if another process holds the claim, or has held it since the datasource was found due. */
+  /** False if another process has the claim, or had it after the datasource was found due. */
   async #claim({ row, failures }: Due): Promise<boolean> {
     const now = this.#now()
     return await this.#deps.store.append(async (tx) => {
@@ -160,11 +162,12 @@ class Scheduled implements Reintrospection {
       const driver = this.#deps.drivers.get(row.type)
       if (driver === undefined) throw new AppError('INTERNAL', `There is no driver for ${row.type}.`)
       const at = { id: row.id, teamId: row.team_id, row, driver }
-      // Run it as a job: concurrent callers share it, and cancelling the datasource's jobs cancels it.
+      // Run the introspection as a job, so that concurrent callers share it, and cancelling the datasource's jobs
+      // cancels it.
       const job = await this.#deps.jobs.start(row.id, INTROSPECT, (progress, ended) =>
         introspect(this.#deps, null, at, progress, AbortSignal.any([ended, this.#closing.signal])),
       )
-      // A job that a caller started continues after shutdown begins. The job room ends it.
+      // A job that a caller started continues after shutdown begins. src/jobs ends the job.
       const found = await unlessAborted(job.ended(), this.#closing.signal)
       await this.#forgive(due)
       this.#deps.log?.info({ ...datasource, found }, 'scheduled introspection finished')
@@ -177,7 +180,7 @@ class Scheduled implements Reintrospection {
   }
 
   /**
-   * Clears an ERROR that a failure here has set. An ERROR from elsewhere stays. The success deleted the
+   * Clears the status ERROR if a failure here set it. An ERROR from elsewhere stays. The success deleted the
    * reintrospections row.
    */
   async #forgive({ row, error }: Due): Promise<void> {

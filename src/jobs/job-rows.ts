@@ -24,11 +24,11 @@ export interface LostJob extends Omit<NewJob, 'input' | 'startedBy'> {
   readonly heard: string
 }
 
-/** What this process knows about its own jobs before the store does. */
+/** The state of this process's own jobs, which may be newer than the stored state. */
 export interface OwnJobs {
   /** True if this process runs the job. */
   has(id: JobId): boolean
-  /** True if the work has ended but its end may not be stored yet. */
+  /** True if the work has ended but this may not be stored yet. */
   isOver(id: JobId): boolean
 }
 
@@ -38,14 +38,14 @@ interface Reached {
   readonly step: string | null
 }
 
-/** A job whose process was silent for this long is abandoned. */
+/** If a job's process has not sent a heartbeat for this long, the job is abandoned. */
 const SILENCE_MS = 60_000
 const KEPT_DAYS = 30
 const LISTED_MAX = 100
 
 export class JobRows {
   readonly #store: JobStore
-  /** A SQLite store has one process: jobs found running at its start are abandoned. */
+  /** Only one process uses a SQLite store, so jobs that are running when it starts are abandoned. */
   readonly #startedAt = iso(Date.now())
 
   constructor(store: JobStore) {
@@ -69,8 +69,8 @@ export class JobRows {
 
   /**
    * Inserts the job and returns its id. Returns the id of a running job with the same input, or null if `atMost` jobs
-   * of the kind already run for the datasource in any process. The transaction admits one of several concurrent
-   * processes.
+   * of the kind already run for the datasource in any process. If several processes try at once, the transaction admits
+   * one.
    */
   async claim(job: NewJob, atMost: number, own: OwnJobs): Promise<JobId | null> {
     return await this.#store.append(async (tx) => {
@@ -115,7 +115,7 @@ export class JobRows {
       .map((row) => ({ id: row.id, isSame: isTrue(row.is_same) }))
   }
 
-  /** Returns null if the datasource has no such job. `reached`: newer progress than the stored one. */
+  /** Returns null if the datasource has no such job. `reached`: progress that is newer than the stored one. */
   async find(datasourceId: DatasourceId, id: JobId, reached: Reached | null): Promise<JobState | null> {
     const row = await this.#states(datasourceId).select('jobs.result').where('jobs.id', '=', id).executeTakeFirst()
     if (row === undefined) return null
@@ -124,7 +124,10 @@ export class JobRows {
     return { ...state, result: JSON.parse(row.result) }
   }
 
-  /** The newest jobs, without their results, which may be large. `reachedBy`: newer progress than the stored one. */
+  /**
+   * The newest jobs, without their results, which may be large. `reachedBy`: progress that is newer than the stored
+   * one.
+   */
   async list(
     datasourceId: DatasourceId,
     { state, kind }: JobFilter,
@@ -151,7 +154,7 @@ export class JobRows {
       .where('jobs.datasource_id', '=', datasourceId)
   }
 
-  /** The first end is final: a cancelled job stays CANCELLED even if its work then fails. */
+  /** The first end is final: a cancelled job stays CANCELLED even if its work fails afterwards. */
   async end(
     id: JobId,
     end: { readonly state: JobTable['state']; readonly result?: string; readonly error?: string },
@@ -184,7 +187,7 @@ export class JobRows {
     return numUpdatedRows !== 0n
   }
 
-  /** Marks the job as abandoned for the next search. */
+  /** Marks the job as abandoned, so that the next search finds it. */
   async leave(id: JobId, { done, total }: Pick<Reached, 'done' | 'total'>): Promise<void> {
     const set = { done, total, updated_at: iso(Date.now() - SILENCE_MS) }
     await this.#store.append((tx) =>
@@ -221,7 +224,7 @@ export class JobRows {
     return numUpdatedRows === 1n
   }
 
-  /** A job with an older heartbeat is abandoned. */
+  /** If the heartbeat is older than this, the job is abandoned. */
   #lastHeard(): string {
     return this.#store.dialect === 'sqlite' ? this.#startedAt : iso(Date.now() - SILENCE_MS)
   }

@@ -3,13 +3,14 @@ import type { AccountId, DatasourceId, JobId } from '../ids.ts'
 import type { JobTable } from '../store/tables.ts'
 
 /**
- * Reports how far a job is, and what it is working on, such as a table. Written to the store from time to time. Without
- * `step` the last one stays.
+ * Reports the progress of a job and its current item, such as a table. The progress is stored from time to time.
+ * Without `step`, the last one stays.
  */
 export type Progress = (done: number, total: number, step?: string) => void
 
 /**
- * The work of a job. Its value, plain data, becomes the job's `result`. `id` is the job's id, unchanged by a restart.
+ * The work of a job. Its return value, plain data, becomes the job's `result`. `id`: the job's id, which a restart does
+ * not change.
  */
 export type Work = (progress: Progress, signal: AbortSignal, id: JobId) => Promise<unknown>
 
@@ -36,7 +37,7 @@ export interface JobState {
   readonly state: JobTable['state']
   readonly done: number
   readonly total: number
-  /** What a running job is working on. */
+  /** The item that a running job is processing. */
   readonly step: string | null
   /** Null if the service started the job. `name` is null if the account was deleted. */
   readonly startedBy: { readonly accountId: AccountId; readonly name: string | null } | null
@@ -46,7 +47,7 @@ export interface JobState {
   readonly updatedAt: string
 }
 
-/** Which jobs of a datasource to list. */
+/** Selects which jobs of a datasource to list. */
 export interface JobFilter {
   readonly state?: JobTable['state'] | undefined
   readonly kind?: string | undefined

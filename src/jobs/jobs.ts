@@ -35,7 +35,7 @@ export interface Jobs extends AsyncDisposable {
   begin(datasourceId: DatasourceId, kind: string, input: unknown, atMost: number, by?: AccountId): Promise<Job | null>
   /** Returns null if the datasource has no such job. */
   find(datasourceId: DatasourceId, id: JobId): Promise<JobState | null>
-  /** The newest 100 jobs of a datasource that fit, without their results. */
+  /** The newest 100 matching jobs of a datasource, without their results. */
   list(datasourceId: DatasourceId, filter: JobFilter): Promise<readonly JobState[]>
   /** Cancels a job of any process. Returns false if the datasource has no such job. Ended jobs do not change. */
   cancel(datasourceId: DatasourceId, id: JobId): Promise<boolean>
@@ -64,7 +64,7 @@ interface Running {
 }
 
 const HEARTBEAT_MS = 2_000
-/** Abandoned jobs are searched for once every this many heartbeats. */
+/** Once per this many heartbeats, a process searches for abandoned jobs. */
 const BEATS_PER_SEARCH = 10
 /** The interval for polling a job of another process. */
 const POLL_MS = 500
@@ -126,7 +126,7 @@ class ProcessJobs implements Jobs {
 
   async #start(requested: NewJob, work: Work, atMost: number): Promise<Job | null> {
     const { promise: written, resolve, reject } = Promise.withResolvers<void>()
-    // Added before its row is written, so that whoever finds the row also finds the running job.
+    // The job is added before its row is written. A caller that finds the row then also finds the running job.
     const job = this.#add(requested, written, work)
     try {
       const id = await this.#rows.claim(requested, atMost, {

@@ -1,5 +1,5 @@
-// Starts a job on a caller's request, records it in the audit and returns its id. The job survives a restart; the room
-// that registered its kind does the work.
+// Starts a job on a caller's request, records it in the audit and returns its id. The job survives a restart. The
+// folder that registered the kind of job does the work.
 import type { Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
 import { AppError } from '../errors.ts'

@@ -38,7 +38,7 @@ export function resetLetter(to: string, link: string): Letter {
     body: [
       'Somebody, hopefully you, asked for a new password for your Vitrine account. Open this link within an hour to set one:',
       { link },
-      'A new password ends all sessions and, unless you keep them, revokes your API keys. If it was not you, do nothing: your password stays as it is.',
+      'A new password ends all sessions and, unless you keep them, revokes your API keys. If it was not you, do nothing: your password does not change.',
     ],
   }
 }

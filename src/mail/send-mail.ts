@@ -37,7 +37,7 @@ export function openMail(deps: Deps): Mail {
   return smtp === null ? noMail(deps.log) : new Post(smtp, senderOf(smtp, publicUrl), deps.log)
 }
 
-/** Logs a link once, for the operator to pass on. Letters without a link are optional and are dropped. */
+/** Logs a link once, so that the operator can pass it on. Letters without a link are optional and are dropped. */
 function noMail(log: Log): Mail {
   return {
     isOn: false,
@@ -145,7 +145,8 @@ async function openTransport({ host, port, tls, login }: Smtp): Promise<Transpor
 }
 
 /**
- * The sender: the `from` parameter of SMTP_URL, else the login if it is an address, else an address at our own host.
+ * The sender: the `from` parameter of SMTP_URL. Without it, the login if that is an address, otherwise an address at
+ * our own host.
  */
 function senderOf({ from, login, host }: Smtp, publicUrl: string | null): string {
   if (from !== null) return from

@@ -1,5 +1,5 @@
-// The pages of an authorization, drawn by the service itself: errors, signing in, and the consent. Every text that an
-// agent chose is shown as text.
+// The pages of an authorization, rendered by the service itself: errors, sign-in, and the consent. Every text from an
+// agent is escaped.
 import { PASSWORD } from '../contract/sign-in-routes.ts'
 import { page, TELLING_SCRIPT } from '../sign-in/html-page.ts'
 import type { Scope } from '../auth/caller.ts'
@@ -25,7 +25,7 @@ export function errorPage(sentence: string): Response {
   )
 }
 
-/** `here`: the path of the page, to which the console's sign-in leads back. */
+/** `here`: the path of the page. After signing in, the console redirects to it. */
 export function signInPage(host: string, here: string): Response {
   const form = `<h1>Sign in</h1>
 <p>${escaped(host)} asks for access to Vitrine. Sign in to decide.</p>
@@ -38,14 +38,14 @@ export function signInPage(host: string, here: string): Response {
   return page('Sign in', form, SIGN_IN_SCRIPT, { style: STYLE })
 }
 
-/** What the page of a consent shows. */
+/** The contents of the consent page. */
 export interface Asked {
   readonly clientName: string
   readonly host: string
-  /** False if only the address that the agent returns to tells who it is. */
+  /** False if only the redirect URI identifies the agent. */
   readonly hasDocument: boolean
   readonly redirectUri: string
-  /** The code goes to a program on the person's own computer. */
+  /** True if the code is sent to a program on the person's own computer. */
   readonly isOwnComputer: boolean
   readonly scopes: readonly Scope[]
   readonly account: { readonly id: string; readonly name: string; readonly email: string }

@@ -1,5 +1,5 @@
-// The start of an authorization: checks the request with the provider, and sends the browser to the consent page, back
-// to the client with an error, or, if the client cannot be trusted with an answer, nowhere.
+// The start of an authorization: checks the request with the provider, and redirects the browser to the consent page,
+// or back to the client with an error. If the client cannot be trusted with an answer, an error page is shown.
 import type { Attempts } from '../auth/attempt-counter.ts'
 import { addressOf } from '../auth/client-name-and-address.ts'
 import type { Clients } from './clients.ts'
@@ -11,14 +11,14 @@ interface Deps {
   readonly provider: Provider
   readonly clients: Pick<Clients, 'find'>
   readonly tries: Pick<Attempts, 'spend'>
-  /** The address of the connector, for requests that name none. */
+  /** The address of the connector, for requests that name no resource. */
   readonly resource: string
 }
 
-/** An address can make us read a document of its choice, so requests are counted. */
+/** A request can make us read a document at an address of its choice, so requests are rate-limited. */
 const BY_ADDRESS = { limit: 60, windowMs: 60_000 }
 
-/** The parameters that we know. Others are ignored (RFC 6749 §3.1). */
+/** The known parameters. Others are ignored (RFC 6749 §3.1). */
 const KNOWN = [
   'response_type',
   'client_id',
@@ -28,7 +28,7 @@ const KNOWN = [
   'code_challenge',
   'code_challenge_method',
   'prompt',
-  // The provider refuses these two.
+  // The provider refuses these two parameters.
   'request',
   'request_uri',
 ] as const
@@ -57,22 +57,23 @@ function checked(sent: URLSearchParams, resource: string): URLSearchParams {
     const value = sent.get(name)
     if (value !== null) params.set(name, value)
   }
-  // Each authorization shows the page. Otherwise an earlier consent would count for a later request.
+  // Each authorization shows the page. Otherwise an earlier consent would apply to a later request.
   if (sent.get('prompt') !== 'none') params.set('prompt', 'consent')
   // The person chooses how long an agent stays connected, so every agent may refresh its tokens.
   const scopes = new Set((sent.get('scope') ?? SCOPES.join(' ')).split(' ').filter((scope) => scope !== ''))
   params.set('scope', [...scopes.add('offline_access')].join(' '))
   const resources = sent.getAll('resource')
-  // A token for several resources could be passed on by another one. The provider refuses a name that it does not know.
+  // A token for several resources could be passed on by one resource to another. The provider refuses unknown
+  // resources.
   params.set('resource', resources.length > 1 ? 'urn:several-resources' : (resources[0] ?? resource))
   return params
 }
 
-/** The provider found a fault before it knew that the client may get the answer. */
+/** The provider found a fault before it knew that the client may receive the error. */
 function sentenceOf(location: string): string {
   switch (new URL(location, 'http://localhost').searchParams.get('error')) {
     case 'invalid_redirect':
-      return 'The agent asked to be answered at an address that it did not register (redirect_uri).'
+      return 'The agent requested an answer at an address that it did not register (redirect_uri).'
     case 'invalid_client':
       return UNKNOWN_CLIENT
     default:

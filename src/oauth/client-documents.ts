@@ -57,7 +57,7 @@ export function openClientDocuments(
       entry.until = now() + freshMs
       return clientOf(id, text)
     } catch {
-      // Hide the reason: it would reveal which hosts this service can reach.
+      // Do not report the reason: it would reveal which hosts this service can reach.
       entry.until = now() + FAILED_MS
       return null
     } finally {

@@ -1,4 +1,4 @@
-// Finds OAuth clients: the registered ones in the store, and those whose id is the address of their metadata document.
+// Finds OAuth clients: registered clients in the store, and clients whose id is the address of their metadata document.
 import { z } from 'zod'
 import type { Store } from '../store/open.ts'
 import type { ClientDocuments } from './client-documents.ts'
@@ -7,7 +7,7 @@ export interface Client {
   readonly id: string
   /** The client's name for itself. */
   readonly name: string
-  /** The host of its document. Null for a registered client: only its redirect URI tells who it is. */
+  /** The host of its document. Null for a registered client, which only its redirect URI identifies. */
   readonly host: string | null
   readonly redirectUris: readonly string[]
 }
@@ -20,11 +20,11 @@ export interface Clients {
 const ID_MAX = 2_000
 const Uris = z.array(z.string())
 
-/** Returns whether a client id is the address of a document: https, a path, and one way to write it. */
+/** Returns whether a client id is the address of a document: https, with a path, and in normalized form. */
 export function isDocumentId(id: string): boolean {
   const url = id.length <= ID_MAX && id.startsWith('https://') ? URL.parse(id) : null
   if (url === null || url.href !== id || url.pathname === '/') return false
-  // A document at another port could be anybody's on that host.
+  // A document at another port of the host may belong to anybody.
   return url.port === '' && url.username === '' && url.password === '' && !id.includes('#')
 }
 
@@ -43,7 +43,7 @@ export function openClients(deps: { readonly store: Pick<Store, 'db'>; readonly 
   }
 }
 
-/** The host that answers for a client: the one of its document, or the one that it returns to. */
+/** The host that is responsible for a client: the host of its document, or otherwise the host of its redirect URI. */
 export function hostOf(client: Client, redirectUri: string): string {
   return client.host ?? (URL.parse(redirectUri)?.hostname || 'unknown')
 }

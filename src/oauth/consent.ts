@@ -1,5 +1,5 @@
-// The consent: shows who asks for what, and makes the grant that the person chose. Only our own page may send a choice,
-// and only for the account that it showed.
+// The consent: shows which agent requests which access, and creates the grant that the person chose. Only our own page
+// may send a choice, and only for the account that it showed.
 import { z } from 'zod'
 import type { Call, SessionCaller } from '../auth/caller.ts'
 import { clientOf, requestIdOf } from '../auth/client-name-and-address.ts'
@@ -32,12 +32,12 @@ const Choice = z.strictObject({
   query: z.string().max(10_000),
   /** The account that the page showed. */
   accountId: z.string(),
-  /** Absent: the person refused. */
+  /** If absent, the person refused. */
   allow: z
     .strictObject({
       scopes: z.array(z.enum(SCOPES)).min(1, 'tick at least one thing that the agent may do').max(SCOPES.length),
       teamIds: ids.min(1, 'tick at least one team'),
-      /** Null: all datasources of the teams, also later ones. */
+      /** Null: all datasources of the teams, including later ones. */
       datasourceIds: ids.min(1, 'tick at least one datasource').nullable(),
       /** Null: until the person ends it. */
       days: z.int().min(1).max(366).nullable(),
@@ -46,14 +46,14 @@ const Choice = z.strictObject({
 })
 type Allowed = NonNullable<z.infer<typeof Choice>['allow']>
 
-/** What an agent asked for, after the provider signed it. */
+/** The request of an agent, after the provider signed it. */
 interface Pending {
   readonly client: Client
   readonly redirectUri: string
   readonly scopes: readonly (typeof SCOPES)[number][]
 }
 
-/** The page: the consent, or signing in first. */
+/** The page: either the consent or the sign-in that must come first. */
 export async function showConsent(deps: ConsentDeps, request: Request): Promise<Response> {
   const { pathname, search } = new URL(request.url)
   const pending = await pendingOf(deps, search.slice(1))
@@ -76,8 +76,8 @@ export async function showConsent(deps: ConsentDeps, request: Request): Promise<
 }
 
 /**
- * Returns `{url}`, where the browser continues. Throws SIGN_IN_REFUSED for another page, UNAUTHENTICATED without a
- * session, CONFLICT for another session, and INVALID_REQUEST.
+ * Returns `{url}`, the address where the browser continues. Throws SIGN_IN_REFUSED for another page, UNAUTHENTICATED
+ * without a session, CONFLICT for another session, and INVALID_REQUEST.
  */
 export async function decideConsent(deps: ConsentDeps, request: Request): Promise<Response> {
   // Browsers send the header with each POST, so a request without it does not come from our page.
@@ -132,12 +132,12 @@ async function approved(deps: ConsentDeps, call: Call, { pending, query, cookie,
     await endGrant(deps, { ...call, action: 'endGrant' }, grantId, 'the agent could not be connected')
     throw error
   } finally {
-    // The provider keeps a consent to skip the page later. Our page is never skipped.
+    // The provider stores a consent so that it can skip the page later. Our page is never skipped.
     await deps.store.append((tx) => tx.deleteFrom('oauth_consents').where('referenceId', '=', grantId).execute())
   }
 }
 
-/** Returns null for a query that the provider did not sign, that has expired, or whose client is gone. */
+/** Returns null for a query that the provider did not sign, that has expired, or whose client was deleted. */
 async function pendingOf(deps: Pick<ConsentDeps, 'provider' | 'clients'>, query: string): Promise<Pending | null> {
   if (!(await deps.provider.isSigned(query))) return null
   const params = new URLSearchParams(query)

@@ -4,8 +4,8 @@ import { connectorResources } from '../auth/oauth-access-tokens.ts'
 import { SCOPES } from './scopes.ts'
 
 /**
- * `at`: the address that the request came to. An agent compares the resource with the address that it was given, and a
- * loopback service has several.
+ * `at`: the address of the request. An agent compares the resource with the address that it was given, and a loopback
+ * service has several addresses.
  */
 export function protectedResource(origin: string, at: URL): object {
   const [canonical, ...others] = connectorResources(origin)

@@ -1,5 +1,5 @@
-// Exchanges codes and refresh tokens for tokens at the provider, and revokes tokens. A code that is used twice, or a
-// refresh token that is used again after its successor, was stolen: only its grant ends.
+// Exchanges codes and refresh tokens for tokens at the provider, and revokes tokens. If a code is used twice, or a
+// refresh token is used again after its successor, it was stolen. Only its grant is then ended.
 import { hash } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import type { GrantCaller } from '../auth/caller.ts'
@@ -97,7 +97,7 @@ function known(form: URLSearchParams): URLSearchParams {
     for (const value of form.getAll(name)) params.append(name, value)
   }
   const scope = form.get('scope')
-  // Without offline_access, the next refresh would be the last one.
+  // Without offline_access, this refresh would be the last one.
   if (scope !== null) params.set('scope', [...new Set([...scope.split(' '), 'offline_access'])].join(' '))
   return params
 }
@@ -130,7 +130,7 @@ async function requireCurrent(deps: Deps, token: string, clientId: string): Prom
   if (row === undefined || row.clientId !== clientId) throw invalidRefresh()
   if (row.expires_at !== null && Date.parse(row.expires_at) <= deps.now()) throw invalidRefresh()
   if (row.revoked === null) return
-  // The provider repeats its first answer.
+  // In this case, the provider repeats its first answer.
   if (isRepeated(deps, row)) return
   await endByClient(deps, grantIdOf(row), 'a refresh token was used again')
   throw invalidRefresh()
@@ -158,8 +158,8 @@ function rowOf(deps: Pick<Deps, 'store'>, token: string) {
 }
 
 /**
- * Each refresh leaves a used token behind. After a day nobody repeats a request, and a used token is as invalid as an
- * unknown one.
+ * Each refresh leaves a used token in the store. After a day, no client repeats the request, and an unknown token is
+ * refused in the same way as a used one.
  */
 function pruneTokens({ store, now }: Pick<Deps, 'store' | 'now'>): void {
   const time = (ms: number) => storedTime(store.dialect, ms)

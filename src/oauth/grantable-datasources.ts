@@ -1,10 +1,10 @@
-// What a person can let an agent reach: their teams, with the datasources that they reach themselves.
+// The teams and datasources that a person can allow an agent to reach: those that the person reaches.
 import type { Call } from '../auth/caller.ts'
 import { reachable } from '../datasources/datasources.ts'
 import type { Store } from '../store/open.ts'
 import type { Asked } from './authorization-pages.ts'
 
-/** A page with more would not be read. The person can still allow all datasources of a team. */
+/** Nobody would read a page with more datasources. The person can still allow all datasources of a team. */
 const DATASOURCES_MAX = 500
 
 /** Teams that the person has not opened are left out. */

@@ -1,4 +1,5 @@
-// Errors in the form of OAuth (RFC 6749 §5.2, RFC 7591 §3.2.2). Clients read `error`, people `error_description`.
+// Errors in the format of OAuth (RFC 6749 §5.2, RFC 7591 §3.2.2). Programs read `error`, and people read
+// `error_description`.
 
 export class OauthError extends Error {
   override readonly name = 'OauthError'

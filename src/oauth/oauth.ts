@@ -14,7 +14,9 @@ import { registerClient } from './register-client.ts'
 import { revokeToken, tokenAnswer } from './exchange-and-revoke-tokens.ts'
 
 export interface OAuth {
-  /** Answers one request to /auth/oauth2/… or /auth/consent. Throws AppErrors, for refusals that OAuth has no form for. */
+  /**
+   * Answers one request to /auth/oauth2/… or /auth/consent. Throws AppErrors for refusals that OAuth has no format for.
+   */
   handle(request: Request): Promise<Response>
   /** The document about the connector, for the address of the request. */
   protectedResource(at: URL): object
@@ -37,7 +39,7 @@ export function openOAuth(deps: Deps): OAuth {
   let loading: Promise<Provider> | undefined
   const provider = () =>
     (loading ??= openProvider({ ...deps, clients, origin: servedAt(deps.origin()) }).catch((error: unknown) => {
-      // The store may be back for the next request.
+      // If loading fails, retry at the next request: the store may be available again.
       loading = undefined
       throw error
     }))
@@ -79,7 +81,7 @@ export function openOAuth(deps: Deps): OAuth {
   }
 }
 
-/** Throws NOT_FOUND where no agent could connect: clients refuse http, except on this machine. */
+/** Throws NOT_FOUND if no agent could connect: clients refuse http, except on this machine. */
 function servedAt(origin: string): string {
   const { protocol, hostname } = new URL(origin)
   if (protocol === 'https:' || /^(127\.0\.0\.1|localhost|\[::1\])$/.test(hostname)) return origin

@@ -1,6 +1,6 @@
-// Configures the OAuth provider of better-auth: it checks authorization requests, issues codes, and turns codes into
-// tokens. Only this file imports the provider, and only when an agent first asks: REST never loads it. Clients,
-// documents, pages, grants and revocation are ours.
+// Configures the OAuth provider of better-auth: it checks authorization requests, issues codes, and exchanges codes for
+// tokens. Only this file imports the provider, at the first OAuth request: REST never loads it. Clients, documents,
+// pages, grants and revocation are our own code.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { BetterAuthPlugin } from 'better-auth'
 import type { createAuthEndpoint as CreateEndpoint } from 'better-auth/api'
@@ -19,15 +19,15 @@ export interface ProviderDeps extends SharedDeps {
 }
 
 export interface Provider {
-  /** Returns where to send the browser: to the consent page, to the client with an error, or to the error page. */
+  /** Returns the address for the browser: the consent page, the client with an error, or the error page. */
   authorize(params: URLSearchParams, cookie: string | null): Promise<string>
-  /** Returns whether the query of the consent page is ours and has not expired. */
+  /** Returns whether we signed the query of the consent page, and it has not expired. */
   isSigned(query: string): Promise<boolean>
-  /** Issues a code for the grant. Returns where to send the browser: to the client. */
+  /** Issues a code for the grant. Returns the address for the browser, at the client. */
   approve(query: string, scopes: readonly string[], grantId: GrantId, cookie: string): Promise<string>
-  /** Returns where to send the browser: to the client, with access_denied. */
+  /** Returns the address for the browser: the client, with access_denied. */
   deny(query: string, cookie: string): Promise<string>
-  /** Answers a token request, whose parameters are checked for their number. */
+  /** Answers a token request. The caller has checked that each parameter occurs only once. */
   token(params: URLSearchParams): Promise<TokenAnswer>
 }
 
@@ -38,14 +38,15 @@ export interface TokenAnswer {
 }
 
 const CONSENT_PATH = '/auth/consent'
-/** Where the provider sends a browser that must not return to the client. Not a route. */
+/** The provider redirects a browser here if it must not return to the client. Not a route. */
 export const ERROR_PATH = '/auth/oauth2/error'
-/** How long a consent page may be open, and a code may be unused. */
+/** How long a consent page can be answered, and how long a code can be exchanged. */
 const CODE_SECONDS = 600
 const REFRESH_SECONDS = 30 * 86_400
 /**
- * A client that lost the answer to a refresh, or has two processes, gets the same tokens again within this time. The
- * provider ends all tokens of a client and a person after it, so tokens.ts refuses a moment before.
+ * A client that lost the answer to a refresh, or has two processes, gets the same tokens again within this time. After
+ * this time, the provider would end all tokens of the client and the person, so exchange-tokens.ts refuses a moment
+ * earlier.
  */
 export const REUSE = { seconds: 31, marginMs: 1_000 } as const
 
@@ -60,10 +61,10 @@ export async function openProvider(deps: ProviderDeps): Promise<Provider> {
     import('@better-auth/oauth-provider'),
   ])
   const { origin, clients } = deps
-  /** The grant of the consent that is being given. Outside of approve(), the provider must find no earlier consent. */
+  /** The grant of the current consent. Outside of approve(), the provider must find no earlier consent. */
   const consented = new AsyncLocalStorage<GrantId>()
   const shared = sharedOptions(deps, origin)
-  // Its types contradict exactOptionalPropertyTypes in the OpenAPI description of an endpoint.
+  // The library's types violate exactOptionalPropertyTypes in the OpenAPI description of an endpoint.
   // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
   const provider = oauthProvider({
     schema: {
@@ -128,7 +129,7 @@ export async function openProvider(deps: ProviderDeps): Promise<Provider> {
       { id: 'ours', endpoints: { checkQuery: checkQuery(createAuthEndpoint) } },
     ],
   })
-  // Writes the resources to the store. A failure must not be remembered.
+  // Writes the resources to the store. A failure must not be cached.
   await auth.$context
   const post = async (path: string, body: object, cookie: string): Promise<string> => {
     const headers = { 'content-type': 'application/json', cookie, origin }
@@ -171,7 +172,7 @@ export async function openProvider(deps: ProviderDeps): Promise<Provider> {
   }
 }
 
-/** Marks refresh tokens, so that scanners for leaked secrets recognize them. */
+/** Prefixes refresh tokens, so that scanners for leaked secrets recognize them. */
 export const REFRESH_PREFIX = 'vitrine_rt_'
 
 /** The provider verifies the signature of every body with an oauth_query, before the endpoint runs. */

@@ -1,17 +1,20 @@
-// Pure: the addresses that a code may be sent to. https anywhere, http to the person's own computer, and the schemes of
-// a few known programs. The provider matches a request with the registered addresses exactly, except for the port of a
-// program on the person's own computer.
+// Pure: the addresses that a code may be sent to. They are https anywhere, http on the person's own computer, and the
+// schemes of a few known programs. The provider matches a request with the registered addresses exactly, except for the
+// port of a program on the person's own computer.
 import { isLoopbackName } from '../host-names.ts'
 
-/** Schemes of their own are not bound to a program, so any program could catch a code. PKCE makes the code useless. */
+/**
+ * The operating system does not bind such a scheme to one program, so any program could receive the code. PKCE makes
+ * the code useless to it.
+ */
 const KNOWN_SCHEMES = new Set(['cursor://anysphere.cursor-mcp/oauth/callback'])
 const LENGTH_MAX = 2_000
-/** These run or show what the address contains. */
+/** Browsers execute or display the content of such an address. */
 const DANGEROUS = /^(javascript|data|vbscript|file|blob|about|view-source|filesystem|ws|wss|ftp):/i
 
 /**
- * `ok`: may be registered. `unknown`: a scheme of a program that we do not know; the rest of the client may be
- * registered. `refused`: no client with this address.
+ * `ok`: may be registered. `unknown`: the scheme of an unknown program; the client may be registered without this
+ * address. `refused`: a client with this address is refused.
  */
 export type UriVerdict = 'ok' | 'unknown' | 'refused'
 
@@ -25,7 +28,7 @@ export function verdictOf(uri: string): UriVerdict {
   return 'unknown'
 }
 
-/** Returns whether a code goes to a program on the person's own computer. */
+/** Returns whether a code is sent to a program on the person's own computer. */
 export function isOwnComputer(uri: string): boolean {
   const url = URL.parse(uri)
   return url?.protocol !== 'https:'

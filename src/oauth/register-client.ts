@@ -1,5 +1,5 @@
 // Registers clients (RFC 7591) for the agents that have no metadata document. Anybody may register, so a client gets no
-// secret and no right: only the person's consent gives one. Clients that nobody allowed anything are deleted.
+// secret and no rights; only a person's consent grants rights. Clients without a grant are deleted.
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { Attempts } from '../auth/attempt-counter.ts'
@@ -17,12 +17,12 @@ interface Deps {
 }
 
 const BY_ADDRESS = { limit: 30, windowMs: 60_000 }
-/** A client that nobody allowed anything is deleted after this time, or when there are too many. */
+/** A client without a grant is deleted after this time, or if there are too many. */
 const UNUSED_MS = 86_400_000
 const UNUSED_MAX = 10_000
 const GRANT_TYPES = ['authorization_code', 'refresh_token'] as const
 
-/** Other fields are ignored (RFC 7591 §2). `application_type` is too: the redirect URIs tell it. */
+/** Other fields are ignored (RFC 7591 §2), including `application_type`, which follows from the redirect URIs. */
 const Registration = z.object({
   redirect_uris: z.array(z.string()).min(1).max(20),
   client_name: z.string().optional(),
@@ -68,7 +68,7 @@ export async function registerClient(deps: Deps, request: Request): Promise<Resp
   return Response.json(answer, { status: 201 })
 }
 
-/** Without addresses of unknown schemes: some programs register several, of which one is enough. */
+/** Addresses with unknown schemes are left out: some programs register several addresses, of which one is enough. */
 function allowedUris(uris: readonly string[]): readonly string[] {
   const verdicts = uris.map(verdictOf)
   const refused = uris[verdicts.indexOf('refused')]
@@ -92,7 +92,7 @@ function metadata(detail = 'not valid'): OauthError {
   return new OauthError('invalid_client_metadata', `The client's metadata is not valid: ${detail}.`)
 }
 
-/** A client with a grant stays, also after the grant has ended: the person may connect it again. */
+/** A client with a grant is not deleted, even after the grant has ended: the person may connect it again. */
 async function pruneUnused(store: Store, now: number): Promise<void> {
   const time = (ms: number) => storedTime(store.dialect, ms)
   await store.append(async (tx) => {

@@ -5,7 +5,7 @@ import { holds, type Caller } from '../auth/caller.ts'
 import type { Route } from '../contract/route-type.ts'
 import { AppError } from '../errors.ts'
 
-/** Throws SCOPE_REQUIRED. A door may call it before reading a body. */
+/** Throws SCOPE_REQUIRED. REST and the connector may call it before they read a body. */
 export function admit(caller: Caller, { scope }: Pick<Route, 'scope'>): void {
   if (scope === undefined) {
     if (caller.kind !== 'session') {
@@ -24,13 +24,13 @@ export function admit(caller: Caller, { scope }: Pick<Route, 'scope'>): void {
   }
 }
 
-/** A body may take half a minute to arrive. An earlier authentication is trusted for this long. */
+/** A body may take half a minute to arrive. Within this time, the caller is not looked up again. */
 const KNOWN_MS = 1_000
 
 /**
- * The caller's current state, admitted. The caller is looked up again after a slow body, and always for a session,
- * because a session's changes are permanent. `knownAt` is when the door authenticated the caller, by performance.now().
- * Throws UNAUTHENTICATED if the key or session has ended, and SCOPE_REQUIRED.
+ * Returns the caller's current state, if admitted. The caller is looked up again after a slow body. Sessions are always
+ * looked up again, because their changes are permanent. `knownAt`: when the caller was authenticated, by
+ * performance.now(). Throws UNAUTHENTICATED if the key or session has ended, and SCOPE_REQUIRED.
  */
 export async function admitNow(
   authenticator: Pick<Authenticator, 'again'>,
@@ -43,7 +43,7 @@ export async function admitNow(
   return now
 }
 
-/** Whether admitNow() would admit the caller as it is known, without looking it up again. */
+/** Whether admitNow() would admit this caller without looking it up again. */
 export function isAdmitted(caller: Caller, knownAt: number, route: Pick<Route, 'scope'>): boolean {
   return route.scope !== undefined && isFresh(knownAt, route) && holds(caller, route.scope)
 }

@@ -1,5 +1,5 @@
-// One function per operation of the contract, under its operation id; doors call these. A door authenticates, passes the
-// input in and the value out, and decides nothing.
+// One function per operation of the contract, named by its operation id. REST and the connector call these functions.
+// They authenticate, pass the input in and the value out, and decide nothing.
 import { ROUTES } from '../contract/key-routes.ts'
 import { SESSION_ROUTES } from '../contract/signed-in-routes.ts'
 import { accessOperations } from './access-lists.ts'

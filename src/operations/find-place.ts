@@ -1,5 +1,5 @@
-// Finds and authorizes what a path names, a team or a datasource in it, before query and body are read. The rooms
-// decide who may see them; this file only fixes the order.
+// Finds the team or datasource in a path and checks the caller's access, before query and body are read. teams/ and
+// datasources/ decide who has access; this file only fixes the order.
 import type { Call, Caller } from '../auth/caller.ts'
 import type { Route } from '../contract/route-type.ts'
 import type { Reached } from '../datasources/require-reach.ts'
@@ -8,7 +8,7 @@ import type { DatasourceId, TeamId } from '../ids.ts'
 import { asId } from '../ids.ts'
 import type { Membership } from '../teams/require-membership.ts'
 
-/** The rooms' authorization checks. */
+/** The access checks of teams/ and datasources/. */
 export interface Places {
   /** Throws NOT_FOUND, TEAM_NOT_OPENED, SECOND_FACTOR_REQUIRED, ROLE_REQUIRED. */
   team(
@@ -18,7 +18,10 @@ export interface Places {
   ): Promise<Membership>
   /** Throws SECOND_FACTOR_REQUIRED, the one NOT_FOUND, then ROLE_REQUIRED. */
   datasource(call: Call, teamId: TeamId, id: DatasourceId, need: { role?: 'ADMIN' | 'OWNER' }): Promise<Reached>
-  /** What datasource() would return without a role, if that needs no waiting. Null in doubt, and instead of a refusal. */
+  /**
+   * Returns what datasource() would return without a role, if that needs no waiting. Null if in doubt, or if
+   * datasource() would refuse.
+   */
   knownDatasource(caller: Caller, teamId: TeamId, id: DatasourceId): Reached | null
 }
 
@@ -27,16 +30,16 @@ export interface Placed {
   readonly reached?: Reached
 }
 
-/** The character set of all our ids and tokens. Nothing else reaches a store. */
+/** The characters of our ids and tokens. Ids with other characters are not looked up. */
 const ID = /^[\w-]{1,200}$/
 /**
- * Names of database objects may hold any character except NUL and lone surrogates, which no database and no store can
- * hold.
+ * Names of database objects may have any character except NUL and lone surrogates, which no database and no store can
+ * represent.
  */
 const NAMES: ReadonlySet<string> = new Set(['schema', 'table'])
 const NAME = /^[^\0]{1,1024}$/u
 
-/** Finds what the path names. Throws as Places do, and NOT_FOUND for a parameter that cannot be an id. */
+/** Finds the objects in the path. Throws the errors of Places, and NOT_FOUND for a parameter that cannot be an id. */
 export async function place(
   places: Places,
   call: Call,
@@ -55,8 +58,8 @@ export async function place(
 }
 
 /**
- * What place() would return, if that needs no waiting. Null in doubt, and instead of a refusal: place() then decides. Knows
- * datasources that need no role.
+ * Returns what place() would return, if that needs no waiting. Null if in doubt, or if place() would refuse: then call
+ * place(). Finds only datasources for operations that need no role.
  */
 export function knownPlace(
   places: Places,

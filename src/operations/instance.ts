@@ -1,4 +1,4 @@
-// The operation that tells a console what this installation allows.
+// The operation that returns what this installation allows, for the console.
 import { oidcNameOf, VERSION, type Config } from '../config.ts'
 import type { Mail } from '../mail/send-mail.ts'
 import type { Definitions } from './operation-types.ts'

@@ -24,7 +24,7 @@ type Routes = typeof ROUTES & typeof SESSION_ROUTES
 /** The operation ids of the contract. */
 export type OperationId = keyof Routes
 
-/** A door's input: strings from the path, the parsed query string and the parsed body, all unchecked. */
+/** The input as it arrived: strings from the path, the parsed query string and the parsed body, all unchecked. */
 export interface Input {
   readonly params?: Readonly<Record<string, string>>
   readonly query?: unknown
@@ -63,7 +63,7 @@ type Placed<R extends Route> = R extends { place: 'datasource' }
     ? { readonly membership: Membership }
     : unknown
 
-/** One admitted, placed and validated call: `createKey` gets an `At<'createKey'>`. */
+/** The input of one admitted, placed and validated call: `createKey` gets an `At<'createKey'>`. */
 type At<N extends OperationId> = AtRoute<Routes[N]>
 type AtRoute<R extends Route> = Placed<R> & {
   readonly call: Call
@@ -72,7 +72,7 @@ type AtRoute<R extends Route> = Placed<R> & {
   readonly body: Body<R>
 }
 
-/** Rooms return readonly values. */
+/** The use cases return readonly values. */
 type Frozen<T> = T extends readonly (infer U)[]
   ? readonly Frozen<U>[]
   : T extends ReadonlyMap<infer K, infer V>
@@ -82,8 +82,8 @@ type Frozen<T> = T extends readonly (infer U)[]
       : T
 
 /**
- * A long JSON text in parts, whose memory is lent. Whoever sends it calls release() when no part is needed any more, not even by a
- * socket. If nobody does, the memory is collected like any other.
+ * A long JSON text in parts, in borrowed memory. The sender calls release() when neither it nor a socket needs a part
+ * any more. If release() is never called, the memory is garbage-collected.
  */
 export interface LentJson {
   readonly parts: readonly (string | Buffer)[]
@@ -92,18 +92,18 @@ export interface LentJson {
   toString(): string
 }
 
-/** An answer that is already JSON text. A door may answer "not modified" to a caller that holds `etag`. */
+/** An answer that is already JSON text. If the caller already has `etag`, "not modified" may be sent instead. */
 export interface Prebuilt {
   readonly json: string | Buffer | LentJson
   readonly etag?: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Of a description: the offset of each table in `json`, in bytes. A door may read single tables. */
+  /** For a description: the offset of each table in `json`, in bytes. The connector reads single tables. */
   readonly starts?: readonly number[]
-  /** Of a query whose rows were cut: how many rows are left, and the limit that cut them. */
+  /** For a query whose rows were cut: the number of rows in the answer, and the limit that applied. */
   readonly cut?: { readonly rowCount: number; readonly by: 'rows' | 'bytes' }
 }
 
-/** A file that is written while it is sent. */
+/** A file that is sent while it is being written. */
 export interface Streamed {
   readonly contentType: string
   readonly filename: string
@@ -122,9 +122,9 @@ export type Answer<N extends OperationId> = AnswerOf<Routes[N]>
 type Run<N extends OperationId> = (at: At<N>) => Promise<Answer<N>>
 
 /**
- * The implementation of an operation: one call of a room. `require` runs before the query and the body are read, in
- * addition to reach and role. It checks that whatever else the path names exists (404) and that the datasource is in a
- * suitable state (409).
+ * The implementation of an operation: one call of a use case. `require` runs before the query and the body are read,
+ * and after the checks of reach and role. It checks that the other objects in the path exist (404) and that the state
+ * of the datasource is suitable (409).
  */
 type Definition<N extends OperationId> =
   Run<N> | { require(at: Omit<At<N>, 'query' | 'body'>): Promise<void>; readonly run: Run<N> }

@@ -10,14 +10,14 @@ import type { Answer, Definitions, Input, OperationId } from './operation-types.
 import { knownPlace, place, type Placed, type Places } from './find-place.ts'
 import { readBody, readQuery } from './validate.ts'
 
-/** One operation as a door calls it. Throws AppError with a code from the table in errors.ts. */
+/** One operation, as REST and the connector call it. Throws AppError with a code from the table in errors.ts. */
 export type Operation = (arrival: Arrival, input: Input) => Promise<unknown>
 
 export type Operations = {
   readonly [N in OperationId]: (arrival: Arrival, input: Input) => Promise<Answer<N>>
 }
 
-/** The dependencies of every operation, in addition to its room. */
+/** The dependencies of every operation. */
 export interface SharedDeps {
   readonly authenticator: Pick<Authenticator, 'again'>
   readonly places: Places
@@ -80,14 +80,14 @@ function operation(shared: SharedDeps, id: string, route: Route, definition: Any
   return isQuick(route) ? quick(shared, id, route, run, ordinary) : ordinary
 }
 
-/** Queries: their room reads the body and records the call, so nothing follows the run. */
+/** For queries, src/query reads the body and records the call, so nothing follows the run. */
 function isQuick(route: Route): boolean {
   return route.rawBody === true && route.method === 'POST' && route.scope !== undefined && route.query === undefined
 }
 
 /**
- * The same steps without a promise, for a caller and a datasource that the caches know. It refuses nobody: whoever it does
- * not let pass takes the ordinary steps.
+ * The same steps without a promise, for a caller and a datasource that are in the caches. This function refuses
+ * nothing: if in doubt, the ordinary steps run.
  */
 function quick(shared: SharedDeps, id: string, route: Route, run: AnyRun, ordinary: Operation): Operation {
   return (arrival, input) => {
@@ -117,8 +117,9 @@ async function runValidated(
 }
 
 /**
- * The room validates a raw body itself, after its own 404 and 409. An unknown query parameter must be refused at the
- * same point: the room gets no body and refuses that, and the caller gets the refusal of the parameter instead.
+ * The use case validates a raw body itself, after its own 404 and 409. An unknown query parameter must be refused at
+ * the same point. The use case therefore gets no body and refuses that; its refusal is replaced by the refusal of the
+ * parameter.
  */
 async function runWithRawBody(run: AnyRun, at: AnyAt, route: Route, query: unknown, body: unknown): Promise<unknown> {
   const surplus = surplusOf(route, query)
@@ -141,14 +142,14 @@ function surplusOf(route: Route, query: unknown): AppError | null {
 }
 
 /**
- * Changes are recorded by their room, in the same transaction. Prebuilt answers are recorded by the room that wrote
+ * Changes are recorded by the use case, in the same transaction. Prebuilt answers are recorded by the code that wrote
  * them.
  */
 function isRecordedRead(route: Route): boolean {
   return route.method === 'GET' && route.place === 'datasource' && route.prebuilt !== true
 }
 
-/** Refused reads of a team are not recorded. Refusals that a room already recorded are not recorded twice. */
+/** Refused reads of a team are not recorded. Refusals that were already recorded are not recorded twice. */
 function isRecordedRefusal(route: Route, { membership }: Placed): boolean {
   if (route.rawBody === true || membership === undefined) return false
   return route.method !== 'GET' || route.place === 'datasource'

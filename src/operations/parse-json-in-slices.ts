@@ -1,19 +1,19 @@
-// Parses a long JSON text in slices. JSON.parse would block the event loop: a key that it never saw costs it ten times as
-// much as a value, and 30,000 such keys cost 25 ms. The result equals that of JSON.parse. Short texts take JSON.parse.
+// Parses a long JSON text in slices. JSON.parse would block the event loop: a new key takes ten times as long as a
+// value, and 30,000 new keys take 25 ms. The result equals that of JSON.parse. Short texts use JSON.parse.
 import { setImmediate } from 'node:timers/promises'
 
 export interface Reading {
-  /** Keys may be names of the database. Otherwise a key to which JavaScript gives a meaning is invalid. */
+  /** True if keys may be database names. Otherwise a key with a special meaning in JavaScript is invalid. */
   readonly namesAsKeys?: boolean
-  /** Called for each number, with the object or array that holds it. */
+  /** Called for each number, with the object or array that contains it. */
   readonly onNumber?: (holder: object, key: string, value: number, source: string) => void
 }
 
-/** Values and characters that are read before the event loop gets its turn: about one millisecond. */
+/** The values and characters that are read before yielding to the event loop: about one millisecond. */
 const VALUES_AT_ONCE = 500
 const CHARACTERS_AT_ONCE = 1 << 16
 
-/** Throws SyntaxError. The text may be nested as deep as scan-json.ts accepts. */
+/** Throws SyntaxError. The text may be nested as deeply as scan-json.ts accepts. */
 export async function parseInSlices(text: string, reading: Reading = {}): Promise<unknown> {
   const parsing = parse(text, reading)
   for (;;) {
@@ -23,7 +23,7 @@ export async function parseInSlices(text: string, reading: Reading = {}): Promis
   }
 }
 
-/** An array or object whose end was not read yet. */
+/** An array or object whose end was not yet read. */
 type Open =
   | { readonly list: unknown[]; readonly fields?: never }
   | { readonly list?: never; readonly fields: Record<string, unknown>; key: string }
@@ -58,7 +58,7 @@ export function* parse(text: string, reading: Reading = {}): Generator<undefined
         else reading.onNumber?.(holder.fields, holder.key, value, source)
       }
     }
-    // The value is complete. It may be the last one of its array or object, which is then complete, too.
+    // The value is complete. If it is the last value of its array or object, that is complete too.
     for (;;) {
       const holder = open.at(-1)
       if (holder === undefined) {
@@ -89,18 +89,20 @@ function put(holder: Open, value: unknown, namesAsKeys: boolean): void {
   } else fields[key] = value
 }
 
-/** The keys that Fastify refuses. Copying an object with such a key could change what other objects inherit. */
+/**
+ * The keys that Fastify refuses. If an object with such a key is copied, the prototype of other objects could change.
+ */
 function isPoison(key: string, value: unknown): boolean {
   if (key === '__proto__') return true
   return key === 'constructor' && typeof value === 'object' && value !== null && Object.hasOwn(value, 'prototype')
 }
 
 const [SPACE, BACKSLASH] = [32, 92] as const
-/** Whatever JSON.parse may take as a number or word. It decides what is one. */
+/** Characters that JSON.parse may accept in a number or word. JSON.parse decides whether they form one. */
 const WORD = /[-+.\w]+/y
 const SPACES = /[\t\n\r ]+/y
 
-/** A position in a text. It always stands on a token or at the end. */
+/** A position in a text: always at a token or at the end. */
 class Cursor {
   readonly #text: string
   #at = 0
@@ -112,7 +114,7 @@ class Cursor {
     this.#skipSpace()
   }
 
-  /** Counts one value. True if the slice is used up: the next slice begins. */
+  /** Counts one value. Returns true if the slice is used up and the next slice begins. */
   isSliceOver(): boolean {
     if (++this.#values < VALUES_AT_ONCE && this.#at < this.#pause) return false
     this.#values = 0
@@ -124,7 +126,7 @@ class Cursor {
     return this.#at >= this.#text.length
   }
 
-  /** Whether this character comes next. If so, it is passed. */
+  /** Returns whether this character comes next, and consumes it. */
   takes(character: string): boolean {
     if (this.#text[this.#at] !== character) return false
     this.#at++
@@ -132,14 +134,14 @@ class Cursor {
     return true
   }
 
-  /** A key with its colon. */
+  /** Reads a key and its colon. */
   key(): string {
     const key: unknown = this.#text[this.#at] === '"' ? JSON.parse(this.scalar()) : null
     if (typeof key !== 'string' || !this.takes(':')) throw new SyntaxError('no key')
     return key
   }
 
-  /** The text of a string, number or word. */
+  /** Reads the text of a string, number or word. */
   scalar(): string {
     const from = this.#at
     this.#at = this.#text[from] === '"' ? this.#endOfString(from) : this.#endOfWord(from)
@@ -157,7 +159,7 @@ class Cursor {
     return quote + 1
   }
 
-  /** Whether an odd number of backslashes stands before this position. */
+  /** Whether an odd number of backslashes precedes this position. */
   #isEscaped(at: number): boolean {
     let from = at
     while (this.#text.charCodeAt(from - 1) === BACKSLASH) from--

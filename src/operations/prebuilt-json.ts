@@ -1,18 +1,18 @@
-// The JSON of a prebuilt answer, for doors that do not send it in parts.
+// The JSON of a prebuilt answer in one piece, for callers that cannot send it in parts.
 import type { LentJson, Prebuilt } from './operation-types.ts'
 
 export function isLent(json: Prebuilt['json']): json is LentJson {
   return typeof json === 'object' && 'parts' in json
 }
 
-/** The whole JSON as a string. What was lent is given back. */
+/** The whole JSON as a string. Releases borrowed memory. */
 export function textOfJson(json: Prebuilt['json']): string {
   const text = String(json)
   if (isLent(json)) json.release()
   return text
 }
 
-/** The whole JSON, in memory of its own. What was lent is given back. */
+/** The whole JSON, in its own memory. Releases borrowed memory. */
 export function ownJson(json: Prebuilt['json']): string | Buffer {
   if (!isLent(json)) return json
   const whole = Buffer.concat(json.parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)))

@@ -1,4 +1,4 @@
-// Operations on refusals, and on requests for what was refused.
+// Operations on refusals, and on requests for refused objects.
 import {
   closeRequest,
   listRequests,

@@ -85,7 +85,7 @@ describe('the bytes of a JSON body', () => {
     for (const text of ['[1,2,3,4]', '{"a":1,"b":2,"c":3,"d":4}', '[[[[1]]]]', '[{}, [], [ ], {}]', '[{"a":[1,{}]}]']) {
       const refusal = refusalOf(text, 4)
       assert.ok(refusal !== null && !(refusal instanceof Promise))
-      assert.deepEqual(refusal.extra['details'], ['body: holds more than 4 values: send fewer at once'])
+      assert.deepEqual(refusal.extra['details'], ['body: contains more than 4 values: send fewer at once'])
     }
   })
 

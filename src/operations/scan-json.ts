@@ -1,30 +1,30 @@
-// Scans the bytes of a JSON body before it is parsed. A body must have one meaning: valid UTF-8, no lone surrogates, no
-// duplicate keys; otherwise a proxy, a log or a database could read it differently. Its cost must be bounded: parsing
-// takes time per value, and recursion takes stack per level.
+// Scans the bytes of a JSON body before it is parsed. A body must be unambiguous: valid UTF-8, without lone surrogates
+// and duplicate keys. Otherwise a proxy, a log or a database could interpret it differently. Its cost must be bounded:
+// parsing takes time per value, and recursion takes stack per level.
 import { isUtf8 } from 'node:buffer'
 import { setImmediate } from 'node:timers/promises'
 import { invalidRequest, type AppError } from '../errors.ts'
 
-/** The nesting of arrays and objects. Serializing and comparing values recurse. */
+/** The deepest nesting of arrays and objects. Serializing and comparing values recurse. */
 export const DEPTH_MAX = 1_000
-/** Fields of one object. They are validated in one step. */
+/** The most fields of one object. They are validated in one step. */
 const FIELDS_MAX = 10_000
-/** Characters of one string. A string is parsed in one step. */
+/** The most characters of one string. A string is parsed in one step. */
 const STRING_MAX = 1 << 20
 /**
  * Characters scanned before yielding to the event loop, about one millisecond. A shorter body is scanned in one step.
  */
 const CHARACTERS_AT_ONCE = 1 << 16
 
-/** The text of a body. Throws INVALID_REQUEST for invalid UTF-8, which decoding would silently replace. */
+/** Decodes a body. Throws INVALID_REQUEST for invalid UTF-8, which decoding would silently replace. */
 export function textOf(body: Buffer): string {
   if (!isUtf8(body)) throw invalidRequest(['body: not valid UTF-8'])
   return body.toString('utf8')
 }
 
 /**
- * The refusal of a text that must not be parsed, or null. The result for invalid JSON is arbitrary, because parsing
- * refuses that. Returns a promise only for a long text, which is scanned in steps.
+ * Returns the refusal of a text that must not be parsed, or null. For invalid JSON the result is arbitrary, because
+ * parsing refuses it. Returns a promise only for a long text, which is scanned in steps.
  */
 export function refusalOf(text: string, valuesMax: number): AppError | null | Promise<AppError | null> {
   const scanning = scan(text, valuesMax)
@@ -52,7 +52,7 @@ const [SPACE, QUOTE, COMMA, COLON, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, BACKSLASH
 ] as const
 
 /**
- * Visits each character once and remembers the keys of open objects only. Yields after each step; returns the first
+ * Visits each character once. Stores only the keys of open objects. Yields after each step, and returns the first
  * problem.
  */
 export function* scan(text: string, valuesMax: number): Generator<undefined, string | null> {
@@ -100,7 +100,7 @@ export function* scan(text: string, valuesMax: number): Generator<undefined, str
       const name = string.isEscaped ? unescaped(inner) : inner
       const names = namesOf(openNames)
       if (names.has(name)) return `${shown(name)} occurs twice in one object, at character ${string.from}`
-      if (names.add(name).size > FIELDS_MAX) return `holds an object of more than ${FIELDS_MAX} fields`
+      if (names.add(name).size > FIELDS_MAX) return `contains an object with more than ${FIELDS_MAX} fields`
     } else if (unit === COMMA) values++
     else if (unit === OPEN || unit === OPEN_LIST) {
       if (openNames.push(undefined) > DEPTH_MAX) return `nested deeper than ${DEPTH_MAX} levels`
@@ -109,12 +109,12 @@ export function* scan(text: string, valuesMax: number): Generator<undefined, str
       if (before !== OPEN && before !== OPEN_LIST) values++
     }
     if (unit > SPACE) before = unit
-    if (values > valuesMax) return `holds more than ${valuesMax} values: send fewer at once`
+    if (values > valuesMax) return `contains more than ${valuesMax} values: send fewer at once`
   }
   return null
 }
 
-const STRING_TOO_LONG = `holds a string of more than ${STRING_MAX} characters`
+const STRING_TOO_LONG = `contains a string of more than ${STRING_MAX} characters`
 
 /** The next position of a character; the end of the text if there is none. */
 function placeOf(sought: string, text: string, from: number): number {
@@ -143,7 +143,7 @@ function escapedUnit(text: string, at: number): number | null {
   return /^[\da-f]{4}$/i.test(digits) ? Number.parseInt(digits, 16) : null
 }
 
-/** The keys of the innermost open object. Outside every object the text is invalid JSON, and parsing refuses it. */
+/** The keys of the innermost open object. Outside of objects, the text is invalid JSON, which parsing refuses. */
 function namesOf(openNames: (Set<string> | undefined)[]): Set<string> {
   const names = openNames.at(-1) ?? new Set()
   if (openNames.length > 0) openNames[openNames.length - 1] = names

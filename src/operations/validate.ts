@@ -10,16 +10,16 @@ const Nothing = z.strictObject({})
 const DETAILS_MAX = 50
 const DETAIL_LENGTH_MAX = 300
 
-/** The query parameters. A route that declares none accepts none. Throws INVALID_REQUEST. */
+/** Validates the query parameters. A route that declares none accepts none. Throws INVALID_REQUEST. */
 export function readQuery(route: Route, query: unknown): unknown {
   if (route.query === undefined && isEmpty(query)) return {}
   return read(route.query ?? Nothing, { ...asRecord(query) }, 'query parameter')
 }
 
-/** The parsed body. Throws INVALID_REQUEST. */
+/** Validates the parsed body. Throws INVALID_REQUEST. */
 export function readBody(route: Pick<Route, 'body' | 'bodyOptional' | 'rawBody'>, body: unknown): unknown {
   if (route.rawBody === true) return body
-  // Only a missing body counts as an empty object. null is an error like any other wrong value.
+  // Only a missing body counts as an empty object. null is invalid like any other wrong value.
   const given = body === undefined ? {} : body
   if (route.body === undefined) return void read(Nothing, given, 'field')
   if (body === undefined && route.bodyOptional !== true) throw invalidRequest(['body: a JSON body is required'])

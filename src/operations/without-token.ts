@@ -1,4 +1,4 @@
-// Operations that need no token (contract/routes-without-token.ts). The secret in the path is the right to read.
+// Operations that need no token (contract/open-routes.ts). The secret in the path grants the right to read.
 import { notFound } from '../errors.ts'
 import type { OPEN_ROUTES } from '../contract/routes-without-token.ts'
 import { previewInvitation } from '../teams/invitation-preview.ts'
@@ -11,7 +11,7 @@ interface OpenInput {
 
 export type OpenOperations = Readonly<Record<keyof typeof OPEN_ROUTES, (input: OpenInput) => Promise<unknown>>>
 
-/** The character set of all our tokens. Nothing else reaches a store. */
+/** The characters of our tokens. A token with other characters is not looked up. */
 const TOKEN = /^[\w-]{1,200}$/
 
 export function openRouteOperations(deps: Parameters<typeof previewInvitation>[0]): OpenOperations {

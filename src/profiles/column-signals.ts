@@ -1,10 +1,10 @@
-// Short observations about a column. Stored signals name nothing and hold no value; the others are derived when a
-// description is written, from what it shows anyway.
+// Short observations about a column. Stored signals contain no name and no value. The others are derived from the
+// description when it is rendered.
 import type { CatalogColumn, ColumnProfile } from '../drivers/driver.ts'
 import type { KeptColumn } from './stored-profiles.ts'
 
 interface About {
-  /** Every row was read. */
+  /** True if every row was read. */
   readonly complete: boolean
   readonly unique: boolean
   readonly look: string | null
@@ -12,13 +12,13 @@ interface About {
 }
 
 const MOSTLY = 0.9
-/** Fewer rows prove no regularity. */
+/** The least number of rows: fewer rows prove no regularity. */
 const ROWS_MIN = 2
-/** So many distinct values in a sample are no coincidence. */
+/** This many distinct values in a sample are not a coincidence. */
 const UNIQUE_MIN = 100
 const LONG_CHARS = 256
 
-/** What texts look like (drivers/recognize-text.ts), as a person reads it. */
+/** The looks of texts (drivers/recognize-text.ts), in words for people. */
 export const LOOKS: Readonly<Record<string, string>> = {
   email: 'e-mail addresses',
   phone: 'telephone numbers',
@@ -75,7 +75,7 @@ const DAY_MS = 86_400_000
 /** The minimum share of rows that the values shown must cover to count as all values. */
 const ALL = 0.9995
 
-/** The signals derived from what a description shows of a column. */
+/** The signals derived from the shown statistics of a column. */
 export function shownSignals(kept: KeptColumn, capturedAt: string): readonly string[] {
   const signals: string[] = []
   const isChoice = kept.values?.some(({ value }) => typeof value !== 'boolean') === true

@@ -12,7 +12,7 @@ export interface LikelyKey {
   readonly column: string
 }
 
-/** The part of a profile that is needed; a KeptProfile fits. */
+/** The needed part of a profile. A KeptProfile has these fields. */
 export interface SeenTable {
   readonly rowsSampled: number
   readonly columns: readonly Pick<KeptColumn, 'name' | 'unique' | 'range'>[]
@@ -54,7 +54,7 @@ function keysByName(exposed: Catalog, profiles: ReadonlyMap<string, SeenTable>):
     if (column === undefined || others.length > 0) continue
     const profile = profiles.get(tableKey(table.schema, table.table))
     const kept = profile?.columns.find((each) => each.name === column.name)
-    // This is the only exposed column of a composite key.
+    // Skipped: it is the only exposed column of a composite key.
     if (kept !== undefined && !kept.unique && (profile?.rowsSampled ?? 0) > 1) continue
     const range = kept?.range ?? null
     const key = { schema: table.schema, table: table.table, column: column.name, type: column.type, range }
@@ -67,7 +67,9 @@ function keysByName(exposed: Catalog, profiles: ReadonlyMap<string, SeenTable>):
   return keys
 }
 
-/** customers.id → customer_id, customers_id. A key with a more specific name than `id` is also found by that name. */
+/**
+ * customers.id → customer_id, customers_id. If a key has a more specific name than `id`, it is also found by this name.
+ */
 function namesFor(table: string, column: string): ReadonlySet<string> {
   const [plain, key] = [folded(table), folded(column).replace(/^id$|^key$/, 'id')]
   const stems = [plain, plain.replace(/ies$/, 'y'), plain.replace(/(?:es|s)$/, ''), plain.replace(/s$/, '')]
@@ -84,7 +86,7 @@ function folded(name: string): string {
     .replace(/^_+/, '')
 }
 
-/** `keys`: the keys that the column's name fits. */
+/** `keys`: the keys that match the column's name. */
 function likelyKey(table: CatalogTable, column: CatalogColumn, seen: SeenTable, keys: readonly Key[]): Key | null {
   if (keys.length === 0 || column.references !== null || column.primaryKey) return null
   const kept = seen.columns.find((each) => each.name === column.name)

@@ -1,5 +1,5 @@
-// Guesses whether a column holds personal data, for the person who decides whether to expose it. It uses a person's
-// mark, what a profile kept, or the name and the type. It reads no rows and sees no values.
+// Guesses whether a column contains personal data, for the person who decides whether to expose it. The guess is based
+// on a person's mark, a stored profile, or the name and the type. It reads no rows and no values.
 import type { CatalogColumn, ValueKind } from '../drivers/driver.ts'
 import { isAboutPeople, PEOPLE_NAMES, readName, type NameReading } from './personal-names.ts'
 import { PERSONAL_LOOKS } from './privacy.ts'
@@ -8,11 +8,11 @@ import type { KeptColumn } from './stored-profiles.ts'
 
 export interface PersonalGuess {
   readonly guess: boolean
-  /** A sentence. Null if nothing was noticed. */
+  /** The reason as a sentence. Null if nothing was found. */
   readonly why: string | null
 }
 
-/** What is known of a column's values. */
+/** The facts about a column's values. */
 export interface KnownOfColumn {
   /** True or false if a person decided. */
   readonly mark: boolean | null
@@ -22,7 +22,7 @@ export interface KnownOfColumn {
 
 export const NOT_PERSONAL: PersonalGuess = { guess: false, why: null }
 
-/** `byName` is the answer of guessByName() for this column. */
+/** `byName`: the result of guessByName() for this column. */
 export function guessPersonal(byName: PersonalGuess, { mark, kept }: KnownOfColumn): PersonalGuess {
   if (mark !== null) return mark ? MARKED : CLEARED
   if (kept?.personal !== true) return byName
@@ -34,7 +34,7 @@ export function guessPersonal(byName: PersonalGuess, { mark, kept }: KnownOfColu
 const MARKED: PersonalGuess = { guess: true, why: 'A person marked the column as personal.' }
 const CLEARED: PersonalGuess = { guess: false, why: 'A person marked the column as not personal.' }
 
-/** What the name of a column says, which is the same in every table. */
+/** The guess from the name of a column, which is the same in every table. */
 export function readColumnName(column: Pick<CatalogColumn, 'name' | 'type' | 'labels'>): NameReading {
   return readName(column.name, kindOf(column))
 }
@@ -52,7 +52,7 @@ const KINDS: readonly (readonly [RegExp, ValueKind])[] = [
   [/^(?:text|string|char|character|varchar|citext|name)/, 'text'],
 ]
 
-/** The kind of values that a type name of any database stands for. */
+/** The kind of values of a type, from its name in any kind of database. */
 function kindOf({ type, labels }: Pick<CatalogColumn, 'type' | 'labels'>): ValueKind {
   if (labels !== undefined) return 'label'
   const lower = type.toLowerCase()

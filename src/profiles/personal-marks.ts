@@ -11,7 +11,7 @@ const Draft = z.object({
   columns: byName(z.object({ personal: z.boolean().nullable().optional() })).optional(),
 })
 
-/** The marks of one table. In a transaction they stay valid until it ends. */
+/** The marks of one table. If read in a transaction, they stay valid until it ends. */
 export async function marksOf(
   tx: Transaction<Tables>,
   datasourceId: DatasourceId,
@@ -27,7 +27,7 @@ export async function marksOf(
   return row === undefined ? new Map() : readMarks(row.draft)
 }
 
-/** The tables of a datasource that have marks, and the drafts to read them from with readMarks(). */
+/** The tables of a datasource that have marks. Pass the drafts to readMarks(). */
 export async function markedDrafts(
   db: Kysely<Tables>,
   datasourceId: DatasourceId,
@@ -36,7 +36,7 @@ export async function markedDrafts(
     .selectFrom('documentation')
     .select(['schema', 'table', 'draft'])
     .where('datasource_id', '=', datasourceId)
-    // Most drafts have no mark and need not be read.
+    // Drafts without marks are the majority and need not be read.
     .where((eb) => eb.or([eb('draft', 'like', '%"personal":true%'), eb('draft', 'like', '%"personal":false%')]))
     .execute()
 }

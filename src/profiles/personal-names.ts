@@ -1,17 +1,17 @@
-// Decides by name whether a column holds personal data, in several languages, for any way to join words. If in
-// doubt, the answer is yes. A person can override the answer.
+// Decides by its name whether a column contains personal data. Supports several languages and any way to join words. If
+// in doubt, the answer is yes. A person can override the answer.
 import type { ValueKind } from '../drivers/driver.ts'
 
 interface Category {
-  /** What the column holds, as a person reads it: "e-mail addresses". */
+  /** The contents of the column, in words for people: "e-mail addresses". */
   readonly what: string
-  /** The value types that can hold such data. A time, such as email_sent_at, is not an e-mail address. */
+  /** The value types that can contain such data. A time, such as email_sent_at, is not an e-mail address. */
   readonly kinds: readonly ValueKind[]
   /** Whole words. */
   readonly words: ReadonlySet<string>
   /** Substrings of the name without separators. */
   readonly stems: readonly string[]
-  /** Also applies if the last word describes the thing (`_id`, `_type`). */
+  /** True if the rule applies even if the last word describes the thing (`_id`, `_type`). */
   readonly always?: true
 }
 
@@ -144,7 +144,7 @@ const PEOPLE = new Set(
     .join(' ')
     .split(' '),
 )
-/** A last word that describes the thing but is not the thing itself: phone_type, email_verified. */
+/** A last word that describes the thing and is not the thing itself: phone_type, email_verified. */
 const ABOUT = new Set(
   [
     'id ids key fk ref type kind status state count total flag verified confirmed enabled active at on category class',
@@ -156,15 +156,15 @@ const ABOUT = new Set(
 /** The first word of a yes/no question: has_email. */
 const ASKS = new Set('has have is are can may needs wants allow allows hat ist'.split(' '))
 
-/** What a column's name says. */
+/** The result for a column's name. */
 export interface NameReading {
-  /** The kind of personal data, as a person reads it, or null. */
+  /** The kind of personal data, in words for people, or null. */
   readonly what: string | null
-  /** True if the column is just called "name": it holds names of people if the table is about people. */
+  /** True if the column is just called "name". It contains names of people if the table is about people. */
   readonly isName: boolean
 }
 
-/** True if the name says so and the values can be such data. */
+/** True if the name suggests personal data, and the values can be such data. */
 export function isPersonalName(at: {
   readonly table: string
   readonly column: string

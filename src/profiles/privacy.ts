@@ -6,7 +6,7 @@ import { isPersonalName } from './personal-names.ts'
 import { signalsOf } from './column-signals.ts'
 import type { KeptColumn, KeptKey, KeptProfile } from './stored-profiles.ts'
 
-/** A value shared by fewer rows may identify one of them. */
+/** A value that fewer rows share may identify one of them. */
 const ROWS_MIN = 5
 /** A column with more distinct values is not categorical. */
 const DISTINCT_MAX = 50
@@ -25,7 +25,7 @@ export const PERSONAL_LOOKS: ReadonlySet<string> = new Set([
   'ipAddress',
 ])
 
-/** By column: true or false if a person decided, else null or absent. */
+/** By column: true or false if a person decided. Otherwise null or absent. */
 export type Marks = ReadonlyMap<string, boolean | null>
 
 /** Returns the part of a profile that may be stored, for the columns of `table` only: the exposed table at the time of writing. */
@@ -87,7 +87,10 @@ function isPersonal(seen: ColumnProfile, table: string): boolean {
   return isUnseen && (seen.kind === 'text' || seen.kind === 'other')
 }
 
-/** Null if the column is not categorical. Leaves out values that look personal, unless a person cleared the column. */
+/**
+ * Null if the column is not categorical. Excludes values that look personal, unless a person marked the column as not
+ * personal.
+ */
 function shareable({ values, distinctCount }: ColumnProfile, isCleared: boolean): KeptColumn['values'] {
   if (values === null || distinctCount === null || distinctCount > DISTINCT_MAX) return null
   const kept = values.filter(({ value, rows }) => {
@@ -102,7 +105,7 @@ function shareable({ values, distinctCount }: ColumnProfile, isCleared: boolean)
 }
 
 /**
- * Keys may be data, such as a map from e-mail addresses. Leaves out keys that few objects share, and keys that do not
+ * Keys may be data, such as a map from e-mail addresses. Excludes keys that few objects share, and keys that do not
  * look like a name. If most of many keys are rare, the others may identify rows too. Null if no key is left.
  */
 function sharedKeys(keys: (ColumnProfile['keys'] & object) | null, isCleared: boolean): readonly KeptKey[] | null {
@@ -146,7 +149,7 @@ function lookAt({ kind, sample }: ColumnProfile): string | null {
   return found?.[0] ?? null
 }
 
-/** Rounds to four digits. A share that is not exactly 0 or 1 is never rounded to it. */
+/** Rounds to four digits. A share that is not exactly 0 or 1 is never rounded to 0 or 1. */
 function rounded(share: number | null): number | null {
   if (share === null || share === 0 || share === 1) return share
   return Math.min(0.9999, Math.max(0.0001, Math.round(share * 10_000) / 10_000))

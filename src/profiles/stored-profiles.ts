@@ -1,5 +1,5 @@
-// Stored profiles: read for a description, written by a run, deleted as soon as an exposure or a mark requires it. Only
-// data that privacy.ts let through is written here.
+// Stored profiles: a description reads them, a job writes them, and they are deleted as soon as an exposure or a mark
+// requires it. Only data that privacy.ts allows is written.
 import type { Kysely, Transaction } from 'kysely'
 import type { CatalogTable, Scalar } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
@@ -11,7 +11,7 @@ export interface KeptColumn {
   readonly name: string
   /** The type when profiled. If the type changed, the profile no longer applies. */
   readonly type: string
-  /** From 0 to 1; null if no row was seen. */
+  /** From 0 to 1. Null if no row was read. */
   readonly nullFrac: number | null
   /** For the whole table; estimated if not every row was read. */
   readonly distinctCount: number | null
@@ -25,9 +25,9 @@ export interface KeptColumn {
   readonly personal: boolean
   /** No value was seen twice. */
   readonly unique: boolean
-  /** What at least half of its texts look like (recognize-text.ts), if anything. */
+  /** The look of at least half of its texts (recognize-text.ts), if there is one. */
   readonly look: string | null
-  /** Short observations that contain no name but the column's own. */
+  /** Short observations that contain no name except the column's own. */
   readonly signals: readonly string[]
 }
 
@@ -100,7 +100,7 @@ export async function stampsOf(db: Kysely<Tables>, datasourceId: DatasourceId): 
 
 /**
  * Checks every member by hand: the profiles of a thousand tables are megabytes, for which zod takes several times as
- * long. Throws TypeError for invalid JSON: a defect or a damaged store.
+ * long. Throws TypeError for an invalid profile, which means a defect or a damaged store.
  */
 function readProfile(json: string): Stored {
   const read: unknown = JSON.parse(json)
@@ -160,7 +160,7 @@ function isRange(it: unknown): boolean {
   return isObject(it) && isScalar(it['min']) && isScalar(it['max'])
 }
 
-/** What a run has written so far: the number of columns of each table, by tableKey. */
+/** The current result of a job: the number of columns of each table, by tableKey. */
 export async function writtenBy(
   db: Kysely<Tables>,
   datasourceId: DatasourceId,
@@ -191,9 +191,9 @@ export async function saveProfile(
 }
 
 /**
- * Deletes what is no longer exposed: whole tables, and single columns of others. `shrunk` names the tables, by
- * tableKey, that may show fewer columns than before; null means any table may. Other tables are not read, and tables
- * are read one at a time.
+ * Deletes the profiles of what is no longer exposed: of whole tables, and of single columns. `shrunk`: the tables, by
+ * tableKey, that may show fewer columns than before; null means all tables. Other tables are not read, and tables are
+ * read one at a time.
  */
 export async function forgetHidden(
   tx: Transaction<Tables>,
@@ -226,7 +226,7 @@ export async function forgetHidden(
 
 /**
  * Deletes the values, the range and the keys of columns marked personal, in the transaction that saves the mark. Call
- * it for every mark, even without a profile: it also makes a running profile see the mark.
+ * it for every mark, even without a profile: it also makes a running profile job notice the mark.
  */
 export async function forgetPersonal(
   tx: Transaction<Tables>,

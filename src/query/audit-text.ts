@@ -1,25 +1,25 @@
-// Pure: decides what the audit keeps of a query. If the team redacts literals, the driver removes them; if the driver
-// cannot, the audit keeps no text.
+// Pure: decides what the audit stores of a query. If the team redacts literals, the driver removes them. If the driver
+// cannot remove them, the audit stores no text.
 import type { AuditEntry } from '../audit/make-rows.ts'
 import type { Blocked, Driver, QueryBody } from '../drivers/driver.ts'
 import type { Reason } from '../audit/row-detail.ts'
 import type { Code } from '../errors.ts'
 
-/** What is known of a query when it ends. */
+/** The facts about a query when it ends. */
 export interface QueryTrail {
   readonly query: string | null
   readonly params?: QueryBody['params'] | undefined
   readonly printed: string | null
   /** The tables the query reads, once known. */
   readonly tables?: ReturnType<Driver['reads']> | undefined
-  /** The query was parsed, so the positions of its literals are known. */
+  /** True if the query was parsed, so that the positions of its literals are known. */
   readonly isRead: boolean
   readonly blocked?: Blocked | undefined
   /** The refusal; null if the query was not refused or the reason is unknown. */
   readonly refusal?: { readonly code: Code; readonly reason: Reason } | null | undefined
 }
 
-/** Kinds of blocked items whose names come from the guard's own vocabulary, never from the query. */
+/** Kinds of blocked items whose names come from the guard's own vocabulary and never from the query. */
 const OWN_WORDS: ReadonlySet<string> = new Set(['cost', 'limit', 'statement'])
 
 type AuditedText = Pick<AuditEntry, 'query' | 'printed' | 'redacted' | 'blocked' | 'params' | 'tables' | keyof Reason>
@@ -108,7 +108,7 @@ function isContinued(source: string): boolean {
   return false
 }
 
-/** Ordinary words of our error texts. Their occurrence reveals nothing of a query. */
+/** Common words of our error texts. They reveal nothing about a query. */
 const GRAMMAR: ReadonlySet<string> = new Set(
   `a an and are as at be but by can column columns does exist exposed for from function has have in is it may more no not of
   on one only or over table tables than that the there this to use which with`.split(/\s+/),

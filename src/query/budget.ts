@@ -13,13 +13,13 @@ interface Spent {
 
 export interface Budget {
   /**
-   * Counts one query. Throws RATE_LIMITED, with the headers and `retryAfter`, if the budget is exceeded. A promise only where
-   * the store counts.
+   * Counts one query. Throws RATE_LIMITED, with the headers and `retryAfter`, if the budget is exceeded. Returns a
+   * promise only if the store counts.
    */
   spend(teamId: TeamId, budget: TeamSettings['queryBudget']): Spent | Promise<Spent>
-  /** The remaining budget, without counting. `resetsAt` (ISO 8601, UTC) is null if nothing was spent. */
+  /** Returns the remaining budget, without counting. `resetsAt` (ISO 8601, UTC) is null if nothing was spent. */
   left(teamId: TeamId, budget: TeamSettings['queryBudget']): Promise<Left>
-  /** For the metrics: queries that were counted, and those beyond their budget. */
+  /** For the metrics: the number of counted queries, and of queries that exceeded their budget. */
   readonly totals: { readonly spent: number; readonly exhausted: number }
 }
 
@@ -34,7 +34,7 @@ const UNLIMITED = Number.MAX_SAFE_INTEGER
 
 interface BudgetDeps {
   readonly store: Pick<Store, 'count'>
-  /** Shared by several processes. Null: counted in the store, or in memory with the embedded store. */
+  /** Counts for several processes. Null: counted in the store, or in memory with the embedded store. */
   readonly redis?: Counter | null
 }
 
@@ -87,10 +87,10 @@ export interface Counter {
   get(key: string): Promise<Counted | null>
 }
 
-/** Ended windows are removed when so many are held. */
+/** If there are this many windows, ended ones are removed. */
 const WINDOWS_KEPT = 1_000
 
-/** A window begins with its first query. Without a promise, because this counts every query. */
+/** A window begins with its first query. Works without a promise, because this function counts every query. */
 export function inMemory(): Counter {
   const windows = new Map<string, { points: number; readonly endsAt: number }>()
   const tidy = (now: number): void => {
@@ -116,7 +116,7 @@ export function inMemory(): Counter {
   }
 }
 
-/** The limiter gets the store's connections for counters in the shape of pg's pool, and the table of counters. */
+/** The limiter gets the store's connections for counters, wrapped as pg's pool, and the table of counters. */
 function inStore(count: NonNullable<Store['count']>): Counter {
   const storeClient = {
     async query({ text, values }: { readonly text: string; readonly values?: readonly unknown[] }) {

@@ -1,5 +1,5 @@
-// Checks whether a query would run: the same reach, body and guard as for a query, then an estimate instead of rows. It
-// spends no budget, reads no row, and never shows more than the caller can reach.
+// Checks whether a query would run: the same reach, body and guard as for a query, then an estimate instead of rows. A
+// check spends no budget, reads no row, and never shows more than the caller can reach.
 import { outcomeOf } from '../audit/audit.ts'
 import { reasonOf } from '../audit/refusal-reason.ts'
 import type { Call } from '../auth/caller.ts'
@@ -18,7 +18,7 @@ import { exposedOf, inTime, isRead, type QueryDeps } from './run-query.ts'
 
 export interface CheckResult {
   readonly verdict: 'ALLOWED' | 'DENIED' | 'INVALID'
-  /** The reason, in the words a query would be refused with. */
+  /** The reason, in the same words as a query's refusal. */
   readonly error?: string
   readonly blocked?: Blocked
   readonly hint?: string
@@ -33,7 +33,8 @@ export type CheckDeps = Omit<QueryDeps, 'budget'> & { readonly drafts: Drafts }
 
 /**
  * The body is a query body with `as?: {role} or {keyId of one's own}` and `draft?`. Throws as a query does, except for
- * verdicts. A draft is judged while it is typed: the audit only counts it, and a session may send ten a second (429).
+ * verdicts. A draft is checked while the user types. The audit only counts drafts, and a session may send ten per
+ * second (429).
  */
 export async function checkQuery(deps: CheckDeps, call: Call, at: Reached, body: unknown): Promise<CheckResult> {
   const place = { teamId: at.teamId, datasourceId: at.id }
@@ -61,7 +62,7 @@ export async function checkQuery(deps: CheckDeps, call: Call, at: Reached, body:
   }
 }
 
-/** What is known of the query so far, for the audit. */
+/** The facts about the query so far, for the audit. */
 type Trail = { -readonly [K in 'query' | 'params' | 'printed' | 'tables' | 'isRead']: QueryTrail[K] }
 
 /** The refusal that a query would get. */
@@ -103,7 +104,7 @@ async function walk(deps: CheckDeps, call: Call, at: Reached, body: unknown, tra
   }
 }
 
-/** The unit of the cost, in the words of a query's refusal. */
+/** The unit of the cost, in the same words as a query's refusal. */
 const COST_UNIT = {
   POSTGRES: 'plan cost',
   MONGODB: 'scanned documents',
@@ -143,7 +144,10 @@ async function weigh(
   }
 }
 
-/** The verdict in a database's error, such as a column that only the database can miss. Null for a failure. */
+/**
+ * The verdict in a database's error, for example that a column does not exist, which only the database can find. Null
+ * if the error is a failure.
+ */
 function refusedAs(error: unknown): CheckResult | null {
   if (!(error instanceof AppError)) return null
   if (error.code === 'INVALID_QUERY') return { verdict: 'INVALID', error: error.message }
@@ -159,7 +163,7 @@ function refusedAs(error: unknown): CheckResult | null {
   }
 }
 
-/** The fields of the check, and those of the query, which the driver reads. */
+/** The fields of the check. The driver reads the fields of the query. */
 function split(body: unknown): { readonly as: As | undefined; readonly draft: boolean; readonly fields: unknown } {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     return { as: undefined, draft: false, fields: body }

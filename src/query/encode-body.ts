@@ -2,7 +2,7 @@
 // are embedded unchanged, never parsed or serialized again.
 import type { Rows } from '../drivers/driver.ts'
 
-/** By the columns of an answer, which answers of one prepared statement share. */
+/** Cached by the columns of an answer, which answers of one prepared statement share. */
 const heads = new WeakMap<Rows['columns'], string>()
 
 export function encode(rows: Rows, durationMs: number): string | LentJson {
@@ -12,7 +12,7 @@ export function encode(rows: Rows, durationMs: number): string | LentJson {
   return new LentJson(head, rows.rows, `,${about}}`, rows.release)
 }
 
-/** A long answer, in parts so that its rows are not copied. The memory of the rows may be lent: see Rows. */
+/** A long answer, in parts, so that its rows are not copied. The memory of the rows may be borrowed: see Rows. */
 export class LentJson {
   #parts: readonly [string, Buffer, string] | null
   readonly #release: Rows['release']

@@ -3,7 +3,10 @@
 import type { DatasourceType, Limits } from '../drivers/driver.ts'
 import type { TeamSettings } from '../teams/team-settings.ts'
 
-/** A `limit` that is null or above the row cap becomes the row cap. `rowBytesMax`: the most that the client accepts. */
+/**
+ * A `limit` that is null or above the row cap becomes the row cap. `rowBytesMax`: the most bytes of rows that the
+ * client accepts.
+ */
 export function limitsOf(
   settings: TeamSettings,
   type: DatasourceType,

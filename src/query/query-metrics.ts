@@ -1,18 +1,18 @@
-// The metrics of queries, by kind of database: outcomes, refusals by cause, and where the time went. Every query passes here,
-// so this file only adds to numbers.
+// The metrics of queries, by kind of database: outcomes, refusals by cause, and the time spent in each step. This file
+// runs for every query, so it only increments numbers.
 import { outcomeOf } from '../audit/audit.ts'
 import type { BlockedKind, DatasourceType } from '../drivers/driver.ts'
 import type { Code } from '../errors.ts'
 import { Counts, Durations, type Family } from '../metric-types.ts'
 
-/** Times by performance.now(); 0 if the query did not get that far. */
+/** Times by performance.now(). 0 if the query did not reach this step. */
 export interface QueryMarks {
   readonly began: number
-  /** The guard gave its verdict. */
+  /** When the guard returned its verdict. */
   guardedAt: number
-  /** The query got its connection. */
+  /** When the query got its connection. */
   leasedAt: number
-  /** The database answered. */
+  /** When the database answered. */
   ranAt: number
 }
 

@@ -1,5 +1,6 @@
-// The query budget in Redis, for several processes. If Redis is gone, each process counts for itself, so that queries
-// are still answered and still limited; the log says so. The URL contains a password and never appears in the log.
+// The query budget in Redis, for several processes. If Redis is unavailable, each process counts for itself, so that
+// queries are still answered and still limited. The log reports this. The URL contains a password and never appears in
+// the log.
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import { inMemory, type Counter } from './budget.ts'
 
@@ -19,7 +20,7 @@ export interface RedisCounter extends Counter, AsyncDisposable {
   readonly isUp: boolean
 }
 
-/** Does not wait for Redis, which may start later. Loads the client only here. */
+/** Does not wait for Redis, which may start later. Only this function loads the client. */
 export async function openRedisCounter(url: string, log: RedisLog, commandMs = COMMAND_MS): Promise<RedisCounter> {
   const { Redis } = await import('ioredis')
   const client = new Redis(url, {
@@ -56,7 +57,7 @@ export async function openRedisCounter(url: string, log: RedisLog, commandMs = C
       } catch (error) {
         if (error instanceof RateLimiterRes) throw error
         gone()
-        // A frozen server keeps its connection. A new one answers only when the server does.
+        // A frozen server keeps its connections open. A new connection is established only if the server responds.
         if (client.status === 'ready') client.disconnect(true)
       }
     }

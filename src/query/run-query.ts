@@ -1,5 +1,5 @@
-// The path of every query, whichever door it came through. Read walk() from top to bottom; each line names the statuses
-// it may refuse with.
+// The path of every query, for REST and the connector. Read walk() from top to bottom; each line names the statuses
+// that it may refuse with.
 import { outcomeOf, type Audit } from '../audit/audit.ts'
 import { reasonOf } from '../audit/refusal-reason.ts'
 import type { Call } from '../auth/caller.ts'
@@ -43,25 +43,25 @@ export interface QueryDeps {
 export interface QueryAnswer {
   readonly json: string | LentJson
   readonly headers: Readonly<Record<string, string>>
-  /** Present if rows were cut: how many rows the answer has, and the limit that cut them. */
+  /** Present if rows were cut: the number of rows in the answer, and the limit that applied. */
   readonly cut?: { readonly rowCount: number; readonly by: 'rows' | 'bytes' }
 }
 
-/** What is known of a query so far, for the audit and for the headers of a refusal. */
+/** The facts about a query so far, for the audit and for the headers of a refusal. */
 interface Trail extends QueryMarks {
   query: string | null
   params: QueryBody['params'] | undefined
   printed: string | null
   tables: ReturnType<Driver['reads']> | undefined
-  /** The guard parsed the text. */
+  /** True if the guard parsed the text. */
   isRead: boolean
   redacts: boolean
   headers: Readonly<Record<string, string>>
 }
 
 /**
- * Runs one read-only query within the exposure. Throws as walk() says, in that order; a refusal after the budget
- * carries its headers. Every call that reached the datasource is audited, however it ends.
+ * Runs one read-only query within the exposure. Throws the errors of walk(), in its order. A refusal after the budget
+ * check has the headers of the budget. Every call that reached the datasource is audited, whatever its outcome.
  */
 export async function runQuery(deps: QueryDeps, call: Call, at: Reached, body: unknown): Promise<QueryAnswer> {
   const trail: Trail = {
@@ -89,7 +89,7 @@ export async function runQuery(deps: QueryDeps, call: Call, at: Reached, body: u
 }
 
 async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, trail: Trail): Promise<QueryAnswer> {
-  // Only what must wait is awaited: for most queries, the database alone.
+  // Awaits only steps that must wait. For most queries, only the database is awaited.
   const exposed = knownExposed(deps, at) ?? (await exposedOf(deps, at)) // 409
   const queryBody = at.driver.read(body) // 400 INVALID_REQUEST
   const settings = knownSettings(deps.store, at.teamId) ?? (await settingsOf(deps, at.teamId))
@@ -104,9 +104,9 @@ async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, tra
   const deadline = deadlineOf(call.signal, limits.timeoutMs)
   let running: Disposable | undefined
   let rows: Rows
-  // `using` would cost as much as the guard.
+  // `using` would take as long as the guard.
   try {
-    running = deps.running.add(call, at, deadline) // 503; later 401, 404 or 409 if the caller loses the right to it
+    running = deps.running.add(call, at, deadline) // 503; later 401, 404 or 409 if the caller loses access
     const judged = at.driver.confine(queryBody, exposed, limits, deadline.signal)
     const verdict = judged instanceof Promise ? await inTime(deadline, () => judged) : judged // 503
     trail.guardedAt = performance.now()
@@ -142,7 +142,7 @@ function cutOf({ rowCount }: Rows, { rowCap }: Limits): NonNullable<QueryAnswer[
   return { rowCount, by: rowCount < rowCap ? 'bytes' : 'rows' }
 }
 
-/** The exposed catalog. Throws DATASOURCE_DISABLED, NOT_CONNECTED. */
+/** Returns the exposed catalog. Throws DATASOURCE_DISABLED, NOT_CONNECTED. */
 export async function exposedOf(deps: Pick<QueryDeps, 'catalogs'>, at: Reached): Promise<Catalog> {
   requireEnabled(at.row)
   const exposed = await deps.catalogs.exposed(at.row)
@@ -150,7 +150,7 @@ export async function exposedOf(deps: Pick<QueryDeps, 'catalogs'>, at: Reached):
   return exposed
 }
 
-/** What exposedOf() returns, if it is loaded and the datasource enabled. */
+/** Returns what exposedOf() returns, if it is loaded and the datasource is enabled. */
 function knownExposed(deps: Pick<QueryDeps, 'catalogs'>, { row }: Reached): Catalog | undefined {
   return row.status === 'DISABLED' ? undefined : deps.catalogs.knownExposed(row)
 }
@@ -160,14 +160,14 @@ export function isRead(verdict: Verdict): boolean {
   return verdict.kind === 'confined' || (verdict.kind === 'denied' && verdict.blocked.kind !== 'limit')
 }
 
-/** The refusal, with a repaired query if there is one. */
+/** The refusal, with a repaired query if one was found. */
 async function denied(refused: Refused, signal: AbortSignal): Promise<AppError> {
   const { blocked, hint, position, why } = refused.denied
   const suggestion = await suggestionFor(refused, signal)
   return new AppError('QUERY_DENIED', why, { extra: { blocked, hint, position, suggestion } })
 }
 
-/** Throws the refusal of a text that does not parse. */
+/** Throws the refusal of a text that cannot be parsed. */
 function confinedOf(verdict: Exclude<Verdict, Denied>): Confined {
   switch (verdict.kind) {
     case 'confined':
@@ -180,8 +180,8 @@ function confinedOf(verdict: Exclude<Verdict, Denied>): Confined {
 }
 
 /**
- * Runs a step that precedes the database. Throws OVERLOADED if the deadline passed: the query never ran. Rethrows every
- * other error.
+ * Runs a step before the database. Throws OVERLOADED if the deadline passed: the query never ran. Rethrows every other
+ * error.
  */
 export async function inTime<T>(deadline: Deadline, work: () => Promise<T>): Promise<T> {
   try {
@@ -231,7 +231,7 @@ function refused(deps: QueryDeps, call: Call, at: Reached, trail: Trail, error: 
   const kind = code === 'QUERY_DENIED' && blocked !== undefined ? blocked.kind : null
   deps.meter.refused(at.driver.type, trail, isGone ? null : code, kind)
   if (isGone) {
-    // The caller is gone and gets no code.
+    // The caller has disconnected and gets no code.
     deps.audit.record(call, { ...about, outcome: 'FAILED' })
     return error
   }
@@ -241,18 +241,24 @@ function refused(deps: QueryDeps, call: Call, at: Reached, trail: Trail, error: 
   return error.withHeaders({ ...trail.headers, ...(url !== null && { [EXPOSE_URL]: url }) })
 }
 
-/** What an exposure could change. The answer is the same for a name that does not exist. */
+/**
+ * The kinds of refusals that another exposure could avoid. They include names that do not exist, so that the answer is
+ * the same for them.
+ */
 function isExposable({ code }: AppError, blocked: ReturnType<typeof reasonOf>['blocked']): boolean {
   return code === 'QUERY_DENIED' && (blocked?.kind === 'table' || blocked?.kind === 'column')
 }
 
-/** The page of the console where a manager can expose what was refused. Ids only. Null if the service knows no address. */
+/**
+ * The page of the console where a manager can expose the refused object. The link contains only ids. Null if the
+ * service knows no address of its own.
+ */
 function exposeUrl({ config, origin }: QueryDeps, { teamId, id }: Reached, auditId: AuditId): string | null {
   const own = config.publicUrl ?? (config.loopback ? origin() : null)
   return own === null ? null : `${own}/app/t/${teamId}/datasources/${id}/exposure?from=${auditId}`
 }
 
-/** What the audit keeps of the query, however it ended. */
+/** The text that the audit stores of the query, for any outcome. */
 function aboutOf(at: Reached, trail: Trail & QueryTrail) {
   return { teamId: at.teamId, datasourceId: at.id, ...auditText(at.driver, trail, trail.redacts) }
 }

@@ -25,7 +25,7 @@ const ENDING: ReadonlySet<Code> = new Set<Code>([
 export interface RunningDeps {
   /** The caller's current state. Throws UNAUTHENTICATED for a key or session that has ended. */
   again(caller: Caller): Promise<Caller>
-  /** The datasource's current state. Throws what a new request would be refused with. */
+  /** The datasource's current state. Throws the refusal that a new request would get. */
   reach(call: Call, at: Reached): Promise<Reached>
 }
 
@@ -34,7 +34,7 @@ export interface RunningQueries extends AsyncDisposable {
   add(call: Call, at: Reached, deadline: Deadline): Disposable
   /** Cancels all running queries; callers get OVERLOADED (503). Later queries are refused. */
   endAll(): void
-  /** The queries under way. */
+  /** The running queries. */
   readonly count: number
 }
 

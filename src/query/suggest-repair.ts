@@ -11,7 +11,7 @@ const CHARS_MAX = 4_096
 const TRIES_MAX = 10
 /** The most changes in one suggestion. */
 const CHANGES_MAX = 3
-/** A query that takes long to judge is not repaired: each refusal would cost several times as much. */
+/** A query whose check takes long is not repaired: each refusal would cost several times as much. */
 const JUDGING_MS = 500
 
 export interface Refused {

@@ -1,4 +1,4 @@
-// Pure: adds usage lines up to points in time, for the whole team and by key, datasource or client.
+// Pure: sums usage lines into periods, for the whole team and by key, datasource or client.
 import { addTimes, percentile, type Times } from '../audit/duration-histogram.ts'
 import type { UsageSlot } from '../audit/usage-by-hour.ts'
 
@@ -23,17 +23,17 @@ export type UsagePoint = Totals & { readonly at: string }
 
 export interface UsageSeries extends Totals {
   readonly accountId?: string
-  /** Of an API key or a grant. Null for sessions. */
+  /** The id of an API key or a grant. Null for sessions. */
   readonly keyId?: string | null
   readonly datasourceId?: string
   readonly client?: string
   readonly points: readonly UsagePoint[]
 }
 
-/** The largest series. */
+/** The most groups in a series. */
 const SERIES_MAX = 20
 
-/** Collects lines; the answer is read once at the end. */
+/** Collects lines. Call the last method once, at the end. */
 export class UsageSums {
   readonly #step: Step
   readonly #by: By | undefined
@@ -48,7 +48,7 @@ export class UsageSums {
     this.#by = by
   }
 
-  /** `isOwn`: whether the caller may see whose line it is. */
+  /** `isOwn`: whether the caller may see the name behind the line. */
   add(line: UsageSlot, isOwn: boolean): void {
     const at = this.#step === 'hour' ? `${line.slot}:00:00Z` : `${line.slot.slice(0, 10)}T00:00:00Z`
     addTo(this.#points, at, line)

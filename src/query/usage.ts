@@ -23,12 +23,12 @@ export interface UsageDeps {
 
 export interface Usage {
   readonly budget: { readonly limit: number; readonly remaining: number; readonly resetsAt: string | null }
-  /** Every day, including days without a query, oldest first. The last is today, UTC. */
+  /** Every day, including days without a query, oldest first. The last day is today, in UTC. */
   readonly days: readonly (Counted & { readonly date: string })[]
   /** `keyId` is null for sessions. */
   readonly keys: readonly (Counted & { readonly accountId: string; readonly keyId: string | null })[]
   readonly datasources: readonly (Counted & { readonly datasourceId: string })[]
-  /** Only if `by` or `step` was given: the hours or days with a query, oldest first. */
+  /** Only if `by` or `step` was given: the hours or days that have a query, oldest first. */
   readonly points?: readonly UsagePoint[]
   /** Only if `by` was given: the largest first. */
   readonly series?: readonly UsageSeries[]
@@ -71,7 +71,7 @@ export async function usageOf(
   }
 }
 
-/** Throws INVALID_REQUEST for more days than the counts by hour are kept. */
+/** Throws INVALID_REQUEST for more days than the hourly counts are stored. */
 function requireDetail({ days = DAYS, by, step }: { days?: number; by?: By; step?: Step }): void {
   if ((by ?? step) === undefined || days <= SLOT_DAYS) return
   throw invalidRequest([`days: at most ${SLOT_DAYS} with by or step`])

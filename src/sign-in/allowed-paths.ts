@@ -5,23 +5,23 @@ import { SIGN_IN_ROUTES, type SignInRoute, type SignInRouteName } from '../contr
 
 /** Properties of a path besides its body. */
 interface Traits {
-  /** Costs a hash or a mail, or is a guess. Counted by the caller's address. */
+  /** The path costs a hash or a mail, or allows a guess. Counted by the caller's address. */
   readonly costly?: true
-  /** Sends a mail to the address in its body. Also counted by that address. */
+  /** The path sends a mail to the address in its body. Also counted by that address. */
   readonly mails?: true
-  /** Asks a signed-in person for the password. Counted by session. */
+  /** The path requires the password of a signed-in person. Counted by session. */
   readonly asksPassword?: true
-  /** Takes a code of a second factor. Counted by the account whose sign-in waits for the code. */
+  /** The path accepts a code of a second factor. Counted by the account whose sign-in is waiting for the code. */
   readonly asksCode?: true
-  /** Weakens the second factor. While the factor is on, the password alone is not enough. */
+  /** The path weakens the second factor. While the factor is on, the password alone is not enough. */
   readonly needsCode?: true
-  /** The library creates a session, or a sign-in that waits for a code. */
+  /** The library creates a session, or a sign-in that is waiting for a code. */
   readonly makesSession?: true
   /** The action name in the audit. If absent, the path changes nothing or records its own row. */
   readonly action?: string
   /** The path records its row itself, in the transaction of the change. The action is for refusals. */
   readonly ownRow?: true
-  /** For a signed-in person, and changes nothing. */
+  /** The path is for a signed-in person, and changes nothing. */
   readonly ofPerson?: true
 }
 
@@ -107,7 +107,7 @@ export const PATHS: ReadonlyMap<string, AuthPath> = new Map(
   }),
 )
 
-/** Returns whether the path is for a caller who is signed in or waits for a code. */
+/** Returns whether the path is for a caller who is signed in or whose sign-in is waiting for a code. */
 export function isOfPerson(name: string): boolean {
   const path = PATHS.get(name)
   return path?.ofPerson === true || (path?.action !== undefined && name !== SIGN_UP && name !== SIGN_IN)

@@ -1,5 +1,6 @@
 // Records account events under /auth in the audit: rows without a team, address, password, code or token. If the
-// account is unknown, no row is written: it would say nothing, and anybody could create as many as they like.
+// account is unknown, no row is written: the row would contain no information, and anybody could create any number of
+// rows.
 import { z } from 'zod'
 import { clientOf, requestIdOf } from '../auth/client-name-and-address.ts'
 import type { Audit } from '../audit/audit.ts'
@@ -25,13 +26,13 @@ interface TrailEvent {
 }
 
 export interface Trail {
-  /** Called by the library, which alone knows the account of a link. done() waits for the row. */
+  /** Called by the library, because only the library knows the account of a link. done() waits for the row. */
   recordAction(action: string, accountId: AccountId, request?: Pick<Request, 'headers'>, more?: Changes): void
-  /** The change is in the audit when this resolves. A sign-in is written within a second. */
+  /** When this resolves, the change is in the audit. A sign-in is written within a second. */
   done(event: TrailEvent, response: Response): Promise<void>
   /** One row per minute counts the refusals of one kind to an account. */
   refused(event: TrailEvent, error: unknown): Promise<void>
-  /** Like refused(), for an account that only the path itself knows. */
+  /** Like refused(), for an account that only the code of the path knows. */
   refusedTo(action: string, accountId: AccountId, request: Pick<Request, 'headers'>, error: unknown): Promise<void>
 }
 
@@ -41,7 +42,7 @@ interface Deps {
 }
 
 export function openTrail({ store, audit }: Deps): Trail {
-  /** The library does not wait for these; done() does. */
+  /** The library does not wait for these rows; done() does. */
   const pending = new Set<Promise<void>>()
   const tell = async (...[action, accountId, request, more]: Parameters<Trail['recordAction']>) => {
     const name = await nameOf(store, accountId)
@@ -65,7 +66,7 @@ export function openTrail({ store, audit }: Deps): Trail {
       const by = action === undefined ? null : await whoDid(store, event, response)
       if (action !== undefined && by !== null) recordAction(action, by, event.request)
       await Promise.all(pending)
-      // Do not flush if nobody did anything: anybody can sign out at will.
+      // If nobody was signed in, do not flush: anybody can sign out at any time.
       if (isByLink || (by !== null && action !== 'signIn')) await audit.flush()
     },
     async refused(event, error) {
@@ -74,7 +75,7 @@ export function openTrail({ store, audit }: Deps): Trail {
       if (action === undefined || !(error instanceof AppError) || error.code === 'INTERNAL') return
       const { signedIn, waiting } = event.identity
       const by = event.name === SIGN_IN ? await accountBy(store, event.email) : (signedIn ?? waiting)
-      // Looked up in either case, so that the duration does not reveal whether the account exists.
+      // Looked up in both cases, so that the duration does not reveal whether the account exists.
       const name = await nameOf(store, by)
       if (by === null) return
       fold(action, { accountId: by, name }, event.request, error)
@@ -87,7 +88,7 @@ export function openTrail({ store, audit }: Deps): Trail {
 }
 
 /**
- * Returns null while a code is awaited, and for the made-up account in the answer to a sign-up with a taken address.
+ * Returns null while a code is missing, and for the invented account in the answer to a sign-up with a taken address.
  */
 async function whoDid(store: Pick<Store, 'db'>, event: TrailEvent, response: Response): Promise<AccountId | null> {
   if (isOfPerson(event.name) && event.identity.signedIn !== null) return event.identity.signedIn
@@ -113,7 +114,7 @@ type Who = Pick<AuditedCall['caller'], 'accountId' | 'name'>
 
 const NOBODY = asId<AccountId>('nobody')
 
-/** Undefined if the account is gone or the store fails. The event is recorded anyway. */
+/** Undefined if the account was deleted or the store fails. The event is recorded anyway. */
 async function nameOf(store: Pick<Store, 'db'>, id: AccountId | null): Promise<string | undefined> {
   try {
     const row = await store.db

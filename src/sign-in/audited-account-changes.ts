@@ -8,7 +8,7 @@ const CHANGES: Readonly<Record<string, Changes>> = {
   signUp: { password: { from: NOT_SET, to: SET } },
   verifyEmail: { emailVerified: { from: false, to: true } },
   changePassword: { password: replaced },
-  // An account created by social sign-in had no password.
+  // An account created at a provider has no old password.
   resetPassword: { password: { from: null, to: SET } },
   beginSecondFactor: { secondFactor: { from: null, to: 'waits for a code' }, backupCodes: { from: null, to: SET } },
   // A repeated code finds the second factor already on.
@@ -17,7 +17,7 @@ const CHANGES: Readonly<Record<string, Changes>> = {
   endSecondFactor: { secondFactor: { from: 'on', to: 'off' } },
 }
 
-/** The changes of a reset besides the password. */
+/** The changes of a reset in addition to the password. */
 export function resetChanges(ended: {
   readonly sessions: number
   readonly keys: readonly { readonly name: string }[]

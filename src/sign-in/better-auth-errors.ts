@@ -1,5 +1,5 @@
-// Converts the library's errors to ours. Its status and code select our code, and its code becomes the `reason`. Its
-// other texts are dropped, so a wrong password and an unknown address get the same answer.
+// Converts the library's errors to ours. The library's status and code determine our code, and its code becomes the
+// `reason`. Its other texts are dropped, so a wrong password and an unknown address get the same answer.
 import { z } from 'zod'
 import { AppError, notFound, type Code } from '../errors.ts'
 import { tooManyTries } from '../auth/attempt-counter.ts'
@@ -12,7 +12,7 @@ const LibraryError = z.object({ code: z.string().optional() })
 
 const WRONG_SIGN_IN = 'The e-mail address or the password is wrong.'
 
-/** The message for a reason. Without one, the message for the status. */
+/** The message for a reason. If a reason has none, the message for the status is used. */
 const SENTENCES: Readonly<Record<string, string>> = {
   INVALID_PASSWORD: 'The password is wrong.',
   PASSWORD_TOO_SHORT: 'The password is too short.',
@@ -59,7 +59,7 @@ function invalid(detail: string, reason?: string): AppError {
   })
 }
 
-/** `taken` tells a taken address from an internal error when the library refused a sign-up. */
+/** If the library refuses a sign-up, `taken` distinguishes a taken address from an internal error. */
 export async function libraryRefusal(response: Response, taken: () => Promise<boolean>): Promise<AppError> {
   const body = LibraryError.safeParse(await response.json().catch(() => null))
   const reason = body.data?.code
@@ -88,7 +88,7 @@ export async function libraryRefusal(response: Response, taken: () => Promise<bo
 }
 
 async function codeOf(status: number, reason: string | undefined, taken: () => Promise<boolean>): Promise<Code> {
-  // The challenge is gone, so the caller is unknown again. The request itself is valid.
+  // The challenge has expired, so the caller is not authenticated. The request itself is valid.
   if (reason === 'TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE') return 'UNAUTHENTICATED'
   switch (status) {
     case 400:
@@ -102,7 +102,7 @@ async function codeOf(status: number, reason: string | undefined, taken: () => P
     case 409:
       return 'CONFLICT'
     case 422:
-      // Two concurrent sign-ups with one address: the store refused the later one.
+      // Two concurrent sign-ups used one address, and the store refused the later one.
       return reason?.startsWith('USER_ALREADY_EXISTS') === true || (await taken()) ? 'CONFLICT' : 'INTERNAL'
     case 429:
       return 'RATE_LIMITED'

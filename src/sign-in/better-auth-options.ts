@@ -1,5 +1,5 @@
 // The options of better-auth that sign-in and the OAuth provider (oauth/provider.ts) share: the store, its tables, the
-// keys and the cookies. With others, a session of the one would be unknown to the other.
+// keys and the cookies. If these options differed, the OAuth provider would not find the sessions of sign-in.
 import { randomUUID } from 'node:crypto'
 import type { BetterAuthOptions } from 'better-auth'
 import { CLIENT_ADDRESS } from '../auth/client-name-and-address.ts'
@@ -18,7 +18,7 @@ export interface SharedDeps {
 const SESSION_SECONDS = 7 * 86_400
 const SESSION_RENEWED_SECONDS = 86_400
 
-/** `origin`: the only one that the library trusts. */
+/** `origin`: the only origin that the library trusts. */
 export function sharedOptions(deps: SharedDeps, origin: string) {
   return {
     appName: 'Vitrine',
@@ -33,7 +33,7 @@ export function sharedOptions(deps: SharedDeps, origin: string) {
     user: { modelName: 'accounts' },
     session: { modelName: 'sessions', expiresIn: SESSION_SECONDS, updateAge: SESSION_RENEWED_SECONDS },
     account: { modelName: 'sign_in_methods' },
-    // Hashed: a link or a code read from the store is useless.
+    // Stored as hashes: a link or a code that is read from the store is useless.
     verification: { modelName: 'verifications', storeIdentifier: 'hashed' },
     advanced: {
       cookiePrefix: 'vitrine',

@@ -21,7 +21,7 @@ import type { AccountLinks } from './verification-links.ts'
 import { sharedOptions } from './better-auth-options.ts'
 import { notSignedIn } from './better-auth-errors.ts'
 
-/** How passwords are hashed. The default is the library's scrypt. */
+/** Hashes passwords. The default is the library's scrypt. */
 export interface PasswordHash {
   hash(password: string): Promise<string>
   verify(given: { readonly hash: string; readonly password: string }): Promise<boolean>
@@ -40,7 +40,7 @@ export interface LibraryDeps {
   readonly now?: () => number
   /** For tests, which sign up many people. No setting changes it. */
   readonly passwords?: PasswordHash
-  /** If absent, the clock is believed. */
+  /** If absent, the clock is trusted. */
   readonly clock?: ClockDoubt
   readonly log?: { error(detail: object, message: string): void }
 }
@@ -51,15 +51,18 @@ export interface Library {
   handle(request: Request): Promise<Response>
   identify(request: Pick<Request, 'headers'>): Promise<Identity>
   /**
-   * Returns the library's answer to a sign-in. With `anew`, creates a session and sets its cookie, which the browser
-   * keeps if `remember` is true, the default.
+   * Returns the library's answer to a sign-in. With `anew`, creates a session and sets its cookie. If `remember` is
+   * true (the default), the browser keeps the cookie after it closes.
    */
   signedIn(
     request: Pick<Request, 'headers'>,
     accountId: AccountId,
     made: { readonly anew: boolean; readonly remember?: boolean },
   ): Promise<Response>
-  /** Makes the browser wait for a code of the second factor, as after the right password. Ends its session cookie. */
+  /**
+   * Makes the sign-in of the browser wait for a code of the second factor, as after the correct password. Ends its
+   * session cookie.
+   */
   awaitCode(
     request: Pick<Request, 'headers'>,
     accountId: AccountId,
@@ -76,11 +79,11 @@ export interface Library {
   sealBackupCodes(codes: readonly string[]): Promise<string>
 }
 
-/** The sender of a request under /auth, as far as its cookies prove it. */
+/** The sender of a request under /auth, as its cookies prove. */
 export interface Identity {
   readonly signedIn: AccountId | null
   readonly sessionId: SessionId | null
-  /** The account whose password was correct and whose code is awaited. */
+  /** The account whose password was correct and whose code is still missing. */
   readonly waiting: AccountId | null
 }
 
@@ -107,7 +110,7 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
     databaseHooks: {
       session: {
         delete: {
-          // The library deletes a session that it finds expired. If the clock jumped, the session must survive the jump.
+          // The library deletes a session that it considers expired. If the clock jumped, the session must survive.
           before: async ({ expiresAt }, ctx) =>
             mayDelete(ctx?.path ?? '') || expiresAt.getTime() > Date.now() || (deps.clock?.reason() ?? null) === null,
         },
@@ -185,8 +188,8 @@ async function passwordOf(store: Pick<Store, 'db'>, accountId: AccountId): Promi
 }
 
 /**
- * Returns whom a request's cookies identify. Uses the library's own parser, so that both see the same account. Renews
- * and consumes nothing.
+ * Returns the account that a request's cookies identify. Uses the library's own parser, so that both find the same
+ * account. Renews and consumes nothing.
  */
 function identify({ createAuthEndpoint }: { readonly createAuthEndpoint: typeof CreateEndpoint }) {
   return createAuthEndpoint.serverOnly({ method: 'GET', requireHeaders: true }, async (ctx) => {
@@ -201,7 +204,7 @@ function identify({ createAuthEndpoint }: { readonly createAuthEndpoint: typeof 
   })
 }
 
-/** Creates and returns a session like the library, for an account that the caller chooses. */
+/** Creates and returns a session as the library does, for an account that the caller chooses. */
 function signedIn(lib: {
   readonly createAuthEndpoint: typeof CreateEndpoint
   readonly setSessionCookie: typeof SetSessionCookie
@@ -219,7 +222,7 @@ function signedIn(lib: {
   })
 }
 
-/** Does what the library does after the right password of an account with a second factor. */
+/** Does the same as the library after the correct password of an account with a second factor. */
 function awaitCode(lib: {
   readonly createAuthEndpoint: typeof CreateEndpoint
   readonly deleteSessionCookie: typeof DeleteSessionCookie
@@ -233,7 +236,7 @@ function awaitCode(lib: {
     const expiresAt = new Date(Date.now() + WAIT_SECONDS * 1000)
     await internalAdapter.createVerificationValue({ value: accountId, identifier, expiresAt })
     await internalAdapter.createVerificationValue({ value: '0', identifier: `2fa-attempts-${identifier}`, expiresAt })
-    // With both cookies, the code would count for the session.
+    // If both cookies were sent, the code would apply to the session.
     lib.deleteSessionCookie(ctx, !remember)
     const { name, attributes } = authCookies.dontRememberToken
     if (!remember) await ctx.setSignedCookie(name, 'true', secret, attributes)
@@ -304,7 +307,7 @@ function targetOf(url: string): string | null {
   return path === '' || path === '/' ? null : path
 }
 
-/** Somebody ends the session. */
+/** Removes the session. */
 function mayDelete(path: string): boolean {
   return /^\/(?:sign-out|revoke-)/.test(path)
 }

@@ -19,9 +19,8 @@ interface Deps {
 }
 
 /**
- * Ends links, sign-ins that wait for a code, the grants of agents and, by default, every session. This request then gets
- * a new session.
- * Throws UNAUTHENTICATED without a session, INVALID_REQUEST for a wrong password.
+ * Ends links, sign-ins that are waiting for a code, the grants of agents and, by default, every session. This request
+ * then gets a new session. Throws UNAUTHENTICATED without a session, and INVALID_REQUEST for a wrong password.
  */
 export async function changePassword(
   deps: Deps,

@@ -1,5 +1,6 @@
-// Consumes a code of a second factor where the library does not ask for one: to turn the factor off, show its secret,
-// renew its backup codes, or end it with a new password. A code consumed here cannot sign in, and vice versa.
+// Consumes a code of a second factor for actions for which the library does not require one: to turn the factor off,
+// show its secret, renew its backup codes, or end it with a new password. A code consumed here cannot sign in, and vice
+// versa.
 import { hash } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { AccountId } from '../ids.ts'
@@ -17,7 +18,7 @@ export interface Factor {
   readonly backupCodes: string
 }
 
-/** Returns an account's second factor, or null if none is on. */
+/** Returns an account's second factor, or null if none is enabled. */
 export async function factorOf(
   store: Pick<Store, 'db' | 'dialect'>,
   accountId: AccountId | null,
@@ -33,7 +34,7 @@ export async function factorOf(
   return row === undefined ? null : { ...row, accountId }
 }
 
-/** Returns true once per code. The caller must count the attempt first. */
+/** Returns true only once per code. The caller must count the attempt first. */
 export async function useCode(
   deps: { readonly store: Store; readonly library: Library },
   factor: Factor,
@@ -52,14 +53,14 @@ export async function useCode(
       .updateTable('second_factors')
       .set({ backupCodes })
       .where('id', '=', factor.id)
-      // Only one of two requests that read the same list updates it.
+      // If two requests read the same list, only one of them updates it.
       .where('backupCodes', '=', factor.backupCodes)
       .executeTakeFirst(),
   )
   return used.numUpdatedRows === 1n
 }
 
-/** Longer than a code is valid: its 30 seconds, and one step before and after. */
+/** Longer than a code is valid: 30 seconds, plus one step before and after. */
 const USED_CODE_MS = 120_000
 
 /** Returns false for a code that was used before (RFC 6238 §5.2: a code is accepted once). */
@@ -72,7 +73,10 @@ export async function markUsed(
   return await useOnce(tx, accountId, code.trim(), { until: now + USED_CODE_MS, now })
 }
 
-/** Returns true once for each text of an account until the time when the text is no longer accepted anyway. */
+/**
+ * Returns true only once for each string of an account, until `until`. After that time, the string is not accepted
+ * anyway.
+ */
 export async function useOnce(
   tx: Transaction<Tables>,
   account_id: AccountId,

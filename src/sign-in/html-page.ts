@@ -1,6 +1,6 @@
-// The pages that the service draws itself: behind mailed links, and for connecting an agent. They load nothing. Their
-// URLs hold a token, so the pages are not cached and send no referrer. The content security policy allows one script and
-// one style, by hash, and no page may frame them.
+// The pages that the service itself renders: for mailed links, and for connecting an agent. They load nothing. Their
+// URLs contain a token, so the pages are not cached and send no referrer. The content security policy allows one script
+// and one style, by hash, and no page may frame them.
 import { hash } from 'node:crypto'
 
 interface More {
@@ -8,7 +8,7 @@ interface More {
   readonly status?: number
 }
 
-/** `form` is HTML: the caller escapes texts of other people. */
+/** `form` is HTML: the caller escapes texts from other people. */
 export function page(title: string, form: string, script: string, { style = '', status = 200 }: More = {}): Response {
   const hashOf = (text: string) => `'sha256-${hash('sha256', text, 'base64')}'`
   const [scripts, styles] = [hashOf(script), style === '' ? "'none'" : hashOf(style)]
@@ -45,7 +45,7 @@ const post = async (path, body) => {
   return data
 }`
 
-/** Removes the token from the URL, so that the history does not keep it. */
+/** Removes the token from the URL, so that the browser's history does not contain it. */
 export const COMMON_SCRIPT = `${TELLING_SCRIPT}
 const params = new URLSearchParams(location.search)
 history.replaceState(null, '', location.pathname)

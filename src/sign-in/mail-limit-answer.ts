@@ -1,5 +1,5 @@
 // The answer when the mail limit of an address is exhausted. Nothing is done or sent, but the answer looks like the
-// library's usual one, so nobody can tell.
+// library's usual answer, so nobody can see the difference.
 import { randomUUID } from 'node:crypto'
 import { SignUp } from '../contract/sign-in-routes.ts'
 import type { SignInRequest } from './read-request.ts'

@@ -1,12 +1,12 @@
-// Whether an account may sign in without its password. Where mail is on, its address must be verified first, as for a
-// sign-in with the password.
+// Checks whether an account may sign in without its password. If mail is on, its address must first be verified, as for
+// a sign-in with the password.
 import { AppError } from '../errors.ts'
 import type { AccountId } from '../ids.ts'
 import { isTrue } from '../store/better-auth-booleans.ts'
 import type { Store } from '../store/open.ts'
 import { EMAIL_NOT_VERIFIED, notSignedIn } from './better-auth-errors.ts'
 
-/** Throws SIGN_IN_REFUSED, or UNAUTHENTICATED if the account is gone. */
+/** Throws SIGN_IN_REFUSED, or UNAUTHENTICATED if the account was deleted. */
 export async function requireMayEnter(
   { store, mailIsOn }: { readonly store: Pick<Store, 'db'>; readonly mailIsOn: boolean },
   accountId: AccountId,

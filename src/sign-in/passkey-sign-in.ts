@@ -1,5 +1,5 @@
-// Signs in with a passkey. The browser offers the passkeys that it has for this host, so nobody types an address, and
-// nothing here says which addresses have an account.
+// Signs in with a passkey. The browser offers its passkeys for this host, so nobody types an address, and the answers
+// do not reveal which addresses have an account.
 import type { z } from 'zod'
 import type { PasskeyRequest } from '../contract/passkey-schemas.ts'
 import type { PasskeySignIn } from '../contract/sign-in-routes.ts'
@@ -20,7 +20,7 @@ interface Deps extends Pick<PasskeyDeps, 'store' | 'config' | 'challenges' | 'no
   readonly mailIsOn: boolean
 }
 
-/** Returns what the browser needs to sign, and the cookie with its challenge. */
+/** Returns the options for the browser to sign, and the cookie with the challenge. */
 export async function passkeyRequest(
   deps: Pick<Deps, 'config' | 'challenges'>,
   request: Request,
@@ -31,7 +31,7 @@ export async function passkeyRequest(
   return { options, cookie: await deps.challenges.set(challenge) }
 }
 
-/** Throws UNAUTHENTICATED for an unknown passkey, a wrong signature, and an answer that was sent before. */
+/** Throws UNAUTHENTICATED for an unknown passkey, a wrong signature, and an answer that was already used. */
 export async function passkeySignIn(
   deps: Deps,
   request: Request,
@@ -93,8 +93,8 @@ async function verified(
 }
 
 /**
- * Marks the challenge as used and stores the counter, if the passkey is still there. If not, ends the session that was
- * made meanwhile.
+ * Marks the challenge as used and stores the counter, if the passkey still exists. If not, ends the session that was
+ * created meanwhile.
  */
 async function used(
   { store, now }: { readonly store: Store; readonly now: number },

@@ -1,5 +1,5 @@
-// The passkeys of an account: make, name, remove. A passkey always verifies the person (fingerprint, face or PIN), so it
-// is two factors in one.
+// The passkeys of an account: create, rename, remove. A passkey always verifies the person (fingerprint, face or PIN),
+// so it counts as two factors.
 import { randomBytes } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { z } from 'zod'
@@ -32,9 +32,9 @@ export interface PasskeyDeps {
   readonly now: number
 }
 
-/** How long a browser may take. */
+/** How long a browser may take to answer. */
 export const LIFE_MS = 300_000
-/** Passkeys of an account. */
+/** The most passkeys of an account. */
 const PASSKEYS_MAX = 20
 
 const Challenge = z.object({ challenge: z.string(), for: z.enum(['add', 'sign in']) })
@@ -61,7 +61,7 @@ export function requirePlace(deps: Pick<PasskeyDeps, 'config'>, request: Request
   )
 }
 
-/** Returns what the browser needs to make a passkey, and the cookie with its challenge. */
+/** Returns the options for the browser to create a passkey, and the cookie with the challenge. */
 export async function passkeyCreation(
   deps: PasskeyDeps,
   request: Request,
@@ -75,7 +75,8 @@ export async function passkeyCreation(
   const options = {
     challenge: challenge.challenge,
     rp: { id: rpId, name: 'Vitrine' },
-    // One handle for all passkeys of an account: an authenticator then replaces an older passkey instead of adding one.
+    // One handle for all passkeys of an account: an authenticator then replaces an older passkey instead of adding
+    // another.
     user: { id: Buffer.from(caller.accountId).toString('base64url'), name: email, displayName: caller.name },
     pubKeyCredParams: ALGORITHMS.map((alg) => ({ type: 'public-key' as const, alg })),
     timeout: LIFE_MS,
@@ -95,8 +96,8 @@ export async function passkeyCreation(
 }
 
 /**
- * Throws REAUTHENTICATION_REQUIRED after 10 minutes, INVALID_REQUEST if the answer of the browser is not valid, and
- * CONFLICT if the passkey is known or there are too many.
+ * Throws REAUTHENTICATION_REQUIRED if the sign-in is over 10 minutes old, INVALID_REQUEST if the answer of the browser
+ * is not valid, and CONFLICT if the passkey is known or there are too many.
  */
 export async function addPasskey(
   deps: PasskeyDeps,
@@ -176,7 +177,7 @@ export async function removePasskey(
   await deps.notices.tell(caller.accountId, { kind: 'passkey removed', name: removed.name }, doneFrom(request))
 }
 
-/** Returns the challenge that this browser holds for the purpose. Throws INVALID_REQUEST. */
+/** Returns the challenge that this browser has for the purpose. Throws INVALID_REQUEST. */
 export async function challengeOf(
   deps: Pick<PasskeyDeps, 'challenges'>,
   request: Request,

@@ -1,12 +1,13 @@
-// A session made with a password is valid only if that password is still current. Verifying a password takes long. A
-// reset link may change it meanwhile, which ends all sessions, but not one that is created a moment later.
+// A session from a password is valid only if that password is still current. Verifying a password takes long.
+// Meanwhile, a reset link may set another password and end all sessions, but not a session that is created a moment
+// later.
 import type { AccountId } from '../ids.ts'
 import { isTrue } from '../store/better-auth-booleans.ts'
 import type { Store } from '../store/open.ts'
 import { sessionMadeBy } from './cookies.ts'
 import { endSecondFactor } from './reset-password.ts'
 
-/** An account at the start of the request. */
+/** The account at the start of the request. */
 export interface Held {
   readonly accountId: AccountId
   /** The stored hash. */
@@ -33,14 +34,15 @@ export async function heldBy(
 }
 
 /**
- * Returns whether the account still has the earlier password. If not, ends the session in the answer, sign-ins that
- * wait for a code, and a second factor enabled meanwhile.
+ * Returns whether the account still has the same password. If not, ends the session in the answer, sign-ins that are
+ * waiting for a code, and a second factor that was enabled meanwhile.
  */
 export async function stillHolds(store: Store, held: Held, answer: Response): Promise<boolean> {
   const made = sessionMadeBy(answer)
   const { accountId, password, hadFactor } = held
   return await store.write(async (tx) => {
-    // A write, not a read: PostgreSQL then retries one of two conflicting transactions, and the retry sees the other.
+    // This is a write instead of a read: PostgreSQL then retries one of two conflicting transactions, and the retry
+    // sees the changes of the other.
     const same = await tx
       .updateTable('sign_in_methods')
       .set((eb) => ({ updatedAt: eb.ref('updatedAt') }))

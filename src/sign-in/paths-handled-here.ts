@@ -95,7 +95,7 @@ export async function ownAnswer(
       const { accountId, email, answer } = await resetPassword(deps, Reset.parse(input.body))
       deps.trail.recordAction('resetPassword', accountId, request, resetChanges(answer.ended))
       await deps.notices.tell(accountId, { kind: 'password reset' }, doneFrom(request))
-      // The person who used the link must be able to sign in even if strangers have exhausted the limit.
+      // The person who used the link must be able to sign in, even if others have exhausted the limit.
       return withCookie(Response.json(answer), deps.devices.cookie(request, email))
     }
     case 'GET /auth/sign-in-methods':
@@ -169,8 +169,9 @@ async function revokeSession(store: Store, { signedIn }: Identity, id: string): 
 }
 
 /**
- * Requires a code besides the password if the path weakens an enabled second factor. A wrong password does not consume
- * the code: the library refuses it. Throws INVALID_REQUEST without a code, UNAUTHENTICATED for a wrong one.
+ * Requires a code in addition to the password if the path weakens an enabled second factor. A wrong password does not
+ * consume the code: the library refuses it first. Throws INVALID_REQUEST without a code, and UNAUTHENTICATED for a
+ * wrong code.
  */
 export async function requireCode(
   deps: OwnDeps,

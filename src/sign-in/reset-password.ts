@@ -86,7 +86,10 @@ export interface ResetDone {
   }
 }
 
-/** Throws INVALID_REQUEST for a used or invalid link, UNAUTHENTICATED for a wrong code. Then nothing is changed. */
+/**
+ * Throws INVALID_REQUEST for a used or invalid link, UNAUTHENTICATED for a wrong code. In either case, nothing is
+ * changed.
+ */
 export async function resetPassword(deps: Deps, order: Order): Promise<ResetDone> {
   const { store, library, now } = deps
   const link = await linkOf(deps, order.token)
@@ -187,7 +190,7 @@ async function accountOf(db: Store['db'], accountId: AccountId) {
   return row
 }
 
-/** If the address was never verified, a stranger may have signed up with it. Then nothing is kept. */
+/** If the address was never verified, somebody else may have signed up with it. Then nothing is kept. */
 function provesAddress(
   { mailIsOn }: Pick<Deps, 'mailIsOn'>,
   account: { readonly emailVerified: number | boolean },

@@ -1,6 +1,6 @@
-// A value that one browser keeps for this service for some minutes: the challenge of a passkey, or a trip to a provider.
-// Encrypted and bound to its purpose, so that nobody else can read, forge or exchange it, and nothing is stored for
-// strangers.
+// A value that a browser stores for this service for some minutes: the challenge of a passkey, or a trip to a provider.
+// The value is encrypted and bound to its purpose, so that nobody else can read, forge or exchange it. The server
+// stores nothing for people who are not signed in.
 import type { z } from 'zod'
 import type { Secrets } from '../secrets.ts'
 import { cookiesOf } from './cookies.ts'
@@ -10,7 +10,7 @@ export interface SealedCookie<T> {
   set(value: T): Promise<string>
   /** Returns null if the cookie is missing, expired or not ours. */
   read(request: Request): Promise<T | null>
-  /** The Set-Cookie value that removes the cookie. */
+  /** Returns the Set-Cookie value that removes the cookie. */
   readonly clear: string
 }
 

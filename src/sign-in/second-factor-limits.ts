@@ -18,7 +18,7 @@ const BY_LINK = { limit: 10, windowMs: 900_000 }
 type Settle = () => Promise<void>
 
 export interface CodeTries {
-  /** For a waiting sign-in. A device that passed this factor before has its own limit. */
+  /** For a sign-in that is waiting for a code. A device that passed this factor before has its own limit. */
   waiting(request: Request, accountId: AccountId): Promise<Settle>
   signedIn(request: Request, accountId: AccountId): Promise<Settle>
   byLink(accountId: AccountId): Promise<Settle>

@@ -1,6 +1,6 @@
 // Closes two gaps in the library's handling of second-factor codes. The library checks its lock before it counts, so
-// concurrent codes exceed the limit: here a code is counted before it is checked. The library accepts a code again
-// while it is valid, which RFC 6238 §5.2 forbids: here used codes are stored.
+// concurrent codes exceed the limit. This file counts a code before it is checked. The library accepts a code again
+// while it is valid, which RFC 6238 §5.2 forbids. This file stores used codes.
 import type { Transaction } from 'kysely'
 import { z } from 'zod'
 import { AppError } from '../errors.ts'
@@ -12,13 +12,13 @@ import { tooManyTries } from '../auth/attempt-counter.ts'
 import { sessionMadeBy } from './cookies.ts'
 import { markUsed } from './consume-second-factor-code.ts'
 
-/** Consecutive wrong codes, over all sign-ins of an account, that lock the factor (NIST SP 800-63B §5.2.2). */
+/** This many consecutive wrong codes, over all sign-ins of an account, lock the factor (NIST SP 800-63B §5.2.2). */
 const CODES_MAX = 10
 export const LOCKED_MS = 900_000
 
 /**
- * Counts a code of a waiting sign-in before it is checked. The tenth consecutive code locks the factor, unless it is
- * correct. Throws RATE_LIMITED while the factor is locked.
+ * Counts a code of a sign-in before it is checked. The tenth consecutive code locks the factor, unless it is correct.
+ * Throws RATE_LIMITED while the factor is locked.
  */
 export async function countCode(store: Store, accountId: AccountId, now: number): Promise<void> {
   const time = (ms: number) => storedTime(store.dialect, ms)
@@ -89,7 +89,7 @@ export async function afterCode(store: Store, code: string, response: Response, 
   const made = sessionMadeBy(response)
   const { user } = Verified.parse(await response.clone().json())
   const accountId = asId<AccountId>(user.id)
-  // The answer shows the account before this code.
+  // The answer contains the state of the account before this code.
   const switchedOn = made !== null && !user.twoFactorEnabled
   const isNew = await store.write(async (tx) => {
     const isUnused = await markUsed(tx, accountId, code, now)

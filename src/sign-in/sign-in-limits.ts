@@ -10,14 +10,14 @@ import { PATHS, SIGN_IN, SIGN_UP } from './allowed-paths.ts'
 
 /** Hashing a password costs about 50 ms of CPU time. This bounds the cost per address. */
 const BY_ADDRESS = { limit: 120, windowMs: 60_000 }
-/** Guesses at an account from one address, or from one of its known devices. */
+/** Guesses at one account from one address, or from one of the account's known devices. */
 const BY_ACCOUNT_AND_ADDRESS = { limit: 10, windowMs: 300_000 }
-/** Guesses at an account by all strangers together, and by all of its known devices together. */
+/** Guesses at one account from all unknown devices together, and from all its known devices together. */
 const BY_ACCOUNT = { limit: 100, windowMs: 3_600_000 }
 /**
- * Mails of one kind to one address: requested from one network or device, and in total. Above a limit no mail is sent,
- * silently. A window is no longer than a link is valid: if strangers exhaust the limit, the mailbox still holds a
- * working link.
+ * Mails of one kind to one address: requested from one network or device, and in total. Above a limit, no mail is sent,
+ * without an error. A window is not longer than a link is valid. If others exhaust the limit, the mailbox therefore
+ * still contains a working link.
  */
 const MAILS_BY_ADDRESS = { limit: 5, windowMs: 900_000 }
 const MAILS = { limit: 10, windowMs: 3_600_000 }
@@ -33,7 +33,7 @@ export interface Attempt {
 }
 
 export interface Counted {
-  /** False if the mail limit of the address is exhausted. Then nothing is done, but the answer is the same. */
+  /** Returns false if the mail limit of the address is exhausted. Then nothing is done, but the answer is the same. */
   readonly mails: boolean
   /** Call after a correct password. */
   settle(): Promise<void>
@@ -49,13 +49,13 @@ export function openThrottle(
     const guesses = guessesOf(attempt, devices, sessionCookie)
     await tries.spend([...costsOf(attempt), ...guesses])
     const mails = await tries.allows(mailsOf(attempt, devices))
-    // A successful device does not reset the limit that all devices share.
+    // A device with the correct password does not reset the limit that all devices share.
     const settled = guesses.map(({ key }) => key).filter((key) => !key.startsWith('devices '))
     return { mails, settle: () => tries.clear(settled) }
   }
 }
 
-/** The cost of the attempt, successful or not. Counted by caller, never by account. */
+/** The cost of the attempt, whether or not it succeeds. Counted by caller, never by account. */
 function costsOf({ name, request }: Attempt): readonly Allowance[] {
   return PATHS.get(name)?.costly === true ? [{ key: `address ${networkOf(addressOf(request))}`, ...BY_ADDRESS }] : []
 }
@@ -91,7 +91,7 @@ function guessesOf(
       ]
     : [
         { key: `device ${device} ${email}`, ...BY_ACCOUNT_AND_ADDRESS },
-        // A former password holder may have registered many devices.
+        // Somebody who once had the password may have registered many devices.
         { key: `devices ${email}`, ...BY_ACCOUNT },
       ]
 }

@@ -1,5 +1,5 @@
-// Tells the pages of a sign-in what this installation offers. Everybody may read it, so it says nothing about accounts
-// except whether there is any.
+// Returns the ways to sign in that this installation offers, for the sign-in pages. Everybody may read them, so they
+// reveal nothing about accounts except whether there is any.
 import type { z } from 'zod'
 import type { SignInOptions } from '../contract/instance-schemas.ts'
 import { PASSWORD } from '../contract/sign-in-routes.ts'

@@ -61,13 +61,13 @@ interface Deps extends Omit<LibraryDeps, 'links' | 'demoEmail'> {
   readonly tries: Attempts
   readonly notices: Notices
   readonly config: LibraryDeps['config'] & Pick<Config, 'signup' | 'loopback' | 'demo'> & ProvidersDeps['config']
-  /** How to reach providers, for tests. */
+  /** For tests: connects to providers. */
   readonly transport?: NonNullable<ProvidersDeps['transport']>
   readonly log?: NonNullable<LibraryDeps['log']> & NonNullable<ProvidersDeps['log']>
   readonly now?: () => number
 }
 
-/** A refusal before the callback began. */
+/** A refusal before the callback starts. */
 const NOWHERE = { target: '/app/', connects: null }
 const NOBODY: Identity = { signedIn: null, sessionId: null, waiting: null }
 /** Paths whose answer must not reveal whether an address has an account, and their minimum duration. */
@@ -182,7 +182,7 @@ async function replaceUnverified(store: Store, email: string, signUp: () => Prom
   }
 }
 
-/** Returns the account whose password creates the session, or null if the path creates none. */
+/** Returns the account whose password creates the session. Null if the path does not use a password. */
 async function heldOf(
   store: Store,
   { name, email }: SignInRequest,
@@ -194,13 +194,16 @@ async function heldOf(
   return accountId === null ? null : await heldBy(store, { accountId })
 }
 
-/** Counts a code before it is checked. Throws UNAUTHENTICATED if no sign-in waits for a code, RATE_LIMITED above a limit. */
+/**
+ * Counts a code before it is checked. Throws UNAUTHENTICATED if no sign-in is waiting for a code, and RATE_LIMITED
+ * above a limit.
+ */
 async function countCode(
   ours: OwnDeps,
   request: Request,
   { signedIn, waiting }: Identity,
 ): Promise<() => Promise<void>> {
-  // The order of the library: with both cookies, the session counts.
+  // Same precedence as in the library: if both cookies were sent, the session applies.
   if (signedIn !== null) return await ours.codes.signedIn(request, signedIn)
   if (waiting !== null) return await ours.codes.waiting(request, waiting)
   throw noChallenge()
@@ -212,7 +215,7 @@ interface Done {
   readonly response: Response
 }
 
-/** Our steps after the library: marks codes as used, sends notices, and sets the cookie of a known device. */
+/** Our own steps after the library: marks codes as used, sends notices, and sets the cookie of a known device. */
 async function after(ours: OwnDeps, request: Request, { input, identity, response }: Done): Promise<Response> {
   const { store, notices, devices } = ours
   const { signedIn, waiting } = identity
@@ -228,7 +231,7 @@ async function after(ours: OwnDeps, request: Request, { input, identity, respons
       await tell('password changed')
       break
     case 'POST /auth/two-factor/disable':
-      // Without a code, the second factor was not on.
+      // The request had no code, so the second factor was not on.
       if (input.body?.['code'] !== undefined) await tell('second factor off')
       break
     case 'POST /auth/two-factor/generate-backup-codes':

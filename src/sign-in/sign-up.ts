@@ -1,4 +1,4 @@
-// Who may sign up: depends on the operator's setting and on invitations. The first account of an empty store is always
+// Decides who may sign up, by the operator's setting and by invitations. The first account of an empty store is always
 // allowed.
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { Transaction } from 'kysely'
@@ -43,9 +43,9 @@ export async function requireSignUp(deps: Deps, order: SignUpOrder, now: number)
 }
 
 /**
- * Deletes an unverified account when somebody signs up with its address again, with its password, keys, sessions,
- * second factor and verification links. An account in a team dates from a time without mail. It stays, because
- * otherwise any stranger could delete it. Returns the deleted account, or null.
+ * Deletes an unverified account if somebody signs up with its address again. Its password, keys, sessions, second
+ * factor and verification links are deleted too. An account in a team was created while mail was off; it stays, because
+ * otherwise anybody could delete it. Returns the deleted account, or null.
  */
 export async function deleteUnverified(store: Store, email: string): Promise<AccountId | null> {
   const unverified = await store.db
@@ -67,13 +67,16 @@ async function deleteUnverifiedIn(tx: Transaction<Tables>, id: AccountId): Promi
     .where('accounts.id', '=', id)
     .executeTakeFirst()
   if (row === undefined || row.team_id !== null || isTrue(row.emailVerified)) return false
-  // With a second factor there may be sign-ins that wait for a code. End them.
+  // With a second factor, there may be sign-ins that are waiting for a code. End them.
   if (isTrue(row.twoFactorEnabled)) await tx.deleteFrom('verifications').where('value', '=', id).execute()
   await tx.deleteFrom('accounts').where('id', '=', id).execute()
   return true
 }
 
-/** Deletes an unverified account whose address `newId` is about to get, with its reset links moved. False if it stays. */
+/**
+ * Deletes an unverified account whose address the account `newId` will get, and moves its reset links. Returns false if
+ * the account stays.
+ */
 export async function replaceUnverifiedIn(tx: Transaction<Tables>, id: AccountId, newId: AccountId): Promise<boolean> {
   if (!(await deleteUnverifiedIn(tx, id))) return false
   await tx.updateTable('verifications').set({ value: newId }).where('value', '=', id).execute()
@@ -81,8 +84,8 @@ export async function replaceUnverifiedIn(tx: Transaction<Tables>, id: AccountId
 }
 
 /**
- * Moves reset links to the account that replaced the deleted one: whoever opens the link owns the address. Otherwise a
- * stranger could exhaust the mail limit and then invalidate the owner's links by signing up again.
+ * Moves reset links to the account that replaced the deleted one: a person who opens such a link owns the address.
+ * Otherwise a stranger could exhaust the mail limit and then invalidate the owner's links by signing up again.
  */
 export async function moveLinks(store: Store, deletedId: AccountId, email: string): Promise<void> {
   const accountId = await accountBy(store, email)
@@ -92,7 +95,10 @@ export async function moveLinks(store: Store, deletedId: AccountId, email: strin
   })
 }
 
-/** Returns the token for the first account if one is needed: off loopback, and while there is no account. Else null. */
+/**
+ * Returns the token for the first account. It is needed if there is no account and the service does not listen on
+ * loopback only. Otherwise null.
+ */
 export async function neededSetupToken(deps: Deps): Promise<string | null> {
   return !deps.config.loopback && (await isEmpty(deps.store)) ? setupToken(deps.secrets) : null
 }

@@ -1,4 +1,4 @@
-// The signed-in person of a request, with what the audit and the pages say about them.
+// The signed-in person of a request, with the fields that the audit and the pages need.
 import type { AuditedCall } from '../audit/make-rows.ts'
 import { clientOf, requestIdOf } from '../auth/client-name-and-address.ts'
 import type { SessionCaller } from '../auth/caller.ts'

@@ -1,5 +1,5 @@
-// Verifies an address with the mailed link and the password of the sign-up that requested the link. With the click
-// alone, a stranger could sign up with the address and have the owner verify the stranger's account.
+// Verifies an address with the mailed link and the password of the sign-up that requested the link. If a click were
+// enough, somebody could sign up with another person's address, and the owner of the address would verify that account.
 import { AppError } from '../errors.ts'
 import type { AccountId } from '../ids.ts'
 import { storedFlag } from '../store/better-auth-booleans.ts'
@@ -25,7 +25,9 @@ export interface Verified {
   readonly isNew: boolean
 }
 
-/** Throws UNAUTHENTICATED for a link that is invalid or expired, or whose account is gone, and for a wrong password. */
+/**
+ * Throws UNAUTHENTICATED for a wrong password, and for a link that is invalid or expired, or whose account was deleted.
+ */
 export async function verifyEmail(
   deps: Deps,
   order: { readonly token: string; readonly password: string },

@@ -1,5 +1,6 @@
-// Tells the other processes on a PostgreSQL store that something changed, by NOTIFY, and hears them. This only makes a
-// change visible sooner: what is cached expires by itself, so a lost announcement or a pooler without LISTEN does no harm.
+// Announces changes to the other processes on a PostgreSQL store with NOTIFY, and receives their announcements.
+// Announcements only make changes visible sooner. Cached values also expire, so a lost announcement or a pooler without
+// LISTEN does no harm.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql, type Kysely } from 'kysely'
@@ -11,17 +12,17 @@ const AGAIN_MS = 500
 const AGAIN_MS_MAX = 10_000
 
 export interface Announcements extends AsyncDisposable {
-  /** Announces a change. Within a transaction, the others hear it when the transaction commits. */
+  /** Announces a change. Within a transaction, the others are notified when the transaction commits. */
   announce(db: Kysely<Tables>): Promise<void>
 }
 
-/** `changed`: called for every announcement of another process, and after a time without a connection. */
+/** `changed`: called for every announcement of another process, and after a period without a connection. */
 export function openAnnouncements(makeClient: () => Client, changed: () => void): Announcements {
   return new Listening(makeClient, changed)
 }
 
 class Listening implements Announcements {
-  /** Distinguishes the announcements of this process. */
+  /** Identifies the announcements of this process. */
   readonly #id = randomUUID()
   readonly #stop = new AbortController()
   readonly #makeClient: () => Client
@@ -72,9 +73,9 @@ class Listening implements Announcements {
       this.#changed()
       await ended
     } catch {
-      // The next attempt follows. Until then, what is cached expires by itself.
+      // The next attempt follows. Until then, cached values expire by themselves.
     }
-    // A frozen server never closes its side.
+    // A frozen server never closes its side of the connection.
     void Promise.race([client.end(), pause(1_000, undefined, { ref: false })]).catch(() => undefined)
     return isListening
   }

@@ -1,5 +1,5 @@
-// Reads and writes the booleans of the tables that the sign-in library defines: 0 or 1 on SQLite, booleans on PostgreSQL.
-// A comparison that a query selects arrives in the same form. Vitrine's own tables hold 0 or 1 on both.
+// Reads and writes the booleans of the tables that the sign-in library defines: 0 or 1 on SQLite, booleans on
+// PostgreSQL. A comparison in a select list has the same type. Vitrine's own tables contain 0 or 1 in both stores.
 import type { DialectName } from './migrate.ts'
 
 /** False for null and for a missing row. */
@@ -7,7 +7,7 @@ export function isTrue(value: number | boolean | null | undefined): boolean {
   return value === true || value === 1
 }
 
-/** Converts a boolean to the type that these tables hold. */
+/** Converts a boolean to the type of these tables. */
 export function storedFlag(dialect: DialectName, value: boolean): number | boolean {
   return dialect === 'postgres' ? value : Number(value)
 }

@@ -1,5 +1,5 @@
 // Reads and writes the times of the tables that the sign-in library defines: ISO strings on SQLite, Date objects on
-// PostgreSQL. Vitrine's own tables hold ISO strings on both.
+// PostgreSQL. Vitrine's own tables contain ISO strings in both stores.
 import type { DialectName } from './migrate.ts'
 
 /** ISO 8601, UTC. */
@@ -7,7 +7,7 @@ export function isoTime(value: string | Date): string {
   return typeof value === 'string' ? value : value.toISOString()
 }
 
-/** Converts epoch milliseconds to the type that these tables hold. */
+/** Converts epoch milliseconds to the type of these tables. */
 export function storedTime(dialect: DialectName, ms: number): string | Date {
   return dialect === 'postgres' ? new Date(ms) : new Date(ms).toISOString()
 }

@@ -25,7 +25,7 @@ function makeFolder(path: string): void {
   }
 }
 
-/** Explains an error of the file system. Returns other errors as they are. */
+/** Explains an error of the file system. Returns other errors unchanged. */
 export function folderFailure(dataDir: string, error: unknown): unknown {
   const why = whyOf(dataDir, codeOf(error))
   return why === null ? error : new Error(why, { cause: error })
@@ -57,8 +57,8 @@ function whyOf(dataDir: string, code: string): string | null {
 }
 
 /**
- * Throws an Error of one sentence if the store is empty but was started before: an empty file beside a key is what a
- * failed copy leaves behind.
+ * Throws an Error of one sentence if the store is empty but was started before: a failed copy leaves an empty file
+ * beside the key.
  */
 export function requireNotEmptied(dataDir: string): void {
   const size = (name: string) => statSync(join(dataDir, name), { throwIfNoEntry: false })?.size

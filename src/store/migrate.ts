@@ -1,5 +1,5 @@
-// Migrates the store to this version: runs each migration once, in order, in a transaction with its record. Refuses a
-// store of a newer version.
+// Migrates the store to this version: runs each migration once, in order. The transaction of a migration also records
+// it. Refuses a store of a newer version.
 import { sql, type Kysely, type Transaction } from 'kysely'
 import type { Tables } from './tables.ts'
 import { first } from './migrations/0001-first.ts'

@@ -29,7 +29,7 @@ export interface Store extends AsyncDisposable {
   /**
    * Runs a durable transaction for rows that are never cached (audit, progress): does not clear the cache. The embedded
    * store syncs without blocking other work; if the sync fails, the transaction may still be durable. `read committed`
-   * suits transactions that lock the rows they read. The embedded store is always serializable.
+   * is for transactions that lock the rows they read. The embedded store is always serializable.
    */
   append<T>(work: (tx: Transaction<Tables>) => Promise<T>, isolation?: Isolation): Promise<T>
   /**
@@ -45,7 +45,7 @@ export interface Store extends AsyncDisposable {
    * PostgreSQL, entries expire within 1 s, because another process may have written. Each key has one value type.
    */
   recall<T>(key: string, load: () => Promise<T>): Promise<T>
-  /** What recall() would return without loading; undefined if nothing is cached yet. */
+  /** Returns what recall() would return, without loading. Undefined if nothing is cached yet. */
   known<T>(key: string): T | undefined
   forget(): void
   /** Runs a statement on counters, which a crash of the database may lose. Null for the embedded store. */
@@ -58,7 +58,7 @@ export interface Store extends AsyncDisposable {
 
 interface StoreMeter {
   readonly statements: Durations
-  /** Whole transactions, with retries. */
+  /** The number of whole transactions, including retries. */
   readonly transactions: Durations
   failures: number
   /** False while the server of the store does not answer. */
@@ -79,7 +79,7 @@ export async function openStore(
     readonly log?: ServerLog
     readonly asIs?: boolean
     readonly admit?: (db: Kysely<Tables>) => Promise<void>
-    /** How long a change by another process may stay unseen if its announcement is lost. */
+    /** If an announcement is lost, how long a change by another process may stay invisible. */
     readonly maxAgeMs?: number
   } = {},
 ): Promise<Store> {
@@ -198,7 +198,7 @@ function commitWithoutSync<T>(
   db: Kysely<Tables>,
   work: (tx: Transaction<Tables>) => Promise<T>,
 ): Promise<T> {
-  // Holds the only connection, so no other transaction commits without waiting.
+  // This transaction uses the only connection, so no other transaction commits without waiting for the disk.
   return db.connection().execute(async (connection) => {
     sqlite.waits(false)
     try {

@@ -17,13 +17,13 @@ export interface StoreServerOptions {
   readonly log?: ServerLog | undefined
 }
 
-/** A call without an answer for this long makes the server suspect. */
+/** If a call has no answer for this long, the server is suspect. */
 const SUSPECT_MS = 1_000
 /** How long a suspect server may take to answer a new connection. */
 const PROBE_MS = 1_500
-/** How often calls are checked, and how soon a server that is down is tried again. */
+/** How often calls are checked, and how soon the service connects again to a server that is down. */
 const LOOK_MS = 200
-/** No call of the running service takes longer. Migrations may. */
+/** No call of the running service takes longer than this. Migrations may. */
 const CALL_MS = 20_000
 
 interface Call {
@@ -58,7 +58,7 @@ export class StoreServer implements PostgresPool {
     return this.#downSince === null
   }
 
-  /** Gives calls a deadline from now on. Migrations, which come before, may take long. */
+  /** From now on, calls have a deadline. Earlier calls are migrations, which may take long. */
   bound(): void {
     this.#isBounded = true
   }
@@ -87,7 +87,7 @@ export class StoreServer implements PostgresPool {
     this.#isEnded = true
     clearInterval(this.#timer)
     const ended = this.#pool.end()
-    // A server that is gone never closes its side.
+    // If the server has vanished, it never closes its side.
     if (!this.isAvailable) this.#cut(this.#sockets)
     await ended
   }
@@ -101,7 +101,7 @@ export class StoreServer implements PostgresPool {
     return {
       query: (text: unknown, values?: readonly unknown[]): never => {
         if (typeof text !== 'string') throw new TypeError('the store uses no cursors')
-        // Kysely's two signatures share one function. Only the one with a text is used.
+        // Kysely's two signatures share one function. Only the signature with a query text is used.
         // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
         return query(text, values ?? []) as never
       },
@@ -109,7 +109,7 @@ export class StoreServer implements PostgresPool {
     }
   }
 
-  /** Fails a call when the server is found to be down, or when the call's deadline passes. */
+  /** Fails a call when the server is found to be down, or when the call's deadline expires. */
   async #watched<T>(start: () => Promise<T>, late?: (result: T) => void): Promise<T> {
     if (this.#downSince !== null) throw unavailable()
     const { promise, reject } = Promise.withResolvers<never>()
@@ -121,7 +121,7 @@ export class StoreServer implements PostgresPool {
     try {
       return await Promise.race([work, promise])
     } catch (error) {
-      // The call was given up. Its result must not be lost if it still comes.
+      // The call was abandoned. If its result still arrives, its connection must not be lost.
       work.then(late, () => undefined)
       if (!isLost(error)) throw error
       void this.#probe()
@@ -150,7 +150,7 @@ export class StoreServer implements PostgresPool {
     return timer
   }
 
-  /** Asks the server over a new connection, one at a time, and notes whether it answers. */
+  /** Checks the server over a new connection, one check at a time, and records whether the server answers. */
   async #probe(): Promise<void> {
     if (this.#probing || this.#isEnded) return
     this.#probing = true
@@ -178,7 +178,7 @@ export class StoreServer implements PostgresPool {
     const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, PROBE_MS)))
     await Promise.race([asked, late])
     clearTimeout(timer)
-    // The event loop may have been busy: read the answers that arrived meanwhile before judging.
+    // The event loop may have been busy. Read the answers that arrived meanwhile before deciding.
     for (let turns = 0; turns < 3 && !seen.done; turns++) await setImmediate()
     streamOf(client)?.destroy()
     return seen.answers
@@ -211,7 +211,7 @@ export class StoreServer implements PostgresPool {
     // Without a listener, the error of an idle connection would end the process.
     pool.on('error', () => undefined)
     pool.on('connect', (client) => {
-      // The same for a connection in use: its query fails too, and that failure is handled.
+      // The same for a connection in use. Its query fails too, and that failure is handled.
       client.on('error', () => undefined)
       const socket = streamOf(client)
       if (socket === null) return
@@ -245,8 +245,8 @@ function resultOf<R>(result: unknown): PostgresQueryResult<R> {
 }
 
 /**
- * True if the connection was lost or refused, not the statement. Classes 08 and 57P: the server ends the connection or
- * is starting. 25006: the server became a standby.
+ * True if the connection failed, and not the statement. Classes 08 and 57P: the server ends the connection or is
+ * starting. 25006: the server became a standby.
  */
 function isLost(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof AppError) return false
@@ -258,7 +258,7 @@ function isLost(error: unknown): boolean {
 
 const RETRY_AFTER_SECONDS = 1
 
-/** 503: the store cannot be asked. A change that was under way may have been stored. */
+/** 503: the store cannot be reached. A change that was in progress may have been stored. */
 function unavailable(cause?: unknown): AppError {
   return new AppError(
     'STORE_UNAVAILABLE',

@@ -18,7 +18,7 @@ export interface OpenedPostgres {
   readonly server: StoreServer
   /** Connections for counters: a commit does not wait for the disk, so a crash of the server may lose counts. */
   readonly counters: StoreServer
-  /** A connection of its own. */
+  /** A separate connection, outside the pool. */
   makeClient(): Client
 }
 
@@ -142,8 +142,8 @@ function placeOf(url: string, client: (url: string) => Client): Place | null {
 }
 
 /**
- * Returns how often a transaction with this error may be tried. Serialization failures and deadlocks: often. A
- * duplicate key: a few times, because the next try sees the existing row. Other errors: once.
+ * Returns how often a transaction with this error may be attempted. Serialization failures and deadlocks: many times. A
+ * duplicate key: a few times, because the next attempt sees the existing row. Other errors: once.
  */
 export function attemptsFor(error: unknown): number {
   const code = error instanceof Error && 'code' in error ? error.code : undefined

@@ -1,4 +1,4 @@
-// The tables of profiles and documentation, which descriptions are made of besides names.
+// The tables of profiles and documentation. Descriptions are made from these and from names.
 import type { Generated } from 'kysely'
 import type { AccountId, DatasourceId } from '../ids.ts'
 
@@ -11,13 +11,13 @@ export interface KnowledgeTables {
 
 /** Versions of a datasource's profile and documentation. */
 export interface KnowledgeVersions {
-  /** Increases when a profile is finished or changed. 0 before the first. */
+  /** Increases when a profile is finished or changed. 0 before the first profile. */
   profile_version: Generated<number>
   /** The time the newest profile was finished. */
   profiled_at: Generated<string | null>
-  /** Increases with every change of the documentation. 0 before the first. */
+  /** Increases with every change of the documentation. 0 before the first change. */
   documentation_version: Generated<number>
-  /** Increases with every publication. 0 before the first. */
+  /** Increases with every publication. 0 before the first publication. */
   published_version: Generated<number>
   published_at: Generated<string | null>
 }
@@ -27,12 +27,12 @@ interface ProfileTable {
   datasource_id: DatasourceId
   schema: string
   table: string
-  /** The run that wrote the profile. A resumed run skips finished tables. */
+  /** The job that wrote the profile. A resumed job skips finished tables. */
   run: string
   captured_at: string
   /** JSON. */
   profile: string
-  /** Increases with every change outside a run. */
+  /** Increases with every change outside a job. */
   revision: Generated<number>
 }
 
@@ -59,7 +59,7 @@ interface PublicationTable {
   revision: Generated<number>
 }
 
-/** What each publication of a datasource changed. It holds no text. */
+/** The changes of each publication of a datasource. It contains no text. */
 interface PublicationHistoryTable {
   datasource_id: DatasourceId
   version: number

@@ -2,15 +2,15 @@
 // visible to the next request.
 
 /**
- * How long a change by another process, such as a revoked key, may stay unseen if its announcement is lost: with the time to read
- * it, at most one second (docs/session.md#when-a-change-takes-effect).
+ * If an announcement is lost, how long a change by another process, such as a revoked key, may stay invisible.
+ * Including the time to read it, at most one second (docs/session.md#when-a-change-takes-effect).
  */
 export const CACHE_MAX_AGE_MS = 750
 
 export interface Recall {
   /** Returns the cached value, or loads it. Concurrent loads of a key are shared. A failed load is not cached. */
   recall<T>(key: string, load: () => Promise<T>): Promise<T>
-  /** What recall() would return without loading; undefined if nothing is cached yet. */
+  /** Returns what recall() would return, without loading. Undefined if nothing is cached yet. */
   known<T>(key: string): T | undefined
   forget(): void
 }
@@ -18,11 +18,11 @@ export interface Recall {
 interface Entry {
   readonly value: Promise<unknown>
   readonly at: number
-  /** The value, once loaded. */
+  /** The value, set when it is loaded. */
   known?: unknown
 }
 
-/** `maxAgeMs`: how long a change by another process may stay unseen. Infinity if there is no other process. */
+/** `maxAgeMs`: how long a change by another process may stay invisible. Infinity if there is no other process. */
 export function recallFor(maxAgeMs: number, entriesMax = 5_000, now: () => number = () => performance.now()): Recall {
   const cache = new Map<string, Entry>()
   return {

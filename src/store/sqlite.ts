@@ -10,15 +10,15 @@ import { folderFailure, makeDataFolder, requireNotEmptied, storeFileFailure } fr
 /** How long a stopping process may keep the lock before its successor gives up. */
 const LOCK_WAIT_MS = 1_000
 const STATEMENTS_CACHED = 300
-/** Pages of 16 KiB that a copy reads before it lets others work. */
+/** The number of 16 KiB pages that a copy reads before it yields to other work. */
 const COPIED_PAGES = 64
 
 /** The database, and commits that do not block the event loop on the disk. */
 export interface Sqlite {
   readonly dialect: Dialect
   /**
-   * Sets whether later commits wait for the disk, which blocks the whole process. A commit that did not wait survives
-   * the end of the process, but survives a power failure only after synced(). Call outside a transaction only.
+   * Sets whether later commits wait for the disk, which blocks the whole process. If a commit did not wait, it survives
+   * the end of the process, but a power failure only after synced(). Call only outside a transaction.
    */
   waits(yes: boolean): void
   /** Resolves when all earlier commits are on disk. */
@@ -46,7 +46,7 @@ export function openSqlite(dataDir: string, options: { readonly asIs?: boolean }
   }
   const db = new DatabaseSync(path, { timeout: LOCK_WAIT_MS, enableForeignKeyConstraints: true })
   try {
-    // Takes effect for a new store only: rows of a kilobyte cost less to write with large pages.
+    // Has an effect only on a new store: with large pages, rows of a kilobyte cost less to write.
     db.exec('PRAGMA page_size = 16384')
     // EXCLUSIVE before the first access: WAL mode then keeps the lock and needs no shared-memory file.
     db.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;')
@@ -69,7 +69,7 @@ export function openSqlite(dataDir: string, options: { readonly asIs?: boolean }
 
 const datasync = promisify(fdatasync)
 
-/** `log`: the write-ahead log, which every commit appends to. The file stays the same until the store is closed. */
+/** `log`: the write-ahead log, which every commit appends to. It stays the same file until the store is closed. */
 function opened(db: DatabaseSync, log: number): Sqlite {
   const database: SqliteDatabase = {
     ...adapt(db),
@@ -104,7 +104,7 @@ function adapt(db: DatabaseSync): Pick<SqliteDatabase, 'prepare'> {
     prepare: (sql) => {
       const statement = prepare(sql)
       return {
-        // Decided by the columns, not the verb: INSERT … RETURNING returns rows.
+        // Check the columns instead of the verb: INSERT … RETURNING returns rows.
         reader: statement.columns().length > 0,
         all: (parameters) => statement.all(...bindable(parameters)),
         run: (parameters) => {

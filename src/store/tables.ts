@@ -97,7 +97,9 @@ interface SignInMethodTable {
   password: string | null
   createdAt: string | Date
   updatedAt: string | Date
-  /** The provider's name for the account there: a login or an address. Null for a password. The library does not know it. */
+  /**
+   * The name of the account at the provider: a login or an address. Null for a password. The library does not use it.
+   */
   label: Generated<string | null>
 }
 
@@ -110,7 +112,7 @@ export interface PasskeyTable {
   credential_id: string
   /** COSE, base64url. */
   public_key: string
-  /** The authenticator's count of signatures. Many always send 0. */
+  /** The authenticator's signature counter. Many authenticators always send 0. */
   counter: number
   /** JSON list: how a browser reaches the authenticator. */
   transports: string
@@ -186,11 +188,13 @@ export interface ApiKeyTable {
   last_used_at: string | null
   expires_at: string | null
   revoked_at: string | null
-  /** JSON list of teams that the key no longer reaches: a manager ended it, or the account left the team. */
+  /**
+   * JSON list of teams that the key no longer reaches, because a manager ended it there or the account left the team.
+   */
   ended_team_ids: string
-  /** When the owner was warned of the expiry, set by the first process. */
+  /** When the owner was warned of the expiry. The first process sets it. */
   warned_at: string | null
-  /** The key that this key replaced when it was rotated, or null. The id may be of a key that is gone. */
+  /** The key that a rotation replaced by this key, or null. That key may have been deleted. */
   replaces: ApiKeyId | null
   replaced_by: ApiKeyId | null
   /** The name that the client of the last use gave itself. */
@@ -210,14 +214,14 @@ interface OauthClientTable {
   createdAt: string | Date
 }
 
-/** The columns that we use. The library writes the rows. */
+/** The columns that our code uses. The library writes the rows. */
 interface OauthConsentTable {
   id: string
   /** The grant. */
   referenceId: string | null
 }
 
-/** The columns that we use. The library writes the rows. */
+/** The columns that our code uses. The library writes the rows. */
 interface OauthRefreshTokenTable {
   id: string
   /** SHA-256, base64url. */
@@ -229,13 +233,13 @@ interface OauthRefreshTokenTable {
   authorizationCodeId: string | null
   revoked: string | Date | null
   expiresAt: string | Date
-  /** Until then, a used token gets the same answer again. */
+  /** Until this time, a used token gets the same answer again. */
   rotationReplayExpiresAt: string | Date | null
   /** Encrypted by the library. */
   rotationReplayResponse: string | null
 }
 
-/** What a person allowed an agent, on the consent page of the connector. */
+/** The access that a person granted to an agent on the consent page. */
 export interface ConnectorGrantTable {
   id: GrantId
   account_id: AccountId
@@ -311,11 +315,11 @@ export interface DatasourceTable extends KnowledgeVersions {
   last_grade: Generated<'PASS' | 'WARN' | 'FAIL' | null>
   /** Increases with every change of the connection. Pools and caches of older versions are closed. */
   connection_version: number
-  /** Increases with every introspection. 0 before the first. */
+  /** Increases with every introspection. 0 before the first introspection. */
   catalog_version: number
-  /** Increases with every PUT of the exposure. 0 before the first. */
+  /** Increases with every PUT of the exposure. 0 before the first PUT. */
   exposure_version: number
-  /** The age at which the database is introspected again. 0: never. */
+  /** The age in hours at which the database is introspected again. 0: never. */
   reintrospect_hours: Generated<number>
 }
 
@@ -347,7 +351,7 @@ interface CatalogTableRow {
 /** A scheduled reintrospection that is running or has failed. No row: neither. */
 interface ReintrospectionTable {
   datasource_id: DatasourceId
-  /** A process runs it until this time, unless the process extends the claim. */
+  /** Until this time, one process runs it. The process may extend the claim. */
   claimed_until: string | null
   /** Consecutive failures. */
   failures: number
@@ -364,11 +368,14 @@ interface ExposureTable {
   tables: string
   author_id: AccountId
   created_at: string
-  /** The catalog that the exposure was saved with, kept as long as the exposure. Null: none or unknown. */
+  /** The catalog that the exposure was saved with. It is stored as long as the exposure. Null: none or unknown. */
   catalog_version: number | null
   /** Why the author saved it, in their words. */
   note: Generated<string | null>
-  /** Tables and columns that it names, and columns that the version before it did not name, or named. Null: unknown. */
+  /**
+   * The numbers of tables and columns that it names, and of columns that it added or removed, compared with the version
+   * before it. Null: unknown.
+   */
   table_count: Generated<number | null>
   column_count: Generated<number | null>
   added: Generated<number | null>
@@ -409,7 +416,7 @@ export interface AuditTable {
   detail: string | null
   /** The chain of the process that wrote the row. Null only for rows older than the chains. */
   chain: string | null
-  /** The place in the chain, from 1. Null until the row is linked. */
+  /** The position in the chain, from 1. Null until the row is linked. */
   seq: number | null
   /**
    * The seal that binds the row to the row before it. Until the row is linked, the seal covers the row alone
@@ -427,7 +434,7 @@ export interface AuditChainTable {
   /** The last linked row. */
   head_seq: number
   head_link: string
-  /** Increases with every write. Tells whether a write with a lost answer succeeded. */
+  /** Increases with every write. Shows whether a write with a lost answer succeeded. */
   batch: number
   /** Signs all columns. */
   signature: string
@@ -464,14 +471,14 @@ export interface AuditPackTable {
   packed: Uint8Array
 }
 
-/** Queries of a day (UTC) by caller and datasource. '' if a column does not apply. */
+/** Queries of one day (UTC) by caller and datasource. '' if a column does not apply. */
 export interface UsageDayTable {
   team_id: TeamId
   date: string
   datasource_id: DatasourceId | ''
   account_id: AccountId | ''
   key_id: ApiKeyId | GrantId | ''
-  /** The counting process's chain. Rows of several chains add up. */
+  /** The chain of the process that counted. Rows of several chains are summed. */
   chain: string
   queries: number
   denied: number
@@ -479,7 +486,7 @@ export interface UsageDayTable {
   row_count: number
 }
 
-/** Queries of an hour (UTC) by caller, datasource and client. '' if a column does not apply. */
+/** Queries of one hour (UTC) by caller, datasource and client. '' if a column does not apply. */
 export interface UsageSlotTable {
   team_id: TeamId
   /** YYYY-MM-DDTHH. */
@@ -488,7 +495,7 @@ export interface UsageSlotTable {
   account_id: AccountId | ''
   key_id: UsageDayTable['key_id']
   client: string
-  /** The counting process's chain. Rows of several chains add up. */
+  /** The chain of the process that counted. Rows of several chains are summed. */
   chain: string
   queries: number
   denied: number
@@ -501,7 +508,7 @@ export interface UsageSlotTable {
   times: string
 }
 
-/** A member's request for what was refused. */
+/** A member's request for a refused object. */
 export interface ExposureRequestTable {
   id: ExposureRequestId
   team_id: TeamId
@@ -522,10 +529,10 @@ export interface ExposureRequestTable {
 export interface WebhookTable {
   id: WebhookId
   team_id: TeamId
-  /** Who made or last changed it. */
+  /** The account that created or last changed it. */
   account_id: AccountId
   name: string
-  /** Of the address, with the port. */
+  /** The host of the address, with the port. */
   host: string
   format: 'JSON' | 'SLACK'
   /** JSON list. */
@@ -535,12 +542,12 @@ export interface WebhookTable {
   enabled: number
   sealed_url: string
   sealed_secret: string
-  /** Events that found the queue full. */
+  /** The number of events that were dropped because the queue was full. */
   dropped: number
   created_at: string
 }
 
-/** Conditions that hold, and that the webhook told of. */
+/** Conditions that are true and that the webhook has reported. */
 interface WebhookConditionTable {
   webhook_id: WebhookId
   key: string
@@ -555,7 +562,7 @@ export interface WebhookDeliveryTable {
   state: 'WAITING' | 'DELIVERED' | 'FAILED'
   attempts: number
   next_at: string
-  /** A process sends it until then. */
+  /** Until this time, one process sends it. */
   claimed_until: string | null
   last_at: string | null
   status: number | null
@@ -578,7 +585,7 @@ export interface JobTable {
   input: string | null
   /** Null if the service started the job, and for jobs older than this column. */
   started_by: Generated<AccountId | null>
-  /** What the job is working on, such as a table. */
+  /** The item that the job is processing, such as a table. */
   step: Generated<string | null>
 }
 

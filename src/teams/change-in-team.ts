@@ -14,12 +14,12 @@ export interface TeamChangeDeps {
   readonly now?: () => number
 }
 
-/** The result of a change, and what the audit records. */
+/** The result of a change, and the fields for its audit row. */
 interface Done<T> extends Changed {
   readonly value: T
 }
 
-/** Runs one change and its audit row in one transaction. The route records refusals. */
+/** Runs one change and its audit row in one transaction. Refusals are recorded by operations/. */
 export async function changing<T>(
   deps: TeamChangeDeps,
   call: Call,

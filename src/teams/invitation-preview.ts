@@ -1,5 +1,5 @@
-// Shows a pending invitation before sign-up. The token is the right to see it. Guesses are counted by address, and every
-// token that cannot be accepted gets the same 404.
+// Shows a pending invitation before sign-up. The token grants the right to see it. Guesses are counted by address, and
+// every token that cannot be accepted gets the same 404.
 import { notFound } from '../errors.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
 import { networkOf } from '../auth/client-network.ts'
@@ -7,7 +7,7 @@ import type { Store } from '../store/open.ts'
 import type { Role } from '../contract/schemas.ts'
 import { hashOf } from './invitations.ts'
 
-/** More than people open, far fewer than a token of 256 bits needs. */
+/** More than people open, and far too few to guess a token of 256 bits. */
 const BY_ADDRESS = { limit: 60, windowMs: 60_000 }
 
 export interface InvitationPreview {

@@ -37,7 +37,7 @@ export interface InviteDeps extends TeamChangeDeps {
 export type Invited = Member & { readonly inviteToken: string }
 
 /**
- * Invites an address. A verified account becomes a member at once (INVITED); any other address becomes one by
+ * Invites an address. A verified account becomes a member at once (INVITED); any other address becomes a member by
  * accepting. Throws ROLE_REQUIRED for a role above the caller's, CONFLICT for a member, and RATE_LIMITED above the mail
  * limits.
  */
@@ -211,7 +211,7 @@ async function join(
   await tx.insertInto('memberships').values(row).execute()
 }
 
-/** The names that the letter shows. */
+/** The names in the letter. */
 async function namesOf(tx: Transaction<Tables>, teamId: TeamId, by: Membership['accountId']) {
   const team = await tx.selectFrom('teams').select('name').where('id', '=', teamId).executeTakeFirstOrThrow()
   const account = await tx.selectFrom('accounts').select('email').where('id', '=', by).executeTakeFirstOrThrow()

@@ -61,7 +61,7 @@ export async function leaveTeam(deps: TeamChangeDeps, call: Call, membership: Me
   })
 }
 
-/** Throws NOT_FOUND for a non-member, and ROLE_REQUIRED or CONFLICT by the rules above. */
+/** Throws NOT_FOUND for an account that is not a member, and ROLE_REQUIRED or CONFLICT by the rules above. */
 export async function changeMember(
   deps: TeamChangeDeps,
   call: Call,

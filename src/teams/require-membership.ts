@@ -1,5 +1,5 @@
-// Checks a caller's membership of a team. A stranger, a key without access and an unknown team get the same error, and
-// only from this file.
+// Checks a caller's membership of a team. An account outside the team, a key without access and an unknown team get the
+// same error, which only this file creates.
 import type { Audit } from '../audit/audit.ts'
 import { mayEnter, type Call, type Caller } from '../auth/caller.ts'
 import { AppError, notFound } from '../errors.ts'
@@ -25,9 +25,9 @@ interface Deps {
 }
 
 /**
- * Returns the caller's membership. Throws NOT_FOUND for a stranger, a restricted or ended key, or an unknown team.
- * Throws TEAM_NOT_OPENED while INVITED, unless `invited`. Throws SECOND_FACTOR_REQUIRED for an ACTIVE member without
- * the factor that the team requires, unless `withoutSecondFactor`. Throws ROLE_REQUIRED below `role`.
+ * Returns the caller's membership. Throws NOT_FOUND for an account outside the team, a restricted or ended key, or an
+ * unknown team. Throws TEAM_NOT_OPENED while INVITED, unless `invited`. Throws SECOND_FACTOR_REQUIRED for an ACTIVE
+ * member without the factor that the team requires, unless `withoutSecondFactor`. Throws ROLE_REQUIRED below `role`.
  */
 export async function requireMembership(
   deps: Deps,
@@ -57,15 +57,18 @@ export async function requireMembership(
 }
 
 /**
- * The membership that requireMembership() would return, from the cache and without waiting. Null in doubt, and for whoever it
- * would refuse.
+ * Returns the membership that requireMembership() would return, from the cache and without waiting. Null if in doubt,
+ * or if requireMembership() would throw.
  */
 export function knownMembership(store: Pick<Store, 'known'>, caller: Caller, teamId: TeamId): Membership | null {
   if (!mayEnter(caller, teamId)) return null
   return usable(store.known<Found | null>(nameOf(teamId, caller.accountId)))
 }
 
-/** Returns the memberships with which the caller may use the routes of a team now: those of requireMembership(). */
+/**
+ * Returns the memberships with which the caller may currently use the routes of a team, by the rules of
+ * requireMembership().
+ */
 export async function membershipsOf({ store }: Pick<Deps, 'store'>, call: Call): Promise<readonly Membership[]> {
   const { accountId } = call.caller
   const own = store.db.selectFrom('memberships').select('team_id').where('account_id', '=', accountId)
@@ -77,7 +80,10 @@ export async function membershipsOf({ store }: Pick<Deps, 'store'>, call: Call):
   return found
 }
 
-/** The membership with which the account may use the routes of the team now. Null where requireMembership() would throw. */
+/**
+ * The membership with which the account may currently use the routes of the team. Null if requireMembership() would
+ * throw.
+ */
 export async function usableMembership(store: Store, teamId: TeamId, accountId: AccountId): Promise<Membership | null> {
   return usable(await standingOf(store, teamId, accountId))
 }
@@ -93,7 +99,7 @@ interface Found {
   readonly lacksSecondFactor: boolean
 }
 
-/** Cached. Null for a stranger. */
+/** Cached. Null if the account is not a member. */
 function standingOf(store: Store, teamId: TeamId, accountId: AccountId): Promise<Found | null> {
   return store.recall(nameOf(teamId, accountId), async () => {
     const row = await store.db

@@ -117,7 +117,7 @@ function aliveKeys(db: Store['db'], teamId: TeamId, now: number) {
     .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', new Date(now).toISOString())]))
 }
 
-/** For keys and grants. */
+/** Used for keys and grants. */
 export function reaches(row: Pick<ApiKeyTable, 'team_ids' | 'ended_team_ids'>, teamId: TeamId): boolean {
   const narrowed = teamIdsOf(row)
   return (narrowed === null || narrowed.includes(teamId)) && !endedTeamIdsOf(row).includes(teamId)

@@ -9,7 +9,7 @@ import type { Store } from '../store/open.ts'
 export interface TeamSettings {
   readonly queryBudget: { readonly limit: number; readonly windowSeconds: number }
   readonly rowCap: number
-  /** Bytes of the JSON response. Rows beyond are cut. */
+  /** The most bytes of the JSON response. Rows beyond this size are cut. */
   readonly maxResponseBytes: number
   readonly statementTimeoutMs: number
   readonly postgresMaxPlanCost: number
@@ -56,7 +56,7 @@ interface Deps {
   readonly config: Pick<Config, 'ceilings'>
 }
 
-/** Returns the settings in force for a team, from the cache. Returns the defaults for a deleted team and for null. */
+/** Returns the settings that apply to a team, from the cache. Returns the defaults for a deleted team and for null. */
 export async function settingsOf(deps: Deps, teamId: TeamId | null): Promise<TeamSettings> {
   if (teamId === null) return holding('{}', deps.config.ceilings)
   return await deps.store.recall(`settings ${teamId}`, async () => {
@@ -65,12 +65,12 @@ export async function settingsOf(deps: Deps, teamId: TeamId | null): Promise<Tea
   })
 }
 
-/** What settingsOf() would return, from the cache and without waiting; undefined if it is not cached. */
+/** Returns what settingsOf() would return, from the cache and without waiting. Undefined if nothing is cached. */
 export function knownSettings(store: Pick<Store, 'known'>, teamId: TeamId): TeamSettings | undefined {
   return store.known<TeamSettings>(`settings ${teamId}`)
 }
 
-/** Applies the stored settings to the defaults, and limits them to the ceilings. */
+/** Adds the defaults to the stored settings, and limits the result to the ceilings. */
 export function holding(stored: string, ceilings: Ceilings): TeamSettings {
   const set = { ...DEFAULTS, ...Stored.parse(JSON.parse(stored)) }
   const limited = (name: Exclude<Ceiling, 'queryBudget'>) => Math.min(set[name], ceilings[name] ?? Infinity)

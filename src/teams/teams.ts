@@ -177,7 +177,7 @@ export async function showTeam(store: Store, call: Call, membership: Membership)
   return shown(row, membership, await countsOf(store, call.caller, membership))
 }
 
-/** The target is named as after the change. */
+/** The audit names the target as it is called after the change. */
 function targetOf({ id, name }: Pick<TeamTable, 'id' | 'name'>): Target {
   return { kind: 'team', id, name }
 }
@@ -204,7 +204,7 @@ async function requireRoom(tx: Transaction<Tables>, accountId: AccountId): Promi
     .select((eb) => eb.fn.countAll<number>().as('count'))
     .where('account_id', '=', accountId)
     .where('role', '=', 'OWNER')
-    // Does not count teams that other people made the account OWNER of.
+    // Teams that other people made the account OWNER of do not count.
     .where('status', '=', 'ACTIVE')
     .executeTakeFirstOrThrow()
   if (Number(count) >= TEAMS_MAX) {

@@ -1,5 +1,5 @@
-// `vitrine backup` and `vitrine restore`, which are also `export` and `import`: the whole store as one SQLite file,
-// whichever store it comes from and goes to. The file holds no root key.
+// `vitrine backup` and `vitrine restore` (also `export` and `import`): the whole store as one SQLite file, for both
+// kinds of store. The file does not contain the root key.
 import { existsSync } from 'node:fs'
 import { chmod, copyFile, mkdtemp, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
@@ -30,7 +30,7 @@ export async function runBackup([file, ...more]: readonly string[], env: Environ
   await finish(part, to)
   const { size } = await stat(to)
   out.line(
-    `${to} (${size} bytes) holds the store. Keep the root key separately: without it the secrets cannot be read.`,
+    `${to} (${size} bytes) contains the store. Keep the root key separately: without it the secrets cannot be read.`,
   )
 }
 
@@ -46,7 +46,7 @@ async function copyPostgres(config: Config, folder: string): Promise<void> {
   await copyRows(from, to)
 }
 
-/** Checks the copy, makes it a file of its own without a journal, and gives it its name when it is on disk. */
+/** Checks the copy, turns it into a single file without a journal, and renames it once it is on disk. */
 async function finish(part: string, to: string): Promise<void> {
   {
     using db = new DatabaseSync(part)
@@ -80,7 +80,7 @@ async function restoreEmbedded(config: Config, from: string, out: Out): Promise<
   const hasKey =
     config.secretKey !== null || (config.secretKeyCommand ?? null) !== null || existsSync(keyPath(config.dataDir))
   {
-    // Migrates an older copy, and refuses one of a newer version or of another key.
+    // Migrates an older copy. Refuses a copy of a newer version or with another key.
     await using _checked = await openStore(
       { dataDir: folder.path, databaseUrl: null },
       hasKey ? { admit: (db) => requireKeyBefore(db, config) } : {},
@@ -89,7 +89,7 @@ async function restoreEmbedded(config: Config, from: string, out: Out): Promise<
   await synced(join(folder.path, 'vitrine.db'))
   await rename(join(folder.path, 'vitrine.db'), to)
   await synced(config.dataDir)
-  out.line(`${config.dataDir} holds the store of ${from}.`)
+  out.line(`${config.dataDir} now contains the store of ${from}.`)
   if (!hasKey)
     out.line(`Put its root key at ${keyPath(config.dataDir)}, or set VITRINE_SECRET_KEY, before you start the service.`)
 }
@@ -103,16 +103,16 @@ async function restorePostgres(config: Config, path: string, out: Out): Promise<
   await using to = await openStore(config)
   await requireEmpty(to)
   const rows = await copyRows(from, to)
-  out.line(`The database of DATABASE_URL holds the store of ${path} (${rows} rows).`)
+  out.line(`The database of DATABASE_URL now contains the store of ${path} (${rows} rows).`)
 }
 
 async function requireEmpty(store: Store): Promise<void> {
   const account = await store.db.selectFrom('accounts').select('id').limit(1).executeTakeFirst()
   if (account === undefined) return
-  throw new Error('The database of DATABASE_URL holds a store with accounts. Name an empty database.')
+  throw new Error('The database of DATABASE_URL contains a store with accounts. Name an empty database.')
 }
 
-/** A copy in a folder of its own beside the target, so that the given file is never changed. */
+/** A copy in a separate folder beside the target, so that the given file is never changed. */
 async function copyOf(from: string, beside: string): Promise<AsyncDisposable & { readonly path: string }> {
   const path = await mkdtemp(join(beside, '.vitrine-restore-'))
   await chmod(path, 0o700)
@@ -129,7 +129,7 @@ async function copyOf(from: string, beside: string): Promise<AsyncDisposable & {
   return { path, [Symbol.asyncDispose]: dispose }
 }
 
-/** Throws an Error of one sentence if the file is damaged or no store. */
+/** Throws an Error of one sentence if the file is damaged or not a store. */
 function requireSound(db: DatabaseSync, path: string): void {
   let found: unknown
   try {

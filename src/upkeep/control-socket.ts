@@ -1,5 +1,5 @@
-// Lets a command on the same machine ask the running service for a copy of its embedded store: only one process can open
-// it. The socket lies in the data folder, which only its owner may enter.
+// Lets a command on the same machine request a copy of the embedded store from the running service, because only one
+// process can open the store. The socket is in the data folder, which only its owner may enter.
 import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
 import { connect, createServer, type Socket } from 'node:net'
@@ -11,7 +11,7 @@ const Request = z.strictObject({ copyTo: z.string().startsWith('/') })
 const Reply = z.union([z.strictObject({ done: z.literal(true) }), z.strictObject({ error: z.string() })])
 
 const REQUEST_BYTES = 8_192
-/** The longest path of a socket that every system accepts. */
+/** The longest socket path that every system accepts. */
 const PATH_MAX = 100
 
 function socketPath(dataDir: string): string {
@@ -19,8 +19,8 @@ function socketPath(dataDir: string): string {
 }
 
 /**
- * Listens until it is disposed. Returns null if the data folder cannot hold a socket, because its path is too long or its
- * file system has none.
+ * Listens until it is disposed. Returns null if the data folder cannot contain a socket, because its path is too long
+ * or its file system does not support sockets.
  */
 export async function openControl(
   dataDir: string,
@@ -61,7 +61,10 @@ async function answer(socket: Socket, copyTo: (path: string) => Promise<void>): 
   }
 }
 
-/** Asks the running service. Returns false if no service runs on this data folder. Throws what the service reports. */
+/**
+ * Requests the copy from the running service. Returns false if no service runs on this data folder. Throws the error
+ * that the service reports.
+ */
 export async function askForCopy(dataDir: string, path: string): Promise<boolean> {
   const socket = connect({ path: socketPath(dataDir), allowHalfOpen: true })
   try {

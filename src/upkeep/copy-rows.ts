@@ -10,12 +10,12 @@ export interface CopySide {
 
 type Row = Readonly<Record<string, unknown>>
 
-/** Rows read at once. A row may have several megabytes. */
+/** The number of rows read at once. A row may have several megabytes. */
 const ROWS = 100
-/** SQLite takes 32,766 parameters in a statement, PostgreSQL 65,535. */
+/** SQLite accepts 32,766 parameters in a statement, PostgreSQL 65,535. */
 const PARAMETERS = 30_000
 
-/** Returns the number of rows copied. Either everything is copied or nothing. */
+/** Returns the number of rows copied. Copies everything or nothing. */
 export async function copyRows(from: CopySide, to: CopySide): Promise<number> {
   return await from.db
     .transaction()
@@ -32,7 +32,7 @@ async function copyAll(
   const tables = await inOrder(to.dialect === 'sqlite' ? writing : reading)
   let copied = 0
   for (const table of tables) {
-    // A new store may have rows of its own, such as marks.
+    // A new store may already contain rows, such as marks.
     await sql`delete from ${sql.table(table)}`.execute(writing)
     const booleans = to.dialect === 'postgres' ? await booleansOf(writing, table) : NONE
     for await (const rows of portionsOf(reading, from.dialect, table)) {
@@ -45,7 +45,7 @@ async function copyAll(
 
 const NONE: ReadonlySet<string> = new Set()
 
-/** All tables but the list of migrations, each after the tables that it refers to. */
+/** All tables except the list of migrations, each after the tables that it refers to. */
 async function inOrder(sqlite: Kysely<Tables>): Promise<readonly string[]> {
   const { rows } = await sql<{ name: string }>`
     select name from sqlite_master where type = 'table' and name not like 'sqlite_%' and name <> 'migrations' order by name

@@ -1,5 +1,5 @@
-// `vitrine doctor`: looks at the configuration, the store, the root key and the machine, and prints one line per check
-// with the remedy. Changes nothing.
+// `vitrine doctor`: checks the configuration, the store, the root key and the machine. Prints one line per check, with
+// the remedy. Changes nothing.
 import { statfs } from 'node:fs/promises'
 import { existsSync, statSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -19,10 +19,10 @@ type Report = (grade: Grade, text: string) => void
 
 const FREE_BYTES_MIN = 1 << 30
 const PROBE_MS = 5_000
-/** If the last write lies further in the future than this, a wrong clock dated it. */
+/** If the newest row is further in the future than this, a wrong clock dated it. */
 const CLOCK_MS = 300_000
 
-/** Returns 1 if a check failed, else 0. */
+/** Returns 1 if a check failed, otherwise 0. */
 export async function runDoctor(args: readonly string[], env: Environment, out: Out): Promise<number> {
   if (args.length > 0) throw new Error('Usage: vitrine doctor')
   let failed = false
@@ -93,7 +93,7 @@ async function integrity(opened: Store, report: Report): Promise<void> {
     return report(
       sound ? 'PASS' : 'FAIL',
       sound
-        ? 'The file of the store is sound.'
+        ? 'The file of the store is not damaged.'
         : 'The file of the store is damaged. Restore it from a backup (vitrine restore).',
     )
   }
@@ -140,7 +140,7 @@ async function secrets(opened: Store, config: Config, report: Report): Promise<v
   if (closed > 0)
     report(
       'FAIL',
-      `${closed} of ${rows.length} secrets cannot be opened with the keys in force. Send them again with PATCH.`,
+      `${closed} of ${rows.length} secrets cannot be opened with the current keys. Send them again with PATCH.`,
     )
   else report('PASS', `All ${rows.length} secrets of datasources and webhooks can be opened.`)
   const rotating = config.secretKeyPrevious !== null || existsSync(previousKeyPath(config.dataDir))
@@ -148,12 +148,12 @@ async function secrets(opened: Store, config: Config, report: Report): Promise<v
   else if (rotating)
     report(
       'WARN',
-      'Two root keys are in force, and the previous one is not needed for secrets. Run vitrine secrets rotate, then remove it.',
+      'Two root keys are set, but no secret needs the previous one. Run vitrine secrets rotate, then remove it.',
     )
   if (config.secretKey === null && config.secretKeyCommand === null)
     report(
       'WARN',
-      `The root key is in ${keyPath(config.dataDir)}, beside the store. A backup of the folder holds both.`,
+      `The root key is in ${keyPath(config.dataDir)}, beside the store. A backup of the folder contains both.`,
     )
 }
 
@@ -163,7 +163,8 @@ async function clock(opened: Store, report: Report): Promise<void> {
     .select(({ fn }) => fn.max('at').as('at'))
     .executeTakeFirst()
   const at = newest?.at ?? null
-  if (at === null || Date.parse(at) - Date.now() < CLOCK_MS) return report('PASS', 'The clock is not behind the store.')
+  if (at === null || Date.parse(at) - Date.now() < CLOCK_MS)
+    return report('PASS', 'The clock is not behind the newest row of the store.')
   report(
     'FAIL',
     `The newest audit row is from ${at}, which is in the future. Correct the clock of this machine before you start the service.`,

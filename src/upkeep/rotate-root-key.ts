@@ -1,5 +1,5 @@
-// `vitrine secrets rotate`: seals every secret of datasources and webhooks with a new root key. Both keys are in force meanwhile. The work
-// can be interrupted at any point and run again.
+// `vitrine secrets rotate`: seals every secret of datasources and webhooks with a new root key. Meanwhile, both keys
+// are valid. The rotation can be interrupted at any point and run again.
 import { existsSync } from 'node:fs'
 import { link, open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -21,10 +21,10 @@ interface Out {
   line(text: string): void
 }
 
-/** Datasources read at once. */
+/** The number of datasources read at once. */
 const PORTION = 100
 
-/** Throws an Error of one sentence if there is no second key, or the store belongs to neither. */
+/** Throws an Error of one sentence if there is no second key, or neither key belongs to the store. */
 export async function runSecrets([what, ...more]: readonly string[], env: Environment, out: Out): Promise<void> {
   if (what !== 'rotate' || more.length > 0) throw new Error('Usage: vitrine secrets rotate')
   const config = readConfig(env)
@@ -49,7 +49,7 @@ export async function runSecrets([what, ...more]: readonly string[], env: Enviro
   )
 }
 
-/** Puts a new key into the data folder. The old key stays beside it until all secrets are sealed again. */
+/** Adds a new key to the data folder. The old key stays beside it until all secrets are sealed again. */
 async function replaceFile({ dataDir }: Config): Promise<void> {
   const [path, previous] = [keyPath(dataDir), previousKeyPath(dataDir)]
   if (!existsSync(previous)) await link(path, previous)
@@ -92,7 +92,7 @@ async function sealAgain(store: Store, secrets: Secrets): Promise<number> {
   }
 }
 
-/** A team has a few webhooks, so they are few. */
+/** A team has only a few webhooks, so they can be read at once. */
 async function sealWebhooksAgain(store: Store, secrets: Secrets): Promise<number> {
   let count = 0
   for (const { id } of await store.db.selectFrom('webhooks').select('id').orderBy('id').execute()) {

@@ -1,5 +1,5 @@
-// The queue of deliveries in the store. A process claims a delivery for a minute before it sends it, so that another takes it
-// over if the process ends. Failed deliveries are retried with growing pauses, for half a day.
+// The queue of deliveries in the store. A process claims a delivery for a minute before it sends it, so that another
+// process takes it over if this process stops. Failed deliveries are retried with growing pauses, for half a day.
 import type { Transaction } from 'kysely'
 import { newId, type DeliveryId, type WebhookId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
@@ -8,13 +8,13 @@ import { bodyOf, type Condition } from './event-messages.ts'
 import type { Sent } from './send-message.ts'
 import type { WebhookRow } from './webhooks.ts'
 
-/** Waiting deliveries of one webhook. Further events are counted and dropped. */
+/** The most waiting deliveries of one webhook. Further events are counted and dropped. */
 const WAITING_MAX = 200
 const CLAIM_MS = 60_000
-/** Before the second attempt, the third … */
+/** The pauses before the second attempt, the third attempt, and so on. */
 const PAUSES_MS = [10_000, 60_000, 300_000, 1_800_000, 7_200_000, 14_400_000, 21_600_000] as const
 const KEPT_MS = 7 * 86_400_000
-/** Deliveries claimed at once. */
+/** The number of deliveries claimed at once. */
 const PORTION = 16
 
 export interface Claimed {
@@ -23,7 +23,7 @@ export interface Claimed {
 }
 
 /**
- * Stores the conditions that hold, and queues a message for each new one. Two processes may do this at the same time: the
+ * Stores the true conditions, and queues a message for each new one. Two processes may do this at the same time: the
  * transaction lets each condition begin once.
  */
 export async function enqueue(
@@ -129,7 +129,7 @@ export async function claimDue(store: Store, now: number): Promise<readonly Clai
   return claimed
 }
 
-/** Notes the outcome of an attempt. */
+/** Records the outcome of an attempt. */
 export async function note(store: Store, { delivery }: Claimed, sent: Sent, now: number): Promise<void> {
   const attempts = delivery.attempts + 1
   const pause = PAUSES_MS[attempts - 1]

@@ -1,5 +1,5 @@
-// Works for all webhooks: looks once a minute for conditions that began, and every few seconds for deliveries that are due.
-// Every process of a store does so; the store lets each condition begin once, and each delivery be claimed by one.
+// Serves all webhooks: checks once a minute for new conditions, and every few seconds for due deliveries. Every process
+// of a store does this. The store ensures that each condition begins once, and that one process claims each delivery.
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
 import { conditionsFor, type ConditionDeps } from './find-conditions.ts'
@@ -8,9 +8,9 @@ import { send, type SendOptions } from './send-message.ts'
 import { openedOf } from './webhooks.ts'
 
 export interface Deliverer extends AsyncDisposable {
-  /** Queues messages for conditions that began. */
+  /** Queues messages for new conditions. */
   look(): Promise<void>
-  /** Sends what is due. */
+  /** Sends the due deliveries. */
   deliver(): Promise<void>
 }
 

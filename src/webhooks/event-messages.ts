@@ -1,5 +1,5 @@
-// Pure: the messages of webhooks. They hold counts, our own sentences, and names that the team's managers chose. They hold no
-// query, no value, and no name from a database.
+// Pure: the messages of webhooks. They contain counts, our own sentences, and names that the team's managers chose.
+// They contain no query, no value, and no name from a database.
 import type { WEBHOOK_EVENTS } from '../contract/webhook-schemas.ts'
 
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number]
@@ -10,9 +10,9 @@ interface Named {
   readonly name: string
 }
 
-/** A condition that holds now. A webhook reports it once, when it begins. */
+/** A condition that is currently true. A webhook reports it once, when it becomes true. */
 export interface Condition {
-  /** The same for as long as the condition holds. */
+  /** Constant while the condition is true. */
   readonly key: string
   readonly event: WebhookEvent
   /** One line for a person. */
@@ -34,7 +34,7 @@ export function driftCondition(datasource: Named, driftCount: number): Condition
   return {
     key: `drift ${datasource.id} ${driftCount}`,
     event: 'drift',
-    text: `The database of “${datasource.name}” differs from what was there when its exposure was saved, in ${driftCount} tables and columns.`,
+    text: `The database of “${datasource.name}” has changed since its exposure was saved, in ${driftCount} tables and columns.`,
     data: { datasource, driftCount },
   }
 }
@@ -66,13 +66,13 @@ interface Message {
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** The body of a message. It stays the same when the delivery is tried again. */
+/** The body of a message. A retry sends the same body. */
 export function bodyOf(format: WebhookFormat, message: Message): string {
   if (format === 'JSON') return JSON.stringify(message)
   return JSON.stringify({ text: `*${escaped(message.team.name)}*: ${escaped(message.text)}` })
 }
 
-/** Escapes what chat services read as control characters (Slack: “Escaping text”), and removes the marks of emphasis. */
+/** Escapes the control characters of chat services (Slack: “Escaping text”), and removes marks of emphasis. */
 function escaped(text: string): string {
   return text
     .replaceAll(/[*_~`]/g, ' ')

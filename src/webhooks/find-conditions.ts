@@ -1,4 +1,4 @@
-// Finds the conditions that hold now for a webhook: those that its events name and that its account may see.
+// Finds the conditions that are currently true for a webhook, among its events and within what its account may see.
 import { EXPIRING_MS } from '../auth/key-expiry-warnings.ts'
 import type { Catalogs } from '../exposure/catalog-cache.ts'
 import type { DatasourceId } from '../ids.ts'
@@ -16,7 +16,7 @@ export interface ConditionDeps {
   readonly now: () => number
 }
 
-/** Null if the account may not manage the team now. */
+/** Null if the account may not manage the team any more. */
 export async function conditionsFor(deps: ConditionDeps, webhook: WebhookRow): Promise<readonly Condition[] | null> {
   const membership = await managerOf(deps.store, webhook)
   if (membership === null) return null
@@ -37,7 +37,7 @@ async function managerOf(store: Store, webhook: WebhookRow): Promise<Membership 
   return membership !== null && roleAtLeast(membership.role, 'ADMIN') ? membership : null
 }
 
-/** Refused rows are never packed, so the table has them all. */
+/** Refused rows are never packed, so the table contains all of them. */
 async function refusals(
   { store, now }: ConditionDeps,
   webhook: WebhookRow,

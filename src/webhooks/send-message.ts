@@ -1,5 +1,5 @@
 // Sends one message. It connects to an allowed address only, follows no redirect and reads no body, so that a webhook
-// cannot be used to look into the network of this service. The signature is that of standardwebhooks.com.
+// cannot be used to explore the network of this service. The signature is that of standardwebhooks.com.
 import { createHmac } from 'node:crypto'
 import { deadlineOf } from '../deadline.ts'
 import { AppError } from '../errors.ts'
@@ -17,7 +17,7 @@ export interface SendOptions {
   /** Also permits http://. */
   readonly allowPrivateHosts: boolean
   readonly now: () => number
-  /** The only certificates to trust, for tests. If absent: those that Node trusts. */
+  /** The only certificates to trust, for tests. If absent: the certificates that Node trusts. */
   readonly ca?: string
 }
 
@@ -78,7 +78,7 @@ function signatureOf(secret: string, id: string, timestamp: string, body: string
   return createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')
 }
 
-/** Our own sentences only: the text of another error may tell about the network. */
+/** Returns our own sentences only: other error texts may reveal details of the network. */
 function sentenceOf(error: unknown): string {
   if (error instanceof AppError) return error.message
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''

@@ -26,7 +26,7 @@ export function tablesMeant(tables: readonly CatalogTable[], name: string): read
 
 /**
  * The columns that a refusal's `column.name` may mean, most likely first: the column itself, or its parent if the
- * parent's contents are unknown. `all` holds every column of the table.
+ * parent's contents are unknown. `all`: every column of the table.
  */
 export function columnsMeant(
   columns: readonly CatalogColumn[],
@@ -49,13 +49,16 @@ export function columnsMeant(
   })
 }
 
-/** False if the column's parts are listed, or its sampled values have none. Another path below it is then a typo. */
+/**
+ * False if the column's parts are listed, or its sampled values have none. Another path below the column is then a
+ * typing error.
+ */
 function mayHoldMore(column: CatalogColumn, all: readonly CatalogColumn[]): boolean {
   if (all.some((each) => each.partOf === column.name)) return false
   return column.seen === undefined || column.seen.types.some((type) => type === 'object' || type === 'array')
 }
 
-/** The parts of one column that a text names: by full name, else by their own name, else the first part. */
+/** The parts of one column that a text names: by full name; otherwise by their own name; otherwise the first part. */
 export function partsMeant(parts: readonly CatalogColumn[], text: string): readonly CatalogColumn[] {
   const words = (escaped: string) =>
     ` ${escaped
@@ -69,7 +72,7 @@ export function partsMeant(parts: readonly CatalogColumn[], text: string): reado
   return own.length > 0 ? own : parts.slice(0, 1)
 }
 
-/** A table family (BigQuery `events_*`) is listed under the common prefix. */
+/** A table family (BigQuery `events_*`) is listed by its common prefix. */
 function stem(table: string): string {
   return table.replace(/\*$/, '')
 }

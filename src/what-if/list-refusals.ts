@@ -1,5 +1,6 @@
-// Groups the refused queries of a team by what was blocked: how often, by how many keys and accounts, and which table or
-// column they most likely meant. It judges by names alone; exposureFromRefusal finds the exact change.
+// Groups the refused queries of a team by the blocked object. Each group has the number of refusals, of keys and of
+// accounts, and the table or column that was most likely meant. It compares names only; exposureFromRefusal finds the
+// exact change.
 import { setImmediate } from 'node:timers/promises'
 import type { Audit } from '../audit/audit.ts'
 import { Blocked } from '../audit/refusal-reason.ts'
@@ -23,12 +24,12 @@ export interface RefusalDeps {
   readonly now?: () => number
 }
 
-/** What a refusal most likely meant. Without a place if several places have the name. */
+/** The most likely meaning of a refusal. It has no place if several places have the name. */
 interface Meant {
   readonly schema?: string
   readonly table?: string
   readonly column?: string
-  /** An exposure may let such a query pass. */
+  /** True if a wider exposure may allow the query. */
   readonly fixable: boolean
 }
 
@@ -40,13 +41,13 @@ export interface RefusalGroup extends Meant {
   readonly keys: number
   readonly accounts: number
   readonly lastAt: string
-  /** The newest one. */
+  /** The newest refusal. */
   readonly exampleAuditId: string
 }
 
 const DAYS = 7
 const DAY_MS = 86_400_000
-/** Bounds of one call. Older refusals, and further texts and groups, are left out. */
+/** The limits of one call. Older refusals, and further texts and groups, are left out. */
 const ROWS_MAX = 100_000
 const TEXTS_MAX = 1_000
 const GROUPS_MAX = 200
@@ -106,7 +107,7 @@ function newGroup(
 
 const NOT_FIXABLE: Meant = { fixable: false }
 
-/** Finds what refusals meant. The same text is looked at once. */
+/** Finds the meaning of refusals. Each text is searched only once. */
 function meaningsOf({ store, catalogs }: RefusalDeps) {
   const known = new Map<string, Meant>()
   const sources = new Map<DatasourceId, Promise<Source | null>>()

@@ -29,7 +29,7 @@ export interface PreviewDeps {
   readonly replays: SerialQueue
 }
 
-/** The number of queries and the newest audit ids. */
+/** The number of queries, and the newest audit ids. */
 interface Replayed {
   readonly count: number
   readonly auditIds: readonly string[]
@@ -46,9 +46,9 @@ const KIND = 'preview'
 /** Running time, without the time in the queue. */
 const PREVIEW_MS = 10 * 60_000
 const IDS_MAX = 100
-/** Different proposals for one datasource at the same time. */
+/** The most different previews of one datasource at the same time. */
 const AT_ONCE_MAX = 3
-/** Distinct queries whose outcome is cached; equal queries are judged once. */
+/** The most distinct queries whose outcome is cached. Equal queries are judged once. */
 const OUTCOMES_MAX = 50_000
 const DAY_MS = 86_400_000
 
@@ -72,7 +72,7 @@ export async function previewExposure(
   return await orderJob(deps, call, at, { kind: KIND, input, atMost: AT_ONCE_MAX, busy })
 }
 
-/** A preview's input as the store holds it. */
+/** A preview's input in the form that is stored. */
 const Input = z.object({
   tables: z.array(z.object({ schema: z.string(), table: z.string(), columns: z.array(z.string()) })),
   days: z.number(),
@@ -88,7 +88,7 @@ export function resumePreviews(deps: PreviewDeps): void {
         return await replay(deps, { id, tables, days }, progress, AbortSignal.any([ended, tooLong]))
       } catch (error) {
         if (error instanceof AppError || !tooLong.aborted) throw error
-        throw new AppError('QUERY_TIMEOUT', 'The preview took too long. Ask for fewer days.', { cause: error })
+        throw new AppError('QUERY_TIMEOUT', 'The preview took too long. Request fewer days.', { cause: error })
       }
     }, ended)
   })
@@ -156,7 +156,7 @@ async function outcomeOf(
   outcomes: BoundedMap<string, Outcome>,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  // The text was no valid query then, so it is none now.
+  // The text was not a valid query then, so it is not valid now.
   if (code === 'INVALID_QUERY') return 'same'
   if (text === null) return 'cannotTell'
   const key = createHash('sha256')

@@ -56,7 +56,8 @@ export async function exposureFromRefusal(
   const [full, saved] = await Promise.all([deps.catalogs.full(current), deps.catalogs.shown(current)])
   if (full === null) throw notIntrospected()
   const body = row.text === null ? null : bodyOf(at.driver, row.text, row.params)
-  if (body === null) throw cannotWiden('the audit does not hold its text. The text was redacted, or the call had none.')
+  if (body === null)
+    throw cannotWiden('the audit does not contain its text. The text was redacted, or the call had none.')
   const ground = { driver: at.driver, body, full, saved }
   const blocked = row.blocked === null ? null : Blocked.parse(JSON.parse(row.blocked))
   const found = await searched(ground, call.signal)

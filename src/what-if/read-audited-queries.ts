@@ -8,12 +8,12 @@ import type { AuditTable } from '../store/tables.ts'
 
 export interface AuditedQuery {
   readonly id: AuditId
-  /** The text as the caller wrote it; null if it was redacted or omitted. */
+  /** The text as the caller wrote it. Null if it was redacted or omitted. */
   readonly text: string | null
-  /** The parameters of the text; undefined if there are none. */
+  /** The parameters of the text. Undefined if there are none. */
   readonly params: unknown
   readonly code: string | null
-  /** JSON of what the guard or the database blocked. */
+  /** JSON of the object that the guard or the database blocked. */
   readonly blocked: string | null
 }
 
@@ -49,7 +49,7 @@ export async function* auditedQueries(
   }
 }
 
-/** One audit row, whatever its action; null if this datasource has no such row. */
+/** One audit row with any action. Null if this datasource has no such row. */
 export async function auditedQuery(
   store: Pick<Store, 'db'>,
   { id: datasourceId, teamId }: Pick<AuditScope, 'id' | 'teamId'>,

@@ -17,7 +17,7 @@ export function bodyOf(driver: Pick<Driver, 'reread'>, text: string, params: unk
   }
 }
 
-/** Judges after yielding to the event loop. Throws what Driver.confine throws, or the signal's reason. */
+/** Judges after yielding to the event loop. Throws the errors of Driver.confine, or the signal's reason. */
 export async function judge(
   driver: Pick<Driver, 'confine'>,
   body: QueryBody,

@@ -3,8 +3,8 @@
 
 export interface SerialQueue {
   /**
-   * Waits for its turn and runs `work`; the next task follows however it ends. Throws the reason of `signal` while
-   * waiting.
+   * Waits for its turn and runs `work`. The next task follows, whether `work` succeeds or fails. Throws the reason of
+   * `signal` while waiting.
    */
   take<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T>
 }

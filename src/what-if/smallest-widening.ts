@@ -11,7 +11,7 @@ export interface Addition {
   readonly column: CatalogColumn
 }
 
-/** The columns to add (empty if the query passes already), or why no addition would let it pass. */
+/** The columns to add (empty if the query already passes), or the reason why no addition lets it pass. */
 export type Widening = { readonly additions: readonly Addition[] } | { readonly why: string }
 
 export interface Ground {
@@ -25,7 +25,7 @@ export interface Ground {
 const TRIES_MAX = 400
 const TOO_MUCH = 'the search took too many tries.'
 
-/** Throws what Driver.confine throws, and the reason of `signal`. */
+/** Throws the errors of Driver.confine, and the reason of `signal`. */
 export async function widen(ground: Ground, signal: AbortSignal): Promise<Widening> {
   const search = new Search(ground, signal)
   const found = await search.grow()
@@ -37,7 +37,7 @@ export async function widen(ground: Ground, signal: AbortSignal): Promise<Wideni
 class Search {
   readonly #driver: Driver
   readonly #body: QueryBody
-  /** Only tables that the query names can matter; leaving out the rest makes each try cheaper. */
+  /** Only tables that the query names can matter. Leaving out the others makes each attempt cheaper. */
   readonly #near: Catalog
   readonly #saved: readonly ShownTable[]
   readonly #signal: AbortSignal
@@ -78,7 +78,7 @@ class Search {
     return remaining
   }
 
-  /** Replaces a column by the parts that are needed, unless the query returns the column as a whole. */
+  /** Replaces a column by the needed parts, unless the query returns the whole column. */
   async narrow(additions: readonly Addition[]): Promise<readonly Addition[]> {
     for (const addition of additions) {
       const { table, column } = addition
@@ -88,13 +88,13 @@ class Search {
       const by = (columns: readonly CatalogColumn[]) => [...others, ...columns.map((each) => ({ table, column: each }))]
       const fewer = by(partsMeant(parts, this.#body.text))
       const outline = await this.#outline(fewer)
-      // If every part would be returned, the query asked for the column itself.
+      // If every part would be returned, the query needs the column itself.
       if (outline !== null && outline === (await this.#outline(by(parts)))) return await this.narrow(fewer)
     }
     return additions
   }
 
-  /** Exposes a new table completely if the query returns all its columns, for example by `*`. */
+  /** Exposes the whole new table if the query returns all its columns, for example by `*`. */
   async completeTables(additions: readonly Addition[]): Promise<readonly Addition[]> {
     let all = additions
     const shown = new Set(cut(this.#near, this.#saved).tables.map(keyOf))
@@ -108,7 +108,7 @@ class Search {
     return all
   }
 
-  /** Adds one candidate, or all of them together. Null if no candidate changes the refusal. */
+  /** Adds one candidate, or all candidates together. Null if no candidate changes the refusal. */
   async #step(additions: readonly Addition[], denied: Denied): Promise<readonly Addition[] | null> {
     const candidates = this.#candidates(additions, denied)
     for (const candidate of candidates) {
@@ -116,7 +116,7 @@ class Search {
       if (!isSame(denied, await this.#judged(more))) return more
     }
     if (candidates.length < 2) return null
-    // The same name may be hidden in several places, and each is refused in the same words.
+    // The same name may be hidden in several places, which are all refused in the same words.
     const more = [...additions, ...candidates]
     return isSame(denied, await this.#judged(more)) ? null : more
   }
@@ -139,19 +139,19 @@ class Search {
     })
   }
 
-  /** A first column to try: one that the query names, else the table's first. */
+  /** The first column to try: one that the query names, otherwise the table's first column. */
   #first(table: CatalogTable): CatalogColumn | undefined {
     const columns = exposable(table)
     const text = this.#body.text.toLowerCase()
     return columns.find((column) => text.includes(column.name.toLowerCase())) ?? columns[0]
   }
 
-  /** No name leads further: tries all columns that may be exposed. */
+  /** If no name helps, tries all columns that may be exposed. */
   async #all(additions: readonly Addition[], denied: Denied): Promise<Widening> {
     const { blocked } = denied
-    // A star stands for many columns and is not a name.
+    // A star represents many columns and is not a name.
     const isLost = blocked.kind === 'column' && !blocked.name.endsWith('*') && !isMeant(this.#near, blocked.name)
-    // A fully exposed column would let any path below it pass, typos included.
+    // If a column is fully exposed, any path below it passes, including mistyped paths.
     if (isLost && blocked.name.includes('.')) return { why: notInCatalog(blocked.name) }
     const shown = this.#shown(additions)
     const rest = this.#near.tables.flatMap((table) =>
@@ -232,7 +232,7 @@ function exposable(table: CatalogTable): readonly CatalogColumn[] {
   return table.columns.filter((column) => column.unexposable === null && column.partOf === undefined)
 }
 
-/** True if a table has a column of that name, or one that the name may be a part of. */
+/** True if a table has a column of this name, or a column that the name may be a part of. */
 export function isMeant({ tables }: Pick<Catalog, 'tables'>, name: string): boolean {
   return tables.some(({ columns }) => columnsMeant(columns, name, columns).length > 0)
 }

@@ -87,7 +87,7 @@ describe('refusals of a member', () => {
     await button(page, 'Ask to expose it').click()
     await page.getByRole('textbox', { name: 'Why you need it', exact: true }).fill('Again')
     await button(page, 'Send request').click()
-    await page.getByRole('alert').filter({ hasText: 'You have already asked for this.' }).waitFor()
+    await page.getByRole('alert').filter({ hasText: 'You have already requested this.' }).waitFor()
     assert.equal((await requests()).length, 2)
 
     const admin = await browser.open(shop.app)

@@ -95,7 +95,7 @@ describe('SSH tunnels', () => {
     const message = await failure(settings({ config: at({ hostKey: OTHER_PIN }) }))
     assert.equal(
       message,
-      `The SSH server shows the host key ${ssh.fingerprint}, but ${OTHER_PIN} is pinned. Nothing was sent to it.`,
+      `The SSH server presents the host key ${ssh.fingerprint}, but ${OTHER_PIN} is pinned. Nothing was sent to it.`,
     )
     assert.equal(ssh.tries.length, before)
   })
@@ -129,7 +129,7 @@ describe('SSH tunnels', () => {
     )
     assert.match(
       await failure(settings({ config: at({ port: postgres.port }) })),
-      /^The SSH server closed the connection, or is no SSH server/,
+      /^The SSH server closed the connection, or is not an SSH server/,
     )
     assert.equal(await failure(settings({ username: 'nobody' })), 'The database refuses the user name or password.')
     await until('no tunnel is left', () => ssh.open === 0)

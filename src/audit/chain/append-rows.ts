@@ -1,11 +1,11 @@
 // Appends rows to a chain, in the transaction that writes them. Rows of changes and of 429s are in the store before
-// they are linked. Until then each has its own seal; a row without a valid seal is not linked.
+// they are linked. Until then, each row has its own seal. A row without a valid seal is not linked.
 import type { AuditId } from '../../ids.ts'
 import type { Position } from './chains.ts'
 import type { Writing } from './locked-transaction.ts'
 import { sameSeal, textOf, type Content, type Seal } from './seal.ts'
 
-/** A row with its place in a chain. */
+/** A row with its position in a chain. */
 export interface Placed {
   readonly row: Content
   readonly chain: string
@@ -32,7 +32,7 @@ export class ChainEnd {
     return { row, chain: this.chain, seq: this.#advance(link), link }
   }
 
-  /** Like place(), for a row that is already text. Returns the link. */
+  /** Like place(), for a row that is already serialized. Returns the link. */
   placeLine(text: Uint8Array): string {
     const link = this.#seal.linkOf(this.#link, this.chain, this.#seq + 1, text)
     this.#advance(link)
@@ -51,18 +51,18 @@ export class ChainEnd {
 
 /** The result of linking. */
 export interface Linked {
-  /** Linked now or by another process, or rejected. */
+  /** The rows that were linked now or by another process, and the rejected rows. */
   readonly settled: readonly AuditId[]
   /** Not in the store: their transaction was rolled back or is still open. */
   readonly unseen: readonly AuditId[]
-  /** Changed manually before they were linked. They are left as they are. */
+  /** Changed manually before they were linked. They are not modified. */
   readonly foreign: readonly AuditId[]
   readonly count: number
 }
 
 const IDS_PER_SELECT = 200
 
-/** Links the given rows that are in the store and have no place yet. */
+/** Links those of the given rows that are in the store and have no position yet. */
 export async function linkStored(
   { tx, locked }: Writing,
   seal: Seal,
@@ -91,7 +91,10 @@ export async function linkStored(
   return { settled, unseen: ids.filter((id) => !found.has(id)), foreign, count }
 }
 
-/** Adds 429s to the row of their minute, whichever process inserted it. Returns those whose row is already linked. */
+/**
+ * Adds 429s to the row of their minute, even if another process inserted the row. Returns the 429s whose row is already
+ * linked.
+ */
 export async function countInto(
   { tx, locked }: Writing,
   seal: Seal,

@@ -1,5 +1,5 @@
-// The chains of a store: one per writing process, numbered without gaps, each with a signed end. A manually changed
-// signature is never renewed: it stays for `audit verify` to report.
+// The chains of a store: each writing process has one. Chains are numbered without gaps, and each end is signed. A
+// manually changed signature is never renewed, so that `audit verify` can report it.
 import { randomBytes } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { z } from 'zod'
@@ -16,7 +16,7 @@ export function newChain(openedAt: string): Position {
   return { chain, number: 0, opened_at: openedAt, head_seq: 0, head_link: '', batch: 0 }
 }
 
-/** The list of chains from the mark. Null if there is none. */
+/** The list of chains, from its row in the store. Null if there is none. */
 export type KnownRegistry = (Registry & { readonly holds: boolean }) | null
 
 const MARK = 'audit chains'
@@ -48,10 +48,10 @@ export async function writeRegistry({ tx }: Writing, seal: Seal, registry: Regis
     .execute()
 }
 
-/** Returns the next chain number and signs it into the list, unless the list was changed manually. */
+/** Signs the next chain number into the list and returns it. Does nothing if the list was changed manually. */
 async function nextNumber(writing: Writing, seal: Seal, openedAt: string): Promise<number> {
-  // Read the chain before the list. Another process that starts the first chain writes both, so a visible chain implies
-  // a visible list.
+  // Read the chain before the list. The process that starts the first chain writes both, so a visible chain implies a
+  // visible list.
   const highest = await writing.tx
     .selectFrom('audit_chains')
     .select('number')

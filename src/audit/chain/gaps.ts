@@ -1,13 +1,13 @@
-// Gaps: signed records that replace rows removed by retention. A gap stores the sequence range of the removed
-// rows and the hash that the next row is chained to. Adjacent gaps are merged. Gaps also occur in the middle of a chain,
-// because it holds the rows of teams with different retentions.
+// Gaps: signed records that replace rows removed by retention. A gap stores the sequence range of the removed rows and
+// the hash that the next row is chained to. Adjacent gaps are merged. Gaps also occur in the middle of a chain, because
+// a chain contains rows of teams with different retentions.
 import type { Transaction } from 'kysely'
 import type { Tables } from '../../store/tables.ts'
 import { sameSeal, type Gap, type Seal } from './seal.ts'
 
 export type Removed = Omit<Gap, 'signature'>
 
-/** Records removed rows and merges adjacent gaps. A manually changed gap is left as it is. */
+/** Records removed rows and merges adjacent gaps. A manually changed gap is not modified. */
 export async function addGap(tx: Transaction<Tables>, seal: Seal, removed: Removed): Promise<void> {
   const { chain } = removed
   const left = await gapEndingAt(tx, seal, chain, removed.first_seq - 1)
@@ -29,7 +29,7 @@ export async function addGap(tx: Transaction<Tables>, seal: Seal, removed: Remov
     .execute()
 }
 
-/** Returns the gap that ends with this row, or null if it is missing or was changed manually. */
+/** Returns the gap that ends with this row, or null if the gap is missing or was changed manually. */
 export async function gapEndingAt(
   tx: Transaction<Tables>,
   seal: Seal,
@@ -40,7 +40,10 @@ export async function gapEndingAt(
   return gap?.last_seq === lastSeq && sameSeal(seal.gap(gap), gap.signature) ? gap : null
 }
 
-/** Returns whether one of these rows was removed before. If so, the present row was inserted manually. */
+/**
+ * Returns whether one of these rows was removed before. If so, the present row with the same number was inserted
+ * manually.
+ */
 export async function isRemoved(tx: Transaction<Tables>, chain: string, first: number, last: number): Promise<boolean> {
   const gap = await lastGapUpTo(tx, chain, last)
   return gap !== undefined && gap.last_seq >= first

@@ -1,10 +1,10 @@
-// Finds the link that a place in a chain is bound to: from the row, pack or gap before it.
+// Finds the link that precedes a position in a chain. The link belongs to the row, pack or gap before the position.
 import type { Transaction } from 'kysely'
 import type { Tables } from '../../store/tables.ts'
 import { gapEndingAt } from './gaps.ts'
 import type { Seal } from './seal.ts'
 
-/** Returns null if the place before is missing. */
+/** Returns null if the preceding row, pack or gap is missing. */
 export async function linkBefore(
   tx: Transaction<Tables>,
   seal: Seal,

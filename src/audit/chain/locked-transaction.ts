@@ -1,5 +1,5 @@
-// The audit's write transaction. Several processes write all the time: on PostgreSQL, rows are locked with FOR UPDATE,
-// and the isolation level is read committed. The embedded store has one writer.
+// The audit's write transaction. Several processes may write at once, so on PostgreSQL rows are locked with FOR UPDATE,
+// at isolation level read committed. The embedded store has one writer.
 import type { Transaction } from 'kysely'
 import type { Store } from '../../store/open.ts'
 import type { Tables } from '../../store/tables.ts'

@@ -12,7 +12,7 @@ export type Step =
       readonly kind: 'row'
       readonly seq: number
       readonly row: Stored
-      /** The text that the seal covers. */
+      /** The text that the seal is computed from. */
       readonly text: string
       readonly isMarked: boolean
     }
@@ -23,7 +23,7 @@ export function stepsOf(tx: Transaction<Tables>, chain: string): AsyncIterable<r
   return merged(singleSteps(tx, chain), packSteps(tx, chain), (a, b) => a.seq < b.seq)
 }
 
-/** Returns whether the row has this link, or, in a pack, its prefix. */
+/** Returns whether the row has this link. Rows in a pack store only a prefix of the link. */
 export function bears({ row, isMarked }: Step & { kind: 'row' }, link: string): boolean {
   return sameSeal(isMarked ? link.slice(0, MARK_CHARS) : link, row.link)
 }
@@ -52,7 +52,7 @@ async function* singleSteps(tx: Transaction<Tables>, chain: string): AsyncIterab
   }
 }
 
-/** Also ordered by id: without the unique index, two rows can have the same number. */
+/** Also ordered by id: if the unique index is missing, two rows can have the same number. */
 async function rowsBehind(
   tx: Transaction<Tables>,
   chain: string,

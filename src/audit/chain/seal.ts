@@ -5,8 +5,8 @@ import type { Selectable } from 'kysely'
 import type { AuditChainTable, AuditGapTable, AuditTable } from '../../store/tables.ts'
 
 /**
- * The sealed columns. The order is permanent: a new column must not change the seal of rows without it. So `detail`
- * comes last, and the array of a row without `detail` is one value shorter.
+ * The sealed columns. Their order is permanent. A new column must not change the seal of rows without it: `detail` is
+ * the last column, and is left out of the array if it is null.
  */
 export const CONTENT = [
   'id',
@@ -32,27 +32,27 @@ export const CONTENT = [
 ] as const satisfies readonly (keyof AuditTable)[]
 
 export type Stored = Selectable<AuditTable>
-/** A row without its place in a chain. */
+/** A row without its position in a chain. */
 export type Content = Pick<Stored, (typeof CONTENT)[number]>
 export type Chain = Selectable<AuditChainTable>
 export type Gap = Selectable<AuditGapTable>
 
-/** The first and last chain number. No number between them may be missing. */
+/** The first and last chain number. Each chain between them must exist. */
 export interface Registry {
   readonly first: number
   readonly last: number
   /** The start of the first chain ever. */
   readonly since: string
-  /** The number of rows outside all chains at that time. It never grows. */
+  /** The number of rows outside all chains when the first chain started. It never grows. */
   readonly before: number
 }
 
 export interface Seal {
-  /** Seals a row that has no place yet: it proves that one of our processes wrote the row. */
+  /** Seals a row that has no position yet. The seal proves that one of our processes wrote the row. */
   alone(row: Content): string
-  /** Seals a row's text at its place after the row with the link `before` ('' for the first row). */
+  /** Seals a row's text at its position, after the row with the link `before` ('' for the first row). */
   link(before: string, chain: string, seq: number, text: string): string
-  /** The same for a text in UTF-8. */
+  /** The same for UTF-8 text. */
   linkOf(before: string, chain: string, seq: number, text: Uint8Array): string
   chain(chain: Omit<Chain, 'signature'>): string
   gap(gap: Omit<Gap, 'signature'>): string
@@ -78,7 +78,7 @@ export function sameSeal(made: string, found: string | null): boolean {
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
-/** JSON keeps ('a', 'bc') apart from ('ab', 'c'), null from '' and 1 from '1'. */
+/** JSON distinguishes ('a', 'bc') from ('ab', 'c'), null from '', and 1 from '1'. */
 function jsonOf(parts: readonly unknown[]): string {
   return JSON.stringify(parts)
 }
@@ -90,7 +90,7 @@ export function textOf(row: Content): string {
   return jsonOf(values)
 }
 
-/** Returns the start of a JSON array, to be continued with the array of a row. */
+/** Returns the start of a JSON array. The array of a row completes it. */
 function openArray(head: readonly unknown[]): string {
   return `${jsonOf(head).slice(0, -1)},`
 }
@@ -159,7 +159,7 @@ export function rowOf(line: string): Content {
   return contentFrom(values)
 }
 
-/** Checks the form only. The seal proves the rest. */
+/** Validates the form only. The seal proves that the content is unchanged. */
 function isContent(values: unknown): values is ContentValues {
   return Array.isArray(values) && values.length === CONTENT.length && values.every(isScalar)
 }
@@ -171,7 +171,7 @@ function isScalar(value: unknown): boolean {
 const BLOCK_BYTES = 64
 const HASH_BYTES = 32
 
-/** Fits most rows as JSON. Longer rows get their own buffer. */
+/** The buffer fits most rows as JSON. A longer row gets its own buffer. */
 const SCRATCH_BYTES = 16_384
 
 interface Hmac {

@@ -1,5 +1,5 @@
-// Checks the stored audit against its chains: every row in place, unchanged, none missing, none inserted, up to the
-// signed end of each chain. Only reads, a thousand rows at a time, and reports chain by chain.
+// Checks the stored audit against its chains: no row is changed, missing, inserted or out of order, up to the signed
+// end of each chain. It only reads, a thousand rows at a time, and reports chain by chain.
 import { sql, type Transaction } from 'kysely'
 import type { Tables } from '../../store/tables.ts'
 import { readRegistry, unchained, type KnownRegistry } from './chains.ts'
@@ -17,7 +17,7 @@ interface Finding {
   readonly what: string
 }
 
-/** The report of one chain. `finding` is null if the chain holds. */
+/** The report of one chain. `finding` is null if the chain is intact. */
 export interface ChainReport {
   readonly chain: string
   /** 0: rows outside all chains. */
@@ -28,14 +28,13 @@ export interface ChainReport {
   /** The number of rows removed by retention, up to `prunedUntil`. */
   readonly pruned: number
   readonly prunedUntil: string | null
-  /** The end of the chain, to compare with a copy kept elsewhere. Null if unknown. */
+  /** The end of the chain, for comparison with a copy stored elsewhere. Null if unknown. */
   readonly head: { readonly seq: number; readonly link: string } | null
   readonly finding: Finding | null
 }
 
 /**
- * Checks every chain within one transaction, which must see one snapshot. Calls `seen` with each number of checked
- * rows.
+ * Checks every chain. Must run in a transaction that sees one snapshot. Calls `seen` with each number of checked rows.
  */
 export async function* verifyAudit(
   tx: Transaction<Tables>,
@@ -158,7 +157,7 @@ class Walk {
     return null
   }
 
-  /** Checks that the chain ends where its signature says. */
+  /** Checks that the chain ends with the row that its signature names. */
   end(chain: Chain): Finding | null {
     this.#skip()
     if (this.#next <= chain.head_seq) {
@@ -202,7 +201,7 @@ class Walk {
     }
   }
 
-  /** Returns true if the next row still fits the stored link: then only the content of this row was changed. */
+  /** Returns true if the next row still fits the stored link: then only this row was changed. */
   #isOnlyChanged({ row, seq, isMarked }: Step & { kind: 'row' }, following: Step | undefined): boolean {
     if (isMarked || following?.kind !== 'row' || following.seq !== seq + 1) return false
     return bears(following, this.#seal.link(row.link ?? '', this.#chain, following.seq, following.text))

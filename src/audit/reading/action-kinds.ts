@@ -11,13 +11,13 @@ export interface Actions {
 }
 
 const QUERY: readonly string[] = ['runQuery', 'checkQuery']
-/** POST because they have a body, or start a job. They change nothing. */
+/** These operations use POST because they have a body or start a job. They change nothing. */
 const READING_POSTS: readonly string[] = ['previewExposure', 'exposureFromRefusal', 'testDatasource']
 const READ = Object.entries({ ...ROUTES, ...SESSION_ROUTES })
   .filter(([, route]) => route.method === 'GET')
   .map(([id]) => id)
   .concat(READING_POSTS)
-/** The actions under /auth (sign-in/allowed-paths.ts), and the operator's. */
+/** The actions under /auth (sign-in/paths.ts), and the actions of the operator. */
 const SIGN_IN: readonly string[] = [
   'signUp',
   'signIn',
@@ -47,14 +47,14 @@ const NAMED: Readonly<Record<Exclude<ActionKind, 'change'>, readonly string[]>> 
   signIn: SIGN_IN,
 }
 
-/** Every other action is a change, also one that the service makes by itself. */
+/** Every other action is a change, including changes that the service makes by itself. */
 export function actionsOf(kinds: readonly ActionKind[]): Actions {
   const others = kinds.includes('change')
   const chosen = Object.entries(NAMED).filter(([kind]) => kinds.some((each) => each === kind) !== others)
   return { names: new Set(chosen.flatMap(([, names]) => names)), others }
 }
 
-/** Returns whether the kinds leave no action out. */
+/** Returns whether the kinds together include every action. */
 export function coversAll(kinds: readonly ActionKind[]): boolean {
   return kinds.includes('change') && Object.keys(NAMED).every((kind) => kinds.some((each) => each === kind))
 }

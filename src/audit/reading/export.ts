@@ -1,4 +1,4 @@
-// Pure: audit rows as lines of a file. The rows hold text from callers, so a cell must never become a formula in a
+// Pure: audit rows as lines of a file. The rows contain text from callers, so a cell must never become a formula in a
 // spreadsheet.
 import type { AuditItem } from './page.ts'
 

@@ -1,4 +1,4 @@
-// Merges two ordered streams in portions. Each stream is read only as far as needed.
+// Merges two ordered streams in batches. Each stream is read only as far as needed.
 
 /** `isBefore`: whether the first item comes before the second. Stopping early ends both streams. */
 export async function* merged<T>(
@@ -16,7 +16,7 @@ export async function* merged<T>(
   }
 }
 
-/** Merges until one of the portions is exhausted. */
+/** Merges until one of the batches is exhausted. */
 function woven<T>(a: Ahead<T>, b: Ahead<T>, isBefore: (a: T, b: T) => boolean): readonly T[] {
   const taken: T[] = []
   for (;;) {
@@ -32,7 +32,7 @@ function woven<T>(a: Ahead<T>, b: Ahead<T>, isBefore: (a: T, b: T) => boolean): 
   }
 }
 
-/** A stream with a buffered portion. */
+/** A stream with a buffered batch. */
 class Ahead<T> implements AsyncDisposable {
   readonly #from: AsyncIterator<readonly T[]>
   #portion: readonly T[] = []
@@ -46,7 +46,7 @@ class Ahead<T> implements AsyncDisposable {
     return this.#portion[this.#taken]
   }
 
-  /** Reads the next portion if this one is exhausted. */
+  /** Reads the next batch if this one is exhausted. */
   async hasMore(): Promise<boolean> {
     while (this.#taken === this.#portion.length) {
       const next = await this.#from.next()

@@ -9,8 +9,9 @@ import { fits, isNewer, type AuditScope, type Key } from './row-filter.ts'
 import { singleRows } from './single-rows.ts'
 
 /**
- * Returns the rows within the scope that are older than `before`, newest first, in portions, and between them
- * watermarks: all later rows are older. `teamId` null: the rows without a team. Throws the reason of `signal`.
+ * Returns the rows within the scope that are older than `before`, newest first, in batches. Yields watermarks between
+ * the batches: all later rows are older than the watermark. `teamId` null: the rows without a team. Throws the reason
+ * of `signal`.
  */
 export async function* searched(
   store: Pick<Store, 'db'>,
@@ -22,7 +23,7 @@ export async function* searched(
   const ids = scope.filter?.ids
   if (ids !== undefined) return yield await found(store, teamId, ids, scope, before)
   const single = singleRows(store, teamId, scope, before, signal)
-  // Packs hold only rows of teams.
+  // Only rows of teams are packed.
   if (teamId === null) yield* single
   else yield* merged(single, packedRows(store, teamId, scope, before, signal), isNewer)
 }
@@ -41,7 +42,7 @@ export async function* newest(
   }
 }
 
-/** Looks rows up one by one, so that ids cost no search. */
+/** Looks up the rows one by one, because a lookup by id needs no search. */
 async function found(
   store: Pick<Store, 'db'>,
   teamId: TeamId | null,

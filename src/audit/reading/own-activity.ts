@@ -1,5 +1,5 @@
-// Reads the caller's own calls: in every team whose routes they may use, and in the rows without a team. In a
-// team they see what listAudit would show of their own rows, whatever their role.
+// Reads the caller's own calls: in every team whose routes they may use, and in the rows without a team. In a team they
+// see those of their own rows that listAudit would show, whatever their role.
 import type { Audit } from '../audit.ts'
 import type { Stored } from '../chain/seal.ts'
 import { merged } from './merge-streams.ts'

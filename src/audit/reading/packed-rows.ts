@@ -1,5 +1,5 @@
-// Reads a team's packed rows, newest first. Packs of several processes overlap in time, so a pack is opened only once
-// no newer row can follow from another pack.
+// Reads a team's packed rows, newest first. Packs of several processes overlap in time, so a pack is opened only after
+// all packs with newer rows.
 import { setImmediate } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { asId, type AuditId, type TeamId } from '../../ids.ts'
@@ -10,7 +10,7 @@ import { headOf, msOf } from '../make-rows.ts'
 import { fits, isNewer, needsEscapes, type AuditScope, type Key } from './row-filter.ts'
 
 /**
- * Returns the rows in portions. Throws the reason of `signal`. Yields a watermark before each pack: all later rows are
+ * Returns the rows in batches. Throws the reason of `signal`. Yields a watermark before each pack: all later rows are
  * older. A reader that finds enough rows elsewhere can then stop without opening the pack. An unreadable pack is
  * skipped: `audit verify` reports it.
  */
@@ -38,14 +38,14 @@ export async function* packedRows(
   if (open.length > 0) yield open
 }
 
-/** Sorts as newer than any row of its time. */
+/** Sorts before any other row of its time, as if newer. */
 const BEFORE_ALL = asId<AuditId>('~')
 
 /** Returns one row, or null if no pack of this team has it. */
 export async function packedRow(store: Pick<Store, 'db'>, teamId: TeamId, id: AuditId): Promise<Stored | null> {
   const ms = msOf(id)
   if (ms === null) return null
-  // Searches the packs of all teams: with a team condition the embedded store would scan all packs of the team.
+  // Searches the packs of all teams. With a condition on the team, the embedded store would scan all packs of the team.
   const packs = await store.db
     .selectFrom('audit_packs')
     .select(['first_id', 'team_id'])
@@ -65,7 +65,7 @@ export async function packedRow(store: Pick<Store, 'db'>, teamId: TeamId, id: Au
   return null
 }
 
-/** Returns the packs one by one, by their newest row. */
+/** Returns the packs one by one, ordered by their newest row. */
 async function* packsOf(
   store: Pick<Store, 'db'>,
   teamId: TeamId,
@@ -89,7 +89,7 @@ async function* packsOf(
   }
 }
 
-/** Tests whether a row may hold the searched text. Much faster than parsing the row. */
+/** Tests whether a row may contain the searched text. Much faster than parsing the row. */
 function textSearch(text: string | undefined): ((line: string) => boolean) | undefined {
   if (text === undefined || needsEscapes(text)) return undefined
   return (line) => line.toLowerCase().includes(text)

@@ -1,4 +1,4 @@
-// Reads a team's audit rows as they are shown: newest first, page by page or all.
+// Reads a team's audit rows for display: newest first, page by page or all.
 import type { z } from 'zod'
 import { invalidRequest } from '../../errors.ts'
 import { asId, type AuditId, type TeamId } from '../../ids.ts'
@@ -23,7 +23,7 @@ export interface AuditItem {
     readonly client?: string
   }
   readonly keyName?: string
-  /** The client that a grant was made for, as it named itself. */
+  /** The client of the grant, by the name that it gave itself. */
   readonly grantName?: string
   /** The `X-Request-Id` of the answer. */
   readonly requestId?: string
@@ -66,7 +66,7 @@ export interface AuditPage {
 
 /** The longest page. */
 const PAGE_CHARS_MAX = 8 << 20
-/** The portions that one page may search for rows that match: a second or so. */
+/** How many batches one page may search for matching rows: about a second. */
 const PORTIONS_MAX = 200
 
 /**
@@ -83,7 +83,7 @@ export async function readPage(
   return await pageOf(rows, ask)
 }
 
-/** Reads one page of a stream of rows and watermarks that starts at a position. */
+/** Reads one page from a stream of rows and watermarks that starts at a given position. */
 export async function pageOf(
   from: (before: Key | null) => AsyncIterable<readonly (Stored | Key)[]>,
   ask: Pick<AuditAsk, 'cursor' | 'limit'>,
@@ -105,7 +105,8 @@ export async function pageOf(
   if (portions > PORTIONS_MAX && rows.length <= ask.limit && reached !== undefined) {
     return { items: rows.map(itemOf), nextCursor: writeCursor(reached) }
   }
-  // If the page was cut by length, more rows may or may not follow: return a cursor. The next page may be empty.
+  // If the page was cut by length, it is unknown whether more rows follow. Return a cursor anyway; the next page may be
+  // empty.
   const isCut = rows.length > ask.limit || chars > PAGE_CHARS_MAX
   const shown = rows.slice(0, ask.limit)
   const last = shown.at(-1)
@@ -123,7 +124,10 @@ export async function readOne(
   return row !== null && fits(row, scope, null) ? itemOf(row) : null
 }
 
-/** Returns the position of a row, by its id if the row is gone. Throws INVALID_REQUEST for an id of another form. */
+/**
+ * Returns the position of a row. If the row was removed, computes the position from its id. Throws INVALID_REQUEST for
+ * an id of another form.
+ */
 export async function placeOf(store: Pick<Store, 'db'>, teamId: TeamId, id: AuditId): Promise<Key> {
   const row = await rowOfTeam(store, teamId, id)
   if (row !== null) return { at: row.at, id }
@@ -132,7 +136,7 @@ export async function placeOf(store: Pick<Store, 'db'>, teamId: TeamId, id: Audi
   return { at: new Date(ms).toISOString(), id }
 }
 
-/** Returns all rows in portions. Rows written meanwhile are not included. */
+/** Returns all rows in batches. Rows written during the read are not included. */
 export async function* readAll(
   store: Pick<Store, 'db'>,
   teamId: TeamId,

@@ -6,7 +6,7 @@ import type { AuditTable } from '../../store/tables.ts'
 import type { Content } from '../chain/seal.ts'
 import type { Actions } from './action-kinds.ts'
 
-/** A row must match every field. For a list it must match at least one element. */
+/** A row must match every field. A list matches if one of its elements matches. */
 export interface AuditFilter {
   readonly ids?: readonly AuditId[]
   readonly datasourceId?: DatasourceId
@@ -30,7 +30,10 @@ export interface AuditFilter {
 
 /** The rows of a team that a reader may see and has asked for. */
 export interface AuditScope {
-  /** Only rows of these datasources, and rows without one. If absent: all rows, also those of deleted datasources. */
+  /**
+   * Only rows of these datasources, and rows without a datasource. If absent: all rows, including those of deleted
+   * datasources.
+   */
   readonly datasourceIds?: readonly DatasourceId[]
   readonly filter?: AuditFilter
   /** Only rows newer than this position. */
@@ -72,7 +75,7 @@ export function fits(row: Content, scope: AuditScope, before: Key | null): boole
   )
 }
 
-/** The conditions that need the content of a row. SQL does not check them. */
+/** The conditions on the content of a row. SQL does not check them. */
 export function fitsContent(row: Content, { filter = {} }: AuditScope): boolean {
   return isBlocked(row, filter.blocked) && holdsText(row, filter.text)
 }
@@ -93,13 +96,13 @@ function holdsText(row: Content, wanted: string | undefined): boolean {
   if (wanted === undefined) return true
   const holds = (text: string | null | undefined) => text?.toLowerCase().includes(wanted) === true
   if (holds(row.query) || holds(row.printed)) return true
-  // Search the JSON before parsing it, because parsing takes longer. Skip this search if JSON may escape the text.
+  // Search the JSON before parsing it, because parsing takes longer. Skip this step if the text may be escaped in JSON.
   if (row.detail === null || (!needsEscapes(wanted) && !holds(row.detail))) return false
   const { by, key, target, error, hint, req, tables = [] } = readDetail(row.detail)
   return [by, key, target?.name, error, hint, req, ...tables.map((table) => table.join('.'))].some(holds)
 }
 
-/** Returns true if the stored JSON may contain the text in another form. */
+/** Returns true if the text may be escaped in the stored JSON. */
 export function needsEscapes(text: string): boolean {
   // Tables are stored as [schema, table] but searched as schema.table.
   return JSON.stringify(text) !== `"${text}"` || text.includes('.')

@@ -1,5 +1,5 @@
-// Reads a team's unpacked rows, newest first. A filtered read goes in slices, so that searching a million rows for a
-// few matches blocks nobody.
+// Reads a team's unpacked rows, newest first. A filtered read works in slices, so that searching a million rows for a
+// few matches does not block the process.
 import { setImmediate } from 'node:timers/promises'
 import { sql, type SelectQueryBuilder } from 'kysely'
 import type { TeamId } from '../../ids.ts'
@@ -9,11 +9,11 @@ import type { Stored } from '../chain/seal.ts'
 import { FIRST_PORTION, nextPortion } from './portion-size.ts'
 import { fitsContent, type AuditScope, type Key } from './row-filter.ts'
 
-/** Rows scanned by one statement: some milliseconds. */
+/** Rows scanned by one statement. This takes a few milliseconds. */
 const SLICE_ROWS = 5_000
 
 /**
- * Returns the rows in portions. Each portion ends with a watermark: all later rows are older. Throws the reason of
+ * Returns the rows in batches. Each batch ends with a watermark: all later rows are older. Throws the reason of
  * `signal`.
  */
 export async function* singleRows(
@@ -93,7 +93,7 @@ function within(store: Pick<Store, 'db'>, teamId: TeamId | null, scope: AuditSco
   if (from !== undefined) query = query.where('at', '>=', from)
   if (to !== undefined) query = query.where('at', '<', to)
   if (before === null) return query
-  // A row comparison: with separate conditions, the index would be used for the team only.
+  // A row comparison. With separate conditions, the index would be used for the team only.
   return query.where(sql<boolean>`(at, id) < (${before.at}, ${before.id})`)
 }
 

@@ -1,4 +1,4 @@
-// Reads the audit within a caller's reach: their team's rows, without those of datasources they do not reach.
+// Reads the audit within a caller's reach: the rows of their team, except rows of datasources they do not reach.
 import type { Audit } from '../audit.ts'
 import { CONTENT_TYPE, headOf, lineOf, type ExportFormat } from './export.ts'
 import type { AuditItem, AuditPage } from './page.ts'
@@ -24,7 +24,7 @@ export interface AuditTrailDeps {
   reachableIds(call: Call, reader: Reader): Promise<readonly DatasourceId[]>
 }
 
-/** An export may have a million rows. It reads while it sends, and keeps the store busy. */
+/** An export may have a million rows. It is sent while it is read, and puts load on the store. */
 const EXPORTS = { each: 2, all: 6, retryAfterSeconds: 10, why: 'Other audit exports are running.' }
 
 export function openExports(): ConcurrencyLimit {
@@ -35,7 +35,7 @@ export interface ExportDeps extends AuditTrailDeps {
   readonly exports: ConcurrencyLimit
 }
 
-/** The filter from the request: ids unbranded, times in any zone. */
+/** The filter from the request, with plain ids and with times in any zone. */
 export interface AuditFilterInput {
   readonly id?: readonly string[]
   readonly datasourceId?: string
@@ -60,7 +60,7 @@ type PageInput = AuditFilterInput & {
   readonly after?: string
 }
 
-/** A file that is sent while it is read. */
+/** A file that is sent while it is being read. */
 export interface AuditExport {
   readonly contentType: string
   readonly filename: string
@@ -68,7 +68,7 @@ export interface AuditExport {
 }
 
 const LIMIT = 50
-/** A search for text reads every row of its time. */
+/** The period of a text search, in days: the search reads every row of the period. */
 const SEARCHED_MS = 30 * 86_400_000
 
 /** Returns rows, newest first. An OWNER reaches all rows, including those of deleted datasources. */
@@ -97,8 +97,8 @@ export async function getAuditItem(deps: AuditTrailDeps, call: Call, reader: Rea
 }
 
 /**
- * Returns all rows as a file. The export itself is recorded in the audit, with its row count. Reading throws
- * RATE_LIMITED before the first part if too many exports are running.
+ * Returns all rows as a file. The export itself is recorded in the audit, with its row count. If too many exports are
+ * running, reading throws RATE_LIMITED before the first part.
  */
 export async function exportAudit(
   deps: ExportDeps,
@@ -123,12 +123,12 @@ async function* linesOf(
   scope: AuditScope,
   format: ExportFormat,
 ): AsyncIterable<string> {
-  // Taken when reading starts: an export that is never read must not hold a slot.
+  // The slot is taken when reading starts: an export that is never read must not take one.
   using _slot = slotFor(deps, call, teamId)
   let rowCount = 0
   let isWhole = false
   try {
-    // The header goes out with the first rows, so that a failing read is refused before anything is sent.
+    // The header is sent with the first rows. If the first read fails, the export is refused before anything is sent.
     let head = headOf(format)
     for await (const items of deps.audit.all(teamId, scope, call.signal)) {
       yield head + items.map((item) => lineOf(format, item)).join('')
@@ -142,7 +142,7 @@ async function* linesOf(
   }
 }
 
-/** Throws RATE_LIMITED and records it: every export has a row. */
+/** Throws RATE_LIMITED and records the refusal: every attempt to export has a row. */
 function slotFor(deps: ExportDeps, call: Call, teamId: TeamId): Disposable {
   try {
     return deps.exports.take(teamId)
@@ -184,13 +184,13 @@ export function filterOf(input: AuditFilterInput, now = Date.now()): AuditFilter
   }
 }
 
-/** A name may hold a colon, a kind may not. */
+/** A name may contain a colon, a kind may not. */
 function blockedOf(text: string): { readonly kind: string; readonly name?: string } {
   const colon = text.indexOf(':')
   return colon === -1 ? { kind: text } : { kind: text.slice(0, colon), name: text.slice(colon + 1) }
 }
 
-/** Later years are written with a sign, and would sort before all others. */
+/** Years after 9999 are written with a sign, and would sort before all others. */
 const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
 /** Returns the time in the format of rows. */

@@ -1,5 +1,5 @@
-// Removes packs whose newest row is past retention, one at a time. A pack is removed only if all of its rows fit the
-// chain; a signed gap replaces it.
+// Removes packs whose newest row is past retention, one at a time. A pack is removed only if all of its rows match the
+// chain. A signed gap replaces the pack.
 import { setImmediate } from 'node:timers/promises'
 import { asId, type AuditId } from '../../ids.ts'
 import { addGap, isRemoved } from '../chain/gaps.ts'
@@ -53,7 +53,7 @@ async function remove(deps: PruneDeps, id: AuditId): Promise<void> {
   if (isKept) deps.log?.error({ ids: [id] }, 'audit: an expired pack was changed manually and is kept')
 }
 
-/** Returns whether every row fits the row before it, and the pack's index columns match its rows. */
+/** Returns whether every row is linked to the row before it, and the pack's index columns match its rows. */
 function fits(seal: Seal, before: string, pack: Pack): boolean {
   let link = before
   for (const step of stepsOfPack(pack)) {

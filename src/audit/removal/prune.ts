@@ -1,5 +1,6 @@
-// Removes rows past their team's retention, a few hundred at a time. A row is removed from a chain only if it fits; a
-// signed gap replaces it. A manually changed row stays for `audit verify` to report.
+// Removes rows older than their team's retention, a few hundred at a time. A row is removed from a chain only if it
+// matches the chain; a signed gap replaces it. A manually changed row is not removed, so that `audit verify` can report
+// it.
 import { setImmediate } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
 import { asId, type AuditId } from '../../ids.ts'
@@ -82,7 +83,7 @@ function runsOf(rows: readonly InChain[]): readonly (readonly InChain[])[] {
   return runs
 }
 
-/** Removes the rows that fit the row before them. Returns the ids of the others. */
+/** Removes the rows that are linked to the row before them. Returns the ids of the others. */
 async function removeRun(tx: Transaction<Tables>, seal: Seal, run: readonly InChain[]): Promise<readonly string[]> {
   const [first] = run
   if (first === undefined) return []
@@ -91,7 +92,7 @@ async function removeRun(tx: Transaction<Tables>, seal: Seal, run: readonly InCh
   let fitting: InChain[] = []
   for (const row of run) {
     const fits = before !== null && sameSeal(seal.link(before, row.chain, row.seq, textOf(row)), row.link)
-    // The row after a changed row fits the link that the changed row had.
+    // The row after a changed row is linked to the original link of the changed row.
     before = row.link
     if (fits) {
       fitting.push(row)

@@ -1,4 +1,5 @@
-// Inserts audit rows and packs. The inserts of rows are compiled once: compiling per batch costs more than the insert.
+// Inserts audit rows and packs. The insert statements for rows are compiled once, because compiling one per batch costs
+// more than the insert.
 import { CompiledQuery, type Transaction } from 'kysely'
 import type { DialectName } from '../../store/migrate.ts'
 import type { AuditTable, Tables } from '../../store/tables.ts'
@@ -34,8 +35,8 @@ function insertOf(dialect: DialectName, count: number): CompiledQuery {
     let n = 0
     const mark = dialect === 'sqlite' ? () => '?' : () => `$${++n}`
     const rows = Array.from({ length: count }, () => `(${COLUMNS.map(mark).join(',')})`)
-    // A failed insert discards the whole batch. Without OR ROLLBACK, SQLite copies every page to undo this statement
-    // alone.
+    // A failed insert discards the whole batch. Without OR ROLLBACK, SQLite would copy every page to be able to undo
+    // this statement alone.
     const verb = dialect === 'sqlite' ? 'INSERT OR ROLLBACK' : 'INSERT'
     insert = CompiledQuery.raw(`${verb} INTO audit (${COLUMNS.join(',')}) VALUES ${rows.join(',')}`)
     inserts.set(key, insert)

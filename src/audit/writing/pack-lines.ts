@@ -1,16 +1,16 @@
-// Appends lines to a chain: long runs of one team as packs, the others as single rows.
+// Appends lines to a chain. Long runs of one team become packs; other lines become single rows.
 import { deflateRawSync } from 'node:zlib'
 import type { TeamId } from '../../ids.ts'
 import type { ChainEnd, Placed } from '../chain/append-rows.ts'
 import { MARK_CHARS, minuteEnd, type Pack } from '../packs.ts'
 import type { Line, Lines } from './waiting-lines.ts'
 
-/** The shortest run that is packed. Shorter runs stay rows. */
+/** The shortest run that is packed. */
 export const PACKED_FROM = 32
-/** The fastest level: rows resemble each other, so it compresses well enough. */
+/** The fastest level. It is sufficient, because the rows resemble each other. */
 const LEVEL = 1
 
-/** Computes the links: each row is bound to the row before it. */
+/** Computes the links. Each link binds a row to the row before it. */
 export function placeLines(
   end: ChainEnd,
   lines: Lines,
@@ -27,8 +27,8 @@ export function placeLines(
 }
 
 /**
- * Splits lines into runs within one minute and in time order, because packs are found by their times. The clock may go
- * back.
+ * Splits lines into runs within one minute and in time order, because packs are searched by time. The clock may run
+ * backwards.
  */
 function runsOf(lines: readonly Line[]): readonly (readonly Line[])[] {
   const runs: Line[][] = []

@@ -1,17 +1,17 @@
-// A batch of rows that wait to be written, stored as text outside the JavaScript heap. Thousands of row objects per
-// second would dominate garbage collection.
+// A batch of rows that wait to be written, serialized outside the JavaScript heap. Thousands of row objects per second
+// would dominate garbage collection.
 import type { TeamId } from '../../ids.ts'
 import { rowOf, textOf, type Content } from '../chain/seal.ts'
 import { Counts } from '../usage-by-day.ts'
 import { PACK_BYTES_MAX } from '../packs.ts'
 
-/** Batch limit: some milliseconds of transaction and compression time. */
+/** The largest batch. A larger batch would take more than some milliseconds of transaction and compression time. */
 const ROWS_MAX = 1_000
 const BYTES_FULL = PACK_BYTES_MAX / 4
-/** The longest line that is packed. */
+/** The longest line that can be packed. */
 const BYTES_MAX = PACK_BYTES_MAX / 2
 const BYTES_FIRST = 1 << 14
-/** Larger buffers are not reused: a large buffer allocated per batch triggers garbage collection. */
+/** Larger buffers are not reused: to allocate a large buffer per batch would trigger garbage collection. */
 const BYTES_KEPT = BYTES_MAX * 2
 const LINE_END = 10
 
@@ -23,12 +23,12 @@ export interface Line {
   readonly at: string
 }
 
-/** Rows in arrival order, one line of UTF-8 each. */
+/** Rows in the order of arrival, one UTF-8 line each. */
 export class Lines {
   readonly counts = new Counts()
-  /** By performance.now(). No row of the batch is older. */
+  /** The time of the oldest row, by performance.now(). */
   readonly since = performance.now()
-  /** Answered rows by team. Refused rows, rows without a team and very long rows are under null. */
+  /** Answered rows by team. Key null: refused rows, rows without a team and very long rows. */
   readonly #of = new Map<TeamId | null, Line[]>()
   #bytes: Buffer
   #used = 0
@@ -79,7 +79,7 @@ export class Lines {
     return this.#bytes.subarray(from, to)
   }
 
-  /** The lines with their line ends. */
+  /** The lines, with their line breaks. */
   textOf(lines: readonly Line[]): Uint8Array {
     if (lines.length === this.#rows) return this.#bytes.subarray(0, this.#used)
     return Buffer.concat(lines.map(({ from, to }) => this.#bytes.subarray(from, to + 1)))

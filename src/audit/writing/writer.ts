@@ -31,20 +31,20 @@ export interface WriterDeps {
   readonly log?: WriterLog | undefined
 }
 
-/** Limits of the rows waiting in memory. A store that accepts writes never comes near them. */
+/** Limits of the rows that wait in memory. They are never reached while the store accepts writes. */
 const WAITING_ROWS_MAX = 20_000
 const WAITING_BYTES_MAX = 64 * 1024 * 1024
-/** Bounds what a process can lose that ends while its store cannot be written. */
+/** Bounds the loss if a process stops while its store cannot be written. */
 const WAITING_MS_MAX = 5_000
-/** Spare buffers between two drains, two megabytes each. */
+/** The number of spare buffers between two drains. Each has two megabytes. */
 const SPARES_MAX = 8
 /** Rows linked in one transaction. */
 const LINKED_MAX = 1_000
-/** A row of 429s is linked this long after its minute, because other processes may still count into it. */
+/** A row of 429s is linked this long after its minute, because until then other processes may add to it. */
 const AFTER_MINUTE_MS = 2_000
 /** A change whose transaction takes longer than this is assumed to be rolled back. */
 const UNSEEN_MS = 60_000
-/** A row without a link for this long belongs to a process that has ended. */
+/** If a row has no link for this long, its process has stopped. */
 const ORPHANED_MS = 120_000
 
 /** Rows that are not in the store yet. `ms`: the age of the oldest. */
@@ -74,13 +74,12 @@ export class Writer {
   #position: Position
   /** The batches. Only the last one is still written to. */
   #waiting: Lines[] = []
-  /** Written batches whose buffers are reused, as many as the last drain took. */
+  /** Written batches whose buffers are reused. Their number is that of the batches in the last drain. */
   #spares: Lines[] = []
   /** 429s by row id: one row per key and minute. */
   #folded = new Map<AuditId, Content>()
   /**
-   * Rows to link that are in the store or on their way. `from`: when to link the row. `until`: how long it may be
-   * missing.
+   * Rows to link that are in the store or will be. `from`: when to link the row. `until`: how long it may be missing.
    */
   readonly #unlinked = new Map<AuditId, { readonly from: number; readonly until: number }>()
   #unfinished: Batch | null = null
@@ -140,7 +139,7 @@ export class Writer {
     else this.#folded.set(row.id, { ...known, times: known.times + row.times })
   }
 
-  /** Inserts a row in another module's transaction. The row is linked after that transaction ends. */
+  /** Inserts a row in the transaction of another module. The row is linked after that transaction ends. */
   async insert(tx: Transaction<Tables>, row: Content): Promise<void> {
     const now = this.#deps.now()
     this.#unlinked.set(row.id, { from: now, until: now + UNSEEN_MS })
@@ -172,7 +171,7 @@ export class Writer {
     this.#isSettled = true
   }
 
-  /** Links rows that ended processes left without a link. */
+  /** Links rows that stopped processes left without a link. */
   async adopt(): Promise<void> {
     const { store, now, log } = this.#deps
     const orphaned = new Date(now() - ORPHANED_MS).toISOString()
@@ -184,7 +183,7 @@ export class Writer {
       .where('chain', '!=', this.#position.chain)
       .where((eb) => {
         const old = eb('at', '<', orphaned)
-        // The embedded store has no other process. Only the minute of a 429 may still be running.
+        // With the embedded store, there is no other process. Only the minute of a 429 may not be over.
         return store.dialect === 'postgres'
           ? old
           : eb.or([old, eb('code', 'is', null), eb('code', '!=', 'RATE_LIMITED')])
@@ -221,7 +220,7 @@ export class Writer {
     try {
       return await writing(this.#deps.store, (within) => this.#write(within, batch))
     } catch (error) {
-      // Only a manually inserted row can take the next place. It must not stop the audit.
+      // Only a manually inserted row can occupy the next position. It must not stop the audit.
       if (isTaken(error)) this.#beginChain('a place in this chain was taken manually')
       throw error
     }
@@ -244,8 +243,8 @@ export class Writer {
   }
 
   /**
-   * Returns the position at which the batch starts, or ended. If the chain's row was changed manually, starts a new
-   * chain.
+   * Returns the position after which the batch starts, or 'ended'. If the chain's row was changed manually, starts a
+   * new chain.
    */
   async #positionIn(
     within: Writing,
@@ -258,7 +257,7 @@ export class Writer {
     return { position: this.#beginChain('the end of this chain was changed manually'), isDone: false }
   }
 
-  /** Starts a new chain and leaves the old one for `audit verify` to report. */
+  /** Starts a new chain and leaves the old one unchanged for `audit verify` to report. */
   #beginChain(why: string): Position {
     this.#deps.log?.error({ chain: this.#position.chain }, `audit: ${why}; a new chain was started`)
     this.#position = this.#newPosition()
@@ -279,7 +278,7 @@ export class Writer {
     }
     for (const id of linked.settled) this.#unlinked.delete(id)
     for (const id of linked.unseen) {
-      // The embedded store has one connection: earlier transactions have ended.
+      // The embedded store has one connection, so earlier transactions have ended.
       const known = this.#unlinked.get(id)
       if (store.dialect === 'sqlite' || known === undefined || known.until <= now()) this.#unlinked.delete(id)
     }

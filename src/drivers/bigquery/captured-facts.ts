@@ -1,6 +1,6 @@
 // What introspection captures about a BigQuery project in addition to tables and columns, for the guard, the runner and
-// the description. It is stored as JSON with the catalog, so it has plain data only. A capture with another
-// CAPTURE_VERSION must be made again.
+// the description. It is stored as JSON with the catalog, so it consists of plain data. If CAPTURE_VERSION has changed,
+// the datasource must be introspected again.
 
 export const CAPTURE_VERSION = 2
 
@@ -42,7 +42,7 @@ export interface BigQueryTableDetail {
   readonly columns: readonly string[]
   /**
    * The pseudo columns of a table partitioned by ingestion time: _PARTITIONTIME, and if partitioned by day also
-   * _PARTITIONDATE. CatalogTable.columns lists them, so that an exposure shows or hides them. A star does not contain
+   * _PARTITIONDATE. CatalogTable.columns lists them, so that an exposure shows or hides them. `*` does not include
    * them.
    */
   readonly pseudoColumns: readonly PseudoColumn[]
@@ -51,15 +51,15 @@ export interface BigQueryTableDetail {
    * they are unknown, and the guard then refuses the view. Empty for the other types.
    */
   readonly closure: readonly string[] | null
-  /** Milliseconds since 1970; for a family, of its newest shard, whose columns a wildcard has. */
+  /** Milliseconds since 1970. For a family: of its newest shard, whose columns the wildcard table has. */
   readonly createdAt: number | null
-  /** True if BigQuery refuses a query that does not filter by partition. */
+  /** True if BigQuery refuses a query without a filter on the partition. */
   readonly requirePartitionFilter: boolean
-  /** Stored bytes, for a family of all shards; null if unknown, as for views. */
+  /** Stored bytes; for a family, of all shards. Null if unknown, as for views. */
   readonly bytes: number | null
 }
 
-/** A type as a tree. `name` is GoogleSQL's (INT64, NUMERIC, STRUCT …) without ARRAY: `repeated` says that. */
+/** A type as a tree. `name` is GoogleSQL's (INT64, NUMERIC, STRUCT …) without ARRAY, which `repeated` states. */
 export interface ColumnType {
   readonly name: string
   readonly repeated: boolean

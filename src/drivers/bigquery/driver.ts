@@ -30,9 +30,9 @@ export interface BigQueryOptions {
   readonly allowApplicationDefault?: boolean
   /** Datasources may use another address than Google's. No token is sent to it. */
   readonly allowEndpoint?: boolean
-  /** Called if BigQuery interprets a query differently from the guard: a defect of one of them. */
+  /** Called if BigQuery interprets a query differently than the guard: one of the two has a defect. */
   readonly alarm?: (disagreement: Disagreement) => void
-  /** Opens sockets instead of the network, for tests. No setting reaches it. */
+  /** Opens sockets instead of the network, for tests. No setting can change it. */
   readonly connector?: Connector
 }
 

@@ -2,7 +2,7 @@
 // An invalid value is refused here, before anything is sent.
 import type { Param } from '../driver.ts'
 
-/** A scalar, or an array of scalars, in the form of `queryParameters`. */
+/** A scalar, or an array of scalars, in the format of `queryParameters`. */
 export type BoundValue =
   | { readonly parameterType: { readonly type: string }; readonly parameterValue: { readonly value: string | null } }
   | {
@@ -12,7 +12,7 @@ export type BoundValue =
 
 type Scalar = Exclude<Param, object> | null
 
-/** The value does not match its type. The message says what would. */
+/** The value does not match its type. The message names the accepted values. */
 export class InvalidValue extends Error {
   override readonly name = 'Unfit'
 }
@@ -127,7 +127,7 @@ function array(type: string, value: Scalar): BoundValue {
   return { parameterType: { type: 'ARRAY', arrayType: { type } }, parameterValue: { arrayValues } }
 }
 
-/** A number as written, because JSON.parse may round it. */
+/** A number in its original spelling, because JSON.parse may round it. */
 class ExactNumber {
   readonly source: string
 
@@ -136,7 +136,7 @@ class ExactNumber {
   }
 }
 
-/** The type must accept numbers: a type that accepts strings only must not accept the digits. */
+/** The type must accept numbers: a type that accepts only strings must not accept digits. */
 function exact(type: string, { source }: ExactNumber): string {
   write(type, 0)
   return write(type, source)

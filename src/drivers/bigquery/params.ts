@@ -37,7 +37,7 @@ function tokensOf(text: string): readonly Token[] | null {
   }
 }
 
-/** The parameters in bound form; null if the text has none. They were checked when the body was read. */
+/** The parameters in bound form. Null if the text has none. They were checked when the body was read. */
 export function boundOf(tokens: readonly Token[], params: Params | undefined): Bound | null {
   if (params === undefined || !tokens.some(isParameter)) return null
   const { values } = params

@@ -1,4 +1,4 @@
-// The sealed query that the BigQuery guard gives to the runner: the printed text, and everything that its dry run may
+// The sealed query that the BigQuery guard gives to the runner: the printed text, and the tables that its dry run may
 // report.
 import type { ShardFamily } from './captured-facts.ts'
 import type { Bound } from './params.ts'
@@ -13,7 +13,7 @@ export interface ReadTable {
   readonly columns: readonly string[]
 }
 
-/** Shards that a printed wildcard may read. Every name includes project and dataset (`lake.web.events_`). */
+/** The shards that a printed wildcard may read. Every name includes project and dataset (`lake.web.events_`). */
 export interface AllowedShards extends ShardFamily {
   readonly prefix: string
 }
@@ -26,27 +26,30 @@ export interface BigQueryQuery {
   /** The values of its parameters; null if it has none. */
   readonly params: Bound | null
   readonly project: string
-  /** The location in the capture: jobs run there, unless the datasource names another location. */
+  /** The location in the capture. Jobs run there, unless the datasource sets another location. */
   readonly location: string
   /**
-   * The most rows to return. The printed text has no LIMIT of ours, so the runner asks for one row more (maxResults).
+   * The most rows to return. The printed text has no LIMIT that we added, so the runner requests one row more
+   * (maxResults).
    */
   readonly rowCap: number
   /** Each table once. */
   readonly reads: readonly ReadTable[]
   /**
-   * What the dry run may report as referenced, as `project.dataset.table`: printed tables, shards, tables under views.
+   * The tables that the dry run may report as referenced, as `project.dataset.table`: printed tables, shards, tables
+   * under views.
    */
   readonly closure: ReadonlySet<string>
   readonly shards: Families<AllowedShards>
   /**
-   * The caller's names by our names of pseudo columns (_vt_suffix → _TABLE_SUFFIX), for result columns and messages.
+   * For result columns and messages: the caller's names of pseudo columns, by our names (_vt_suffix → _TABLE_SUFFIX).
    */
   readonly names: ReadonlyMap<string, string>
-  /** The text has a star over table rows, which contains the exposed columns only. */
+  /** True if the text has a star over table rows. The star contains the exposed columns only. */
   readonly hasStar: boolean
   /**
-   * The position in the caller's text of the part at an offset of `text`; null before the first part of the caller's.
+   * The position in the caller's text of the part at an offset of `text`. Null before the first part that came from the
+   * caller.
    */
   readonly placeOf: (offset: number) => number | null
   /** A hint for a name that is not a column at a position of the caller's text (-1: anywhere). */

@@ -1,5 +1,5 @@
-// Decides which names are shards of a family. The guard, the check of the dry run, and the catalog use it, so they
-// agree.
+// Decides which names are shards of a family. The guard, the check of the dry run, and the catalog share this code, so
+// that they agree.
 import type { ShardFamily } from './captured-facts.ts'
 
 /** Finds the first family in a list that contains a name. Its time does not depend on the length of the list. */

@@ -1,5 +1,6 @@
-// Facts that introspection captures for the guard, the runner and the description, besides collections and paths. They are
-// stored as JSON with the catalog, so they are plain data. A capture of another CAPTURE_VERSION must be made again.
+// Facts that introspection captures for the guard, the runner and the description, besides collections and paths. They
+// are stored as JSON with the catalog, so they are plain data. If CAPTURE_VERSION has changed, the datasource must be
+// introspected again.
 
 export const CAPTURE_VERSION = 1
 
@@ -22,7 +23,7 @@ export interface MongoTableDetail {
   readonly documents: number | null
   /** The first path of each index that serves any equality (not partial, sparse, text, hashed or wildcard). */
   readonly indexedPaths: readonly string[]
-  /** False if the sample held more fields than the limits on paths allow, so that some are not listed. */
+  /** False if the sample had more fields than the limits on paths allow. Then some fields are not listed. */
   readonly complete: boolean
 }
 
@@ -32,8 +33,8 @@ export interface MongoColumnDetail {
   readonly types: Readonly<Record<string, number>>
   /** Share of the sampled documents that have the path, from 0 to 1. */
   readonly presence: number
-  /** Average number of elements of its arrays in the sample; absent if the sample held no array. */
+  /** Average number of elements of its arrays in the sample. Absent if the sample had no array. */
   readonly items?: number
-  /** Whether the path is a top-level field. `columns: null` is frozen into these. */
+  /** Whether the path is a top-level field. An exposure saved with `columns: null` lists these. */
   readonly top: boolean
 }

@@ -1,5 +1,6 @@
-// The confined query that the MongoDB guard passes to the runner, sealed: one aggregate of plain values. A Scalar holds a
-// value that JSON does not have; to-bson.ts converts it to a class of the client library, so the guard needs no library.
+// The confined query that the MongoDB guard passes to the runner, sealed: one aggregate of plain values. A Scalar
+// contains a value that JSON cannot express; to-bson.ts converts it to a class of the client library, so the guard
+// needs no library.
 import type { CollectionKind } from './captured-facts.ts'
 
 /** The Extended JSON wrappers that a body may contain (docs/guard/mongodb.md), after validation. */
@@ -32,7 +33,7 @@ export class Scalar {
 
 export type Bson = null | boolean | number | string | Scalar | readonly Bson[] | BsonDocument
 
-/** Keys are in the order to be sent, and never `__proto__`, `_bsontype` or `toBSON`. */
+/** Keys have the order in which they are sent. They are never `__proto__`, `_bsontype` or `toBSON`. */
 export interface BsonDocument {
   readonly [name: string]: Bson
 }
@@ -49,9 +50,12 @@ export function isArray(value: Bson | undefined): value is readonly Bson[] {
 export interface Join {
   readonly stage: '$lookup' | '$unionWith' | '$graphLookup'
   readonly collection: string
-  /** The path that matches each outer document; null if the whole collection is read. */
+  /** The path that matches each outer document. Null if the whole collection is read. */
   readonly foreignField: string | null
-  /** Whether it is read again for each outer document ($lookup with outer fields or variables, $graphLookup). */
+  /**
+   * Whether the collection is read again for each outer document ($lookup with outer fields or variables,
+   * $graphLookup).
+   */
   readonly perDocument: boolean
 }
 
@@ -64,7 +68,7 @@ export interface ReadCollection {
   readonly indexedPaths: readonly string[]
 }
 
-/** Answers of at most so many rows take one message. */
+/** Answers of at most this many rows are sent in one message. */
 export const SMALL_ROWS_MAX = 1_000
 
 /** The parts of a find command. */
@@ -82,16 +86,22 @@ export interface MongoQuery {
   readonly collection: string
   /** The confined pipeline. Its last stage is a $limit of rowCap + 1. */
   readonly pipeline: readonly BsonDocument[]
-  /** The pipeline with its sort where an index can serve it. It is tried first; it returns the same rows or fails. */
+  /**
+   * The pipeline with its sort at a position where an index can serve it. It is tried first. It returns the same rows
+   * or fails.
+   */
   readonly early: readonly BsonDocument[] | null
-  /** The same as `pipeline`, if a find command can say it and the answer is small. It is sent instead. */
+  /** The equivalent of `pipeline` as a find command, if there is one and the answer is small. It is sent instead. */
   readonly find: Find | null
   /** The most rows in the answer. */
   readonly rowCap: number
-  /** Top-level names whose order the query fixes. Documents may have others. `_id` is where the query puts it. */
+  /**
+   * Top-level names whose order the query determines. Documents may have others. The query determines the position of
+   * `_id`.
+   */
   readonly columns: readonly string[]
   readonly joins: readonly Join[]
-  /** How many documents each $unwind makes of one, by its stage. An estimate if the array is stored. */
+  /** For each $unwind stage: how many documents it creates from one document. An estimate if the array is stored. */
   readonly unwinds: ReadonlyMap<BsonDocument, number>
   /** The collection itself, then each joined collection once. */
   readonly reads: readonly ReadCollection[]

@@ -1,5 +1,6 @@
-// The data that introspection captures for the guard and the value writer, besides tables and columns. It is stored as JSON
-// with the catalog, so it is plain data. A capture with another CAPTURE_VERSION must be taken again.
+// The data that introspection captures for the guard and the value writer, besides tables and columns. It is stored as
+// JSON with the catalog, so it is plain data. If CAPTURE_VERSION has changed, the datasource must be introspected
+// again.
 
 export const CAPTURE_VERSION = 4
 
@@ -11,8 +12,8 @@ export interface PostgresCapture {
   /** The schemas of the login's search_path in order, without pg_catalog and temporary schemas. */
   readonly searchPath: readonly string[]
   /**
-   * Schemas that may go on the session's search_path: every function, operator, cast and type in them belongs to a
-   * trusted extension, and PUBLIC may not create there (docs/guard/postgres.md).
+   * Schemas that may be added to the session's search_path: every function, operator, cast and type in them belongs to
+   * a trusted extension, and PUBLIC may not create there (docs/guard/postgres.md).
    */
   readonly trustedSchemas: readonly string[]
   readonly extensions: readonly CapturedExtension[]
@@ -29,7 +30,7 @@ export interface ImplicitObjects {
   readonly schemas: readonly string[]
   /** The highest oid of a type: CHECKs of later domains are not included. */
   readonly typesUpTo: number
-  /** Oids of casts and operator classes that introspection judged; dropping one does not change the digest. */
+  /** Oids of casts and operator classes that introspection judged. Dropping one of them does not change the digest. */
   readonly judged: readonly number[]
   readonly digest: string
 }
@@ -43,7 +44,7 @@ export interface CapturedExtension {
   /** Functions (names) and operators (symbols) in its schema that belong to the extension by pg_depend. */
   readonly functions: readonly string[]
   readonly operators: readonly string[]
-  /** Names and symbols for which the schema also holds an object of no trusted extension: they are never called. */
+  /** Names and symbols of which the schema also contains an object of no trusted extension. They are never called. */
   readonly shadowed: readonly string[]
 }
 
@@ -67,7 +68,7 @@ export interface CapturedType {
   readonly attributes: readonly CapturedAttribute[]
   /** array: the delimiter between elements. */
   readonly delimiter: string
-  /** A sentence why a query may not name or read this type (a CHECK, a user's cast …); null if it may. */
+  /** A sentence that says why a query may not name or read this type (a CHECK, a user's cast …). Null if it may. */
   readonly refused: string | null
 }
 

@@ -1,4 +1,4 @@
-// Composes the PostgreSQL driver from the guard and the connections. No decisions are made here.
+// Composes the PostgreSQL driver from the guard and the connections. This file decides nothing.
 import { agreement } from './catalog/least-privilege-login.ts'
 import { unseal } from '../confined.ts'
 import type { ConnectionSettings, ConnectOptions, Driver } from '../driver.ts'

@@ -1,7 +1,7 @@
 // The sealed query that the PostgreSQL guard passes to the runner.
 import type { ImplicitObjects } from './captured-facts.ts'
 
-/** A column that the printed text reads. The server must describe it as introspection found it. */
+/** A column that the printed text reads. The server's description of it must equal the one from introspection. */
 interface ReadColumn {
   readonly name: string
   /** pg_attribute.attnum. */
@@ -15,14 +15,14 @@ export interface ReadTable {
   readonly schema: string
   readonly table: string
   readonly oid: number
-  /** Never empty: if the text reads no column, one exposed column stands for the table. */
+  /** Never empty: if the text reads no column, the list has one exposed column. */
   readonly columns: readonly ReadColumn[]
 }
 
 /**
- * Present if the table's size bounds the plan cost: one plain table, no join, no set-returning function, no sub-select, no
- * recursion. `operations` counts the expression nodes evaluated per row. `sorts` tells whether rows are sorted, grouped or
- * made distinct.
+ * Present if the table's size bounds the plan cost: one plain table, no join, no set-returning function, no sub-select,
+ * no recursion. `operations` counts the expression nodes evaluated per row. `sorts`: whether rows are sorted, grouped
+ * or made distinct.
  */
 export interface CostBound {
   readonly schema: string
@@ -37,7 +37,7 @@ export interface RecordShape {
   readonly isList: boolean
 }
 
-/** What a printed text reads, as introspection captured it. */
+/** The tables and columns that a printed text reads, as introspection captured them. */
 export interface Captured {
   readonly reads: readonly ReadTable[]
   /** Objects besides tables that must not have changed since introspection. */
@@ -45,17 +45,17 @@ export interface Captured {
 }
 
 /**
- * A printed text with parameters instead of the values that vary. A session may prepare it under a name. The object itself
- * identifies it: queries of one shape share it.
+ * A printed text with parameters instead of the values that vary. A session may prepare it under a name. Queries of one
+ * shape share the object, which identifies the text.
  */
 export interface Preparable {
   /** The caller’s parameters come first, $1…, then the values. */
   readonly text: string
-  /** The type oid of each parameter; 0 where the server infers it. */
+  /** The type oid of each parameter. 0 if the server infers the type. */
   readonly types: readonly number[]
-  /** One plan is as good as any for all values. */
+  /** True if one plan is equally good for all values. */
   readonly hasOnePlan: boolean
-  /** The exposure that it was confined for. */
+  /** The exposure for which it was confined. */
   readonly exposure: object
 }
 
@@ -75,16 +75,16 @@ export interface PostgresQuery extends Captured {
   readonly rowCap: number
   /** Generated aliases and the caller's names (t7 → orders), to translate database messages. */
   readonly names: ReadonlyMap<string, string>
-  /** By index, the output columns that the server describes as record or record[] though their columns are known. */
+  /** The output columns, by index, that the server describes as record or record[] although their columns are known. */
   readonly records?: ReadonlyMap<number, RecordShape>
-  /** Null: the cost needs EXPLAIN. */
+  /** Null: only EXPLAIN can estimate the cost. */
   readonly bound: CostBound | null
-  /** The query finds at most one row, by the whole primary key of its only table. */
+  /** True if the query finds at most one row, by the whole primary key of its only table. */
   readonly isLookup?: boolean
-  /** The same query for a session that prepares it, and the values of this one. */
+  /** The same query for a session that prepares it, and the values of this query. */
   readonly prepared?: { readonly shared: Preparable; readonly values: readonly string[] }
-  /** Schemas of trusted extensions that search_path must hold after pg_catalog, in order. */
+  /** Schemas of trusted extensions that search_path must contain after pg_catalog, in order. */
   readonly searchPath: readonly string[]
-  /** server_version_num at capture. Another major version of the server means SCHEMA_STALE. */
+  /** server_version_num at capture. If the server has another major version, the query fails with SCHEMA_STALE. */
   readonly serverVersion: number
 }

@@ -30,12 +30,12 @@ export function typedPath(names: readonly string[]): string {
   return names.map(typed).join('.')
 }
 
-/** Dotted: "schema"."name". */
+/** Dotted and always quoted: "schema"."name". */
 export function qualified(names: readonly string[]): string {
   return names.map(identifier).join('.')
 }
 
-/** 'text', or E'…' if it holds a backslash: the same under both values of standard_conforming_strings. */
+/** 'text', or E'…' if it contains a backslash. Both mean the same under either value of standard_conforming_strings. */
 export function literal(text: string): string {
   const doubled = text.replaceAll("'", "''")
   return text.includes('\\') ? `E'${doubled.replaceAll('\\', '\\\\')}'` : `'${doubled}'`

@@ -1,5 +1,5 @@
-// Asks a provider for JSON. The operator names the provider's host; its discovery document may name others, which must be
-// public addresses.
+// Requests JSON from a provider. The operator configures the provider's host. Its discovery document may name other
+// hosts, which must have public addresses.
 import { bareHost } from '../../host-names.ts'
 import type { Provider } from '../../config.ts'
 import { dialing, sendOut, type Transport } from '../../outbound-request.ts'
@@ -54,7 +54,10 @@ export function askerOf(
   }
 }
 
-/** HTTPS. Also HTTP if the operator chose it, which is possible on this machine only, and only at that place. */
+/**
+ * Requires HTTPS. Allows HTTP if the operator configured it, which is possible only for this machine, and only at the
+ * same origin.
+ */
 export function isAllowed(url: URL, trusted: URL): boolean {
   return url.protocol === 'https:' || (trusted.protocol === 'http:' && url.origin === trusted.origin)
 }

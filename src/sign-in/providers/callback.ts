@@ -1,6 +1,6 @@
-// Where a provider sends people back: signs in, asks for a code of the second factor, or connects the provider with the
-// account of the session. Every outcome is a page of the console; the address says why a sign-in failed, by a word from
-// a fixed list.
+// The address to which a provider redirects people. It signs in, asks for a code of the second factor, or connects the
+// provider with the account of the session. Every outcome is a page of the console. If a sign-in failed, the address of
+// the page contains a word from a fixed list.
 import type { z } from 'zod'
 import { ProviderFailure, type ProviderReturn } from '../../contract/sign-in-routes.ts'
 import type { Provider } from '../../config.ts'
@@ -36,7 +36,7 @@ export async function providerCallback(
 ): Promise<Response> {
   const { trips } = deps.providers
   const trip = await trips.read(request)
-  // A page of another site may lead here at will. It must not end a trip that goes on.
+  // Any page can link to this address. Such a request must not end a sign-in that is in progress.
   if (!isBack(trip, id, sent.state)) return failed('EXPIRED', { id, target: '/app/', connects: null })
   const response = await arrived(deps, request, trip, sent).catch((error: unknown) => {
     return failed(failureOf(error), { id, target: trip.target, connects: trip.connects })
@@ -45,7 +45,7 @@ export async function providerCallback(
   return response
 }
 
-/** The page that says why. Also for a refusal before the callback began. */
+/** The page that shows the reason. Also used for a refusal before the callback starts. */
 export function failed(
   reason: ProviderFailure,
   { id, target, connects }: { readonly id: string; readonly target: string; readonly connects: string | null },
@@ -56,7 +56,7 @@ export function failed(
   return redirect(`/app/sign-in?${search}`)
 }
 
-/** Throws errors that are no refusals. */
+/** Rethrows errors that are not refusals. */
 export function failureOf(error: unknown): ProviderFailure {
   if (!(error instanceof AppError)) throw error
   if (error.code === 'RATE_LIMITED') return 'RATE_LIMITED'
@@ -76,7 +76,7 @@ async function arrived(deps: CallbackDeps, request: Request, trip: HeldTrip, sen
   return await enter(deps, request, provider, { trip, entered })
 }
 
-/** Throws SIGN_IN_REFUSED for every answer that is not a valid one. The log says what was wrong, without secrets. */
+/** Throws SIGN_IN_REFUSED for every invalid answer. The log contains the reason, without secrets. */
 async function profileAt(
   { providers }: Pick<CallbackDeps, 'providers'>,
   request: Request,
@@ -122,11 +122,12 @@ async function enter(
   }
 }
 
-/** Ends the session that was made if the provider was disconnected meanwhile, for example by a new password. */
+/** Ends the new session if the provider was disconnected meanwhile, for example by a new password. */
 async function stillConnected({ store }: CallbackDeps, { methodId }: Entered, made: Response): Promise<boolean> {
   const token = sessionMadeBy(made)
   return await store.write(async (tx) => {
-    // A write, not a read: PostgreSQL then retries one of two conflicting transactions, and the retry sees the other.
+    // This is a write instead of a read: PostgreSQL then retries one of two conflicting transactions, and the retry
+    // sees the changes of the other.
     const same = await tx
       .updateTable('sign_in_methods')
       .set((eb) => ({ updatedAt: eb.ref('updatedAt') }))
@@ -138,7 +139,10 @@ async function stillConnected({ store }: CallbackDeps, { methodId }: Entered, ma
   })
 }
 
-/** The session that asked must still be the browser's: otherwise the provider would be connected with a stranger's. */
+/**
+ * The browser must still have the session that started this. Otherwise the provider would be connected with another
+ * person's account.
+ */
 async function connected(deps: CallbackDeps, request: Request, sessionId: SessionId, known: Known): Promise<Response> {
   const person = await personOf(deps.store, await deps.library.identify(request))
   if (person === null || person.caller.sessionId !== sessionId) throw providerRefusal('SESSION_ENDED')
@@ -159,7 +163,7 @@ async function connected(deps: CallbackDeps, request: Request, sessionId: Sessio
   return redirect(`/app/settings/security?${new URLSearchParams({ connected: known.provider.id })}`)
 }
 
-/** `with`: its cookies are sent along. */
+/** `with`: an answer whose cookies are added to the redirect. */
 function redirect(location: string, from?: Response): Response {
   const headers = new Headers({ location, 'referrer-policy': 'no-referrer' })
   for (const line of from?.headers.getSetCookie() ?? []) headers.append('set-cookie', line)

@@ -1,4 +1,4 @@
-// Disconnects a provider from an account. Sign-ins at it that wait for a code end.
+// Disconnects a provider from an account. Ends sign-ins at the provider that are waiting for a code.
 import type { Audit } from '../../audit/audit.ts'
 import { changesOf } from '../../audit/recorded-changes.ts'
 import { accountTarget } from '../../auth/own-account.ts'
@@ -16,7 +16,7 @@ interface Deps {
   readonly notices: Notices
 }
 
-/** Throws NOT_FOUND if it is not connected, CONFLICT for the last way to sign in. */
+/** Throws NOT_FOUND if the provider is not connected, and CONFLICT for the last way to sign in. */
 export async function disconnectProvider(deps: Deps, request: Request, { caller }: Person, id: string): Promise<void> {
   const { accountId, name } = caller
   const called = deps.providers.all.find((provider) => provider.id === id)?.name ?? id

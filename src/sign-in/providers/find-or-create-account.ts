@@ -27,7 +27,7 @@ export interface AccountDeps {
   readonly now: number
 }
 
-/** A person as a provider knows them. */
+/** A person as the provider describes them. */
 export interface Known {
   readonly provider: Provider
   readonly profile: Profile
@@ -41,7 +41,7 @@ export interface Entered {
   readonly joined: boolean
 }
 
-/** Throws SIGN_IN_REFUSED. `trip` holds the tokens from the start of the sign-in. */
+/** Throws SIGN_IN_REFUSED. `trip` contains the tokens from the start of the sign-in. */
 export async function accountFor(
   deps: AccountDeps,
   request: Request,

@@ -1,5 +1,5 @@
 // Signs in at an OpenID Connect provider: authorization code flow with PKCE, state and nonce. The discovery document is
-// read when it is first needed, so a provider that is down does not hold up the start.
+// read when it is first needed, so a provider that is down does not delay the start.
 import { hash } from 'node:crypto'
 import { createLocalJWKSet, errors, jwtVerify, type JWTVerifyGetKey } from 'jose'
 import { z } from 'zod'
@@ -21,7 +21,7 @@ type Discovery = z.infer<typeof Discovery>
 
 const Keys = z.object({ keys: z.array(z.looseObject({ kty: z.string() })).max(100) })
 const Tokens = z.object({ id_token: z.string(), access_token: z.string() })
-/** Some providers write booleans as text. */
+/** Some providers write booleans as strings. */
 const Flag = z.union([z.boolean(), z.stringbool({ truthy: ['true'], falsy: ['false'], case: 'sensitive' })])
 const Claims = z.object({
   sub: z.string().min(1).max(255),
@@ -40,9 +40,9 @@ const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256
 const CLOCK_SECONDS = 60
 const DISCOVERED_MS = 3_600_000
 const KEYS_MS = 600_000
-/** Unknown keys are looked for again, but not for each wrong token. */
+/** Unknown keys are fetched again, but not for each invalid token. */
 const KEYS_AGAIN_MS = 30_000
-/** A failure is remembered so long that a crowd does not wait for each other's timeouts. */
+/** How long a failure is cached, so that many people do not all wait for timeouts. */
 const FAILED_MS = 5_000
 
 export function oidcFlow(provider: Provider, ask: AskProvider, now: () => number): Flow {
@@ -51,7 +51,7 @@ export function oidcFlow(provider: Provider, ask: AskProvider, now: () => number
     const { json } = await ask((await discovered.get()).jwks_uri)
     return createLocalJWKSet(Keys.parse(json))
   })
-  /** A provider that changed its keys signs with one that is not known yet. */
+  /** After a provider changes its keys, it signs with a key that is not yet known. */
   const keyOf: JWTVerifyGetKey = async (header, token) => {
     try {
       return await (
@@ -82,7 +82,7 @@ export function oidcFlow(provider: Provider, ask: AskProvider, now: () => number
     },
     async profile({ redirectUri, nonce, verifier }, { code, iss }) {
       const found = await discovered.get()
-      // RFC 9207: the answer of another provider is not taken for one of this.
+      // RFC 9207: the answer of another provider must not be accepted for this one.
       const wanted = found.authorization_response_iss_parameter_supported === true
       if (iss === undefined ? wanted : iss !== found.issuer)
         throw new ProviderProblem('the answer is of another issuer')
@@ -109,7 +109,7 @@ export function oidcFlow(provider: Provider, ask: AskProvider, now: () => number
   }
 }
 
-/** The issuer in the document must be the operator's, up to a slash at the end, which people forget. */
+/** The issuer in the document must equal the operator's setting, except for a trailing slash, which people forget. */
 async function discover({ issuer }: Provider, ask: AskProvider): Promise<Discovery> {
   const { status, json } = await ask(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
   if (status !== 200) throw new ProviderProblem(`discovery answered with status ${status}`)
@@ -133,7 +133,7 @@ function tokenQuestion(
     redirect_uri: sent.redirectUri,
     code_verifier: sent.verifier,
   }
-  // The default of OpenID Connect is basic.
+  // The default method in OpenID Connect is basic.
   if (methods === undefined || methods.includes('client_secret_basic')) {
     const [user, password] = [clientId, clientSecret].map((text) => new URLSearchParams({ text }).toString().slice(5))
     const authorization = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
@@ -142,12 +142,12 @@ function tokenQuestion(
   return { form: { ...form, client_id: clientId, client_secret: clientSecret } }
 }
 
-/** For providers that keep the address out of the token. */
+/** For providers whose token does not contain the address. */
 async function userInfo(ask: AskProvider, found: Discovery, token: string, sub: string): Promise<Partial<Claims>> {
   if (found.userinfo_endpoint === undefined) return {}
   const { json } = await ask(found.userinfo_endpoint, { headers: { authorization: `Bearer ${token}` } })
   const claims = Claims.parse(json)
-  // OpenID Connect Core 5.3.2: otherwise somebody else's answer could be put in its place.
+  // OpenID Connect Core 5.3.2: otherwise the answer for another person could be substituted.
   if (claims.sub !== sub) throw new ProviderProblem('the user info is of somebody else')
   return claims
 }
@@ -173,7 +173,7 @@ export function errorOf(json: unknown): string {
 
 interface Remembered<T> {
   get(): Promise<T>
-  /** Returns whether the value was that old. */
+  /** Returns whether the value is at least this old. */
   forget(olderThanMs: number): boolean
 }
 

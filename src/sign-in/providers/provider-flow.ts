@@ -1,18 +1,18 @@
-// What one kind of provider does in a sign-in. Implemented by oidc.ts and github.ts.
+// The steps of a sign-in that differ by kind of provider. Implemented by oidc.ts and github.ts.
 import type { Profile } from './provider-identity.ts'
 
-/** What a browser took along to the provider. */
+/** The values that the browser takes to the provider and that must match on its return. */
 interface Trip {
   readonly redirectUri: string
   readonly state: string
   readonly nonce: string
-  /** Of PKCE. */
+  /** The code verifier of PKCE. */
   readonly verifier: string
 }
 
 export interface Flow {
-  /** Returns the address at the provider. Throws an Error if the provider does not answer. */
+  /** Returns the address of the provider's sign-in page. Throws an Error if the provider does not answer. */
   authorizationUrl(trip: Trip): Promise<string>
-  /** Exchanges a code for the person's profile. Throws an Error without secrets. Tokens are not kept. */
+  /** Exchanges a code for the person's profile. Throws an Error without secrets. Tokens are not stored. */
   profile(trip: Trip, answer: { readonly code: string; readonly iss: string | undefined }): Promise<Profile>
 }

@@ -1,21 +1,21 @@
-// What a provider says about a person, and why a sign-in there failed.
+// The profile of a person at a provider, and the reasons for which a sign-in there failed.
 import type { ProviderFailure } from '../../contract/sign-in-routes.ts'
 import { AppError } from '../../errors.ts'
 
 export interface Profile {
-  /** Unique within the provider, and never given to somebody else. */
+  /** Unique within the provider, and never given to another person. */
   readonly subject: string
-  /** In lower case. Null if the provider tells none. */
+  /** In lower case. Null if the provider does not return an address. */
   readonly email: string | null
   readonly emailVerified: boolean
   readonly name: string
-  /** How the person knows the account there: a login or an address. */
+  /** The name of the account that the person knows: a login or an address. */
   readonly label: string | null
 }
 
 const CHARS_MAX = 100
 
-/** A provider's text on one line. Null if nothing is left. */
+/** Returns a provider's text on one line. Null if nothing is left. */
 export function plainText(text: string | null | undefined): string | null {
   const plain = (text ?? '')
     .toWellFormed()
@@ -24,12 +24,12 @@ export function plainText(text: string | null | undefined): string | null {
   return plain === '' ? null : plain.slice(0, CHARS_MAX).toWellFormed()
 }
 
-/** What is wrong with a provider or its answer. The message is for the log, so it holds nothing that was received. */
+/** An error of a provider or its answer. The message is for the log, so it contains nothing that was received. */
 export class ProviderProblem extends Error {
   override readonly name = 'ProviderProblem'
 }
 
-/** For the log. The messages of other errors may quote an address, a token or a person's name. */
+/** The message for the log. The messages of other errors may quote an address, a token or a person's name. */
 export function problemOf(error: unknown): string {
   if (error instanceof ProviderProblem || error instanceof AppError) return error.message
   if (!(error instanceof Error)) return 'unknown'
@@ -38,7 +38,7 @@ export function problemOf(error: unknown): string {
   return parts.filter((part) => typeof part === 'string').join(' ')
 }
 
-/** The sentences are for the audit and for programs. The console has its own, with the provider's name. */
+/** The sentences are for the audit and for programs. The console has its own sentences, with the provider's name. */
 const SENTENCES: Readonly<Record<ProviderFailure, string>> = {
   EXPIRED: 'The sign-in at the provider took too long, or was started in another browser.',
   CANCELLED: 'The sign-in at the provider was cancelled.',
@@ -51,11 +51,11 @@ const SENTENCES: Readonly<Record<ProviderFailure, string>> = {
   SETUP_TOKEN_NEEDED: 'The first account needs the setupToken from the log of this service.',
   TAKEN: 'The account at the provider is connected to another account here.',
   ANOTHER_CONNECTED: 'Another account at the provider is connected already.',
-  SESSION_ENDED: 'The session that asked for the connection has ended.',
+  SESSION_ENDED: 'The session that requested the connection has ended.',
   RATE_LIMITED: 'Too many attempts.',
 }
 
-/** `cause` is for the log, and holds no secret. */
+/** `cause` is for the log, and contains no secret. */
 export function providerRefusal(reason: ProviderFailure, cause?: unknown): AppError {
   return new AppError('SIGN_IN_REFUSED', SENTENCES[reason], { extra: { reason }, cause })
 }

@@ -1,5 +1,5 @@
-// The providers of this installation, and the trips of browsers to them. A trip is kept by the browser in an encrypted
-// cookie: only the browser that left can come back, once, within ten minutes.
+// The providers of this installation, and the sign-ins at them that are in progress (“trips”). The browser stores its
+// trip in an encrypted cookie: only the browser that left can come back, once, within ten minutes.
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 import { requestIdOf } from '../../auth/client-name-and-address.ts'
@@ -19,10 +19,10 @@ const Trip = z.object({
   state: z.string(),
   nonce: z.string(),
   verifier: z.string(),
-  /** Where the person wanted to go, a path of this service. */
+  /** The page that the person wanted to open, as a path of this service. */
   target: z.string(),
   remember: z.boolean(),
-  /** The session that connects a provider. Null: a sign-in. */
+  /** The session that connects a provider. Null if the person signs in. */
   connects: z.string().nullable(),
   setupToken: z.string().exactOptional(),
   inviteToken: z.string().exactOptional(),
@@ -45,7 +45,7 @@ export interface ProvidersDeps {
   readonly secrets: Pick<Secrets, 'derive'>
   readonly secure: boolean
   readonly now: () => number
-  /** How to reach providers, for tests. */
+  /** For tests: connects to providers. */
   readonly transport?: Partial<Transport>
   readonly log?: { warn?(detail: object, message: string): void }
 }
@@ -54,7 +54,7 @@ export function openProviders(deps: ProvidersDeps): Providers {
   const { config, secrets, secure, now, transport, log } = deps
   const { allowPrivateHosts } = config
   const flows = new Map<Provider['id'], Promise<Flow>>()
-  /** Loaded with the first sign-in at a provider. */
+  /** Loaded at the first sign-in at a provider. */
   const open = async (provider: Provider): Promise<Flow> => {
     const ask = askerOf(provider, { allowPrivateHosts, ...(transport === undefined ? {} : { transport }) })
     if (provider.id === 'github') return (await import('./github.ts')).gitHubFlow(provider, ask)
@@ -79,7 +79,10 @@ export function openProviders(deps: ProvidersDeps): Providers {
 
 export type Destination = Pick<HeldTrip, 'target' | 'remember' | 'connects' | 'setupToken' | 'inviteToken'>
 
-/** Returns the address at the provider, and the cookie with the trip. Throws SIGN_IN_REFUSED if it does not answer. */
+/**
+ * Returns the address at the provider, and the cookie with the trip. Throws SIGN_IN_REFUSED if the provider does not
+ * answer.
+ */
 export async function startTrip(
   { providers, config, origin }: StartDeps,
   request: Request,
@@ -114,7 +117,7 @@ interface StartDeps {
   readonly origin: () => string
 }
 
-/** On this machine people use either loopback name, and the cookie is bound to the one that they use. */
+/** On this machine, people use either loopback name. The cookie is bound to the name in use. */
 function originFor({ publicUrl, loopback }: StartDeps['config'], request: Request, origin: () => string): string {
   const requested = new URL(request.url)
   if (publicUrl === null && loopback && isLoopbackName(requested.hostname)) return requested.origin

@@ -208,7 +208,7 @@ async function exposures(tx: Transaction<Tables>): Promise<void> {
 }
 
 async function auditAndJobs(tx: Transaction<Tables>): Promise<void> {
-  // No foreign keys: audit rows are kept for their retention even if what they name is deleted.
+  // No foreign keys: audit rows stay for their retention even if the objects that they name are deleted.
   await tx.schema
     .createTable('audit')
     .addColumn('id', 'text', id)

@@ -68,7 +68,7 @@ async function usage(tx: Transaction<Tables>): Promise<void> {
     .addColumn('datasource_id', 'text', required)
     .addColumn('account_id', 'text', required)
     .addColumn('key_id', 'text', required)
-    // The counting process: processes that share a store never lock each other's rows.
+    // The process that counted. Processes that share a store therefore never lock each other's rows.
     .addColumn('chain', 'text', required)
     .addColumn('queries', 'bigint', required)
     .addColumn('denied', 'bigint', required)

@@ -1,5 +1,5 @@
 // Adds drift: the catalog that an exposure was saved with, the connection that a catalog was read from, and scheduled
-// reintrospection. Jobs keep their input so that they can be resumed.
+// reintrospection. The input of jobs is stored so that they can be resumed.
 import { sql } from 'kysely'
 import type { Migration } from '../migrate.ts'
 

@@ -1,4 +1,4 @@
-// Adds who invited, so that the invited person can be told. Existing invitations have none.
+// Adds the inviter, so that the invited person can see who invited them. Existing invitations have none.
 import type { Migration } from '../migrate.ts'
 
 export const inviter: Migration = {

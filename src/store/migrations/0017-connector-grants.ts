@@ -1,5 +1,5 @@
-// Adds the grants of the agent connector: what a person allowed an agent. The columns that limit a grant are those of
-// api_keys.
+// Adds the grants of the agent connector: the access that a person granted to an agent. The columns that limit a grant
+// are the same as in api_keys.
 import type { Migration } from '../migrate.ts'
 
 export const connectorGrants: Migration = {

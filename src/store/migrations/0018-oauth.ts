@@ -35,7 +35,7 @@ async function clients(tx: Transaction<Tables>, dialect: DialectName): Promise<v
   await tx.schema.createIndex('oauth_clients_by_age').on('oauth_clients').column('createdAt').execute()
 }
 
-/** Rows exist only while a code is issued: the library looks for them. */
+/** Rows exist only while a code is being issued: the library looks for them then. */
 async function consents(tx: Transaction<Tables>, dialect: DialectName): Promise<void> {
   await table(tx, 'oauth_consents')
     .addColumn('clientId', 'text', (column) => column.notNull())
@@ -74,7 +74,7 @@ async function tokens(tx: Transaction<Tables>, dialect: DialectName): Promise<vo
     const name = `oauth_refresh_tokens_by_${column.toLowerCase()}`
     await tx.schema.createIndex(name).on('oauth_refresh_tokens').column(column).execute()
   }
-  // Stays empty: every access token is a JWT. The library looks for opaque ones when a code is used twice.
+  // Stays empty: every access token is a JWT. If a code is used twice, the library looks for opaque tokens here.
   await table(tx, 'oauth_access_tokens')
     .addColumn('authorizationCodeId', 'text')
     .addColumn('refreshId', 'text')

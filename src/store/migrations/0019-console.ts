@@ -1,5 +1,5 @@
-// What the console shows beside a datasource: the last test report, who started a job and where it is, what a saved
-// exposure was for, and the history of publications.
+// Adds data that the console shows about a datasource: the last test report, who started a job and its current item,
+// the note of a saved exposure, and the history of publications.
 import type { ColumnDefinitionBuilder } from 'kysely'
 import type { Migration } from '../migrate.ts'
 
@@ -20,7 +20,7 @@ export const console: Migration = {
     await tx.schema.alterTable('jobs').addColumn('started_by', 'text').execute()
     await tx.schema.alterTable('jobs').addColumn('step', 'text').execute()
     await tx.schema.alterTable('exposures').addColumn('note', 'text').execute()
-    // Null for older versions, which are counted when they are read.
+    // Null for older versions. Their counts are computed when they are read.
     for (const count of ['table_count', 'column_count', 'added', 'removed'] as const) {
       await tx.schema.alterTable('exposures').addColumn(count, 'integer').execute()
     }

@@ -1,4 +1,4 @@
-// Adds webhooks, the conditions that they told of, and the queue of their deliveries.
+// Adds webhooks, the conditions that they have reported, and the queue of their deliveries.
 import type { ColumnDefinitionBuilder } from 'kysely'
 import type { Migration } from '../migrate.ts'
 

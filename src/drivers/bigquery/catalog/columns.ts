@@ -5,7 +5,7 @@ import type { BigQueryColumnDetail, PseudoColumn } from '../captured-facts.ts'
 import type { Field } from '../session/schema-types.ts'
 import type { Resource } from './table-resource.ts'
 
-/** The top-level columns, then the pseudo columns. Of names that differ only in case, the first is listed. */
+/** The top-level columns, then the pseudo columns. If names differ only in case, the first is listed. */
 export function columnsOf(resource: Resource, project: string): readonly CatalogColumn[] {
   const seen = new Set<string>()
   const real = resource.fields.flatMap((field) => {
@@ -17,7 +17,7 @@ export function columnsOf(resource: Resource, project: string): readonly Catalog
   return [...real, ...pseudoColumnsOf(resource).map((name) => pseudoColumn(name, resource))]
 }
 
-/** A pseudo column is exposed and hidden like a column, but `*` does not contain it. */
+/** A pseudo column is exposed and hidden like a column, but `*` does not include it. */
 function pseudoColumn(name: PseudoColumn, resource: Resource): CatalogColumn {
   const type = { name: name === '_PARTITIONDATE' ? 'DATE' : 'TIMESTAMP', repeated: false, fields: [] }
   const detail: BigQueryColumnDetail = { type, policyTagged: false }

@@ -1,5 +1,5 @@
-// The datasets of a project and their locations. A job runs in one location and reads no other, so a datasource has
-// one.
+// The datasets of a project and their locations. A job runs in one location and cannot read other locations, so a
+// datasource has one location.
 import { z } from 'zod'
 import { mapConcurrently } from '../session/abortable.ts'
 import { Unreadable } from '../session/http-exchange.ts'
@@ -62,7 +62,7 @@ export async function findDatasets(
   const ids = isChosen ? target.datasets : await listDatasets(rest, target.project, DATASETS_MAX + 1, signal)
   if (ids.length > DATASETS_MAX) {
     throw unavailable(
-      `The project has more than ${DATASETS_MAX} datasets: name those to be looked at in config.datasets.`,
+      `The project has more than ${DATASETS_MAX} datasets: name the datasets to introspect in config.datasets.`,
     )
   }
   const found = await mapConcurrently(ids, AT_ONCE, signal, (id, ended) => {
@@ -70,7 +70,7 @@ export async function findDatasets(
       // The dataset was dropped, or the credentials can see only its name.
       if (error instanceof ErrorResponse && /^(notFound|accessDenied)$/.test(error.reason)) {
         if (!isChosen) return null
-        throw unavailable(`The dataset ${id} does not exist, or may not be seen by the credentials.`, error)
+        throw unavailable(`The dataset ${id} does not exist, or the credentials may not see it.`, error)
       }
       throw error
     })
@@ -87,7 +87,7 @@ function chooseLocation(datasets: readonly Dataset[], { location, datasets: chos
     const [only] = places
     if (places.length <= 1) return { datasets, location: only ?? USUAL_LOCATION }
     throw unavailable(
-      `The datasets lie in several locations (${few(places)}), and a query reads only one: choose config.location, or config.datasets.`,
+      `The datasets are in several locations (${few(places)}), and a query reads only one: choose config.location, or config.datasets.`,
     )
   }
   const isHere = (each: Dataset): boolean =>

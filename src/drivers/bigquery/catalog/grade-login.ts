@@ -71,7 +71,7 @@ function connection({ target: { project, credentials, endpoint } }: Facts): Test
       return warn(
         'connection',
         `Reached the project ${project} at ${endpoint}, without credentials.`,
-        `Only for tests and emulators: leave config.apiEndpoint out for ${GOOGLE}.`,
+        `Only for tests and emulators. To use ${GOOGLE}, remove config.apiEndpoint.`,
       )
     default:
       return credentials satisfies never
@@ -87,7 +87,7 @@ function found({ datasets, place, target }: Facts): TestStep {
   return warn(
     name,
     `The credentials see no dataset of ${target.project}${where}.`,
-    `Give them roles/bigquery.metadataViewer on the datasets, or look at database and config.location.`,
+    `Give them roles/bigquery.metadataViewer on the datasets, or correct database and config.location.`,
   )
 }
 
@@ -105,11 +105,12 @@ async function mayQuery({ rest, place, signal, better }: Facts): Promise<TestSte
 }
 
 /**
- * Whether the credentials may create a table, by a dry run. If a table were created, it would expire within the hour.
+ * Whether the credentials may create a table, by a dry run. A table that is created nevertheless would expire within
+ * the hour.
  */
 async function writes({ rest, target, datasets, place, better, signal }: Facts): Promise<TestStep> {
   const name = 'writes'
-  if (target.emulator) return pass(name, 'Not tried: an emulator may create the table instead of doing a dry run.')
+  if (target.emulator) return pass(name, 'Not tested: an emulator may create the table instead of doing a dry run.')
   const tried = datasets.slice(0, TRIED_MAX)
   const verdicts = await mapConcurrently(tried, AT_ONCE, signal, async ({ id }, ended) => {
     const table = `\`${target.project}.${id}.vitrine_write_check\``
@@ -126,7 +127,7 @@ async function writes({ rest, target, datasets, place, better, signal }: Facts):
   return pass(name, 'The credentials may not create tables.')
 }
 
-/** Whether the credentials may read what is exposed, by dry runs, which read nothing. */
+/** Whether the credentials may read the exposed tables, by dry runs, which read nothing. */
 async function reads({ rest, target, exposed, place, better, signal }: Facts): Promise<TestStep> {
   const name = 'tables'
   if (exposed === null) return pass(name, 'Nothing is exposed yet to compare the rights with.')
@@ -139,7 +140,7 @@ async function reads({ rest, target, exposed, place, better, signal }: Facts): P
   return pass(name, 'The credentials may read what is exposed.')
 }
 
-/** Uses a dry run. Null if BigQuery refuses it for another reason than missing rights. */
+/** Uses a dry run. Null if BigQuery refuses the dry run for another reason than missing rights. */
 async function isAllowed(rest: Rest, place: Place, text: string, signal: AbortSignal): Promise<boolean | null> {
   try {
     await dryRun(rest, place, { text, params: null }, signal)

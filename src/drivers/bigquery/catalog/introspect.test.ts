@@ -304,7 +304,7 @@ describe('a project', () => {
     chosen.double.rig('tables', denied)
     await assert.rejects(chosen.connection.introspect(AbortSignal.timeout(60_000)), {
       code: 'DATASOURCE_UNAVAILABLE',
-      message: 'The tables of the dataset web may not be listed by the credentials.',
+      message: 'The credentials may not list the tables of the dataset web.',
     })
   })
 
@@ -350,7 +350,7 @@ describe('a project is refused', () => {
   })
 
   test('if a chosen dataset does not exist', async () => {
-    await fails(connect(LAKE, { datasets: ['nope'] }), /dataset nope does not exist, or may not be seen/)
+    await fails(connect(LAKE, { datasets: ['nope'] }), /dataset nope does not exist, or the credentials may not see it/)
   })
 
   test('if responses are invalid, without a crash', async () => {

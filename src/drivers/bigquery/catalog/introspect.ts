@@ -35,7 +35,7 @@ export async function introspect(
   )
   const all = found.flatMap(({ tables }) => tables)
   if (all.length > TABLES_MAX) {
-    throw unavailable(`There are more than ${TABLES_MAX} tables: name the datasets to be looked at in config.datasets.`)
+    throw unavailable(`There are more than ${TABLES_MAX} tables: name the datasets to introspect in config.datasets.`)
   }
   const at = { rest, target, place: { billingProject: target.billingProject, location }, size: new Size() }
   let done = 0
@@ -54,11 +54,11 @@ export async function introspect(
   return { capturedAt: new Date().toISOString(), tables: tables.filter((each) => each !== null), capture }
 }
 
-/** A dataset that was dropped meanwhile, or whose tables may not be listed, counts as empty unless config names it. */
+/** A dataset counts as empty if it was dropped meanwhile or its tables may not be listed, unless config names it. */
 function notListed(target: Target, dataset: string, error: unknown): FoundTables {
   if (!(error instanceof ErrorResponse) || !/^(notFound|accessDenied)$/.test(error.reason)) throw error
   if (target.datasets.length === 0) return { ids: [], tables: [] }
-  throw unavailable(`The tables of the dataset ${dataset} may not be listed by the credentials.`, error)
+  throw unavailable(`The credentials may not list the tables of the dataset ${dataset}.`, error)
 }
 
 interface At {
@@ -152,7 +152,9 @@ function rowsOf({ family, shards, newest }: Found, { numRows }: Resource): numbe
 function warningsOf(detail: BigQueryTableDetail, tagged: readonly string[]): readonly string[] {
   const warnings: string[] = []
   if (detail.closure === null) {
-    warnings.push('BigQuery did not say what this view reads, so no query may use it. Check that the view still works.')
+    warnings.push(
+      'BigQuery did not report which tables this view reads, so no query may use it. Check that the view still works.',
+    )
   }
   if (detail.tableType === 'EXTERNAL') {
     warnings.push('An external table: BigQuery cannot estimate how much a query of it reads.')

@@ -7,9 +7,9 @@ export interface BetterLogin {
   readonly project: string
   readonly billingProject: string
   readonly location: string
-  /** Null before any exposure. */
+  /** Null if there is no exposure yet. */
   readonly exposed: Catalog | null
-  /** The current account; the better one gets another name. */
+  /** The current account. The new account gets another name. */
   readonly email: string | null
 }
 
@@ -25,7 +25,7 @@ export function agreement({ full, exposed, database: project, config }: Agreemen
   const partly = names.filter(({ name, shown }) => shown < (columns.get(name) ?? 0)).map(({ name }) => name)
   const notes = ['Then set the key of the new account in the connection of this datasource, and delete key.json.']
   if (exposed.tables.some(isFamily))
-    notes.push('A family of shards is granted with its whole dataset, which holds the future shards.')
+    notes.push('For a family of shards, the whole dataset is granted, because it will contain the future shards.')
   if (partly.length > 0)
     notes.push(
       `These commands grant whole tables: only this service hides columns of ${few(partly)}. To hide them in BigQuery too, put policy tags on the columns, or grant an authorized view instead of the table.`,
@@ -33,7 +33,7 @@ export function agreement({ full, exposed, database: project, config }: Agreemen
   return { kind: 'GCLOUD', text: betterLogin({ project, billingProject, location, exposed, email: null }), notes }
 }
 
-/** Roles: jobUser on the billing project, metadataViewer on the datasets, dataViewer on what is exposed. */
+/** The roles: jobUser on the billing project, metadataViewer on the datasets, dataViewer on the exposed tables. */
 export function betterLogin({ project, billingProject, location, exposed, email }: BetterLogin): string {
   const name = email?.startsWith('vitrine-reader@') === true ? 'vitrine-reader-2' : 'vitrine-reader'
   const account = `${name}@${project.replace(/^(.*):(.*)$/, '$2.$1')}.iam.gserviceaccount.com`
@@ -49,7 +49,7 @@ export function betterLogin({ project, billingProject, location, exposed, email 
     `gcloud iam service-accounts create ${name} --project=${project}`,
     `gcloud projects add-iam-policy-binding ${billingProject} --member=serviceAccount:${account} --role=roles/bigquery.jobUser --condition=None`,
     ...datasets.map((dataset) => grant('metadataViewer', 'SCHEMA', [project, dataset])),
-    // Nobody knows the names of future shards today, so the whole dataset is granted.
+    // The names of future shards are unknown, so the whole dataset is granted.
     ...[...sharded].map((dataset) => grant('dataViewer', 'SCHEMA', [project, dataset])),
     ...tables
       .filter(({ schema }) => !sharded.has(schema))
@@ -57,7 +57,7 @@ export function betterLogin({ project, billingProject, location, exposed, email 
         grant('dataViewer', kind.includes('view') ? 'VIEW' : 'TABLE', [project, schema, table]),
       ),
     ...(tables.length === 0
-      ? ['# After an exposure is saved, test again: this place then has a line for each table.']
+      ? ['# After an exposure is saved, test again: a line for each table then appears here.']
       : []),
     `gcloud iam service-accounts keys create key.json --iam-account=${account}`,
   ].join('\n')

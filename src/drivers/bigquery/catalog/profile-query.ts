@@ -1,5 +1,5 @@
 // The query of a profile: some rows of the exposed columns that have plain values, with long texts cut, and the keys of
-// JSON columns. It contains names of the catalog only, and nothing that a caller wrote.
+// JSON columns. It contains only names of the catalog, and nothing that a caller wrote.
 import { z } from 'zod'
 import type { CatalogColumn, ValueKind } from '../../driver.ts'
 import { KEY_CHARS_MAX } from '../../json-keys-from-sample.ts'
@@ -13,16 +13,16 @@ export interface ReadColumn {
   readonly kind: ValueKind
   /** The selected expression; null if the values are not sampled. */
   readonly sql: string | null
-  /** The cell lists the keys of a JSON object (see keysIn), and is empty for another JSON value. */
+  /** True if the cell lists the keys of a JSON object (see keysIn). For another JSON value, the cell is empty. */
   readonly hasKeys?: true
 }
 
 const ALIAS = '_vt'
-/** Longer texts that begin alike count as equal. */
+/** Longer texts that start with the same characters count as equal. */
 const CHARS_MAX = 257
-/** The smallest sample that TABLESAMPLE is given, in digits after the point. */
+/** The smallest percentage for TABLESAMPLE, in digits after the point. */
 const PERCENT_DIGITS = 6
-/** The sample if BigQuery does not report the number of rows. */
+/** The percentage if BigQuery does not report the number of rows. */
 const PERCENT_BLIND = 1
 
 const KINDS: ReadonlyMap<string, ValueKind> = new Map<string, ValueKind>([
@@ -90,7 +90,7 @@ export interface SampledTable {
 
 export interface Sample {
   readonly query: BigQueryQuery
-  /** True if only the row limit cuts the sample. */
+  /** True if only the row limit bounds the sample. */
   readonly isWhole: boolean
 }
 

@@ -127,7 +127,7 @@ function checkSampled({ tableType, closure, requirePartitionFilter }: BigQueryTa
     tableType === 'EXTERNAL'
       ? 'BigQuery cannot estimate how much of an external table a sample reads.'
       : closure === null
-        ? 'BigQuery did not say what this view reads, so it is not sampled.'
+        ? 'BigQuery did not report which tables this view reads, so it is not sampled.'
         : requirePartitionFilter
           ? 'BigQuery reads this table only with a filter on its partitioning column, so it is not sampled.'
           : null

@@ -1,5 +1,5 @@
-// The tables of a dataset by name. Dated shards (events_20240101, events_20240102 …) are combined, as in BigQuery's own
-// console.
+// The tables of a dataset by name. Dated shards (events_20240101, events_20240102 …) are combined into one table, as in
+// BigQuery's own console.
 import { z } from 'zod'
 import type { ShardFamily, TableType } from '../captured-facts.ts'
 import { unavailable } from '../session/failure.ts'
@@ -17,7 +17,7 @@ interface Listed {
   readonly createdAt: number | null
 }
 
-/** A table to introspect, or a family with the shard whose columns a wildcard has. */
+/** A table to introspect, or a family with the shard whose columns its wildcard table has. */
 export interface Found {
   readonly dataset: string
   /** The name in the catalog: `events_*` for a family. */
@@ -80,7 +80,9 @@ export async function findTables(
     if (ids.has(tableReference.tableId)) continue
     ids.add(tableReference.tableId)
     if (--room.left < 0) {
-      throw unavailable(`The datasets have more than ${IDS_MAX} tables: choose among them by config.datasets.`)
+      throw unavailable(
+        `The datasets have more than ${IDS_MAX} tables: choose some of the datasets in config.datasets.`,
+      )
     }
     const known = TYPES.find((each) => each === (type ?? 'TABLE'))
     if (known === undefined || !NAME.test(tableReference.tableId)) continue
@@ -95,8 +97,8 @@ function prefixOf(id: string): string | null {
 }
 
 /**
- * A family takes the place of its first shard. One name with a valid date makes a family. Then every table with eight
- * digits after the prefix belongs to it, because a wildcard reads those tables too.
+ * The position of a family is that of its first shard. One name with a valid date makes a family. Then every table with
+ * eight digits after the prefix belongs to the family, because a wildcard reads those tables too.
  */
 function groupShards(dataset: string, listed: readonly Listed[], ids: readonly string[]): Found[] {
   const dated = listed.filter(({ type, id }) => type === 'TABLE' && DATED.test(id))

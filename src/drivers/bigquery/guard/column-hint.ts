@@ -1,5 +1,5 @@
 // The hint for a column that BigQuery does not find: the names that are visible at that position of the caller's text.
-// It is computed only after a query has failed, from the state of the walk, which lives as long as the query.
+// It is computed only after a query has failed, from the state of the walk, which exists as long as the query.
 import { typedName } from '../quote.ts'
 import { near } from './did-you-mean.ts'
 import type { Scope } from './scope.ts'

@@ -39,7 +39,7 @@ export interface Exposed {
   tables(dataset: string): ReadonlyMap<string, ExposedTable>
   /** The tables of this name in all datasets, as `dataset.table`. */
   named(table: string): readonly string[]
-  /** Lower-case names of columns, exposed or hidden, that begin like a generated alias. */
+  /** Lower-case names of columns, exposed or hidden, that start like a generated alias. */
   readonly likeOurs: readonly string[]
   /** The names of everything exposed, as `dataset.table`. */
   readonly names: readonly string[]
@@ -59,7 +59,7 @@ export const exposedOf: (catalog: Catalog) => Exposed = catalogLookup('BigQuery'
 interface Dataset {
   readonly tables: Map<string, ExposedTable>
   readonly families: ExposedFamily[]
-  /** Finds the family of a shard. Built after all families are known. */
+  /** Finds the family of a shard. Built when all families are known. */
   byShard: Families<ExposedFamily>
   /** Spellings by lower case, if the dataset ignores case; otherwise null. */
   readonly spellings: Map<string, string> | null

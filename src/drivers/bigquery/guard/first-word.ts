@@ -20,7 +20,7 @@ const HINTS: Readonly<Record<string, string>> = {
   EXPLAIN: 'POST …/check shows what a query would read, without running it.',
 }
 
-/** Throws Refusal for another statement than a query, and Malformed for a text that is no statement. */
+/** Throws Refusal for a statement other than a query, and Malformed for a text that is not a statement. */
 export function checkStart(token: Token): void {
   const { key, at } = token
   if (key === 'SELECT' || key === 'WITH' || key === 'FROM' || key === '(') return

@@ -1,4 +1,4 @@
-// Hints for functions, operators and words of other SQL dialects: what GoogleSQL calls the same thing.
+// Hints for functions, operators and words of other SQL dialects: the equivalent in GoogleSQL.
 import { PLAIN_FUNCTIONS } from './allowed-functions.ts'
 import { near } from './did-you-mean.ts'
 

@@ -1,5 +1,5 @@
 // The lexer: splits a text into tokens by GoogleSQL's lexical rules and drops comments. It reads each character once.
-// It refuses unknown characters, and also some valid forms that nobody needs.
+// It refuses unknown characters, and some valid forms that nobody needs.
 import { Malformed, refusedLimit, refusedOperator, refusedStatement, shown } from './refusal.ts'
 import { checkStart } from './first-word.ts'
 import { isName, PART, RESERVED, type Token } from './tokens.ts'
@@ -9,17 +9,17 @@ const TOKENS_MAX = 20_000
 /** UTF-16 units. The reader of the body has already checked the length in bytes; this bounds other callers. */
 const TEXT_MAX = 100_000
 
-// \p{Zs}, tabs and line ends. BOM and zero-width space come with pasted text.
+// Matches \p{Zs}, tabs and line breaks. Pasted text may contain BOMs and zero-width spaces.
 const SPACE = /[\t-\r\b\p{Zs}\u200b\ufeff]+/uy
 const LINE_COMMENT = /(?:--|#)[^\r\n]*/y
 const WORD = /[A-Za-z_][A-Za-z0-9_]*/y
-/** What may follow a dot: a name, which may begin with a digit. */
+/** Matches a name after a dot, which may start with a digit. */
 const MEMBER = /[A-Za-z0-9_]+/y
 const NUMBER = /0[xX][0-9A-Fa-f]+|(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?/y
 const STRING = /(?:[rR][bB]?|[bB][rR]?)?(?:'''|"""|'|")/y
 /** Backslashes are not allowed: GoogleSQL unescapes them in quoted names, and nobody needs them. */
 const QUOTED = /`[^`\\\p{Cc}]+`/uy
-/** Parameter names ignore case, so one spelling is printed and bound. */
+/** Parameter names ignore case, so the printed and bound spelling is always lower case. */
 const PARAMETER = /@[A-Za-z_]\w{0,127}(?!\w)|\?/y
 const SYMBOL = /\|>|\|\||<<|>>|<=|>=|<>|!=|->|=>|[-+*/%~&|^=<>!.,()[\]]/y
 /** The rest of a string, by its quote. In raw strings too, a quote after a backslash does not end the string. */
@@ -124,7 +124,7 @@ function next(lexer: Lexer): Token {
   return { kind: 'symbol', text: sign, key: sign, name: '', at, end: symbol }
 }
 
-/** Whether the dot that was just read follows something that has members: a name or a bracket. */
+/** Whether the token before the dot can have members: a name or a bracket. */
 function behindName(tokens: readonly Token[]): boolean {
   return isOperand(tokens.at(-2))
 }
@@ -145,7 +145,7 @@ function wordToken(text: string, at: number, end: number): Token {
   return { kind: 'word', text, key: text.toUpperCase(), name: text, at, end }
 }
 
-/** After a dot, every word is a name, even a reserved one. It is printed so that it stays a name. */
+/** After a dot, every word is a name, even a reserved word. It is printed so that it stays a name. */
 function memberToken(name: string, at: number, end: number): Token {
   const plain = !/^[0-9]/.test(name) && !RESERVED.has(name.toUpperCase())
   return { kind: plain ? 'word' : 'quoted', text: plain ? name : `\`${name}\``, key: '', name, at, end }
@@ -182,7 +182,7 @@ function numberToken(lexer: Lexer, end: number): Token {
   const inName = dash?.key === '-' && dash.end === at && head !== undefined && isName(head) && head.end === dash.at
   const part = inName ? match(MEMBER, lexer.text, lexer.at) : null
   if (part === null) throw new Malformed(`a number is glued to ${shown(after)}`, end)
-  // Its key makes every expression refuse it.
+  // No expression accepts a number with this key.
   return { kind: 'number', text: text.slice(at, part), key: PART, name: text.slice(at, part), at, end: part }
 }
 

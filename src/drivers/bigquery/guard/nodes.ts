@@ -1,5 +1,6 @@
-// The syntax tree: the structure that says where tables can be named, and runs of tokens between, which are printed
-// unchanged. A run contains the reserved words SELECT, FROM, JOIN, UNNEST and WITH only where the grammar allows them.
+// The syntax tree. It has nodes for everything that can name a table. Between the nodes are runs of tokens, which are
+// printed unchanged. A run contains the reserved words SELECT, FROM, JOIN, UNNEST and WITH only if the grammar allows
+// them there.
 import type { Token } from './tokens.ts'
 
 /** A sub-query in parentheses, inside an expression or as an operand. */
@@ -13,7 +14,7 @@ export type Piece = Token | Nested
 
 export type Run = readonly Piece[]
 
-/** The keyword or sign of a token; empty for other tokens, a sub-query, and nothing. */
+/** The keyword or sign of a token. Empty for other tokens, a sub-query or undefined. */
 export function keyOf(piece: Piece | undefined): string {
   return piece === undefined || piece.kind === 'nested' ? '' : piece.key
 }
@@ -40,7 +41,7 @@ export interface Query {
 
 export type Operand = Select | Nested | FromQuery
 
-/** `FROM …` without SELECT, at the beginning of pipe syntax. `(query) AS t |> …` becomes one of these too. */
+/** `FROM …` without SELECT, at the beginning of pipe syntax. `(query) AS t |> …` becomes such a node too. */
 interface FromQuery {
   readonly kind: 'from'
   readonly from: From
@@ -58,7 +59,7 @@ export interface Select {
 
 export type SelectItem = Star | { readonly kind: 'expression'; readonly run: Run }
 
-/** `*`, `t.*`, `f(x).*`, with its EXCEPT and REPLACE. */
+/** `*`, `t.*` or `f(x).*`, with EXCEPT and REPLACE. */
 export interface Star {
   readonly kind: 'star'
   /** What is before the dot; empty for a bare star. */
@@ -93,9 +94,9 @@ export interface Pivot {
 /** A table, a WITH query, or an array of an earlier item: resolve.ts decides which. */
 export interface Path {
   readonly kind: 'path'
-  /** As written. Quoted parts are not yet split at their dots. */
+  /** The parts as written. Quoted parts are not yet split at their dots. */
   readonly parts: readonly string[]
-  /** Its tokens, printed only if it is an array or a WITH query. */
+  /** The tokens of the path, printed only if it is an array or a WITH query. */
   readonly tokens: readonly Token[]
   readonly alias: Token | null
   /** WITH OFFSET [AS alias], including its words; empty if absent. */

@@ -1,6 +1,6 @@
-// Parses expressions as runs of tokens: it checks the brackets, finds sub-queries, looks up calls, and knows every
-// reserved word. BigQuery checks what the tokens mean together. The guard finds every place that can name a table, so
-// an unknown word ends the run.
+// Parses expressions as runs of tokens: checks the brackets, finds sub-queries, checks calls against the allow-list,
+// and knows every reserved word. BigQuery checks the rest of the syntax. The guard must find every place that can name
+// a table, so an unknown word ends the run.
 import { functionHint, partFirst } from './function-hints.ts'
 import { isNoCall, mayCall } from './allowed-functions.ts'
 import { keyOf, type Piece, type Query } from './nodes.ts'
@@ -20,7 +20,7 @@ const PLAIN = words(
 const INSIDE = words(
   `BY CURRENT EXCLUDE FOLLOWING GROUP GROUPS HAVING LIMIT NO ORDER PARTITION PRECEDING ROWS UNBOUNDED WHERE`,
 )
-/** Words after which `((SELECT …)` is a query that continues. */
+/** Words after which `((SELECT …)` is an operand of a larger query. */
 const CONTINUATIONS = words('UNION INTERSECT EXCEPT ORDER LIMIT FULL LEFT INNER |>')
 
 export interface Wanted {
@@ -28,7 +28,7 @@ export interface Wanted {
   readonly commas: boolean
   /** Additional reserved words of the run. */
   readonly words: ReadonlySet<string>
-  /** `.*` is part of the run; otherwise the run ends before it. */
+  /** True if `.*` is part of the run. Otherwise the run ends before `.*`. */
   readonly stars: boolean
 }
 
@@ -86,7 +86,7 @@ function readSymbol(reader: Reader, run: Piece[], wanted: Wanted): boolean {
   return true
 }
 
-/** The five words that name tables or begin queries are allowed in an expression only by these lines. */
+/** Only these lines allow the five words that name tables or start queries in an expression. */
 function readReserved(reader: Reader, run: Piece[], wanted: Wanted): boolean {
   const word = key(reader)
   const opens = key(reader, 1) === '('
@@ -126,7 +126,7 @@ function readReserved(reader: Reader, run: Piece[], wanted: Wanted): boolean {
   return true
 }
 
-/** Reserved words whose parentheses contain arguments, never a query that continues. */
+/** Reserved words whose parentheses contain arguments, never an operand of a larger query. */
 const CALLS = words('CAST COLLATE GROUPING IF LEFT RANGE RIGHT STRUCT UNNEST WITH')
 
 /** x IS [NOT] DISTINCT FROM y. */
@@ -199,14 +199,14 @@ function checkCall(token: Token, run: readonly Piece[]): void {
     names.push(owner.name)
   }
   const path = names.reverse()
-  // (x).f() is a chained call of a built-in function. With a longer path it would call a user-defined routine.
+  // (x).f() is a chained call of a built-in function. A longer path would call a user-defined routine.
   const chained = keyOf(run[ownerAt]) === '.'
   if (!mayCall(path) || (chained && path.length > 1)) throw refusedFunction(path.join('.'), token.at, hintOf(path))
 }
 
 const NAMES_MORE = words('TABLE MODEL GRAPH CONNECTION DESCRIPTOR INPUT')
 
-/** TABLE t, MODEL m, GRAPH g: as an argument or as a query, they would read the whole object. */
+/** TABLE t, MODEL m, GRAPH g: as an argument or a query, they would read the whole object. */
 function checkTableArgument(reader: Reader, token: Token, run: readonly Piece[]): void {
   if (!NAMES_MORE.has(token.key)) return
   const next = peek(reader)
@@ -215,7 +215,8 @@ function checkTableArgument(reader: Reader, token: Token, run: readonly Piece[])
 }
 
 /**
- * Reads a sub-query, or a group that is printed unchanged. The arguments of a call are never a query that continues.
+ * Reads a sub-query, or a group that is printed unchanged. The arguments of a call are never an operand of a larger
+ * query.
  */
 function readParentheses(reader: Reader, run: Piece[], inside: Wanted, isCall: boolean): void {
   const open = expect(reader, '(')

@@ -16,12 +16,12 @@ export function readFrom(reader: Reader): From {
   return { parts }
 }
 
-/** Takes a comma, or the words up to JOIN; null if there is no join here. */
+/** Consumes a comma, or the words up to JOIN. Null if there is no join here. */
 function takeJoiner(reader: Reader): Token[] | null {
   return key(reader) === ',' ? [take(reader)] : takeJoin(reader)
 }
 
-/** Takes [NATURAL] [INNER | CROSS | LEFT …] JOIN; null if there is none here. */
+/** Consumes [NATURAL] [INNER | CROSS | LEFT …] JOIN. Null if there is no JOIN here. */
 export function takeJoin(reader: Reader): Token[] | null {
   const words = ['NATURAL', 'INNER', 'CROSS', 'LEFT', 'RIGHT', 'FULL', 'OUTER', 'HASH']
   let ahead = 0
@@ -62,7 +62,7 @@ function readUnnest(reader: Reader): Unnest {
   return { kind: 'unnest', run, alias: takeAlias(reader), offset: takeOffset(reader) }
 }
 
-/** Reads ( query ) or ( joins ). ((query) …) is a query if it continues as a query, or ends there. */
+/** Reads ( query ) or ( joins ). ((query) …) is a query if a set operation or the closing parenthesis follows. */
 function readGroup(reader: Reader): FromItem {
   expect(reader, '(')
   const inside = withDepth(reader, (): FromItem => {
@@ -128,7 +128,7 @@ function takeFirst(reader: Reader): string {
   return name
 }
 
-/** Takes [AS] name; null if there is none here. */
+/** Consumes [AS] name. Null if there is no alias here. */
 export function takeAlias(reader: Reader): Token | null {
   if (key(reader) === 'AS') {
     take(reader)
@@ -138,7 +138,7 @@ export function takeAlias(reader: Reader): Token | null {
   return token !== undefined && isName(token) && !isClause(reader) ? take(reader) : null
 }
 
-/** Words that begin a clause here and are names elsewhere. */
+/** Words that start a clause here, and are names elsewhere. */
 function isClause(reader: Reader): boolean {
   if (key(reader) === 'PIVOT') return key(reader, 1) === '('
   if (key(reader) === 'UNPIVOT') return ['(', 'INCLUDE', 'EXCLUDE'].includes(key(reader, 1))

@@ -1,4 +1,4 @@
-// The printer: prints tokens unchanged with one space between, without comments. Each item of FROM has one of four
+// The printer: prints tokens unchanged, separated by one space, without comments. Each item of FROM has one of four
 // forms: a sub-select of exposed columns, UNNEST, the name of a WITH query, or parentheses with items in them.
 import { identifier } from '../quote.ts'
 import type { From, FromItem, FromPart, Operand, Path, Piece, Pipe, Query, Run, Select, Star, With } from './nodes.ts'
@@ -17,7 +17,7 @@ export function print(walk: Walk, query: Query): Printed {
 class Printer {
   readonly #walk: Walk
   readonly #out: Out
-  /** The last printed token of the caller. Our own words take its position. */
+  /** The last printed token of the caller. Words that we add get its position. */
   #last: Place = { at: 0 }
 
   constructor(walk: Walk, out: Out) {
@@ -36,7 +36,7 @@ class Printer {
     for (const pipe of query.pipes) this.#pipe(pipe)
   }
 
-  /** Prints words of ours. */
+  /** Prints words that are not the caller's. */
   #own(text: string): void {
     this.#out.word(text, this.#last)
   }
@@ -50,7 +50,7 @@ class Printer {
     this.#out.word(token.text, token)
   }
 
-  /** Prints a token unchanged, except for pseudo columns, which our sub-selects return under names of ours. */
+  /** Prints a token unchanged, except for pseudo columns, which our sub-selects return under our own names. */
   #token(token: Token): void {
     this.#last = token
     const { renamed, unrenamed } = this.#walk

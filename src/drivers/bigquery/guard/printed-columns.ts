@@ -1,4 +1,4 @@
-// The printed list of a table's columns. Each list is made once, however often the text names the table.
+// The printed list of a table's columns. Each list is built once, even if the text names the table several times.
 import type { Source } from './table-source.ts'
 import type { Work } from './work-budget.ts'
 

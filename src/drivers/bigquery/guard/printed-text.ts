@@ -1,12 +1,12 @@
-// Builds the printed text from parts with one space between them. It checks BigQuery's length limit, and remembers for
-// each part the position in the caller's text.
+// Builds the printed text from parts separated by one space. Enforces BigQuery's length limit, and records for each
+// part its position in the caller's text.
 import { refusedLimit } from './refusal.ts'
 import type { Work } from './work-budget.ts'
 
-/** Bytes. BigQuery takes a query of 1 MB. */
+/** In bytes. BigQuery accepts queries up to 1 MB. */
 const PRINTED_MAX = 1_000_000
 
-/** The position in the caller's text of the part's origin. */
+/** The position in the caller's text that the part came from. */
 export interface From {
   readonly at: number
 }

@@ -1,4 +1,4 @@
-// Pseudo columns (_TABLE_SUFFIX, _PARTITIONTIME). A sub-select returns them under names of ours, and only if the query
+// Pseudo columns (_TABLE_SUFFIX, _PARTITIONTIME). A sub-select returns them under our own names, and only if the query
 // names them. The guard refuses a query that would show such a name, or that would make a row contain a pseudo column.
 import { keyOf, type Run } from './nodes.ts'
 import { refusedStatement } from './refusal.ts'
@@ -25,7 +25,7 @@ export function ourName(prefix: string, pseudo: Pseudo): string {
   }
 }
 
-/** `form` is what the query may not contain together with a pseudo column. */
+/** `form`: the syntax that a query may not combine with a pseudo column. */
 export function refusedBeside(form: string, at: number): Error {
   const hint = 'Select the columns, and the pseudo column AS another name, in a sub-query first.'
   const why = `a pseudo column (_TABLE_SUFFIX, _PARTITIONTIME) cannot be read together with ${form}`
@@ -33,7 +33,7 @@ export function refusedBeside(form: string, at: number): Error {
 }
 
 /**
- * The query reads all rows of the scope whole, other than by a star. Throws Refusal if the rows contain a pseudo
+ * Called if the query reads all rows of the scope whole, without a star. Throws Refusal if the rows contain a pseudo
  * column.
  */
 export function readWhole(scope: Scope, form: string): void {
@@ -41,7 +41,7 @@ export function readWhole(scope: Scope, form: string): void {
   if (scope.exports.size > 0) throw refusedBeside(form, -1)
 }
 
-/** A star leaves out our names, so a column of the caller with the same name would disappear too. */
+/** A star excludes our names, so a column of the caller with the same name would disappear too. */
 export function checkStar({ sets, renamed }: Walk, scope: Scope): void {
   if (scope.isJoinedByPseudo) throw refusedBeside('a star and a JOIN … USING it', -1)
   for (const pseudo of renamed.keys()) {
@@ -59,15 +59,15 @@ export function checkRow({ sets }: Walk, columns: Columns, form: string, at: num
   if (PSEUDO.some((name) => sets.has(columns, name))) throw refusedBeside(form, at)
 }
 
-/** UNPIVOT turns the names of columns into texts. */
+/** UNPIVOT turns column names into text values. */
 export function checkUnpivot(run: Run): void {
   if (keyOf(run[0]) !== 'UNPIVOT') return
   for (const piece of run) if (piece.kind !== 'nested' && isPseudo(piece)) throw refusedBeside('UNPIVOT', piece.at)
 }
 
 /**
- * Whether the token is a field of a value (JSON '…'._TABLE_SUFFIX), which keeps its name: what is before its dot is not
- * an item of FROM. No field of a STRUCT has one of our names.
+ * Whether the token is a field of a value (JSON '…'._TABLE_SUFFIX), which keeps its name. Then the path before the dot
+ * is not an item of FROM. No field of a STRUCT has one of our names.
  */
 export function isField(run: Run, index: number, scope: Scope | null): boolean {
   const [piece, dot, owner, before] = [run[index], run[index - 1], run[index - 2], run[index - 3]]
@@ -99,7 +99,7 @@ function unnamed(token: Token): Error {
   return refusedBeside('a STRUCT that takes its name', token.at)
 }
 
-/** Whether the token ends its argument, and no alias is before it. */
+/** Whether the token is the last of its argument, without an alias before it. */
 function isLast(run: Run, index: number): boolean {
   return [',', ')'].includes(keyOf(run[index + 1])) && ['(', ',', '.'].includes(keyOf(run[index - 1]))
 }

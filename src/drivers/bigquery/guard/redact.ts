@@ -1,5 +1,4 @@
-// Removes literals and comments from a text that the lexer accepts, as sent or as printed: for an audit that may not
-// store them.
+// Removes literals and comments from a query, as sent or as printed, for an audit that may not store them.
 import { lex } from './lex.ts'
 import { Malformed, Refusal } from './refusal.ts'
 import { PART } from './tokens.ts'
@@ -7,7 +6,10 @@ import { PART } from './tokens.ts'
 /** A quoted name that contains only a path. Other quoted names may contain any text. */
 const PLAIN_NAME = /^[\w.-]+\*?$/
 
-/** The tokens with one space between, and ? for each string and number; null if the lexer refuses the text. */
+/**
+ * Returns the tokens separated by one space, with ? for each string and number. Returns null if the lexer refuses the
+ * text.
+ */
 export function redactedSql(text: string): string | null {
   try {
     return lex(text)

@@ -32,7 +32,7 @@ export class Malformed extends Error {
   }
 }
 
-/** A statement, clause or form that a reader does not need. `name` is as the caller would write it. */
+/** A statement, clause or form that reading does not need. `name` is as the caller would write it. */
 export function refusedStatement(name: string, at: number, hint?: string, why?: string): Refusal {
   return new Refusal(
     'statement',
@@ -47,7 +47,7 @@ export function refusedTable(name: string, hint: string, at: number): Refusal {
   return new Refusal('table', name, `table ${shown(name)} does not exist or is not exposed`, hint, at)
 }
 
-/** The same sentence as the runner's for a column that the dry run does not find. */
+/** The runner uses the same sentence for a column that the dry run does not find. */
 export function refusedColumn(name: string, at: number): Refusal {
   const why = `column ${shown(name)} does not exist or is not exposed`
   return new Refusal('column', name, why, 'Use a column that GET …/schema lists.', at)
@@ -68,7 +68,7 @@ export function refusedOperator(name: string, hint: string, at: number): Refusal
   return new Refusal('operator', name, `${shown(name)} is not GoogleSQL`, hint, at)
 }
 
-/** Too deep, too long, or too many. `name` says what; `why` names the bound and the actual size. */
+/** The query is too deep, too long, or has too many parts. `name`: which part. `why`: the bound and the actual size. */
 export function refusedLimit(name: string, why: string, at: number, hint: string): Refusal {
   return new Refusal('limit', name, why, hint, at)
 }

@@ -1,5 +1,5 @@
-// Walks through FROM: decides for each path whether it is a WITH query, an array of a visible item, or an exposed
-// table, and refuses all others.
+// Walks through FROM and resolves each path to a WITH query, an array of a visible item, or an exposed table. Refuses
+// all other paths.
 import type { From, FromItem, FromPart, Path, Run } from './nodes.ts'
 import { checkUnpivot, isJoinedBy, ourName, readWhole, refusedBeside } from './pseudo-columns.ts'
 import { Malformed, refusedColumn, refusedLimit } from './refusal.ts'
@@ -29,8 +29,8 @@ export function resolvePart(walk: Walk, part: FromPart, ctes: Ctes | null, outer
 function resolveItem(walk: Walk, item: FromItem, ctes: Ctes | null, outer: Scope | null, scope: Scope): void {
   switch (item.kind) {
     case 'parenthesised': {
-      // The parentheses do not see the items before them; the items after them see the items inside.
-      // Without items before them, items are added to the scope directly: nested parentheses would copy them each time.
+      // Items inside the parentheses do not see the items before them. Later items see the items inside. If there are
+      // no items before, items are added to the scope directly: nested parentheses would copy them each time.
       const isFirst = scope.isEmpty && scope.outer === outer
       const inside = isFirst ? scope : new Scope(walk, outer)
       resolveFrom(walk, item.from, ctes, outer, inside)
@@ -56,8 +56,9 @@ function resolveItem(walk: Walk, item: FromItem, ctes: Ctes | null, outer: Scope
 }
 
 /**
- * Refuses UNNEST(dataset.table.column) of a table that FROM does not name. Google's analyzer refuses it today; if that
- * changed, it would read outside the sub-select. An unknown column gets the same words, so the refusal reveals nothing.
+ * Refuses UNNEST(dataset.table.column) of a table that FROM does not name. Google's analyzer refuses this form today;
+ * otherwise it would read outside the sub-select. An unknown column gets the same refusal, so the refusal reveals
+ * nothing.
  */
 function checkUnnest(walk: Walk, run: Run, scope: Scope): void {
   const parts: string[] = []
@@ -125,7 +126,7 @@ function resolveTable(walk: Walk, path: Path, scope: Scope): void {
   walk.paths.set(path, { kind: 'table', source, entry, implicit })
 }
 
-/** Returns one Source for each table, however it is spelled. */
+/** Returns one Source for each table, even if the query spells the table in several ways. */
 function lookUp(walk: Walk, parts: readonly string[], at: number): Source {
   const written = parts.join('.')
   const known = walk.spellings.get(written)
@@ -141,7 +142,7 @@ function lookUp(walk: Walk, parts: readonly string[], at: number): Source {
       'tables',
       why,
       at,
-      'Read fewer tables at once, or dated tables by a wildcard (`dataset.events_*`).',
+      'Read fewer tables at once, or read dated tables with a wildcard (`dataset.events_*`).',
     )
   }
   return source

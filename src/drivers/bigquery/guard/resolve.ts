@@ -18,7 +18,10 @@ export function resolveQuery(walk: Walk, query: Query, outerCtes: Ctes | null, o
   return resolvePipes(walk, query.pipes, ctes, outer, new Scope(walk, first.scope))
 }
 
-/** Adds to `ctes`. A WITH query sees those before it, and with RECURSIVE all of them; it never sees outer rows. */
+/**
+ * Adds to `ctes`. A WITH query sees the WITH queries before it, and with RECURSIVE all of them. It never sees outer
+ * rows.
+ */
 function resolveWith(walk: Walk, { recursive, ctes: list }: With, ctes: Ctes): Ctes {
   if (recursive) for (const { name } of list) ctes.add(name.name, NO_COLUMNS)
   for (const { name, query } of list) ctes.add(name.name, resolveQuery(walk, query, ctes, null))
@@ -27,7 +30,7 @@ function resolveWith(walk: Walk, { recursive, ctes: list }: With, ctes: Ctes): C
 
 interface Found {
   readonly columns: Columns
-  /** What ORDER BY and later pipes see. */
+  /** The scope that ORDER BY and later pipes see. */
   readonly scope: Scope | null
 }
 
@@ -68,7 +71,7 @@ function resolveSelect(walk: Walk, select: Select, ctes: Ctes | null, outer: Sco
   return { columns: columns | walk.sets.ofNames(names), scope }
 }
 
-/** t.* with a single name: resolveStar() marks the row that it reads. */
+/** t.* with a single name: resolveStar() marks the row that the star reads. */
 function isNamed(of: Run): boolean {
   return of.length === 1 && of[0]?.kind !== 'nested'
 }
@@ -113,7 +116,7 @@ export function resolveRun(walk: Walk, run: Run, ctes: Ctes | null, scope: Scope
   }
 }
 
-/** What a pipe adds is visible to the pipes after it. */
+/** Columns that a pipe adds are visible to the pipes after it. */
 function resolvePipes(
   walk: Walk,
   pipes: readonly Pipe[],
@@ -121,7 +124,7 @@ function resolvePipes(
   outer: Scope | null,
   scope: Scope,
 ): Columns {
-  // WITH queries of a pipe are visible to the pipes after it only.
+  // WITH queries of a pipe are visible only to the pipes after it.
   const own = new Ctes(outerCtes)
   for (const pipe of pipes) {
     switch (pipe.kind) {

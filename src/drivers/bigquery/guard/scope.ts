@@ -1,17 +1,17 @@
-// What a path can name: the items of FROM so far, those of the outer queries, and the WITH queries. Names ignore case,
-// as in GoogleSQL.
+// Everything that a path can name: the items of FROM so far, the items of the outer queries, and the WITH queries.
+// Names ignore case, as in GoogleSQL.
 import { NO_COLUMNS, type Columns } from './column-sets.ts'
 import type { Walk } from './walk-state.ts'
 
 /** One item of FROM. */
 export interface Entry {
-  /** Lower case; empty if the item has no name. */
+  /** In lower case. Empty if the item has no name. */
   readonly alias: string
   /** The columns, as far as they are known. */
   readonly columns: Columns
-  /** Our names of the pseudo columns that its sub-select returns in addition. */
+  /** Our names of the pseudo columns that the item's sub-select also returns. */
   readonly exports: readonly string[]
-  /** The query reads the whole row: by a star, a pivot, or the alias itself. */
+  /** True if the query reads the whole row: by a star, a pivot, or the alias itself. */
   isWhole: boolean
 }
 
@@ -28,9 +28,9 @@ export class Scope {
   #aliases = new Map<string, Entry>()
   readonly #exports = new Set<string>()
   #columns = NO_COLUMNS
-  /** How many entries, from the first, are already marked as read whole. */
+  /** The number of entries, from the first, that are already marked as read whole. */
   #whole = 0
-  /** One of its joins is USING a pseudo column. */
+  /** True if one of its joins is USING a pseudo column. */
   isJoinedByPseudo = false
 
   constructor(known: Known, outer: Scope | null) {
@@ -63,21 +63,21 @@ export class Scope {
     return entry
   }
 
-  /** Takes over the items of parentheses, whose scope ends here. Copies the smaller of the two into the larger. */
+  /** Adds the items of parentheses, whose scope ends here. Copies the smaller of the two scopes into the larger. */
   absorb(inside: Scope): void {
     const isLarger = inside.#entries.length > this.#entries.length
     const [entries, aliases] = isLarger ? [this.#entries, this.#aliases] : [inside.#entries, inside.#aliases]
     this.#known.work.spend(entries.length)
     if (isLarger) [this.#entries, this.#aliases, this.#whole] = [inside.#entries, inside.#aliases, 0]
     for (const entry of entries) this.#entries.push(entry)
-    // For equal names, the item before the parentheses comes first.
+    // If names are equal, the item before the parentheses takes precedence.
     for (const [alias, entry] of aliases) if (isLarger || !this.#aliases.has(alias)) this.#aliases.set(alias, entry)
     this.#columns |= inside.#columns
     for (const name of inside.#exports) this.#exports.add(name)
     if (inside.isJoinedByPseudo) this.isJoinedByPseudo = true
   }
 
-  /** Whether a path that begins with this name means a visible item, not a dataset. */
+  /** Whether a path that starts with this name refers to a visible item and not to a dataset. */
   has(name: string): boolean {
     const key = name.toLowerCase()
     const { work, sets } = this.#known
@@ -109,7 +109,9 @@ export class Scope {
     }
   }
 
-  /** The first `count` items of this scope and the outer ones, the nearest first, each with its first `most` names. */
+  /**
+   * The first `count` items of this scope and of the outer scopes, the nearest first, each with its first `most` names.
+   */
   *items(count: number, most: number): Iterable<{ readonly alias: string; readonly names: readonly string[] }> {
     const { sets } = this.#known
     let left = count
@@ -128,7 +130,7 @@ export class Scope {
   }
 }
 
-/** The visible WITH queries of one WITH clause and the outer ones. */
+/** The visible WITH queries of one WITH clause and of the outer clauses. */
 export class Ctes {
   readonly #outer: Ctes | null
   readonly #columns = new Map<string, Columns>()

@@ -23,19 +23,22 @@ export interface Source {
   readonly shards: readonly AllowedShards[]
 }
 
-/** Which suffixes a wildcard may read: those that match a pattern, and those in the list. */
+/** The suffixes that a wildcard may read: those that match a pattern, and those in the list. */
 export interface Suffixes {
   readonly patterns: readonly string[]
   readonly list: readonly string[]
 }
 
-/** Throws Refusal if the path is not exposed, of another project, unqualified, or metadata. `parts` contain no dots. */
+/**
+ * Throws Refusal if the path is not exposed, belongs to another project, has no dataset, or names metadata. `parts`
+ * contain no dots.
+ */
 export function sourceOf(exposed: Exposed, work: Work, parts: readonly string[], at: number): Source {
   const name = parts.join('.')
   if (parts.length === 1) throw unqualified(exposed, name, at)
   checkMetadata(parts, name, at)
   const { project } = exposed.capture
-  // A domain-scoped project contains dots itself, so the whole text is compared.
+  // The id of a domain-scoped project contains dots, so the whole text is compared.
   const own = name.startsWith(`${project}.`) ? name.slice(project.length + 1).split('.') : parts
   const [dataset, table] = own
   if (dataset === undefined || table === undefined || own.length !== 2) throw otherProject(project, name, at)
@@ -48,7 +51,7 @@ export function sourceOf(exposed: Exposed, work: Work, parts: readonly string[],
   return source
 }
 
-/** Whether a longer path begins with a table of the project, exposed or not. */
+/** Whether a longer path starts with a table of the project, exposed or not. */
 export function beginsWithTable(exposed: Exposed, parts: readonly string[]): boolean {
   const { project } = exposed.capture
   const name = parts.join('.')
@@ -86,7 +89,7 @@ function unqualified(exposed: Exposed, name: string, at: number): Error {
 
 const METADATA = /^(?:INFORMATION_SCHEMA|__TABLES__|__TABLES_SUMMARY__|region-.*)$/i
 
-/** Metadata names list everything that exists, even what is hidden. They are refused whether or not they exist. */
+/** Metadata names list everything that exists, even hidden objects. They are refused whether or not they exist. */
 function checkMetadata(parts: readonly string[], name: string, at: number): void {
   if (!parts.some((part) => METADATA.test(part))) return
   throw refusedTable(name, 'GET …/schema lists what can be read; BigQuery’s own catalogs cannot.', at)

@@ -1,5 +1,5 @@
-// The tokens of a text and the position of the parser. This file has look-ahead and the error for an unexpected token,
-// but no grammar.
+// The tokens of a text and the position of the parser. Has look-ahead and the error for an unexpected token, but no
+// grammar.
 import { Malformed, refusedLimit, shown } from './refusal.ts'
 import { isName, type Token } from './tokens.ts'
 import type { Work } from './work-budget.ts'
@@ -18,7 +18,7 @@ export function peek(reader: Reader, ahead = 0): Token | undefined {
   return reader.tokens[reader.at + ahead]
 }
 
-/** The keyword or sign that is next (or `ahead` tokens further); empty for anything else, and at the end. */
+/** The next keyword or sign (or the one `ahead` tokens further). Empty for other tokens and at the end. */
 export function key(reader: Reader, ahead = 0): string {
   return reader.tokens[reader.at + ahead]?.key ?? ''
 }
@@ -31,7 +31,7 @@ export function take(reader: Reader): Token {
   return token
 }
 
-/** Takes the word or sign that is required here. */
+/** Consumes the word or sign that is required here. */
 export function expect(reader: Reader, wanted: string): Token {
   if (key(reader) !== wanted) throw unexpected(reader, `${wanted} is missing`)
   return take(reader)
@@ -43,14 +43,14 @@ export function takeName(reader: Reader): Token {
   return take(reader)
 }
 
-/** Takes the given words as long as they are next, and returns the taken tokens. */
+/** Consumes the given words while they are next. Returns the consumed tokens. */
 export function takeWords(reader: Reader, words: readonly string[]): Token[] {
   const taken: Token[] = []
   while (words.includes(key(reader))) taken.push(take(reader))
   return taken
 }
 
-/** Runs `inside` one level deeper. Throws Refusal past the limit, because the parser is recursive. */
+/** Runs `inside` one nesting level deeper. Throws Refusal past the limit, because the parser is recursive. */
 export function withDepth<T>(reader: Reader, inside: () => T): T {
   reader.depth += 1
   if (reader.depth > DEPTH_MAX) {

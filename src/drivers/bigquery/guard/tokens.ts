@@ -1,4 +1,4 @@
-// The tokens of GoogleSQL, and its reserved words. This file has no grammar.
+// The tokens of GoogleSQL, and its reserved words. Contains no grammar.
 
 /**
  * `word`: an unquoted identifier or keyword; `quoted`: a name in backquotes; `parameter`: `@name` in lower case, or
@@ -10,7 +10,10 @@ export interface Token {
   readonly kind: TokenKind
   /** The text that is printed. */
   readonly text: string
-  /** A word in capitals, or a symbol; empty for all others and for a word after a dot. The grammar reads this. */
+  /**
+   * A word in capitals, or a symbol. Empty for all other tokens, and for a word after a dot. The grammar reads this
+   * field.
+   */
   readonly key: string
   /** The name of an identifier, without backquotes; empty for strings, numbers and symbols. */
   readonly name: string
@@ -29,7 +32,7 @@ export const RESERVED: ReadonlySet<string> = new Set(
   WHERE WINDOW WITH WITHIN`.split(/\s+/),
 )
 
-/** The key of a number that is a part of a project's name with dashes. No expression may contain it. */
+/** The key of a number that is a part of a project's name with dashes. No expression may contain this key. */
 export const PART = '#'
 
 /** Whether this token can name something: a column, an alias, a table. */

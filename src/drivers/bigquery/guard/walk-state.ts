@@ -1,4 +1,4 @@
-// The state of the walk over a query: what it looks names up in, and what it has found so far.
+// The state of the walk over a query: the names that it can resolve, and the results so far.
 import type { ColumnSets } from './column-sets.ts'
 import type { PrintedColumns } from './printed-columns.ts'
 import type { Exposed } from './exposed.ts'
@@ -28,7 +28,7 @@ export interface Walk {
   readonly prefix: string
   readonly printed: PrintedColumns
   readonly paths: Map<Path, Resolved>
-  /** Our names that each star must leave out. */
+  /** Our names that each star must exclude. */
   readonly stars: Map<Star, ReadonlySet<string>>
   /** By dataset and table. */
   readonly sources: Map<string, Source>

@@ -1,6 +1,6 @@
 // Wildcard tables (`events_2024*`) match tables that nobody exposed, and future tables. A wildcard is therefore allowed
 // only inside an exposed family of dated shards, or if every table that it matches is exposed. The printed text always
-// filters the suffix to what the wildcard may read.
+// filters the suffix, so that the wildcard reads only allowed tables.
 import type { PseudoColumn } from '../captured-facts.ts'
 import type { Exposed, ExposedFamily, ExposedTable } from './exposed.ts'
 import type { Source, Suffixes } from './table-source.ts'
@@ -13,7 +13,7 @@ const SAFE = /^[\p{L}\p{M}\p{N}_ -]*$/u
 export function wildcard(exposed: Exposed, work: Work, dataset: string, prefix: string): Source | null {
   if (!SAFE.test(prefix)) return null
   const [families, ids] = [exposed.families(dataset), exposed.ids(dataset)]
-  // Eight comparisons of a prefix take as long as one step.
+  // Eight comparisons of a prefix count as one step.
   work.spend((families.length + ids.length) >> 3)
   const own = families.filter((family) => leftOf(family, prefix) !== null)
   const matched = ids.filter((id) => id.startsWith(prefix))
@@ -64,8 +64,8 @@ function suffixesOf(read: readonly ExposedFamily[], single: readonly string[], p
 }
 
 /**
- * The columns that are exposed in every table read. A wildcard has the columns of its newest table in BigQuery. A
- * column that an older table does not have at all hides nothing there.
+ * The columns that are exposed in every table that the wildcard reads. In BigQuery, a wildcard has the columns of its
+ * newest table. A column that does not exist in an older table is not hidden there.
  */
 function shared(tables: readonly ExposedTable[], work: Work): string[] {
   const newest = tables.reduce<ExposedTable | null>((best, each) => (isNewer(each, best) ? each : best), null)

@@ -13,7 +13,7 @@ export class Work {
     return this.#spent
   }
 
-  /** Throws Refusal (limit) once the budget is used up. */
+  /** Throws Refusal (limit) when the budget is exhausted. */
   spend(steps: number): void {
     this.#spent += steps
     if (this.#spent > WORK_MAX) {

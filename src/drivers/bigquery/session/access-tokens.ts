@@ -48,7 +48,7 @@ export class Tokens {
     const key = credentials.kind === 'service account' ? keyOf(credentials.account) : credentials.kind
     const name = `${key} ${allowPrivateHosts}`
     const known = this.#sources.get(name)
-    // Moves the source to the end of the map: the first one is evicted when there are too many.
+    // Moves the source to the end of the map. If there are too many sources, the first is evicted.
     this.#sources.delete(name)
     const source = known ?? this.#newSource(credentials, allowPrivateHosts)
     this.#sources.set(name, source)
@@ -71,11 +71,11 @@ function keyOf({ email, key }: ServiceAccount): string {
 
 interface Fetched {
   readonly token: string
-  /** Valid until this time of performance.now(). */
+  /** The token is valid until this value of performance.now(). */
   readonly until: number
 }
 
-/** Fetches a token when necessary. Concurrent callers share one fetch. */
+/** Fetches a token if necessary. Concurrent callers share one fetch. */
 function cachedSource(fetch: (signal: AbortSignal) => Promise<Fetched>): TokenSource {
   let now: Fetched | null = null
   let under: Promise<Fetched> | null = null
@@ -83,7 +83,7 @@ function cachedSource(fetch: (signal: AbortSignal) => Promise<Fetched>): TokenSo
     async get(signal) {
       signal.throwIfAborted()
       if (now !== null && performance.now() < now.until) return now.token
-      // The fetch has a timeout of its own, because the caller that started it may disconnect while others wait.
+      // The fetch has its own timeout, because the caller that started it may disconnect while others wait.
       under ??= fetch(AbortSignal.timeout(FETCH_MS)).finally(() => (under = null))
       now = await untilAborted(under, signal)
       return now.token

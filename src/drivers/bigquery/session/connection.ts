@@ -36,7 +36,7 @@ export interface Parts {
   readonly target: Target
   readonly buffers: BufferPool
   readonly alarm: (disagreement: Disagreement) => void
-  /** Releases what the connection holds. */
+  /** Releases the resources of the connection. */
   readonly release: () => Promise<void>
 }
 
@@ -127,7 +127,7 @@ export class BigQueryConnection implements Connection {
     try {
       return await work(ended.signal)
     } catch (error) {
-      // An error of the work that says how the job ended is more specific than the deadline.
+      // An error of the work says how the job ended, so it is more specific than the deadline's error.
       const saysHowItEnded = error instanceof AppError && error.code === 'QUERY_TIMEOUT' && isDeadline(ended.signal)
       if (ended.signal.aborted && !saysHowItEnded) throw ended.signal.reason
       throw failure(error)

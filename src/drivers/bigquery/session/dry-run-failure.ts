@@ -1,6 +1,6 @@
-// The errors of a dry run. A dry run has read no data, so the caller may see BigQuery's own message, without positions
-// (they count in the printed text) and without our names. A message that names something outside the printed query is
-// replaced: for example, an error inside a view names the tables under it.
+// Converts the errors of a dry run. A dry run reads no data, so the caller may see BigQuery's own message. Positions
+// are removed, because they refer to the printed text; so are our own names. A message that names something outside the
+// printed query is replaced: for example, an error inside a view names the tables under it.
 import { AppError, type Code } from '../../../errors.ts'
 import type { BigQueryQuery } from '../query.ts'
 import { overCost } from './cost-refusal.ts'
@@ -23,7 +23,7 @@ export function dryRunFailure(error: unknown, query: BigQueryQuery, bytesMax: nu
   return queryFailure(error) ?? refusedText(error, query)
 }
 
-/** The number of bytes in BigQuery's message that a query would need. */
+/** The number of bytes that a query would need, from BigQuery's message. */
 export function bytesIn(googleText: string): number | null {
   const digits = /(\d{1,15}) or higher required/.exec(googleText)?.[1]
   return digits === undefined ? null : Number(digits)
@@ -34,7 +34,7 @@ function refusedText(refused: ErrorResponse, query: BigQueryQuery): AppError {
   const alias = escaped(query.alias)
   if (new RegExp(`not found inside ${alias}\\b|in ${alias}\\b.*not found`, 'i').test(googleText))
     return schemaStale(refused)
-  // In a message about a view, the position is in the view's text, and so is any name that the query does not contain.
+  // In a message about a view, the position refers to the view's text, and so does every name that is not in the query.
   const isOfView = /\bview\b/i.test(googleText)
   const at = isOfView ? null : placeIn(refused.googleText, query)
   const names = new PrintedNames(query)
@@ -90,7 +90,7 @@ function callerName(name: string, query: BigQueryQuery): string {
   return query.names.get(name) ?? name
 }
 
-/** BigQuery's message, or a sentence of ours if the message says more than the query does. */
+/** BigQuery's message. If the message reveals more than the query contains, our own sentence. */
 function messageFor(googleText: string, query: BigQueryQuery, names: PrintedNames): string {
   if (/without a filter over column/i.test(googleText)) {
     return 'BigQuery reads a table of this query only with a filter on its partitioning column.'

@@ -1,6 +1,6 @@
 // The second wall (docs/drivers/bigquery.md#the-second-wall): before a query runs, BigQuery reports in a dry run what
-// the query is and reads. The dry run does not report columns; the guard alone checks those. A missing field counts
-// against the query, except with an emulator.
+// the query is and reads. The dry run does not report columns, so only the guard checks columns. If a field is missing,
+// the query is refused, except with an emulator.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { AppError } from '../../../errors.ts'
@@ -10,7 +10,7 @@ import { Unreadable } from './http-exchange.ts'
 import { jobErrorOf } from './error-response.ts'
 import type { Rest } from './rest.ts'
 
-/** Where jobs run and who pays. */
+/** The project that runs and pays for the jobs, and their location. */
 export interface Place {
   readonly billingProject: string
   readonly location: string
@@ -64,8 +64,8 @@ export async function dryRun(
   const body = {
     configuration: {
       dryRun: true,
-      // No maximumBytesBilled: a dry run bills nothing, and over the limit BigQuery would return an error without the
-      // estimate.
+      // Without maximumBytesBilled: a dry run bills nothing, and if the query were over that limit, BigQuery would
+      // return an error without the estimate.
       query: { query: text, useLegacySql: false, useQueryCache: false, ...params },
     },
     jobReference: { projectId: place.billingProject, location: place.location },
@@ -78,7 +78,7 @@ export async function dryRun(
   return answer.data
 }
 
-/** The bytes that the query would read; null if the answer does not say. */
+/** The bytes that the query would read. Null if the response does not contain them. */
 export function bytesOf({ statistics }: DryRun): number | null {
   const { totalBytesProcessed: inner } = statistics.query
   const { totalBytesProcessed: outer } = statistics
@@ -92,13 +92,13 @@ export function tablesOf({ statistics }: DryRun): readonly string[] {
   )
 }
 
-/** Keys of statistics.query that no SELECT of ours has. */
+/** Keys of statistics.query that no query we print can have. */
 const FOREIGN =
   /^(ddl|dcl)|^(referencedRoutines|undeclaredQueryParameters|dmlStats|numDmlAffectedRows|exportDataStatistics|loadQueryStatistics|mlStatistics|modelTraining.*|sparkStatistics|externalServiceCosts|referencedPropertyGraphs)$/
 
 /**
- * Why the answer does not match the query that the guard confined; null if it does. For the log only: the reason may
- * name tables that are hidden from the caller. `lenient` accepts missing fields.
+ * Returns why the response does not match the confined query, or null if it does. For the log only: the reason may name
+ * tables that are hidden from the caller. `lenient` accepts missing fields.
  */
 function disagreement(query: BigQueryQuery, answer: DryRun, lenient: boolean): string | null {
   const { configuration, statistics } = answer
@@ -112,7 +112,7 @@ function disagreement(query: BigQueryQuery, answer: DryRun, lenient: boolean): s
   if (foreign !== undefined) return `it has ${foreign[0]}`
   for (const key of ['scriptStatistics', 'sessionInfo']) if (!isEmpty(statistics[key])) return `it has ${key}`
   const to = configuration.query?.destinationTable
-  // The answer also names BigQuery's own anonymous table for results.
+  // The response also names BigQuery's own anonymous table for results.
   if (to !== undefined && !(to.datasetId.startsWith('_') && to.tableId.startsWith('anon'))) return 'it writes a table'
   return missed(bytesOf(answer) ?? undefined) ? 'it does not say what it would read' : null
 }
@@ -121,7 +121,7 @@ function isEmpty(value: unknown): boolean {
   return value === undefined || value === null || (Array.isArray(value) && value.length === 0)
 }
 
-/** The guard and BigQuery disagree: one of them has a defect. The hash of the text helps to find it. */
+/** The guard and BigQuery disagree, so one of them has a defect. The hash of the text helps to find the defect. */
 export class Disagreement extends Error {
   override readonly name = 'Disagreement'
   readonly textSha256: string

@@ -3,7 +3,7 @@
 // sentences.
 import { z } from 'zod'
 
-/** An error response. `googleText` is Google's own message, which must not be shown unchecked. */
+/** An error response. `googleText` is Google's own message, which must not be shown without a check. */
 export class ErrorResponse extends Error {
   override readonly name = 'Refused'
   /** The HTTP status; 200 for an error reported by a job. */
@@ -71,7 +71,8 @@ const Job = z.object({
 
 /**
  * The error of a job, from a response that is a success in HTTP: `status.errorResult` of a job, or the `errors` of a
- * query that is complete and has no schema. Null if the job has not failed: with a result, `errors` contains warnings.
+ * query that is complete and has no schema. Null if the job has not failed. In a response with a result, `errors`
+ * contains warnings.
  */
 export function jobErrorOf(body: unknown, hasAnswer: boolean): ErrorResponse | null {
   const job = Job.safeParse(body)

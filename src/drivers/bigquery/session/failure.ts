@@ -9,7 +9,7 @@ import { ErrorResponse } from './error-response.ts'
 
 const BUSY_SECONDS = 10
 
-/** Reasons why access is refused, whatever the request was. */
+/** Reasons for refused access, independent of the request. */
 const ACCESS: ReadonlyMap<string, string> = new Map(
   Object.entries({
     invalid_grant:
@@ -58,7 +58,7 @@ const ITS_OWN = new Set([
   'UNAVAILABLE',
 ])
 
-/** Reasons that are caused by the query, at any stage. */
+/** Reasons that the query causes, at any stage. */
 const QUERY: ReadonlyMap<string, string> = new Map(
   Object.entries({
     resourcesExceeded: 'The query needs more resources than BigQuery gives it; read or sort less at once.',
@@ -83,7 +83,7 @@ export function accessFailure(error: unknown): AppError | null {
   return sentence === null ? null : unavailable(sentence, error)
 }
 
-/** Does the same without a query: every other error is a refusal by BigQuery. */
+/** Like accessFailure(), for calls without a query: every other error is a refusal by BigQuery. */
 export function failure(error: unknown): AppError {
   const known = accessFailure(error)
   if (known !== null) return known
@@ -102,7 +102,7 @@ function refusedAccess(refused: ErrorResponse): AppError | null {
   if (DENYING.has(reason) || (status === 403 && reason !== '' && !QUERY.has(reason))) return denied(refused)
   if (reason === 'notFound' && /^Not found: Project\b/i.test(googleText)) return unavailable(NO_PROJECT, refused)
   if (status >= 500 || (status >= 300 && status < 400)) return unavailable(FAILING, refused)
-  // An HTML page, an empty body, or a proxy's own error.
+  // An HTML page, an empty body, or an error of a proxy.
   return reason === '' && status >= 400 ? unavailable(REFUSED, refused) : null
 }
 
@@ -118,7 +118,7 @@ function denied(refused: ErrorResponse): AppError {
   return unavailable(/bigquery\.jobs\.create/.test(googleText) ? JOBS_DENIED : DENIED, refused)
 }
 
-/** The error for a reason that the query causes; null if BigQuery's message matters. */
+/** The error for a reason that the query causes. Null if the sentence must be chosen by BigQuery's message. */
 export function queryFailure(refused: ErrorResponse): AppError | null {
   const sentence = QUERY.get(refused.reason)
   if (sentence !== undefined) return new AppError('QUERY_FAILED', sentence, { cause: refused })
@@ -133,7 +133,7 @@ export function schemaStale(cause?: unknown): AppError {
   return new AppError('SCHEMA_STALE', message, { cause })
 }
 
-/** BigQuery has confirmed that the job ended before it was done, by its timeout or by our cancel. */
+/** BigQuery confirmed that its timeout or our cancel ended the job. */
 export function cancelled(cause?: unknown): AppError {
   return new AppError('QUERY_TIMEOUT', 'The query took too long and was cancelled in BigQuery.', { cause })
 }
@@ -157,7 +157,7 @@ function busy(refused: ErrorResponse): AppError {
   return new AppError('OVERLOADED', sentence, { extra: { retryAfter }, cause: refused })
 }
 
-/** Null if the network did not fail: a defect of ours, or the signal's own reason. */
+/** Null if the error is not a network failure but a defect of ours, or the signal's own reason. */
 function networkFailure(error: unknown): string | null {
   if (!(error instanceof Error)) return null
   for (const each of chainOf(error)) {

@@ -13,7 +13,7 @@ export interface Request {
   readonly bytesMax: number
 }
 
-/** The response cannot come from Google. The message says why. */
+/** The response cannot come from Google. The message contains the reason. */
 export class Unreadable extends Error {
   override readonly name = 'Unreadable'
 }
@@ -51,7 +51,7 @@ export function jsonOf(bytes: Buffer): unknown {
   }
 }
 
-/** Throws Unreadable if the body is too long and `whole` is set; otherwise the body is cut. */
+/** If the body is too long, throws Unreadable if `whole` is set, and otherwise cuts the body. */
 async function readAll(body: Dispatcher.ResponseData['body'], bytesMax: number, whole: boolean): Promise<Buffer> {
   const parts: Buffer[] = []
   let length = 0
@@ -79,7 +79,7 @@ const NEVER_RETRIED = new Set(['quotaExceeded', 'invalidQuery'])
 /** Usually a keep-alive socket that the server had closed. */
 const RETRIED_CODE = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
-/** Whether the same request may succeed a little later. All our requests may be sent twice. */
+/** Whether the same request may succeed a little later. All our requests are safe to repeat. */
 export function isTemporary(error: unknown): boolean {
   if (error instanceof ErrorResponse) {
     if (NEVER_RETRIED.has(error.reason)) return false

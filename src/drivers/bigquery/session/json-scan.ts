@@ -1,6 +1,5 @@
-// Walks through JSON as bytes, so that a response of ten megabytes never becomes a tree of objects. endOfValue() checks
-// every byte of a value against the JSON grammar, and membersOf() does so for an object. The other functions need
-// checked bytes.
+// Scans JSON as bytes, so that a response of ten megabytes never becomes a tree of objects. endOfValue() checks every
+// byte of a value against the JSON grammar; membersOf() checks an object. The other functions require checked bytes.
 import { Unreadable } from './http-exchange.ts'
 import { runToEnd, SLICE_BYTES } from './time-slices.ts'
 
@@ -25,7 +24,7 @@ export function skipSpace(json: Buffer, at: number): number {
   }
 }
 
-/** The end of the value that begins at `at`. Throws Unreadable if there is none, or if it is nested too deeply. */
+/** The end of the value that starts at `at`. Throws Unreadable if there is no value, or if it is nested too deeply. */
 export function endOfValue(json: Buffer, at: number): number {
   if (json[at] !== OPEN_OBJECT && json[at] !== OPEN_ARRAY) return endOfPlain(json, at)
   return runToEnd(overValue(json, at))
@@ -33,7 +32,7 @@ export function endOfValue(json: Buffer, at: number): number {
 
 /** Checks the value like endOfValue(), and yields between two slices. */
 export function* overValue(json: Buffer, start: number): Generator<undefined, number> {
-  /** The closing byte of the innermost open array or object; 0 outside of all. */
+  /** The closing byte of the innermost open array or object. 0 outside of all arrays and objects. */
   let close = 0
   /** The closing bytes of the outer ones. */
   const around: number[] = []
@@ -72,7 +71,7 @@ function closeOf(byte: number | undefined): number {
   return byte === OPEN_ARRAY ? CLOSE_ARRAY : 0
 }
 
-/** Where the value of the key begins, for a key that begins at `at`. */
+/** The position of the key's value, for a key that starts at `at`. */
 function behindKey(json: Buffer, at: number): number {
   if (json[at] !== QUOTE) throw broken(at)
   const colon = skipSpace(json, endOfString(json, at))
@@ -132,14 +131,14 @@ export function isNumber(text: string): boolean {
   return text.length < 400 && /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text)
 }
 
-/** A member of an object: its key, and where its value is. */
+/** A member of an object: its key, and the position of its value. */
 export interface Member {
   readonly key: string
   readonly start: number
   readonly end: number
 }
 
-/** Returns the checked members of the object that begins at `start`, and its end. Yields like overValue(). */
+/** Returns the checked members of the object that starts at `start`, and the object's end. Yields like overValue(). */
 export function* membersOf(
   json: Buffer,
   start: number,
@@ -160,19 +159,19 @@ export function* membersOf(
   }
 }
 
-/** Where the first value of the array begins; null if the array is empty. */
+/** The position of the array's first value. Null if the array is empty. */
 export function firstOf(json: Buffer, start: number): number | null {
   const at = skipSpace(json, start + 1)
   return json[at] === CLOSE_ARRAY ? null : at
 }
 
-/** Where the next value begins after the one that ended at `end`; null if there is none. */
+/** The position of the value after the one that ended at `end`. Null if there is none. */
 export function nextOf(json: Buffer, end: number): number | null {
   const at = skipSpace(json, end)
   return json[at] === COMMA ? skipSpace(json, at + 1) : null
 }
 
-/** Where the value of a one-letter key (`f` or `v`) begins in the object that begins at `start`. */
+/** The position of the value of a one-letter key (`f` or `v`) in the object that starts at `start`. */
 export function valueOf(json: Buffer, start: number, letter: number): number {
   if (json[start] !== OPEN_OBJECT) throw broken(start)
   for (let at = skipSpace(json, start + 1); json[at] === QUOTE;) {

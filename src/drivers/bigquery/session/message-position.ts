@@ -1,5 +1,5 @@
-// Positions in BigQuery's messages, `at [line:column]`. They count in the printed text; the caller gets positions in
-// their own.
+// Converts positions in BigQuery's messages, `at [line:column]`. They refer to the printed text; the caller gets
+// positions in the caller's own text.
 import type { BigQueryQuery } from '../query.ts'
 
 const PLACE = / ?(?:at )?\[(?:at )?(\d{1,7}):(\d{1,7})\]/g
@@ -9,7 +9,7 @@ export function withoutPositions(googleText: string): string {
   return googleText.replace(PLACE, '').trim()
 }
 
-/** The last position of a message, in the caller's text; null if the message has none in the printed text. */
+/** The last position of a message, in the caller's text. Null if the message has no position in the printed text. */
 export function placeIn(googleText: string, query: BigQueryQuery): number | null {
   const [, line, column] = [...googleText.matchAll(PLACE)].at(-1) ?? []
   if (line === undefined || column === undefined) return null

@@ -1,5 +1,5 @@
 // The calls of BigQuery's REST API. Adds the token, fetches a new token once after a 401, and retries temporary errors.
-// It sends any path and body; its callers decide what may be sent.
+// It does not check paths and bodies; its callers decide what may be sent.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Dispatcher } from 'undici'
 import { sendRequest, isTemporary, jsonOf, Unreadable } from './http-exchange.ts'
@@ -8,9 +8,9 @@ import type { TokenSource } from './access-tokens.ts'
 
 /** The pauses before each retry; up to half of the pause is added at random. */
 const RETRY_AFTER_MS = [100, 300, 900] as const
-/** A longer Retry-After is reported to the caller, not waited for. */
+/** If Retry-After is longer, the call fails instead of waiting. */
 const PATIENCE_MS = 2_000
-/** The most bytes of lists, tables and dry runs: a table of 10,000 nested columns has some megabytes. */
+/** The most bytes of lists, tables and dry runs: a table of 10,000 nested columns takes several megabytes. */
 const METADATA_BYTES_MAX = 8 * 1024 * 1024
 
 export interface Call {
@@ -46,8 +46,8 @@ export class Rest {
   }
 
   /**
-   * Returns a response as bytes. Throws as json() does. With `whole`, `signal` ends the retries only: a response that
-   * has begun is read until `whole` aborts.
+   * Returns a response as bytes. Throws as json() does. If `whole` is given, `signal` ends only the retries: a response
+   * that has started is read until `whole` aborts.
    */
   async bytes(call: Call, signal: AbortSignal, whole = signal): Promise<Buffer> {
     return await withRetries(() => this.#withToken(call, whole), signal)
@@ -81,7 +81,7 @@ export class Rest {
   }
 }
 
-/** Does the work, and retries it a few times after a temporary error. */
+/** Does the work. Retries a few times after a temporary error. */
 async function withRetries<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted()
   for (let attempt = 0; ; attempt++) {

@@ -22,7 +22,7 @@ export interface Page {
   readonly pageToken: string | null
   /** The number of rows in the whole result; null if the page does not say. */
   readonly totalRows: number | null
-  /** Where the array of rows begins; null if there is none. */
+  /** The position of the array of rows. Null if there is none. */
   readonly rowsAt: number | null
   readonly bytes: Buffer
 }
@@ -117,7 +117,7 @@ export class Result {
   #rows = 0
   #truncated = false
 
-  /** Writes into `out`, from its beginning. */
+  /** Writes into `out`, from the beginning of `out`. */
   constructor(caps: Caps, names: ReadonlyMap<string, string>, out: JsonBytes) {
     this.#caps = caps
     this.#names = names
@@ -155,12 +155,12 @@ export class Result {
     }
     if (page.totalRows !== null && page.totalRows > this.#caps.rowCap) this.#truncated = true
     if (page.pageToken !== null) return true
-    // There are fewer rows than announced, and no more pages.
+    // The result has fewer rows than announced, and no more pages.
     if (page.totalRows !== null && page.totalRows > this.#rows) this.#truncated = true
     return false
   }
 
-  /** The number of rows still wanted, and one more to find out whether there are more. */
+  /** The number of rows still wanted, plus one to find out whether there are more. */
   get wanted(): number {
     return this.#caps.rowCap - this.#rows + 1
   }

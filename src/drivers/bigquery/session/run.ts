@@ -1,5 +1,5 @@
 // Runs a confined query: a dry run, which must match the query that the guard confined; then the query itself, limited
-// in bytes and time. A job that nobody waits for is cancelled.
+// in bytes and time. If no caller waits for a job any more, the job is cancelled.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError } from '../../../errors.ts'
@@ -24,16 +24,19 @@ export interface Running {
   readonly place: Place
   readonly judging: Judging
   readonly signal: AbortSignal
-  /** Takes work that continues after the caller has gone. The connection waits for it before it closes. */
+  /**
+   * Receives work that continues after the caller has disconnected. The connection waits for this work before it
+   * closes.
+   */
   readonly inBackground: (work: Promise<unknown>) => void
   /** The buffer for rows. */
   readonly out: JsonBytes
 }
 
-/** The first response names the job, which is needed to cancel it. This bounds how long we wait for that response. */
+/** The first response names the job, whose id is needed to cancel it. This limits the wait for that response. */
 const FIRST_WAIT_MS = 2_000
 const NEXT_WAIT_MS = 10_000
-/** How much later than its own timeout a response may arrive. */
+/** How long a response may arrive after its own timeout. */
 const SLOW_MS = 5_000
 const CANCEL_MS = 5_000
 /** After the deadline, how long a caller waits for the confirmation that the job has ended. */
@@ -41,10 +44,13 @@ const CONFIRM_MS = 1_500
 /** BigQuery cuts a page at 10 MB, measured before it is JSON. */
 const PAGE_BYTES_MAX = 32 * 1024 * 1024
 const PAGES_MAX = 1_000
-/** The first and the longest pause between two polls, if an emulator answers at once; the pause doubles. */
+/** The first and the longest pause between two polls, if an emulator answers at once. The pause doubles each time. */
 const PAUSE_MS = [20, 1_000] as const
 
-/** Returns the bytes that the query would read. Throws AppError as runQuery() does, except for the cost. */
+/**
+ * Returns the bytes that the query would read. Throws AppError as runQuery() does, except for the refusal because of
+ * cost.
+ */
 export async function estimateQuery(at: Running, query: BigQueryQuery, limits: Limits): Promise<number> {
   try {
     const answer = await dryRun(at.rest, at.place, query, at.signal)
@@ -79,7 +85,7 @@ export async function runQuery(at: Running, query: BigQueryQuery, limits: Limits
   }
 }
 
-/** The timeout error: says whether the job has ended, if that is known within a moment after the deadline. */
+/** The timeout error. If known within a moment after the deadline, it states that the job has ended. */
 async function timeoutError(ended: Promise<boolean>, cause: unknown): Promise<AppError> {
   const moment = new AbortController()
   try {
@@ -90,12 +96,12 @@ async function timeoutError(ended: Promise<boolean>, cause: unknown): Promise<Ap
   }
 }
 
-/** Whether BigQuery reports that a cancel or its timeout ended the job. */
+/** Whether BigQuery reports that a cancel or the job's timeout ended the job. */
 function isStopped(error: unknown): boolean {
   return error instanceof ErrorResponse && (error.reason === 'stopped' || error.reason === 'timeout')
 }
 
-/** An emulator uses one reason for everything that it cannot do. We treat it as an error of the query. */
+/** An emulator uses one reason for everything that it does not support. We treat it as an error of the query. */
 function withQueryReason(error: unknown, { lenient }: Judging): unknown {
   if (!lenient || !(error instanceof ErrorResponse) || error.reason !== 'jobInternalError') return error
   return new ErrorResponse(error.status, 'invalidQuery', error.googleText)
@@ -126,7 +132,7 @@ class Job {
     return page.isComplete ? page : await this.page(null, this.#query.rowCap + 1)
   }
 
-  /** Returns the page for the token. Waits until the job is complete. */
+  /** Returns the page for the token. First waits until the job is complete. */
   async page(token: string | null, wanted: number): Promise<Page> {
     const { rest, place, signal } = this.#at
     if (this.#known === null) throw new Unreadable('a result without its job')
@@ -155,9 +161,9 @@ class Job {
   }
 
   /**
-   * Cancels a job that may still run. A response that has not arrived is awaited in the background, because it names
-   * the job. The promise says whether the job is known to have ended, which is checked only if `asks`. Null if there is
-   * no job.
+   * Cancels a job that may still run. If the response that names the job has not arrived, it is awaited in the
+   * background. The promise resolves to whether the job is known to have ended, which is checked only if `asks`. Null
+   * if there is no job.
    */
   abandon(asks: boolean): Promise<boolean> | null {
     if (this.#started === null || this.#isOver) return null
@@ -182,19 +188,19 @@ class Job {
       location: place.location,
       maxResults: this.#query.rowCap + 1,
       labels: { app: 'vitrine' },
-      // A retry with the same id is the same job.
+      // A retry with the same id refers to the same job.
       requestId: randomUUID(),
       formatOptions: { useInt64Timestamp: true },
     }
     const path = ['projects', place.billingProject, 'queries']
-    // A disconnect of the caller ends the retries, not the response that names the job.
+    // If the caller disconnects, the retries end, but the response that names the job is still read.
     const whole = AbortSignal.timeout(left + FIRST_WAIT_MS + SLOW_MS)
     return await this.#read(await rest.bytes({ method: 'POST', path, body, bytesMax: PAGE_BYTES_MAX }, signal, whole))
   }
 
   async #read(bytes: Buffer): Promise<Page> {
     try {
-      // The signal does not end this: the page names the job, which must then be cancelled.
+      // This signal does not abort the page: the page names the job, which must then be cancelled.
       const page = await readPage(bytes, new TimeSlices(null))
       if (page.job !== null) this.#known = { id: page.job.id, location: page.job.location ?? this.#at.place.location }
       this.#isOver = page.isComplete
@@ -217,7 +223,7 @@ class Job {
     return asks && (await this.#hasEnded(id, location, whole))
   }
 
-  /** A cancel is only a request: the job itself says when it has ended. */
+  /** A cancel is only a request. The job itself reports when it has ended. */
   async #hasEnded(id: string, location: string, whole: AbortSignal): Promise<boolean> {
     const { rest, place } = this.#at
     const query = {

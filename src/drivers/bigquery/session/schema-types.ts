@@ -18,7 +18,7 @@ export interface Field {
   readonly text: string
   readonly nullable: boolean
   readonly description: string | null
-  /** A policy tag guards the field or a part of it. */
+  /** True if a policy tag guards the field or a part of it. */
   readonly policyTagged: boolean
 }
 

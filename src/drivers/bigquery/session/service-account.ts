@@ -1,5 +1,5 @@
 // Parses a service account's key file. Only the validated fields are used: a key file of another type can name files,
-// addresses and programs, and a foreign token_uri would receive our signed assertion.
+// addresses and programs, and a token_uri other than Google's would receive our signed assertion.
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
 
@@ -34,7 +34,7 @@ const KeyFile = z.object({
     .optional(),
 })
 
-/** The account, or sentences about what is wrong. They name the field and never repeat its value. */
+/** Returns the account, or the problems as sentences. They name the field and never repeat its value. */
 export function readServiceAccount(text: string): ServiceAccount | readonly string[] {
   let json: unknown
   try {

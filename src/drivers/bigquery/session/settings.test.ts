@@ -116,7 +116,7 @@ describe('a service account’s key', () => {
   })
 
   test('is required for Google', () => {
-    assert.match(detailsOf(NOTHING, input({}, null)).join(), /serviceAccountKey: is needed/)
+    assert.match(detailsOf(NOTHING, input({}, null)).join(), /serviceAccountKey: is required/)
   })
 })
 
@@ -137,9 +137,9 @@ describe('the fields of a connection', () => {
     [{ config: { location: 'EU; DROP' } }, /config.location/],
     [{ config: { datasets: 'shop' } }, /config.datasets/],
     [{ config: { datasets: ['shop', 'a.b'] } }, /config.datasets.1/],
-    [{ config: { datasets: ['shop', 'shop'] } }, /config.datasets: names one twice/],
+    [{ config: { datasets: ['shop', 'shop'] } }, /config.datasets: contains a dataset twice/],
     [{ config: { billingProject: 'X' } }, /config.billingProject/],
-    [{ config: { emulator: true } }, /config.emulator: goes with config.apiEndpoint/],
+    [{ config: { emulator: true } }, /config.emulator: is allowed only with config.apiEndpoint/],
     [{ config: { emulator: 1, apiEndpoint: 'http://localhost:1' } }, /config.emulator: must be true or false/],
     ...[
       'ftp://x',
@@ -198,7 +198,7 @@ describe('settings that only the operator can allow', () => {
     }
     const key = readSettings(ALL, input(endpoint)).secrets['serviceAccountKey']
     assert.equal(key?.includes('service_account'), true)
-    assert.match(detailsOf(ALL, input(mode)).join(), /does not go with APPLICATION_DEFAULT/)
+    assert.match(detailsOf(ALL, input(mode)).join(), /cannot be combined with APPLICATION_DEFAULT/)
     assert.match(detailsOf(ALL, input(endpoint, door.keyFile({ type: 'external_account' }))).join(), /type must be/)
   })
 })

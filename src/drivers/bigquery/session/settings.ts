@@ -34,7 +34,7 @@ export interface Target {
   readonly project: string
   /** Where jobs run and are billed. */
   readonly billingProject: string
-  /** Null: the location of the datasets, from introspection. */
+  /** Null: the location of the datasets, found by introspection. */
   readonly location: string | null
   /** The datasets to introspect; empty: all datasets of the project. */
   readonly datasets: readonly string[]
@@ -143,15 +143,15 @@ function withheldOf(allowed: Allowed, mode: string, config: Config): string[] {
   return withheld
 }
 
-/** An address that is not Google's gets no token, whoever it belongs to. */
+/** An address that is not Google's gets no token. */
 function credentialsOf(input: SettingsInput, mode: string | undefined, config: Config, wrong: string[]): Credentials {
   const key = input.secrets[KEY]
   if (mode === 'APPLICATION_DEFAULT') {
-    if (key !== undefined) wrong.push(`${KEY}: does not go with APPLICATION_DEFAULT`)
+    if (key !== undefined) wrong.push(`${KEY}: cannot be combined with APPLICATION_DEFAULT`)
     return config.apiEndpoint === undefined ? { kind: 'application default' } : { kind: 'none' }
   }
   if (key === undefined) {
-    if (config.apiEndpoint === undefined) wrong.push(`${KEY}: is needed with connectionMode SERVICE_ACCOUNT`)
+    if (config.apiEndpoint === undefined) wrong.push(`${KEY}: is required with connectionMode SERVICE_ACCOUNT`)
     return { kind: 'none' }
   }
   const account = readServiceAccount(key)
@@ -169,8 +169,9 @@ function configOf(config: unknown, wrong: string[]): Config {
     return {}
   }
   const { apiEndpoint, emulator, datasets } = parsed.data
-  if (new Set(datasets).size < (datasets?.length ?? 0)) wrong.push('config.datasets: names one twice')
-  if (emulator === true && apiEndpoint === undefined) wrong.push('config.emulator: goes with config.apiEndpoint only')
+  if (new Set(datasets).size < (datasets?.length ?? 0)) wrong.push('config.datasets: contains a dataset twice')
+  if (emulator === true && apiEndpoint === undefined)
+    wrong.push('config.emulator: is allowed only with config.apiEndpoint')
   if (apiEndpoint === undefined) return parsed.data
   const origin = originOf(apiEndpoint)
   if (origin === null) wrong.push('config.apiEndpoint: must be an origin such as http://127.0.0.1:9050')

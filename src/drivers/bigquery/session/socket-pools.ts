@@ -17,8 +17,8 @@ export interface Held extends AsyncDisposable {
 const CONNECT_MS = 8_000
 const KEEP_ALIVE_MS = 55_000
 /**
- * The timeout for a server that sends nothing, whatever the caller's deadline is: our own waits take 10 seconds at
- * most.
+ * The timeout for a server that sends nothing. It does not depend on the caller's deadline: our own waits take 10
+ * seconds at most.
  */
 const SILENT_MS = 60_000
 const HEADERS_BYTES_MAX = 32 * 1024

@@ -21,7 +21,7 @@ export class TimeSlices {
     this.#signal = signal
   }
 
-  /** Yields to the event loop whenever the work yields. Throws the signal's reason, and what the work throws. */
+  /** Yields to the event loop whenever the work yields. Throws the signal's reason, and the errors of the work. */
   async run<T>(work: Generator<undefined, T>): Promise<T> {
     for (let step = work.next(); ; step = work.next()) {
       if (step.done === true) return step.value
@@ -32,7 +32,7 @@ export class TimeSlices {
   }
 }
 
-/** Decides when to yield, by the position in one text. */
+/** Decides when to yield, by the position in a text. */
 export class SlicePace {
   #began = 0
 

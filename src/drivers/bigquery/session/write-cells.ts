@@ -1,5 +1,5 @@
-// Writes the cells of a row, {f: [{v: …}, …]}, as a JSON array. Arrays and structs are written by their schema, because
-// the form of a value does not show its type. The bytes must have been checked by endOfValue() of json-scan.
+// Writes the cells of a row, {f: [{v: …}, …]}, as a JSON array. Arrays and structs are written according to their
+// schema, because a value does not show its type. The bytes must have been checked by endOfValue() of json-scan.
 import type { ColumnType } from '../captured-facts.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
 import { Unreadable } from './http-exchange.ts'
@@ -7,9 +7,9 @@ import { endOfValue, firstOf, isArray, isNull, nextOf, skipSpace, valueOf } from
 import { scalarWriter, writeJson } from './write-scalar-value.ts'
 import type { SlicePace } from './time-slices.ts'
 
-/** Writes the value that begins at `at`, and returns where it ends. */
+/** Writes the value that starts at `at`, and returns the position after it. */
 type WriteShort = (json: Buffer, at: number, out: JsonBytes) => number
-/** Does the same for a value that may be long (it contains an array or JSON), and yields between two slices. */
+/** Like writeShort(), for a value that may be long (an array or JSON). Yields between two slices. */
 type WriteCell = (json: Buffer, at: number, out: JsonBytes, pace: SlicePace) => number | Generator<undefined, number>
 
 const COMMA = 0x2c
@@ -17,7 +17,7 @@ const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 
 const F = 0x66
 const V = 0x76
 
-/** Writes the row that begins at `at`. Throws Unreadable for a row of another form. */
+/** Writes the row that starts at `at`. Throws Unreadable for a row of another format. */
 export type WriteRow = WriteCell
 
 export function rowWriter(columns: readonly ColumnType[]): WriteRow {
@@ -65,7 +65,7 @@ function plainWriter(name: string): WriteShort {
   }
 }
 
-/** BigQuery usually sends a NULL array as an empty one; we always show it as an empty one. */
+/** BigQuery usually sends a NULL array as an empty array. The result always shows it as an empty array. */
 function arrayWriter(element: WriteCell): WriteCell {
   return function* (json, at, out, pace) {
     out.byte(OPEN_ARRAY)
@@ -111,7 +111,7 @@ function uniqueNames(names: readonly string[]): readonly string[] {
   })
 }
 
-/** Does the same as writeLong(), without yielding. */
+/** Like writeLong(), without yielding. */
 function writeShort(
   json: Buffer,
   start: number,
@@ -140,7 +140,7 @@ interface LongCells {
   readonly pace: SlicePace
 }
 
-/** Writes the row or struct that begins at `start`, and returns where it ends. */
+/** Writes the row or struct that starts at `start`, and returns the position after it. */
 function* writeLong(json: Buffer, start: number, { cells, keys, out, pace }: LongCells): Generator<undefined, number> {
   const list = openList(json, start, keys, out)
   let each = firstOf(json, list)
@@ -158,7 +158,7 @@ function* writeLong(json: Buffer, start: number, { cells, keys, out, pace }: Lon
   return endAfter(json, start, skipSpace(json, end) + 1)
 }
 
-/** Returns where the cells begin. */
+/** Returns the position of the first cell. */
 function openList(json: Buffer, start: number, keys: readonly Buffer[] | null, out: JsonBytes): number {
   const list = valueOf(json, start, F)
   if (!isArray(json, list)) throw new Unreadable('a row without cells')
@@ -176,8 +176,8 @@ function writeKey(n: number, keys: readonly Buffer[] | null, out: JsonBytes): vo
 }
 
 /**
- * Returns the end of the object that begins at `start`. Its value of interest ended at `end`, and is usually the only
- * one.
+ * Returns the end of the object that starts at `start`. The value that was read ended at `end`; usually the object has
+ * no other value.
  */
 function endAfter(json: Buffer, start: number, end: number): number {
   const at = skipSpace(json, end)

@@ -1,4 +1,4 @@
-// Converts one BigQuery value that is neither an array nor a struct from the REST API's text to exact JSON
+// Converts one BigQuery value that is neither an array nor a struct from the text of the REST API to exact JSON
 // (docs/contract.md#values, docs/drivers/bigquery.md#values). A text that does not match its type becomes a string.
 import type { JsonBytes } from '../../json-bytes.ts'
 import { writePlain, writeRaw, writeText } from '../../json-bytes.ts'
@@ -39,7 +39,7 @@ export function scalarWriter(type: string): WriteScalar {
   return WRITERS.get(type) ?? writeAsText
 }
 
-/** The text without quotes. An emulator may send a number or a word without them. Not for texts with escapes. */
+/** The text without quotes. An emulator may send a number or a word without quotes. Not for texts with escapes. */
 function textOf(json: Buffer, start: number, end: number): string {
   return json[start] === QUOTE ? json.toString('latin1', start + 1, end - 1) : json.toString('latin1', start, end)
 }
@@ -55,7 +55,7 @@ function writeAsText(json: Buffer, start: number, end: number, out: JsonBytes): 
   else writePlain(json, start, end, out)
 }
 
-/** Writes a number up to ±(2^53−1), and a string beyond. */
+/** Writes a number up to ±(2^53−1), and a string for larger numbers. */
 function writeInteger(json: Buffer, start: number, end: number, out: JsonBytes): void {
   const text = textOf(json, start, end)
   if (!/^(?:0|-?[1-9]\d{0,18})$/.test(text)) return writeAsText(json, start, end, out)
@@ -73,7 +73,10 @@ function writeFloat(json: Buffer, start: number, end: number, out: JsonBytes): v
   writeAscii(Object.is(number, -0) ? '-0' : String(number), out)
 }
 
-/** Writes a number up to 15 significant digits, and a string beyond. Leading and trailing zeros do not count. */
+/**
+ * Writes a number up to 15 significant digits, and a string for longer numbers. Leading and trailing zeros do not
+ * count.
+ */
 function writeDecimal(json: Buffer, start: number, end: number, out: JsonBytes): void {
   const text = textOf(json, start, end)
   if (!/^-?(?:0|[1-9]\d{0,99})(?:\.\d{1,99})?$/.test(text)) return writeAsText(json, start, end, out)
@@ -96,7 +99,7 @@ function writeTimestamp(json: Buffer, start: number, end: number, out: JsonBytes
   else writeAscii(`"${moment}"`, out)
 }
 
-/** Splits the digits, because microseconds exceed 2^53 from the year 2255 on. Null outside the years 1 to 9999. */
+/** Splits the digits, because microseconds exceed 2^53 after the year 2255. Null outside the years 1 to 9999. */
 function momentOf(text: string): string | null {
   const isBefore = text.startsWith('-')
   const digits = (isBefore ? text.slice(1) : text).padStart(7, '0')
@@ -110,9 +113,7 @@ function momentOf(text: string): string | null {
   return `${new Date(seconds * 1000).toISOString().slice(0, 19)}.${String(micros).padStart(6, '0')}Z`
 }
 
-/**
- * Writes JSON from inside a string as raw text, so that no number is rounded. Returns where the string ends; yields.
- */
+/** Writes the JSON inside a string as raw text, so that no number is rounded. Returns the end of the string. Yields. */
 export function* writeJson(json: Buffer, start: number, end: number, out: JsonBytes): Generator<undefined, number> {
   const text: unknown = json[start] === QUOTE ? JSON.parse(json.toString('utf8', start, end)) : null
   if (typeof text !== 'string') {
@@ -126,7 +127,7 @@ export function* writeJson(json: Buffer, start: number, end: number, out: JsonBy
   return end
 }
 
-/** Where the one JSON value begins and ends; null if the text is not JSON, and it is then written as a string. */
+/** The start and end of the one JSON value. Null if the text is not JSON; it is then written as a string. */
 function* spanOf(inner: Buffer): Generator<undefined, readonly [number, number] | null> {
   try {
     const at = skipSpace(inner, 0)

@@ -20,7 +20,10 @@ const HARMLESS = new Set(['killCursors', 'killAnyCursor', 'changeOwnPassword', '
 /** MongoDB's own databases. */
 const OWN = new Set(['admin', 'config', 'local'])
 
-/** The steps in a fixed order. `exposed` is what the privileges should equal; null before any exposure. */
+/**
+ * The steps in a fixed order. `exposed`: the privileges should cover exactly this catalog. Null if there is no exposure
+ * yet.
+ */
 export async function grade(login: Login, exposed: Catalog | null, signal: AbortSignal): Promise<TestStep[]> {
   const privileges = await privilegesOf(login.db, signal)
   const better = betterLogin({ user: privileges.user?.user ?? null, database: login.database, exposed })

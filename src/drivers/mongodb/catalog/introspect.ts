@@ -1,5 +1,5 @@
-// Introspects a database: collections, views, indexes, and paths from a sample. It never reads a large collection as a whole.
-// Each read has a timeout, after which introspection continues with what it has.
+// Introspects a database: collections, views, indexes, and paths from a sample. It never reads a whole large
+// collection. Each read has a timeout. After a timeout, introspection continues with the documents read so far.
 import type * as mongodb from 'mongodb'
 import type { Catalog, CatalogColumn, CatalogIndex, CatalogTable } from '../../driver.ts'
 import { CAPTURE_VERSION, type MongoCapture, type MongoColumnDetail, type MongoTableDetail } from '../captured-facts.ts'
@@ -73,7 +73,7 @@ async function tableOf(db: mongodb.Db, found: FoundCollection, signal: AbortSign
   }
 }
 
-/** Number of documents, by metadata if there is any. Null if counting takes too long or is not allowed. */
+/** Number of documents, from metadata if available. Null if counting takes too long or is not allowed. */
 function counted(db: mongodb.Db, name: string, signal: AbortSignal): Promise<number | null> {
   return within(null, async () => {
     const { n } = await db.command({ count: name, maxTimeMS: LOOK_MS }, { signal })
@@ -128,7 +128,7 @@ async function taken(
 interface Index {
   /** Null for a text index, which does not name its paths. */
   readonly shown: CatalogIndex | null
-  /** The path for which the index serves any equality. */
+  /** The path for which the index can serve any equality. */
   readonly leads: string | null
 }
 
@@ -155,7 +155,7 @@ function indexOf(index: mongodb.Document): Index {
   return { shown: isText ? null : { keys, unique }, leads: leads ? first.path : null }
 }
 
-/** The result of the work, or `other` if the server refuses it or takes too long. */
+/** Returns the result of the work, or `other` if the server refuses the work or takes too long. */
 async function within<T>(other: T, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -218,7 +218,7 @@ function signalsOf(path: SampledPath, documents: number, declared: Declared | un
     signals.push(`declared as ${declared.types.join(' or ')}`)
   if (path.elements.size > 0) signals.push(`elements of its arrays: ${shares(path.elements)}`)
   if (documents > 0) signals.push(`in ${percent(path.documents, documents)} of ${documents} sampled documents`)
-  if (path.isDictionary) signals.push('its keys are data, not names: shown whole or not at all')
+  if (path.isDictionary) signals.push('its keys are data, not names, so only the whole value can be exposed')
   return signals
 }
 

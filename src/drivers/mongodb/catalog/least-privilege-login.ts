@@ -4,10 +4,10 @@ import type { Agreement, AgreementInput, Catalog } from '../../driver.ts'
 import { few } from '../../test-report.ts'
 
 export interface BetterLogin {
-  /** The current login's user. The new login gets another name. */
+  /** The user of the current login. The new login gets another name. */
   readonly user: string | null
   readonly database: string
-  /** Null before any exposure. */
+  /** Null if there is no exposure yet. */
   readonly exposed: Catalog | null
 }
 

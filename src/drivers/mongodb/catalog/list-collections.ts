@@ -40,7 +40,7 @@ async function listed(
   return found
 }
 
-/** A dropped collection that the privileges still name appears as an empty collection. */
+/** If a collection was dropped but the privileges still name it, it appears as an empty collection. */
 async function privileged(db: mongodb.Db, signal: AbortSignal): Promise<readonly FoundCollection[]> {
   const names = (await privilegesOf(db, signal)).privileges
     .filter(({ actions, resource }) => resource.db === db.databaseName && actions.includes('find'))

@@ -7,7 +7,7 @@ import type { MongoColumnDetail } from '../captured-facts.ts'
 import { AT_ONCE } from '../session/write-large-value.ts'
 import { endOfName, lengthAt, sizeOf, writeValue } from '../session/write-value.ts'
 
-/** Longer strings are counted by their beginning. */
+/** Longer strings are identified by their beginning. */
 const CHARS_MAX = 257
 const DEPTH_MAX = 100
 /** The most array elements that are read in one document, because a document is read without a pause. */
@@ -15,15 +15,15 @@ const ELEMENTS_MAX = 20_000
 
 interface Node {
   readonly kids: Map<string, Node>
-  /** The index of the column that ends at this node; null if only longer paths continue. */
+  /** The index of the column that ends at this node. Null if only longer paths continue here. */
   column: number | null
 }
 
 /** The values of one document at one column. */
 interface Found {
-  /** Present and not null. */
+  /** True if the value is present and not null. */
   isThere: boolean
-  /** A document, bytes, or another kind of value than the column's. */
+  /** A document, bytes, or a value of another kind than the column's. */
   isOpaque: boolean
   isList: boolean
   readonly scalars: Scalar[]

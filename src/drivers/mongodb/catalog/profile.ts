@@ -1,5 +1,5 @@
-// Profiles one collection from a bounded sample of its documents. The guard's projection cuts them to the exposed paths
-// before they leave the server.
+// Profiles one collection from a bounded sample of its documents. The guard's projection reduces the documents to the
+// exposed paths before they leave the server.
 import { setTimeout as wait } from 'node:timers/promises'
 import type * as mongodb from 'mongodb'
 import type { Catalog, CatalogTable, ProfileBounds, TableProfile } from '../../driver.ts'
@@ -13,7 +13,7 @@ import { schemaStale } from '../session/failure.ts'
 import { count, isThere, shared, type Running } from '../session/run.ts'
 import { Documents } from './profile-documents.ts'
 
-/** The most values in the sample: a collection with many paths is sampled by fewer documents. */
+/** The most values in the sample: for a collection with many paths, fewer documents are sampled. */
 const CELLS_MAX = 400_000
 const ROWS_MIN = 500
 /** The most bytes of projected documents: large documents are sampled in smaller numbers. */
@@ -48,13 +48,13 @@ export async function profileCollection(
   return { rowsSampled: documents.count, complete, estimatedRows: complete ? documents.count : known, columns }
 }
 
-/** Random documents: by $sample if they are few of many, otherwise by $rand for each document. */
+/** Random documents. Uses $sample for a small part of a large collection, and otherwise $rand for each document. */
 function picked(known: number, rows: number): BsonDocument[] {
   if (known > rows * PICKED_FROM) return [{ $sample: { size: rows } }]
   return [{ $match: { $expr: { $lt: [{ $rand: {} }, (0.95 * rows) / known] } } }, { $limit: rows }]
 }
 
-/** Returns false if there was more data than the limit on bytes. */
+/** Returns false if the data exceeded the limit on bytes. */
 async function readAll(
   at: Running,
   name: string,
@@ -82,7 +82,7 @@ async function readAll(
   }
 }
 
-/** Pauses after each slice for as long as the slice took, so that other requests go first. */
+/** After each slice, pauses for as long as the slice took, so that other requests are served. */
 async function resting(work: Generator<undefined, void>): Promise<void> {
   for (let isDone = false; !isDone;) {
     const began = performance.now()

@@ -1,5 +1,5 @@
-// Collects the paths of a schemaless collection from sampled documents: dotted paths, the types at each path, and the number
-// of documents. It keeps names and counts, and never a value.
+// Collects the paths of a schemaless collection from sampled documents: dotted paths, the types at each path, and the
+// number of documents. It stores names and counts, and never a value.
 import { ALIASES, endOfName, sizeOf } from '../session/write-value.ts'
 
 const DEPTH_MAX = 8
@@ -25,7 +25,10 @@ export interface SampledPath {
   readonly elements: ReadonlyMap<string, number>
   /** Documents that have the path. */
   readonly documents: number
-  /** Whether the keys below this path are data or cannot be exposed one by one. The path is then exposed whole or not at all. */
+  /**
+   * Whether the keys below this path are data or cannot be exposed one by one. Then only the whole value at the path
+   * can be exposed.
+   */
   readonly isDictionary: boolean
 }
 
@@ -55,7 +58,7 @@ interface Open {
   readonly end: number
   readonly node: Node
   readonly depth: number
-  /** For an array inside arrays: the number of arrays around it. Null for a document. */
+  /** For an array inside arrays: the number of enclosing arrays. Null for a document. */
   readonly nested: number | null
 }
 
@@ -100,7 +103,7 @@ export class Sample {
     }
   }
 
-  /** Adds a path that is known from a validator, whether sampled or not. */
+  /** Adds a path from a validator, even if the sample does not contain it. */
   declare(path: readonly string[]): void {
     let node = this.#root
     for (const name of path) {
@@ -126,7 +129,7 @@ export class Sample {
     open.push({ at: start + 4, end: start + from.readInt32LE(start) - 1, node, depth, nested: null })
   }
 
-  /** Reads the elements of an array, also of arrays in arrays, because arrays are transparent in paths. */
+  /** Reads the elements of an array, including those of nested arrays, because arrays are transparent in paths. */
   #array(
     from: Buffer,
     start: number,
@@ -172,7 +175,7 @@ export class Sample {
   }
 
   #noteOdd(name: string, depth: number): void {
-    // The parent is then exposed whole. Numbers are the most common kind of data used as names.
+    // Then only the whole parent can be exposed. Numbers are the most common kind of data used as names.
     if (depth > 0 && /^\d+$/.test(name)) return
     if (this.#odd.size < ODD_MAX) this.#odd.add(name.slice(0, 100))
   }

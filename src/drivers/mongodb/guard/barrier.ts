@@ -1,8 +1,9 @@
-// The injected projection, and the barrier that may be needed after it. Engines move a $match before a projection, although
-// results differ if null is compared on a path through arrays (docs/guard/mongodb.md). mongod 6.0 drops a projection before
-// a $group that reads whole documents. A $limit does not prevent this: it moves to the front itself, and after two
-// projections in a row (a view's, then ours) the $match follows. The barrier is a stage that computes the field anew, to
-// the same value. No stage that reads the field can move before it, and the field that it reads is kept.
+// The injected projection, and the barrier that may be needed after it. Engines move a $match before a projection,
+// although results differ if null is compared on a path through arrays (docs/guard/mongodb.md). mongod 6.0 drops a
+// projection before a $group that reads whole documents. A $limit does not prevent this: engines move the $limit to the
+// front, and the $match follows it past two consecutive projections (a view's, then ours). The barrier is a stage that
+// computes the field again, with the same value. A stage that reads the field cannot move before the barrier, and the
+// engine cannot drop the field that the barrier reads.
 import type { Bson, BsonDocument } from '../query.ts'
 
 export class Barrier {
@@ -27,13 +28,16 @@ export class Barrier {
     if (this.#names.size > 0) this.#pipeline.push({ $set: this.#computed })
   }
 
-  /** Keeps stages that read this top-level field behind the projection; without a name, stages that read the document. */
+  /**
+   * Keeps later stages that read this top-level field behind the projection. Without a name: stages that read the whole
+   * document.
+   */
   raise(name = this.#first): void {
     if (this.#names.has(name)) return
     this.compute(name, { $cond: [{ $eq: [{ $type: `$${name}` }, 'missing'] }, '$$REMOVE', `$${name}`] })
   }
 
-  /** Computes the field anew after the projection, once. */
+  /** Computes the field again after the projection, at most once. */
   compute(name: string, value: Bson): void {
     if (this.#names.has(name)) return
     this.#names.add(name)

@@ -1,5 +1,6 @@
-// Confines a pipeline on one collection. Stages that read the same before and after the projection come first, where they
-// can use indexes; then the projection; then all other stages (docs/guard/mongodb.md#how-it-is-confined).
+// Confines a pipeline on one collection. Stages that read the same values before and after the projection come first,
+// because they can use indexes there. The projection comes next, then all other stages
+// (docs/guard/mongodb.md#how-it-is-confined).
 import { barrierOf, shapeOf, type ExposedCollection } from './exposed.ts'
 import type { Extent } from './value-size.ts'
 import { filter } from './filter.ts'
@@ -26,15 +27,18 @@ export function confinePipeline(
   const isCached = collection.rewritten && !variables.isEmpty
   if (isCached) for (const name of collection.tops) barrier.raise(name)
   barrier.place()
-  // mongod 6.0 moves a $match with outer variables into its cache of a time series, so later rows get the result of the
-  // first row. The barrier stops a $match that reads a field; the $limit stops a $match that reads no field.
+  // mongod 6.0 moves a $match with outer variables into its cache of a time series, so later rows would get the result
+  // of the first row. The barrier stops a $match that reads a field. The $limit stops a $match that reads no field.
   if (isCached) flow.out.push({ $limit: Number.MAX_SAFE_INTEGER })
   for (const stage of rest) confineStage(stage, flow)
   keepFromCompiling(out)
   return flow
 }
 
-/** Prints the leading filters, then sorts, skips and limits, as long as they may run first. Returns the other stages. */
+/**
+ * Prints the leading filters, then sorts, skips and limits, as long as they may run before the projection. Returns the
+ * other stages.
+ */
 function hoist(stages: readonly BsonDocument[], flow: Flow): readonly BsonDocument[] {
   let at = 0
   for (let stage = stages[at]; stage !== undefined; stage = stages[++at]) {
@@ -52,7 +56,9 @@ function hoist(stages: readonly BsonDocument[], flow: Flow): readonly BsonDocume
   return stages.slice(at)
 }
 
-/** Whether raw documents sort the same. If only lost array elements could change the order, sets flow.early. */
+/**
+ * Whether raw documents sort in the same order. If only lost array elements could change the order, sets flow.early.
+ */
 function sortsAlike(value: Bson, flow: Flow): boolean {
   if (!isDocument(value)) return false
   const { hoistable, cut } = sortSpecOf('$sort', value, flow.scope)

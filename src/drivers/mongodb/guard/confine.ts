@@ -1,5 +1,5 @@
-// The MongoDB guard: turns a body and an exposure into one confined aggregate or a refusal. It uses no server, no client
-// library and no clock, and it passes on nothing that it does not understand.
+// The MongoDB guard: turns a body and an exposure into one confined aggregate or a refusal. It uses no server, no
+// client library and no clock, and it refuses everything that it does not understand.
 import { seal } from '../../confined.ts'
 import type { Catalog, Denied, Limits, Malformed, Verdict } from '../../driver.ts'
 import { HERE, IN_THREAD, judge, type Case, type Judged } from './judge.ts'
@@ -11,9 +11,9 @@ import { unpackQuery, type PackedQuery } from './query-transfer.ts'
 /** The answer of a guard thread. */
 export type Answer = Exclude<Judged, { kind: 'made' }> | { readonly kind: 'packed'; readonly query: PackedQuery }
 
-/** The guard threads. They are passed in, so that the guard does no I/O; see judge-threads.ts. */
+/** The guard threads. The caller passes them in, because the guard does no I/O; see judge-threads.ts. */
 export interface Threads {
-  /** Null if no thread could judge the body. Rejects only if the signal is aborted, with its reason. */
+  /** Null if no thread could judge the body. Rejects only with the reason of the signal, if the signal is aborted. */
   judge(asked: Case, signal: AbortSignal): Promise<Answer | null>
   /** Yields to the event loop. */
   turn(): Promise<void>
@@ -49,12 +49,12 @@ async function inThread(threads: Threads, asked: Case, signal: AbortSignal): Pro
   return verdictOf({ kind: 'made', query: await unpackQuery(answer.query, () => threads.turn()) })
 }
 
-/** Confines a query on this thread, however long it takes. */
+/** Confines a query on this thread, even if that takes long. */
 export function confine(body: MongoBody, exposed: Catalog, limits: Limits): Verdict {
   return judged(body, exposed, limits).verdict
 }
 
-/** Like confine(), and returns the work spent. The work is about linear in the size of the body. */
+/** Like confine(), and also returns the work spent. The work grows about linearly with the size of the body. */
 export function judged(
   body: MongoBody,
   exposed: Catalog,

@@ -1,6 +1,7 @@
-// Prints a sort with a limit before the projection, where it can use an index, although its path goes through a partly
-// shown object. A hidden scalar in an array sorts as null there, so the order may differ. The printed form checks in each
-// document that it does not differ, and fails otherwise; then the form with the projection first is sent.
+// Prints a sort with a limit before the projection, where it can use an index, although its path leads through a partly
+// shown object. A hidden scalar in an array sorts as null after the projection, so the order may differ. The printed
+// form checks in each document that the order is the same, and fails otherwise. Then the form with the projection first
+// is sent.
 import { numberOf } from './parse-ejson.ts'
 import type { Bson, BsonDocument } from '../query.ts'
 
@@ -29,7 +30,7 @@ export function sortedEarly(pipeline: readonly BsonDocument[], { at, cut }: Earl
   return [...front, ...pipeline.slice(at, place), ...pipeline.slice(place + 1)]
 }
 
-/** How many sorted documents the stages after the sort can use; Infinity for all. */
+/** How many sorted documents the stages after the sort can use. Infinity means all. */
 function taken(stages: readonly BsonDocument[]): number {
   let skipped = 0
   let most = Infinity
@@ -43,7 +44,7 @@ function taken(stages: readonly BsonDocument[]): number {
   return most
 }
 
-/** Passes documents on, and fails (ConversionFailure) at a document from which the projection removes an element. */
+/** Passes documents on. Fails (ConversionFailure) at a document from which the projection removes an element. */
 function provenAlike(cut: readonly (readonly string[])[]): BsonDocument {
   const losing = cut.map(([top = '', ...below]) => losesElement(`$${top}`, below))
   return { $match: { $expr: { $toInt: { $cond: [{ $or: losing }, 'the projection takes an element away', 1] } } } }

@@ -20,7 +20,7 @@ export interface ExposedCollection {
   /** The value of the injected $project: always an inclusion of the topmost exposed paths. */
   readonly projection: BsonDocument
   readonly tree: Tree
-  /** The sizes of the values at its paths, by the sample. */
+  /** The sizes of the values at its paths, from the sample. */
   readonly extents: ReadonlyMap<string, Extent>
   /** The exposed top-level names, in catalog order. */
   readonly tops: readonly string[]
@@ -95,14 +95,14 @@ function extentsOf(table: CatalogTable): ReadonlyMap<string, Extent> {
 
 const SMALL_TYPES = new Set('bool date decimal double int long null objectId timestamp'.split(' '))
 
-/** Whether the sample holds only small values, such as numbers and dates. */
+/** Whether the sample contains only small values, such as numbers and dates. */
 function isSmall(detail: unknown): boolean {
   const types: unknown = typeof detail === 'object' && detail !== null && 'types' in detail ? detail.types : undefined
   const names = typeof types === 'object' && types !== null ? Object.keys(types) : []
   return names.length > 0 && names.every((name) => SMALL_TYPES.has(name))
 }
 
-/** Array length by the sample; null if the sample held no array, undefined without a sample. */
+/** Array length from the sample. Null if the sample contained no array, undefined without a sample. */
 function itemsOf(detail: unknown): number | null | undefined {
   if (typeof detail !== 'object' || detail === null || !('types' in detail)) return undefined
   return 'items' in detail && typeof detail.items === 'number' ? detail.items : null

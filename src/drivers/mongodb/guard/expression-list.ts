@@ -1,6 +1,9 @@
 // The allowed expression operators and the form of their arguments (docs/guard/mongodb.md#what-is-allowed).
 
-/** any: one expression or an array of expressions. date: any, or {date, timezone?}. Otherwise an object with these fields. */
+/**
+ * any: one expression or an array of expressions. date: the same, or {date, timezone?}. Otherwise an object with these
+ * fields.
+ */
 export type Form = 'any' | 'date' | 'special' | Fields
 
 export interface Fields {
@@ -72,8 +75,8 @@ const REASONS: ReadonlyMap<string, string> = new Map([
   ['$currentDate', CHANCE],
   ['$text', 'a text index covers fields that are not exposed'],
   ['$jsonSchema', 'it names arbitrary fields'],
-  ['$near', 'it sorts, and $match does not take it'],
-  ['$nearSphere', 'it sorts, and $match does not take it'],
+  ['$near', 'it sorts, and $match does not accept it'],
+  ['$nearSphere', 'it sorts, and $match does not accept it'],
 ])
 
 /** Why an operator is not allowed. */

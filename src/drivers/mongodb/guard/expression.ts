@@ -1,5 +1,5 @@
 // Aggregation expressions: operators must be on the list, every path and variable is looked up, and the expression is
-// printed anew. Nothing that the guard does not understand is passed on.
+// printed again from the parsed form. The guard refuses everything that it does not understand.
 import { arrayOf, booleanOf, fieldsOf, textOf } from './read-arguments.ts'
 import { EXPRESSION_HINT, EXPRESSIONS, reasonAgainst, type Fields } from './expression-list.ts'
 import { checkPattern, numberOf } from './parse-ejson.ts'
@@ -171,7 +171,7 @@ function reduced(value: Bson | undefined, scope: Scope): Bson {
   }
 }
 
-/** The variable names of a loop: those that the query writes, and the defaults that must be printed. */
+/** The variable names of a loop: the names in the query, and the default names that must be printed. */
 function namesOf(
   of: string,
   read: BsonDocument,

@@ -1,11 +1,11 @@
-// Checks field names and paths, wherever a query writes them: in a key or in a string.
+// Checks field names and paths, in keys and in strings.
 import { Broken, refusedLimit, refusedPath, shown } from './refusal.ts'
 
 const PATH_MAX = 1_024
 const COMPONENTS_MAX = 100
 const REFERENCE = new Set(['$id', '$ref', '$db'])
 
-/** The components of a path that a query reads. Throws Broken and Refusal. */
+/** Returns the components of a path that a query reads. Throws Broken and Refusal. */
 export function componentsOf(path: string): readonly string[] {
   const components = split(path)
   for (const [n, component] of components.entries()) {
@@ -17,7 +17,7 @@ export function componentsOf(path: string): readonly string[] {
   return components
 }
 
-/** The components of a path that a stage writes. Throws Broken and Refusal. */
+/** Returns the components of a path that a stage writes. Throws Broken and Refusal. */
 export function outputPath(of: string, path: string): readonly string[] {
   const components = split(path)
   if (components.some((component) => component === '' || component.startsWith('$'))) throw noName(of, path)
@@ -29,11 +29,11 @@ export function checkName(of: string, name: string): void {
   if (outputPath(of, name).length > 1) throw noName(of, name)
 }
 
-/** JSON.parse keeps the order of longer numbers. */
+/** The longest index in digits. JSON.parse keeps the order of longer numbers. */
 const INTEGER = /^(?:0|[1-9]\d{0,9})$/
 
 /**
- * JSON.parse puts names that are whole numbers before all others, in ascending order, so the written order is lost. The
+ * JSON.parse moves names that are whole numbers to the front, in ascending order, so the written order is lost. The
  * order of fields in a value matters, so such an object is refused. Throws Broken.
  */
 export function checkOrder(names: readonly string[]): void {

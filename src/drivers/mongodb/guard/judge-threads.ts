@@ -13,16 +13,16 @@ export interface ThreadsOptions {
   readonly report?: TellDefect
 }
 
-/** A request to a thread, which holds the catalog; `text` is the body as the audit keeps it. */
+/** A request to a thread, which already has the catalog. `text` is the body as the audit stores it. */
 export interface Asked {
   readonly text: string
   readonly rowCap: number
 }
 
-/** Ten times the duration of the largest body on an idle machine. */
+/** The deadline is ten times the duration of the largest body on an idle machine. */
 const DEADLINE_MS = 2_000
 
-/** Threads are started on demand, by the first long body. */
+/** The first long body starts the threads. */
 export function openThreads(options: ThreadsOptions = {}): Threads & { end(): Promise<void> } {
   const report = defectReporter(options.report)
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'

@@ -23,7 +23,7 @@ export const DEPTH_MAX = 24
 const NODES_MAX = 20_000
 /** The most fields of one object. */
 const FIELDS_MAX = 1_000
-/** Only bodies with at most this many values are tried with several lengths of gathered arrays. */
+/** Several lengths of gathered arrays are tried only for bodies with at most this many values. */
 const NODES_TRIED = 1_000
 
 /** The budget for judging one body. */
@@ -32,7 +32,7 @@ export interface Bounds {
   readonly nodes: number
   /** Units of Work. */
   readonly work: number
-  /** If true, a body over these bounds is left to a thread; if false, it is refused. */
+  /** If true, a body over these bounds is passed to a thread. If false, it is refused. */
   readonly isHere: boolean
 }
 
@@ -47,7 +47,7 @@ export type Judged =
   /** The body is over the budget of the main thread. */
   | { readonly kind: 'heavy' }
 
-/** A body, and the exposure and row cap that it is judged by. */
+/** A body, and the exposure and row cap that apply to it. */
 export interface Case {
   readonly body: MongoBody
   readonly catalog: Catalog
@@ -107,7 +107,7 @@ interface Found {
   readonly position: number | null
 }
 
-/** The place of an error in the body's text as the audit keeps it; nulls if the error has no place. */
+/** The place of an error in the body's text as the audit stores it. Nulls if the error has no place. */
 function placeIn(lifted: Lifted, body: MongoBody, error: Refusal | Broken): Found {
   if (error.trail.length === 0) return { path: null, position: null }
   const { filter, pipeline } = body
@@ -120,7 +120,7 @@ interface Asked extends Case {
   readonly work: Work
 }
 
-/** Finds the longest gathered arrays that fit the bounds. The printed query enforces that length. */
+/** Finds the longest gathered arrays that fit the bounds. The printed query enforces this length. */
 function query(body: MongoBody, stages: Bson, asked: Asked): MongoQuery {
   const tried = (n: number): MongoQuery | Growth => withLength(LENGTHS[n], { body, stages, asked })
   let found = tried(0)
@@ -137,7 +137,7 @@ function query(body: MongoBody, stages: Bson, asked: Asked): MongoQuery {
   return found
 }
 
-/** Returns the refusal, instead of throwing it, if shorter arrays may help. */
+/** If shorter arrays may help, returns the refusal instead of throwing it. */
 function withLength(
   length: number | undefined,
   { body, stages, asked }: { readonly body: MongoBody; readonly stages: Bson; readonly asked: Asked },

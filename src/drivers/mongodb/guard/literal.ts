@@ -1,10 +1,10 @@
-// Literal values, which are compared and not computed. They have no key that starts with $, at any depth.
+// Literal values, which are compared and not computed. At no depth do they have a key that starts with $.
 import { reasonAgainst } from './expression-list.ts'
 import { checkOrder } from './field-names.ts'
 import { isArray, isDocument, type Bson } from '../query.ts'
 import { refusedOperator } from './refusal.ts'
 
-/** Returns the value. Throws Refusal if it contains an operator, Broken if the order of its fields is lost. */
+/** Returns the value. Throws Refusal if it contains an operator, and Broken if the order of its fields was lost. */
 export function literal(value: Bson): Bson {
   if (isArray(value)) value.forEach(literal)
   else if (isDocument(value)) {
@@ -25,7 +25,7 @@ export function literal(value: Bson): Bson {
   return value
 }
 
-/** Returns the value of a $literal, which may have any names. Throws Broken if the order of its fields is lost. */
+/** Returns the value of a $literal, which may have any names. Throws Broken if the order of its fields was lost. */
 export function ordered(value: Bson): Bson {
   if (isArray(value)) value.forEach(ordered)
   else if (isDocument(value)) {

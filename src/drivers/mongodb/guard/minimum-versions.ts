@@ -1,5 +1,5 @@
-// The server version that introduced a name, if later than 4.2. A name that is newer than the captured server is refused,
-// with a hint that names the version, and never sent.
+// The server version that introduced a name, if later than 4.2. If the name is newer than the captured server, the
+// query is refused and not sent. The hint names the required version.
 
 export type Version = readonly [number, number]
 export type Vocabulary = 'stage' | 'expression' | 'accumulator' | 'window'
@@ -38,7 +38,7 @@ function since(version: Version, names: string): Record<string, Version> {
   return Object.fromEntries(names.split(' ').map((name) => [name, version]))
 }
 
-/** The version that a name needs, if this server is older; otherwise null. */
+/** The version that a name needs, if this server is older. Null otherwise. */
 export function missing(vocabulary: Vocabulary, name: string, server: readonly number[]): string | null {
   const known = SINCE[vocabulary]
   const version = Object.hasOwn(known, name) ? known[name] : undefined

@@ -1,5 +1,6 @@
-// Converts parsed JSON to BSON values. An object whose only key is an Extended JSON wrapper becomes that scalar; any other
-// form of a wrapper is an error. All other values stay as they are. The client library's reader never sees a body.
+// Converts parsed JSON to BSON values. An object whose only key is an Extended JSON wrapper becomes that scalar; any
+// other form of a wrapper is an error. All other values stay unchanged. A body is never passed to the client library's
+// parser.
 import { within } from './error-place.ts'
 import { Broken, refusedLimit } from './refusal.ts'
 import { Scalar, type Bson, type ScalarValue } from '../query.ts'
@@ -98,7 +99,10 @@ function date(value: unknown): ScalarValue | undefined {
 
 const ISO = /^(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d(?::?\d\d)?))?$/
 
-/** A date with a time and a zone, or a date alone, which means midnight UTC. Undefined for a day that does not exist. */
+/**
+ * Parses a date with a time and a zone, or a date alone, which means midnight UTC. Undefined for a day that does not
+ * exist.
+ */
 function isoDate(value: unknown): number | undefined {
   const parts = typeof value === 'string' ? ISO.exec(value) : null
   if (!parts) return undefined
@@ -152,7 +156,7 @@ function longOf(value: unknown): bigint | undefined {
   return long >= LONG.min && long <= LONG.max ? long : undefined
 }
 
-/** The object, if it has exactly these keys; otherwise an empty object. */
+/** The object if it has exactly these keys, otherwise an empty object. */
 function exactly(value: unknown, ...keys: readonly string[]): Json {
   return isJson(value) && Object.keys(value).length === keys.length && keys.every((key) => Object.hasOwn(value, key))
     ? value
@@ -176,7 +180,7 @@ export function isJson(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The number that an argument holds, plain or wrapped; undefined for decimals and everything else. */
+/** The number in an argument, plain or wrapped. Undefined for decimals and other values. */
 export function numberOf(value: Bson | undefined): number | undefined {
   if (typeof value === 'number') return value
   if (!(value instanceof Scalar)) return undefined

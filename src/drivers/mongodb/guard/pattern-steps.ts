@@ -13,23 +13,23 @@ export function patternSteps(pattern: string, bytes: number): number {
   let tries = 1
   for (let n = 1; n <= repeats && tries < ATTEMPT_MAX / TRY; n++) tries *= bytes / n
   const attempt = Math.min(ATTEMPT_MAX, 0.2 + branches / 50 + (repeats === 0 ? 0 : tries * TRY))
-  // If matches can start at few positions only, a plain scan of the string remains.
+  // If matches can start at few positions only, mongod only scans the string for these positions.
   return 2 + bytes / 5 + (isAnchored ? attempt : attempt * bytes)
 }
 
-/** Steps for each byte of a long text, by the branches that are tried at each position. */
+/** Steps for each byte of a long text. They depend on the branches that are tried at each position. */
 export function branchSteps(pattern: string): number {
   return 0.4 + partsOf(pattern).branches / 3
 }
 
 /**
- * Steps for each pair of bytes of a long text: from each position where a match may start, a wide repetition such as `.*` runs
+ * Steps for each pair of bytes of a long text: from each possible start of a match, a wide repetition such as `.*` runs
  * to the end of the line and back.
  */
 export function wideSteps(pattern: string): number {
   const { isWide, isAnchored, branches } = partsOf(pattern)
   if (isAnchored || !isWide) return 0
-  // A letter that a match must begin with stands at few positions.
+  // If a match must begin with a certain letter, few positions are tried.
   return branches === 0 && /^\w(?![*?{])/.test(pattern) ? WIDE_STEPS / 8 : WIDE_STEPS
 }
 
@@ -46,7 +46,7 @@ interface Parts {
 }
 
 const TOKEN = /\\[\s\S]|\[\^?\]?(?:\\[\s\S]|[^\]\\])*\]|\{\d*,?\d*\}|[\s\S]/g
-/** A dot, a negated class, and what stands for most characters. */
+/** A dot, a negated class, and escapes that match most characters. */
 const MOST = /^(?:\.|\[\^[\s\S]*|\\[DSW]|\[[\s\S]*\\[DSWs][\s\S]*)$/
 
 function partsOf(pattern: string): Parts {

@@ -12,8 +12,8 @@ import {
 } from '../query.ts'
 
 /**
- * {"find": collection, …}, or {"aggregate": collection, "pipeline": […]}, on one line; `otherwise` holds the pipeline that is sent if the
- * first fails.
+ * {"find": collection, …}, or {"aggregate": collection, "pipeline": […]}, on one line; `otherwise` contains the
+ * pipeline that is sent if the first fails.
  */
 export function printed({
   collection,
@@ -43,13 +43,13 @@ function printedProjection(projection: BsonDocument): string {
   return text
 }
 
-/** An aggregate, of stages that are printed already. */
+/** Prints an aggregate from stages that are already printed. */
 export function assembled(collection: string, pipeline: readonly string[], early: readonly string[] | null): string {
   const otherwise = early === null ? '' : `,"otherwise":[${pipeline.join(',')}]`
   return `{"aggregate":${JSON.stringify(collection)},"pipeline":[${(early ?? pipeline).join(',')}]${otherwise}}`
 }
 
-/** A string that parseEjson() converts back to the same value. */
+/** Returns a string that parseEjson() converts back to the same value. */
 export function printedValue(value: Bson): string {
   if (value instanceof Scalar) return JSON.stringify(wrapped(value.of))
   if (isArray(value)) return `[${value.map(printedValue).join(',')}]`

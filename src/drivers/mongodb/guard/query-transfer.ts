@@ -1,5 +1,5 @@
-// Transfers a confined query from a guard thread to the main thread, as printed stages. The main thread reads them again,
-// so the database gets exactly what was printed. Reading the stages takes a tenth of the time of judging the body.
+// Transfers a confined query from a guard thread to the main thread, as printed stages. The main thread parses them
+// again, so the database gets exactly the printed stages. Parsing takes a tenth of the time of judging the body.
 import { isArray, isDocument, Scalar, type Bson, type BsonDocument, type MongoQuery } from '../query.ts'
 import { parseEjson } from './parse-ejson.ts'
 import { findOf } from './as-find.ts'
@@ -15,14 +15,14 @@ export interface PackedQuery extends Pick<
   /** Indexes into `stages`. */
   readonly pipeline: readonly number[]
   readonly early: readonly number[] | null
-  /** The pipeline is sent as a find command. */
+  /** True if the pipeline is sent as a find command. */
   readonly isFind: boolean
   /** Documents that each $unwind makes, in the order of unwindsIn(); null if unknown. */
   readonly unwinds: readonly (number | null)[]
   readonly outline: string
 }
 
-/** Characters that the main thread reads before it yields to the event loop. */
+/** The main thread parses this many characters, then yields to the event loop. */
 const CHARACTERS_AT_ONCE = 16_384
 
 export function packQuery(query: MongoQuery): PackedQuery {

@@ -1,5 +1,5 @@
-// The number of elements that $range makes. If the query does not determine the number, the printed form fails in the
-// database beyond the bound. mongod builds the whole array in memory, and no cancel interrupts it.
+// The number of elements that $range creates. If the query does not determine the number, the printed form fails in the
+// database when the bound is exceeded. mongod builds the whole array in memory, and a cancel does not interrupt it.
 import { arrayOf } from './read-arguments.ts'
 import { numberOf } from './parse-ejson.ts'
 import { isArray, isDocument, type Bson } from '../query.ts'
@@ -27,7 +27,7 @@ export function itemsBetween(value: Bson | undefined, start: number, end: number
   return Math.ceil((start + end) / Math.max(1, Math.abs(step ?? 1)))
 }
 
-/** Whether the range is within the bound, whatever values are stored. */
+/** Whether the range is within the bound for any stored values. */
 export function isShort(value: Bson | undefined): boolean {
   const [start, end] = endsOf(value).map((each) => certainBound(each, 0))
   return writtenItems(value) !== undefined || itemsBetween(value, start ?? 0, end ?? 0) <= RANGE_MAX
@@ -43,14 +43,16 @@ function endsOf(value: Bson | undefined): readonly Bson[] {
 /** The same range, in a form that fails if it has too many elements. */
 export function capped(ends: readonly Bson[]): Bson {
   const [start = 0, end = 0, step = 1] = ends
-  // Negative if the step leads away from the end: such a range is empty.
+  // Negative if the step points away from the end. The range is then empty.
   const steps = { $divide: [{ $subtract: ['$$vt_to', '$$vt_from'] }, '$$vt_by'] }
   // The database fails a step of 0 with a distinct error code.
   const range = { $range: ['$$vt_from', '$$vt_to', { $cond: [{ $lte: [steps, RANGE_MAX] }, '$$vt_by', 0] }] }
   return { $let: { vars: { vt_from: start, vt_to: end, vt_by: step }, in: range } }
 }
 
-/** The largest absolute value of an expression, by the query alone; Infinity if it depends on stored values. */
+/**
+ * The largest absolute value of an expression, derived from the query alone. Infinity if it depends on stored values.
+ */
 function certainBound(value: Bson | undefined, depth: number): number {
   const number = numberOf(value)
   if (number !== undefined) return Math.abs(number)
@@ -61,8 +63,8 @@ function certainBound(value: Bson | undefined, depth: number): number {
 }
 
 /**
- * The largest absolute value that an operator returns, by the bounds of its arguments (in order) and by the number of
- * elements or characters that they have.
+ * The largest absolute value that an operator returns. Derived from the bounds of its arguments (in order) and from
+ * their number of elements or characters.
  */
 export function boundOf(name: string, operand: Bson, all: readonly number[], size: number): number {
   const [first = Infinity, second = Infinity, third = Infinity] = all

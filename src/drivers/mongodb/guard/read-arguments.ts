@@ -3,7 +3,7 @@ import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from '../qu
 import { numberOf } from './parse-ejson.ts'
 import { Broken, shown } from './refusal.ts'
 
-/** Returns the object. Throws Broken if the value is no object, lacks a needed field, or has an unknown field. */
+/** Returns the object. Throws Broken if the value is not an object, lacks a required field, or has an unknown field. */
 export function fieldsOf(
   of: string,
   value: Bson | undefined,
@@ -49,7 +49,7 @@ export function operatorOf(value: Bson | undefined): readonly [string, Bson] | n
   return first !== undefined && others.length === 0 && first[0].startsWith('$') ? first : null
 }
 
-/** 1 if a projection reads the value as "include", 0 for "exclude", null for an expression. */
+/** 1 if a projection interprets the value as "include", 0 for "exclude", null for an expression. */
 export function flagOf(value: Bson | undefined): 0 | 1 | null {
   if (typeof value === 'boolean') return value ? 1 : 0
   if (value instanceof Scalar && value.of.kind === '$numberDecimal') return Number(value.of.text) === 0 ? 0 : 1

@@ -6,7 +6,7 @@ import type { QueryBody } from '../../driver.ts'
 import { isJson } from './parse-ejson.ts'
 
 const BODY_BYTES_MAX = 256 * 1024
-/** Deeper bodies are refused anyway. Their text is not kept, because JSON.stringify would recurse. */
+/** Deeper bodies are refused anyway. Their text is not stored, because JSON.stringify would recurse. */
 const WRITTEN_DEPTH_MAX = 500
 const TOO_LONG = `the body is longer than ${BODY_BYTES_MAX} bytes`
 const FORBIDDEN_KEYS = new Set(['__proto__', '_bsontype', 'toBSON'])
@@ -23,7 +23,7 @@ export interface MongoBody extends QueryBody {
   readonly nodes: number
   /** Number of fields of the object with the most fields. */
   readonly widest: number
-  /** A number is -0, which `text` does not tell from 0. */
+  /** True if a number is -0, which `text` does not distinguish from 0. */
   readonly hasOddNumber: boolean
 }
 

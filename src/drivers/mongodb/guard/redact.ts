@@ -1,14 +1,14 @@
-// Removes the values from a body or a printed query (JSON), for an audit that must not keep values. Names of fields, operators
-// and the collection stay. Strings are removed, because a string may be a literal. A pure function.
+// Removes the values from a body or a printed query (JSON), for an audit that must not store values. Names of fields,
+// operators and the collection stay. Strings are removed, because a string may be a literal. A pure function.
 
 /** Top-level fields whose value is a name. */
 const NAMED = new Set(['collection', 'aggregate', 'find'])
 /** A plain name. Any other key may be data. */
 const PLAIN_NAME = /^[\w$.-]{1,200}$/
-/** The guard refuses bodies that are far less deep. */
+/** The maximum depth. The guard refuses bodies that are far less deep. */
 const DEPTH_MAX = 600
 
-/** The text with "?" for every value; null for a text that is not a JSON object. */
+/** Returns the text with "?" for every value, or null for a text that is not a JSON object. */
 export function redactedJson(text: string): string | null {
   let value: unknown
   try {

@@ -36,10 +36,10 @@ export class Refusal extends Error {
   }
 }
 
-/** The query makes values that are too large, or takes too many steps. Shorter gathered arrays may fit the bounds. */
+/** The query creates values that are too large, or takes too many steps. Shorter gathered arrays may fit the bounds. */
 export class Growth extends Refusal {}
 
-/** A value or argument does not have the form that its place requires. */
+/** A value or argument does not have the form that is required at its place. */
 export class Broken extends Error {
   override readonly name = 'Broken'
   readonly trail: Place[] = []
@@ -53,7 +53,7 @@ export function refusedPath(path: string, hint: string | Hint): Refusal {
   return new Refusal('column', path, `field ${shown(path)} does not exist or is not exposed`, hint)
 }
 
-/** `because`: null if the name is merely unknown, and may be mistyped. */
+/** `because`: the reason. Null if the name is only unknown; it may be mistyped. */
 export function refusedStage(name: string, because: string | null, hint: string | Hint): Refusal {
   const why = because ?? 'it is not on the list of allowed stages'
   return new Refusal('stage', name, `stage ${shown(name)} is not allowed: ${why}`, mistyped(because, hint))
@@ -65,7 +65,7 @@ export function refusedOperator(name: string, because: string | null, hint: stri
   return new Refusal('operator', name, `operator ${shown(name)} is not allowed here: ${why}`, mistyped(because, hint))
 }
 
-/** A name that is refused for a reason is meant as it is written. */
+/** A name with a reason exists in MongoDB, so it is not a typing error. */
 function mistyped(because: string | null, hint: string | Hint): string | Hint {
   return because === null || typeof hint === 'string' ? hint : hint.text
 }
@@ -74,7 +74,7 @@ export function refusedVariable(name: string, hint: Hint): Refusal {
   return new Refusal('operator', name, `variable ${shown(name)} is not defined here or is not allowed`, hint)
 }
 
-/** The query exceeds a bound; `name` is what the bound counts. */
+/** The query exceeds a bound. `name` is what the bound limits. */
 export function refusedLimit(name: string, why: string, hint?: string): Refusal {
   return new Refusal('limit', name, why, hint ?? 'Split the query into smaller queries, or write it with fewer parts.')
 }

@@ -3,7 +3,7 @@
 import type { Denied } from '../../driver.ts'
 import type { Path } from './error-place.ts'
 
-/** Driver.repairs(). The near names come from the refusal, which knows the fields at its place. */
+/** Implements Driver.repairs(). The near names come from the refusal, which knows the fields at its place. */
 export function repairs(body: object, { blocked, path, near = [] }: Denied): readonly object[] {
   if (path === undefined) return []
   const bodies = [
@@ -14,10 +14,13 @@ export function repairs(body: object, { blocked, path, near = [] }: Denied): rea
   return bodies.filter((each) => typeof each === 'object' && each !== null)
 }
 
-/** A key with its value, in place of another. Null: no change is possible here. */
+/** Replaces a key and its value. Null: no change is possible here. */
 type Entry = readonly [key: string | number, value: unknown] | null
 
-/** A copy of the body with another entry at the path. Null if the path leads nowhere, or two keys would be the same. */
+/**
+ * Returns a copy of the body with another entry at the path. Null if the path does not exist, or two keys would be
+ * equal.
+ */
 function edited(node: unknown, [key, ...rest]: Path, edit: (value: unknown, key: string | number) => Entry): unknown {
   if (key === undefined || typeof node !== 'object' || node === null || !Object.hasOwn(node, key)) return null
   const before: unknown = Reflect.get(node, key)
@@ -30,17 +33,20 @@ function edited(node: unknown, [key, ...rest]: Path, edit: (value: unknown, key:
   return Object.fromEntries(Object.entries(node).map((entry) => (entry[0] === key ? [name, value] : entry)))
 }
 
-/** The name stands in the key, or else in the value. */
+/** The refused name is in the key, or otherwise in the value. */
 function renamed(value: unknown, key: string | number, from: string, to: string): Entry {
   if (key === from) return [to, value]
-  // Below $elemMatch a key is the rest of the path.
+  // Below $elemMatch, a key is the remainder of the path.
   const outer = typeof key === 'string' && from.endsWith(`.${key}`) ? from.slice(0, -key.length) : null
   if (outer !== null && to.startsWith(outer)) return [to.slice(outer.length), value]
   const after = swapped(value, from, to)
   return after === value ? null : [key, after]
 }
 
-/** The value with the other name: in strings, as `$name` and `$$ROOT.name`, and as a key, if it is an operator. */
+/**
+ * Returns the value with the other name: in strings, as `$name` and `$$ROOT.name`, and as a key if the name is an
+ * operator.
+ */
 function swapped(value: unknown, from: string, to: string): unknown {
   if (typeof value === 'string') {
     if (value === from) return to
@@ -61,10 +67,12 @@ function swapped(value: unknown, from: string, to: string): unknown {
   return isSame ? value : Object.fromEntries(entries)
 }
 
-/** Stages whose fields make the answer or its order. */
+/** Stages whose fields determine the answer or its order. */
 const OUTPUTS: ReadonlySet<string | number | undefined> = new Set(['$project', '$set', '$addFields', '$group', '$sort'])
 
-/** Without the field of the innermost such stage that holds the refused part. The stage keeps at least one field. */
+/**
+ * Removes the field of the innermost such stage that contains the refused part. The stage must keep at least one field.
+ */
 function withoutOutput(body: object, path: Path): unknown {
   const at = path.findLastIndex((key, n) => typeof path[n - 1] === 'number' && (OUTPUTS.has(key) || key === '$unset'))
   const field = path[at + 1]
@@ -79,7 +87,7 @@ function withoutOutput(body: object, path: Path): unknown {
 
 const WRITES: ReadonlySet<string | number | undefined> = new Set(['$out', '$merge'])
 
-/** Without the last stage, if it would write: the query then returns what it would have written. */
+/** Removes the last stage if it would write. The query then returns the documents that it would have written. */
 function withoutWrite(body: object, [root, at, stage, ...rest]: Path): unknown {
   if (root !== 'pipeline' || !WRITES.has(stage) || rest.length > 0 || at === 0) return null
   return edited(body, [root], (stages, key) =>

@@ -1,6 +1,6 @@
-// Keeps large pipelines out of mongod's slot-based engine. Since mongod 6.0 that engine compiles the stages up to a $group or
-// $lookup, and no timeout ends the compilation: 900 $cond sums took 1.2 s of processor time, and their explain over 60 s.
-// The engine does not compile $redact, nor the stages before and after it.
+// Keeps large pipelines out of mongod's slot-based engine. Since mongod 6.0, that engine compiles the stages up to a
+// $group or $lookup, and no timeout ends the compilation. With 900 $cond sums, a query took 1.2 s of processor time and
+// its explain over 60 s. The engine does not compile $redact, nor the stages before and after it.
 import { isArray, isDocument, type Bson, type BsonDocument } from '../query.ts'
 
 /** Pipelines of more parts than this are kept out: about 40 $cond sums, for which an explain takes 30 ms. */
@@ -15,7 +15,10 @@ export function keepFromCompiling(pipeline: BsonDocument[]): void {
   pipeline.splice(first, 0, { $redact: '$$KEEP' })
 }
 
-/** What is left of `most` after all parts of the value. Stops below 0. A list of constants counts as one part. */
+/**
+ * Subtracts all parts of the value from `most` and returns the rest. Stops below 0. A list of constants counts as one
+ * part.
+ */
 function partsLeft(value: Bson, most: number): number {
   const parts = isArray(value) ? value : isDocument(value) ? Object.values(value) : []
   let left = most - 1

@@ -13,7 +13,7 @@ import { missing, type Vocabulary } from './minimum-versions.ts'
 export interface Scope {
   readonly exposed: Exposed
   readonly shape: Shape
-  /** The part that the document is, in extents. */
+  /** The part of the extents that describes this document. */
   readonly part: string
   /** The barrier of the projection before this pipeline. */
   readonly barrier: Barrier
@@ -57,7 +57,7 @@ export function locate(path: string, scope: Scope): Located {
 
 export type Located = Found & { readonly components: readonly string[] }
 
-/** Like locate(); a partly shown value is also kept behind the projection. */
+/** Like locate(). A barrier also keeps a partly shown value behind the projection. */
 export function resolve(path: string, scope: Scope): Located {
   const found = locate(path, scope)
   hold(found, scope)
@@ -87,7 +87,7 @@ export function fieldsHint(path: string, shape: Shape): Hint {
 
 const FIELDS_TOLD = 30
 
-/** Looks up $$name or $$name.path. Returns undefined if nothing is known of its value. */
+/** Looks up $$name or $$name.path. Returns undefined if the shape of its value is unknown. */
 export function variable(written: string, scope: Scope): Found | undefined {
   const dot = written.indexOf('.')
   const name = written.slice(2, dot === -1 ? undefined : dot)

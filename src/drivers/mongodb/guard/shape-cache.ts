@@ -1,7 +1,8 @@
-// Caches confined queries by shape. Programs send the same query repeatedly with other values in its filters. After a shape was confined
-// twice, its printed stages are cached with gaps for these values. The guard never looks at such a value: it is a number, a
-// string, a date or the like, compared with a path in a filter. That is also checked: the guard confines the body with a
-// marker in place of each value, and a shape is cached only if each marker stands in the filters that it prints, and nowhere else.
+// Caches confined queries by shape. Programs send the same query repeatedly with other values in its filters. After a
+// shape was confined twice, its printed stages are cached with gaps for these values. The guard's verdict does not
+// depend on such a value: it is a scalar, such as a number, a string or a date, compared with a path in a filter. This
+// is checked: the guard confines the body with a marker in place of each value. The shape is cached only if each marker
+// appears in the printed filters and nowhere else.
 import type { Catalog } from '../../driver.ts'
 import { SeenTwice } from '../../seen-twice-cache.ts'
 import { isArray, isDocument, type Bson, type BsonDocument, type MongoQuery } from '../query.ts'
@@ -13,29 +14,29 @@ import { packQuery } from './query-transfer.ts'
 import type { MongoBody } from './read-body.ts'
 import { Broken } from './refusal.ts'
 
-/** A body without the values that it compares. */
+/** A body without the compared values. */
 export interface Shape {
   readonly key: string
   readonly values: readonly Bson[]
 }
 
 interface Template {
-  /** With markers. */
+  /** The values, with markers instead of compared values. */
   readonly query: MongoQuery
-  /** By stage: the parts of a stage with gaps. */
+  /** For each stage with gaps: its parts. */
   readonly open: ReadonlyMap<BsonDocument, Part>
   /** The printed text of all other stages. */
   readonly texts: ReadonlyMap<BsonDocument, string>
 }
 
-/** A printed value: a gap, by the number of its value; or one that has gaps; or one that has none. */
+/** A printed value: a gap with the number of its value, or a value that contains gaps, or one that contains none. */
 type Part =
   | { readonly kind: 'gap'; readonly index: number }
   | { readonly kind: 'fixed'; readonly value: Bson }
   | { readonly kind: 'document'; readonly fields: readonly (readonly [name: string, part: Part])[] }
   | { readonly kind: 'array'; readonly parts: readonly Part[] }
 
-/** False: its values cannot vary. */
+/** False if the shape cannot be cached. */
 type Entry = Template | false
 
 const TEXT_MAX = 4_096
@@ -43,12 +44,15 @@ const PRINTED_MAX = 16_384
 const VALUES_MAX = 32
 const SHAPES_MAX = 200
 
-/** The shapes of each exposure. */
+/** The cached shapes of each exposure. */
 const shapes = new WeakMap<Catalog, SeenTwice<Entry>>()
 
-/** The shape of a body that gets at most so many rows; null if it is unusual, or no filter compares a value. */
+/**
+ * Returns the shape of a body whose answer has at most so many rows. Null if the body is unusual, or no filter compares
+ * a value.
+ */
 export function shapeOf(body: MongoBody, rowCap: number): Shape | null {
-  // A deeper body is refused, and nothing here may walk it. The key of a shape does not tell -0 from 0.
+  // A body that is too deep is refused and must not be walked here. The key of a shape does not distinguish -0 from 0.
   if (body.text.length > TEXT_MAX || body.depth > DEPTH_MAX || body.hasOddNumber) return null
   const values: Bson[] = []
   const take = (value: unknown): string | null => {
@@ -61,7 +65,7 @@ export function shapeOf(body: MongoBody, rowCap: number): Shape | null {
     const key = written(body, take)
     return values.length === 0 || values.length > VALUES_MAX ? null : { key: `${rowCap} ${key}`, values }
   } catch (error) {
-    // The guard words the error.
+    // Leave the error text to the guard.
     if (error instanceof Broken) return null
     throw error
   }
@@ -73,7 +77,10 @@ export function recall(catalog: Catalog, { key, values }: Shape): MongoQuery | n
   return template === undefined || template === false ? null : filled(template, values)
 }
 
-/** Records that a shape was seen. The second time, learns whether its values may vary. `judged` confines another body of the shape. */
+/**
+ * Records that a shape was seen. The second time, finds out whether its values may vary. `judged` confines another body
+ * of the shape.
+ */
 export function remember(
   catalog: Catalog,
   { key, values }: Shape,
@@ -88,8 +95,8 @@ export function remember(
 }
 
 /**
- * The kind of a value that the guard does not look at; null for all others: null and the ends of the order, which stay behind a
- * barrier; regular expressions, which are measured; arrays and objects.
+ * The kind of a value that does not affect the verdict. Null for all other values: null and the ends of the sort order
+ * stay behind a barrier; regular expressions are measured; arrays and objects are walked.
  */
 function kindOf(value: unknown): string | null {
   if (typeof value === 'string' || typeof value === 'number') return typeof value
@@ -100,7 +107,10 @@ function kindOf(value: unknown): string | null {
 
 const COMPARING = new Set(['$eq', '$ne', '$gt', '$gte', '$lt', '$lte'])
 
-/** Writes the collection, the filter and the pipeline as JSON, with commas. `take` returns the text for a compared value, or null for a value that is written as it is. */
+/**
+ * Writes the collection, the filter and the pipeline as JSON, with commas. `take` returns the text for a compared
+ * value, or null for a value that is written unchanged.
+ */
 function written({ collection, filter, pipeline }: MongoBody, take: (value: unknown) => string | null): string {
   const conditions = (value: unknown): string => {
     if (!isJson(value)) return JSON.stringify(value)
@@ -129,7 +139,7 @@ function written({ collection, filter, pipeline }: MongoBody, take: (value: unkn
   return `${JSON.stringify(collection)},${conditions(filter)}${stages}`
 }
 
-/** For each kind: values in JSON that occur in no query by chance. A number has to be of the same BSON type. */
+/** For each kind: JSON values that occur in no query by chance. A number must have the same BSON type. */
 const MARKS: Readonly<Record<string, (index: number) => unknown>> = {
   string: (index) => `vt-mark-812345601-${index}`,
   number: (index) => 1_812_345_601 + index * 37,
@@ -169,7 +179,7 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/** Null unless each marker stands in one filter, and only there. */
+/** Returns null unless each marker appears in exactly one filter and nowhere else. */
 function templated(query: MongoQuery, marks: ReadonlyMap<string, number>): Template | null {
   const open = new Map<BsonDocument, Part>()
   const texts = new Map<BsonDocument, string>()

@@ -11,7 +11,7 @@ const KEYS_MAX = 32
 
 export interface SortSpec {
   readonly printed: BsonDocument
-  /** Whether every path is shown as a whole. Then the sort may run before the projection (or be tried there: EarlySort). */
+  /** Whether every path is fully shown. Then the sort may run before the projection (or try to: EarlySort). */
   readonly hoistable: boolean
   /** The leading components of paths through partly shown objects. Raw documents may sort differently. */
   readonly cut: readonly (readonly string[])[]

@@ -1,4 +1,4 @@
-// Suggests what the caller of an unknown stage, operator or accumulator means: the equivalent of a name from another
+// Suggests what the caller of an unknown stage, operator or accumulator may mean: the equivalent of a name from another
 // language, or a similar name. Only allowed names are suggested.
 import { didYouMean, nearest } from '../../nearest.ts'
 import type { Hint } from './refusal.ts'
@@ -96,6 +96,6 @@ export function suggested(name: string, allowed: Iterable<string>, rest: string)
   const meant = equivalents.filter((each) => known.has(each))
   const told = (meant.length > 0 ? meant : nearest(name, names)).slice(0, TOLD)
   const question = didYouMean(told)
-  // One of several equivalents may mean something else.
+  // If there are several equivalents, each may mean something else.
   return { text: question === '' ? rest : `${question} ${rest}`, near: equivalents.length > 1 ? [] : told }
 }

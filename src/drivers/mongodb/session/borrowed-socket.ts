@@ -1,24 +1,24 @@
-// Borrows a connection that the client library has logged in. Small queries exchange their command over its socket directly: the library
-// spends more processor time on a command than everything else does on a query. The library still finds the servers, logs in, and
-// decides which server answers. These are internal properties of the library, so its version is pinned, and tests fail with
-// another version.
+// Borrows a connection that the client library has logged in. Small queries send their command directly over the socket
+// of this connection: the library spends more processor time on a command than the rest of the query takes. The library
+// still finds the servers, logs in, and decides which server answers. The code uses internal properties of the library,
+// so the library's version is pinned, and tests fail with another version.
 import { Duplex } from 'node:stream'
 import type { Login } from './connect.ts'
 import { Wire } from './wire.ts'
 
-/** After this time the library selects a server again. It looks at the servers as often. */
+/** After this time, the library selects a server again. It checks the servers at the same interval. */
 const LOAN_MS = 10_000
 
 export interface Loan {
   readonly wire: Wire
-  /** The field `$readPreference` of each command; null if the server takes none. */
+  /** The field `$readPreference` of each command. Null if the server does not accept the field. */
   readonly readPreference: object | null
   readonly isDue: boolean
-  /** Once. A connection that was lost is closed. */
+  /** Returns the connection, once. A lost connection is closed. */
   giveBack(): void
 }
 
-/** Throws as a command of the library does, and TypeError for another version of the library. */
+/** Throws the same errors as a command of the library, and TypeError for another version of the library. */
 export async function borrow({ client, isDirect }: Login, signal: AbortSignal): Promise<Loan> {
   signal.throwIfAborted()
   const server = await call(part(client, 'topology'), 'selectServer', client.readPreference, {
@@ -64,7 +64,7 @@ function taken(
   }
 }
 
-/** As the library sends it: a server that is addressed directly may be a secondary. */
+/** The same value that the library sends: a server that is addressed directly may be a secondary. */
 function preferenceOf(type: unknown, preference: Login['client']['readPreference'], isDirect: boolean): object | null {
   if (type === 'Standalone') return null
   if (preference.mode !== 'primary') return preference.toJSON()

@@ -1,5 +1,5 @@
-// Logs in with one client for each lease. Every socket goes to a checked address, also for replica set members. Every
-// failure becomes one sentence without secrets.
+// Logs in with one client for each lease. Every socket connects to a checked address, including sockets to replica set
+// members. Every failure becomes one sentence without secrets.
 import { isIP } from 'node:net'
 import type * as mongodb from 'mongodb'
 import type { MongoClient, MongoClientOptions, ServerHeartbeatSucceededEvent, TopologyDescription } from 'mongodb'
@@ -19,7 +19,7 @@ const OLDEST_SERVER = [5, 0] as const
 export interface Login {
   readonly library: typeof mongodb
   readonly client: MongoClient
-  /** The datasource’s database object, made once because the client makes a new one for each call. */
+  /** The datasource’s database object, cached because the client creates a new object for each call. */
   readonly db: mongodb.Db
   readonly database: string
   /** [6, 0, 5] */
@@ -27,15 +27,15 @@ export interface Login {
   readonly versionText: string
   readonly sslMode: SslMode
   readonly isLocal: boolean
-  /** One server is addressed, not its replica set. */
+  /** True if one server is addressed directly, not its replica set. */
   readonly isDirect: boolean
   /** Whether killSessions can end its operations. */
   readonly hasSessions: boolean
 }
 
 /**
- * Throws AppError DATASOURCE_UNAVAILABLE, or the signal's reason on abort. `path`: the Unix socket of a tunnel, which leads to
- * the only host.
+ * Throws AppError DATASOURCE_UNAVAILABLE, or the signal's reason on abort. `path`: the Unix socket of a tunnel to the
+ * only host.
  */
 export async function logIn(
   target: Target,
@@ -93,7 +93,10 @@ async function facts(db: mongodb.Db, target: Target): Promise<Omit<Login, 'clien
   }
 }
 
-/** Hosts only; everything else is passed as options, so the library never parses the caller's text as a URI. */
+/**
+ * The connection string contains hosts only. Everything else is passed as options, so the library never parses the
+ * caller's text as a URI.
+ */
 function uriOf(target: Target, path: string | null): string {
   if (path !== null) return `mongodb://${encodeURIComponent(path)}/`
   const [first] = target.hosts

@@ -1,5 +1,5 @@
-// One leased MongoDB connection: a client, a deadline and cancellation. An abandoned query is ended in the database first,
-// and its client is never used again.
+// One leased MongoDB connection: a client, a deadline and cancellation. If a query is abandoned, it is ended in the
+// database, and its client is never used again.
 import type * as mongodb from 'mongodb'
 import type { Confined } from '../../confined.ts'
 import { unseal } from '../../confined.ts'
@@ -28,7 +28,7 @@ import { borrow, type Loan } from './borrowed-socket.ts'
 import { CommandWriter } from './write-command.ts'
 import { estimateQuery, runQuery, type Borrowed, type Known, type Running } from './run.ts'
 
-// The server's own timeout should expire first. This grace period is for a server that ignores the timeout.
+// The server's own timeout should expire first. This grace period applies if the server ignores the timeout.
 const GRACE_MS = 500
 const TEST_MS = 15_000
 const INTROSPECT_MS = 30 * 60_000
@@ -44,15 +44,15 @@ export class MongoConnection implements Connection {
   readonly #collections = new Map<string, mongodb.Collection>()
   #out = new JsonBytes(OUT_BYTES)
   #ending: Promise<void> | null = null
-  /** Held from query to query. */
+  /** Reused from query to query. */
   #loan: (Loan & Borrowed) | null = null
-  /** The timer for the deadline of the work. It is reused, so it fires once without effect after the last work. */
+  /** The timer for the deadline of the work. Because it is reused, it fires once without effect after the last work. */
   #timer: NodeJS.Timeout | undefined
   #deadlineMs = 0
   #isAtWork = false
-  /** Why the work was given up. */
+  /** The reason for which the work was abandoned. */
   #why: AppError | null = null
-  /** Aborts what the work does with the client library. Made only for that. */
+  /** Aborts work that uses the client library. Created only for such work. */
   #ended: AbortController | null = null
 
   constructor(login: Login, known: () => Known) {
@@ -180,7 +180,7 @@ export class MongoConnection implements Connection {
     this.#ended?.abort(error)
   }
 
-  /** Ends the session first: after its sockets are closed, the server stops only at its next check of them. */
+  /** End the session first. After its sockets are closed, the server would stop only when it next checks them. */
   #end(isWorking: boolean): void {
     const { client } = this.#login
     const kill = isWorking && this.#session !== null ? this.#kill(this.#session) : Promise.resolve()

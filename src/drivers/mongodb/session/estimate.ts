@@ -17,13 +17,13 @@ export type Sizes = (collection: string) => Promise<number | null>
 /** An upper bound on the documents that any plan reads. */
 export async function costBound(query: MongoQuery, sizes: Sizes): Promise<number> {
   const [base] = query.reads
-  // A view may read more documents than it shows.
+  // True for a view, which may read more documents than it shows.
   if (base === undefined || base.kind === 'view') return UNKNOWN
   const rows = await sizeOf(base, sizes)
   return rows + (await joinCost(query, query.pipeline, rows, sizes, true))
 }
 
-/** What costBound() returns for a query without joins on a collection whose size is known; null for all others. */
+/** The result of costBound() for a query without joins on a collection of known size. Null for all other queries. */
 export function boundBySize(query: MongoQuery, known: (name: string) => number | null | undefined): number | null {
   const [base] = query.reads
   if (base?.kind !== 'collection' || query.joins.length > 0) return null
@@ -57,7 +57,7 @@ export async function planCost(query: MongoQuery, planned: Planned): Promise<num
   return scanned + (own > 0 ? await joinCost(query, form, own, sizes) : await joinsByIndex(query, planned))
 }
 
-/** A plan does not show how many documents an index finds, so count them if joins read many documents for each. */
+/** A plan does not state how many documents an index finds, so count them if joins read many documents for each. */
 async function joinsByIndex(query: MongoQuery, { form, maxCost, sizes, arriving }: Planned): Promise<number> {
   const first = form.findIndex((stage) => Object.keys(stage).some((name) => JOINING.has(name)))
   if (query.joins.length === 0 || first === -1) return 0
@@ -82,7 +82,7 @@ export function checkCost(estimate: number, limit: number, collection: string): 
   throw new AppError('QUERY_DENIED', message, {
     extra: {
       blocked: { kind: 'cost', name: 'scanned documents' },
-      hint: 'Read less: filter first, on a path that an index begins with; join by an indexed foreignField, behind a $match or $limit. A join within a join is read as often as their sizes multiplied.',
+      hint: 'Read less: filter first, on a path that an index begins with; join by an indexed foreignField, behind a $match or $limit. A join within a join multiplies the documents that are read.',
       estimate: Math.round(estimate),
       limit,
     },
@@ -109,7 +109,8 @@ async function joinCost(
 
 async function sizeOf(read: ReadCollection, sizes: Sizes): Promise<number> {
   const { kind, name, documents } = read
-  // Counting a view or a time-series collection reads it, so use the count of introspection, which had a timeout of 1 s.
+  // Counting a view or a time-series collection would read all of it, so use the count from introspection, which had a
+  // timeout of 1 s.
   if (kind === 'collection') return (await sizes(name)) ?? documents ?? UNKNOWN
   if (documents === null) return UNKNOWN
   return kind === 'view' ? documents : Math.ceil(documents / BUCKET)
@@ -156,9 +157,9 @@ async function scannedSize(query: MongoQuery, collection: string, { sizes, maxCo
 }
 
 /**
- * The size of a collection that is not exposed, rounded up to the limit times a power of two. A caller could otherwise add known
- * costs and find the exact size from the reported number or from the refusal. With rounding, both depend only on the magnitude.
- * A size within the limit stays within it.
+ * Rounds the size of a collection that is not exposed up to the limit times a power of two. Otherwise a caller could
+ * add known costs and find the exact size from the reported number or from the refusal. After rounding, both reveal
+ * only the magnitude. A size within the limit stays unchanged.
  */
 function magnitude(documents: number, limit: number): number {
   return Math.ceil(limit * 2 ** Math.ceil(Math.log2(Math.max(1, documents) / limit)))
@@ -166,7 +167,7 @@ function magnitude(documents: number, limit: number): number {
 
 const NARROW = new Set(['LIMIT', 'PROJECTION_SIMPLE', 'PROJECTION_DEFAULT', 'PROJECTION_COVERED'])
 
-/** For each full collection scan in the plan: the number of documents after which it stops. */
+/** For each full collection scan in the plan: the number of documents after which the scan stops. */
 function scansOf(node: unknown, limit: number): readonly number[] {
   if (!isNode(node)) return []
   const { stage } = node

@@ -111,7 +111,10 @@ const TIMEOUTS = new Set([50, 202, 262])
 const GONE = new Set([6, 7, 63, 89, 91, 133, 189, 9001, 10058, 10107, 11600, 11602, 13435, 13436])
 const BUSY = new Set([202, 317, 462])
 
-/** The error that run() throws: an AppError as it is, any other error by its code, with the error as the cause. */
+/**
+ * The error that run() throws. An AppError is returned unchanged; any other error becomes the sentence for its code,
+ * with the error as the cause.
+ */
 export function failure(error: unknown): AppError {
   if (error instanceof AppError) return error
   if (!(error instanceof Error)) return internal(error)
@@ -119,7 +122,7 @@ export function failure(error: unknown): AppError {
   if (error.name === 'MongoServerError' || (typeof code === 'number' && /^Mongo/.test(error.name))) {
     return fromServer(error, typeof code === 'number' ? code : 0)
   }
-  // A socket that breaks while the client writes to it fails with the error of the system, which the client passes on as it is.
+  // If a socket breaks while the client writes to it, the client passes the system's error on unchanged.
   if (/^Mongo/.test(error.name) || 'syscall' in error)
     return new AppError('DATASOURCE_UNAVAILABLE', LOST, { cause: error })
   if (/^BSON/.test(error.name))

@@ -1,5 +1,5 @@
 // Estimates the documents that joins read, because explain does not include them. A join is read once for each incoming
-// document, and a join inside a join as often as the product. Limits, unwinds and unions change the number of documents.
+// document. The reads of a join inside a join multiply. Limits, unwinds and unions change the number of documents.
 import { isArray, isDocument, type Bson, type BsonDocument } from '../query.ts'
 
 /** A joined collection. */
@@ -10,22 +10,22 @@ export interface Joined {
 
 export interface Reckoning {
   readonly joined: (collection: string) => Promise<Joined>
-  /** Documents that an $unwind makes of one document, by its printed stage. */
+  /** For each $unwind, by its printed stage: how many documents it creates from one document. */
   readonly unwinds: ReadonlyMap<BsonDocument, number>
   /** Whether to count the documents that $unionWith reads. False if the plan includes them. */
   readonly countsUnions: boolean
 }
 
 interface Passed {
-  /** Documents that leave the stages. */
+  /** The number of documents that leave the stages. */
   readonly rows: number
-  /** Documents that joins read. */
+  /** The number of documents that joins read. */
   readonly reads: number
 }
 
-/** Assumed documents found by one value of a field that is not unique. */
+/** Assumed number of documents that match one value of a field that is not unique. */
 const FOUND = 10
-/** Assumed rounds of a $graphLookup without maxDepth. */
+/** Assumed number of rounds of a $graphLookup without maxDepth. */
 const ROUNDS = 10
 
 /** `perDocument` is true inside a $lookup that runs again for each document. */
@@ -84,7 +84,7 @@ const UNITS: Readonly<Record<string, number>> = {
   quarter: 90 * 86_400 * SECOND,
   year: 365 * 86_400 * SECOND,
 }
-/** The most documents that $densify makes, by the server's default. */
+/** The most documents that $densify creates, by the server's default. */
 const DENSIFIED_MAX = 500_000
 
 /** With constant bounds, the number of documents is known. Otherwise assume the server's limit. */

@@ -1,5 +1,5 @@
-// Turns a failed login into one sentence by class of error. The raw error is kept as the cause only, because it may contain
-// the user name, an address, or other text from the server.
+// Turns a failed login into one sentence by class of error. The raw error is attached as the cause only, because it may
+// contain the user name, an address, or other text from the server.
 import { AppError } from '../../../errors.ts'
 import { RefusedAddress } from '../../allowed-addresses.ts'
 import { networkSentence } from '../../network-failure.ts'
@@ -14,7 +14,7 @@ const SERVER: Readonly<Record<number, string>> = {
   17: 'The server uses another version of the protocol.',
 }
 
-/** DATASOURCE_UNAVAILABLE with the sentence that fits. */
+/** DATASOURCE_UNAVAILABLE with the matching sentence. */
 export function loginFailure(error: unknown, target: Target): AppError {
   if (error instanceof AppError) return error
   return new AppError('DATASOURCE_UNAVAILABLE', sentence(error, target), { cause: error })

@@ -1,12 +1,13 @@
-// Remembers for one minute that an equality filter uses an index. A query on a collection above the cost limit then skips
-// explain and takes one round trip. Only an equality on the first path of an index over all documents is cached: the server then
-// uses the index for any value and does not scan. The entry expires because an index may be dropped.
+// Remembers for one minute that an equality filter uses an index. A query on a collection above the cost limit then
+// skips explain and takes one round trip. Only an equality on the first path of an index over all documents is cached,
+// because the server uses such an index for any value and does not scan. Entries expire because an index may be
+// dropped.
 import { isDocument, Scalar, type Bson, type BsonDocument, type MongoQuery } from '../query.ts'
 
 const REMEMBERED_MS = 60_000
 const REMEMBERED_MAX = 1_000
 
-/** Indexed filters whose plan had cost 0, with the time when the plan was read. */
+/** Indexed filters whose plan had cost 0, each with the time when its plan was read. */
 export type Lookups = Map<string, number>
 
 /**

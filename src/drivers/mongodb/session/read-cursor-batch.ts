@@ -1,13 +1,16 @@
-// Takes a whole batch of documents from a cursor, as the bytes of the server's answer. The client library would make an
-// object of each document and field, about 2 kB a document, and return the same bytes. The batch is in an internal property
-// of the library, so the library's version is pinned, and tests fail with another version.
+// Takes a whole batch of documents from a cursor, as the bytes of the server's answer. The client library would create
+// an object for each document and field, about 2 kB per document, to return the same bytes. The batch is in an internal
+// property of the library, so the library's version is pinned, and tests fail with another version.
 
 interface Held {
   readonly batch: { toBytes(): unknown }
   clear(): void
 }
 
-/** Takes the current batch off a cursor, as a BSON array. Throws TypeError if the library keeps it elsewhere. */
+/**
+ * Removes the current batch from a cursor and returns it as a BSON array. Throws TypeError if the library stores the
+ * batch elsewhere.
+ */
 export function takeBatch(cursor: object): Uint8Array {
   const held: unknown = Reflect.get(cursor, 'documents')
   const bytes = isHeld(held) ? held.batch.toBytes() : null

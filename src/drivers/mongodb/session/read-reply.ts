@@ -4,13 +4,16 @@ import { endOfName, lengthAt, sizeOf } from './write-value.ts'
 export interface Batch {
   /** A BSON array of documents. */
   readonly bytes: Buffer
-  /** The cursor that the server keeps for more documents; null if it keeps none. */
+  /** The cursor that the server keeps open for more documents. Null if there is none. */
   readonly cursor: bigint | null
 }
 
 const [DOUBLE, DOCUMENT, ARRAY, INT, LONG] = [0x01, 0x03, 0x04, 0x10, 0x12]
 
-/** The first batch. Null if the answer is an error of the server. Throws RangeError for invalid BSON, and for any other answer. */
+/**
+ * Returns the first batch, or null if the answer is an error of the server. Throws RangeError for invalid BSON, and for
+ * any other answer.
+ */
 export function readReply(body: Buffer): Batch | null {
   let isOk: boolean | null = null
   let batch: Batch | null = null

@@ -50,7 +50,10 @@ export class Result {
   #types = new Int32Array(64)
   #starts = new Int32Array(64)
   #sizes = new Int32Array(64)
-  /** The column `_id`, if it is not the first. Its byte range in each row follows; rows before its first value have none. */
+  /**
+   * The column `_id`, if it is not the first. The bytes of its value in each row follow; rows before its first value
+   * have none.
+   */
   #id: Column | null = null
   readonly #ids: (Range | undefined)[] = []
   #idAt: Range = { start: 0, end: 0 }
@@ -105,7 +108,7 @@ export class Result {
     return true
   }
 
-  /** Begins a row and returns its offset. */
+  /** Starts a row and returns its offset. */
   #begin(): number {
     const out = this.#out
     const start = out.length
@@ -114,7 +117,7 @@ export class Result {
     return start
   }
 
-  /** Keeps the row, or removes it if it does not fit. */
+  /** Adds the row, or removes it if it does not fit. */
   #end(start: number, columnsBefore: number): boolean {
     const out = this.#out
     out.byte(CLOSE)
@@ -221,7 +224,7 @@ export class Result {
     if (column === this.#id) this.#idAt = { start, end: this.#out.length }
   }
 
-  /** Writes each column in slices. Stops writing a row that is over the cap. */
+  /** Writes each column in slices. Stops writing a row that exceeds the cap. */
   *#writeInTurns(from: Buffer): Generator<undefined, void> {
     let written = 0
     for (const column of this.#placed) {

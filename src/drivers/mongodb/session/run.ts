@@ -37,7 +37,7 @@ export interface Running {
   readonly signal: AbortSignal
   /** The connection for small queries. */
   readonly borrowed: () => Borrowed | Promise<Borrowed>
-  /** The client's collection objects, which would otherwise be made again for each query. */
+  /** The client's collection objects. The client would otherwise create them again for each query. */
   readonly collections: Map<string, mongodb.Collection>
   /** Reused from query to query. */
   readonly out: JsonBytes
@@ -46,7 +46,9 @@ export interface Running {
 const SIZE_MS = 180_000
 const SIZES_MAX = 1_000
 const COLLECTIONS_MAX = 1_000
-/** The default row cap plus two: such answers take one command (docs/guard/mongodb.md#how-it-is-confined). */
+/**
+ * The default row cap plus two. Answers up to this size need one command (docs/guard/mongodb.md#how-it-is-confined).
+ */
 const BATCH_MAX = SMALL_ROWS_MAX + 2
 
 /** Throws AppError as described at Connection.run(). */
@@ -70,7 +72,7 @@ export async function runQuery(at: Running, query: MongoQuery, limits: Limits): 
   return rows
 }
 
-/** Null if the database fails the query. The other form of the query then shows the error. */
+/** Null if the database fails the query. The error then comes from the other form of the query. */
 async function unlessFailed(rows: Promise<Rows>): Promise<Rows | null> {
   try {
     return await rows
@@ -85,14 +87,17 @@ function resultOf(at: Running, query: MongoQuery, limits: Limits): Result {
 }
 
 /**
- * One more than the pipeline's own limit, so that the server sees the end in the first batch and closes the cursor with it. A
+ * One more than the pipeline's own limit: the server then sees the end within the first batch and closes the cursor. A
  * larger batch would stay in memory as a whole.
  */
 function batchSizeOf({ rowCap }: MongoQuery): number {
   return Math.min(rowCap + 2, BATCH_MAX)
 }
 
-/** Runs the query as one command. Null if that did not bring all documents: more than 16 MB, or a lost connection. */
+/**
+ * Runs the query as one command. Null if the answer did not contain all documents (more than 16 MB), or the connection
+ * was lost.
+ */
 async function inOneBatch(
   at: Running,
   query: MongoQuery,
@@ -108,7 +113,7 @@ async function inOneBatch(
     const batchSize = batchSizeOf(query)
     answer = await wire.exchange(writer.message({ collection, form: query.find ?? form, batchSize, maxTimeMS }))
   } catch (error) {
-    // The library repeats a cursor's read once, on another connection or member.
+    // The library retries a read of a cursor once, on another connection or member.
     const isLost = error instanceof LostConnection || error instanceof at.login.library.MongoNetworkError
     if (isLost && !at.signal.aborted) return null
     throw error
@@ -122,14 +127,17 @@ async function inOneBatch(
   return runInSlices(result.finish(), at)
 }
 
-/** A cursor that stays open keeps what its sort has gathered. If this fails, the connection is lost and its session ends. */
+/**
+ * A cursor that stays open keeps the data that its sort has gathered. If closing it fails, the connection is discarded
+ * and its session ends.
+ */
 async function closeCursor(at: Running, collection: string, cursor: bigint): Promise<void> {
   const known = at.borrowed()
   const { wire, writer } = known instanceof Promise ? await known : known
   await wire.exchange(writer.closing(collection, cursor))
 }
 
-/** Throws the server's error as the library does. */
+/** Throws the server's error in the same form as the library. */
 function batchOf({ login: { library } }: Running, answer: Buffer): Batch {
   try {
     const batch = readReply(answer)
@@ -218,13 +226,13 @@ async function explainedCost(
   return planCost(query, { form, plan, maxCost, sizes: sizesOf(at, left), arriving })
 }
 
-/** The size of a collection, if it was counted lately; undefined otherwise. */
+/** The size of a collection, if it was counted recently. Undefined otherwise. */
 function sizeIn({ known: { sizes } }: Running, collection: string): number | null | undefined {
   const entry = sizes.get(collection)
   return entry !== undefined && performance.now() - entry.at < SIZE_MS ? entry.documents : undefined
 }
 
-/** Counts documents by the collection's metadata, without reading them. */
+/** Counts documents from the collection's metadata, without reading them. */
 function sizesOf(at: Running, left: () => number): Sizes {
   const { sizes } = at.known
   return async (collection) => {

@@ -21,7 +21,9 @@ const Config = z.strictObject({
 })
 type Config = z.infer<typeof Config>
 
-/** Where to log in and as which user. Made from the settings at each connect. `password` and `tls` are secret. */
+/**
+ * The servers and the user to log in with, computed from the settings at each connect. `password` and `tls` are secret.
+ */
 export interface Target {
   readonly hosts: readonly Host[]
   readonly srv: boolean
@@ -34,13 +36,13 @@ export interface Target {
   readonly authSource: string | null
   readonly replicaSet: string | null
   readonly readPreference: (typeof READ_PREFERENCES)[number]
-  /** Connect to this server only, without discovering the members of its replica set. */
+  /** If true, connect to this server only, without discovering the members of its replica set. */
   readonly direct: boolean
   readonly srvServiceName: string | null
   readonly srvMaxHosts: number
   readonly sslMode: SslMode
   readonly tls: { readonly ca?: string; readonly cert?: string; readonly key?: string }
-  /** Null: without a tunnel. */
+  /** Null: no tunnel. */
   readonly ssh: SshTarget | null
 }
 
@@ -214,7 +216,8 @@ function parametersOf(parts: UriParts, wrong: string[]): Asked {
   const readPreference = READ_PREFERENCES.find((each) => each.toLowerCase() === at('readpreference')?.toLowerCase())
   if (at('readpreference') !== undefined && readPreference === undefined)
     wrong.push(`uri: readPreference must be ${READ_PREFERENCES.join(', ')}`)
-  if (direct === 'true' && (parts.hosts.length > 1 || parts.srv)) wrong.push('uri: directConnection takes one host')
+  if (direct === 'true' && (parts.hosts.length > 1 || parts.srv))
+    wrong.push('uri: directConnection accepts one host only')
   const [replicaSet, authSource] = [at('replicaset'), at('authsource')]
   const srvMaxHosts = Number(at('srvmaxhosts') ?? 0)
   if (!Number.isSafeInteger(srvMaxHosts) || srvMaxHosts < 0) wrong.push('uri: srvMaxHosts must be a whole number')

@@ -1,5 +1,6 @@
-// Exchanges one command at a time with a MongoDB server: one write, and the answer's BSON document as bytes. It speaks OP_MSG only,
-// with one body and without checksum, compression and streams of answers, and closes the connection for anything else.
+// Exchanges one command at a time with a MongoDB server: one write, and the answer's BSON document as bytes. It
+// supports only OP_MSG with one body, without checksum, compression and streams of answers. For anything else, it
+// closes the connection.
 import type { Duplex } from 'node:stream'
 
 /** The socket was closed, or the bytes are not an answer to our command. */
@@ -24,7 +25,7 @@ export class Wire {
   #exchange: Exchange | null = null
   #requestId = 0
   #usable = true
-  /** An answer that did not arrive in one chunk, and its length before that. */
+  /** An answer that arrives in several chunks, and the length received so far. */
   #message: Buffer | null = null
   readonly #length = Buffer.alloc(LENGTH)
   #filled = 0
@@ -47,7 +48,7 @@ export class Wire {
 
   /**
    * Sends a message whose command begins at FRAME, and returns the document of the answer. Fills in the frame. Throws
-   * LostConnection, or the reason given to abandon().
+   * LostConnection, or the reason passed to abandon().
    */
   exchange(message: Buffer): Promise<Buffer> {
     return new Promise((resolve, reject) => {
@@ -67,7 +68,10 @@ export class Wire {
     })
   }
 
-  /** Ends the exchange with this reason. The socket stays open, because the server would notice its end later than a kill. */
+  /**
+   * Ends the exchange with this reason. The socket stays open, because the server would notice a closed socket later
+   * than a kill.
+   */
   abandon(reason: unknown): void {
     this.#usable = false
     const exchange = this.#exchange

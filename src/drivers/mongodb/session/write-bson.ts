@@ -1,4 +1,5 @@
-// Writes a confined query as BSON, byte for byte as the client library writes what to-bson.ts makes of it, without the objects in between.
+// Writes a confined query as BSON. The bytes equal those of to-bson.ts with the client library, but no intermediate
+// objects are created.
 import type * as mongodb from 'mongodb'
 import { isArray, Scalar, type Bson, type BsonDocument } from '../query.ts'
 
@@ -20,14 +21,14 @@ export class BsonBytes {
     this.#library = library
   }
 
-  /** Begins anew, with so many bytes left free in front. */
+  /** Starts a new document, with this many bytes left free in front. */
   begin(free: number): void {
     if (this.#bytes.length > KEPT_BYTES_MAX) this.#bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES)
     this.#length = free
     this.#room(0)
   }
 
-  /** Begins a document or an array, and returns its place for close(). */
+  /** Starts a document or an array, and returns its position for close(). */
   open(): number {
     this.#room(4)
     this.#length += 4
@@ -39,14 +40,14 @@ export class BsonBytes {
     this.#bytes.writeInt32LE(this.#length - at, at)
   }
 
-  /** A copy of what was written. */
+  /** A copy of the bytes written so far. */
   bytes(): Buffer {
     const copy = Buffer.allocUnsafe(this.#length)
     this.#bytes.copy(copy, 0, 0, this.#length)
     return copy
   }
 
-  /** Adds fields that are BSON already. */
+  /** Adds fields that are already BSON. */
   raw(bytes: Uint8Array): void {
     this.#room(bytes.length)
     this.#bytes.set(bytes, this.#length)
@@ -89,7 +90,7 @@ export class BsonBytes {
     this.close(at)
   }
 
-  /** As the library chooses: a whole number of 32 bits is an int. */
+  /** Like the library: a whole number of 32 bits is an int. */
   #number(name: string, value: number): void {
     if (value === (value | 0) && !Object.is(value, -0)) {
       this.#head(0x10, name)

@@ -5,12 +5,12 @@ import type { Running } from './run.ts'
 import { FRAME } from './wire.ts'
 import { BsonBytes } from './write-bson.ts'
 
-/** What a command is not given by its query. */
+/** The parts of a command that do not come from its query. */
 export const ALWAYS = { allowDiskUse: false, readConcern: { level: 'local' as const }, comment: 'vitrine' }
 
 export interface Command {
   readonly collection: string
-  /** Stages for an aggregate. */
+  /** The stages of an aggregate. */
   readonly form: readonly BsonDocument[] | Find
   readonly batchSize: number
   readonly maxTimeMS: number
@@ -21,7 +21,7 @@ export class CommandWriter {
   readonly #bytes: BsonBytes
   /** The fields that are the same in all commands, as BSON. */
   readonly #rest: Uint8Array
-  /** The fields of a command that reads nothing. */
+  /** The fields of a command that reads no data. */
   readonly #session: Uint8Array
 
   constructor({ library, database }: Login, session: Running['session'], readPreference: object | null) {
@@ -32,7 +32,7 @@ export class CommandWriter {
       ...(readPreference === null ? {} : { $readPreference: readPreference }),
       $db: database,
     })
-    // Without the length and the end of the document.
+    // The same fields without the length and the end of the document.
     this.#rest = rest.subarray(4, -1)
     const own = { ...(session === null ? {} : { lsid: session.id }), $db: database }
     this.#session = library.BSON.serialize(own).subarray(4, -1)

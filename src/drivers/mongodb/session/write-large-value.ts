@@ -8,7 +8,10 @@ export const AT_ONCE = 64 * 1024
 /** Bytes of binary data in one slice: a multiple of 3, so that the base64 of the slices can be concatenated. */
 const BASE64_AT_ONCE = 3 * 16 * 1024
 
-/** Runs work to its end and yields to the event loop at each pause. Throws the reason of the signal. A promise only if it pauses. */
+/**
+ * Runs work to its end and yields to the event loop at each pause. Throws the reason of the signal. Returns a promise
+ * only if it pauses.
+ */
 export function runInSlices<T>(work: Generator<undefined, T>, at: { readonly signal: AbortSignal }): T | Promise<T> {
   const step = work.next()
   return step.done === true ? step.value : resumed(work, at.signal)

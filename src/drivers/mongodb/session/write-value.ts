@@ -35,7 +35,7 @@ const UUID_DASHES = new Set([4, 6, 8, 10])
 const DEPTH_MAX = 250
 const NAME_USUAL = 256
 
-/** The offset of the next NUL, which ends a name. Throws RangeError if there is none. */
+/** The offset of the next NUL, which terminates a name. Throws RangeError if there is none. */
 export function endOfName(from: Buffer, start: number): number {
   // Most names are short, and a loop is faster than a call into the runtime.
   const near = Math.min(from.length, start + NAME_USUAL)
@@ -45,7 +45,10 @@ export function endOfName(from: Buffer, start: number): number {
   return end
 }
 
-/** The length at an offset; only a document counts the length field itself. Throws RangeError if it exceeds the rest. */
+/**
+ * The length at an offset. Only a document's length includes the length field. Throws RangeError if the length exceeds
+ * the rest.
+ */
 export function lengthAt(from: Buffer, at: number): number {
   const length = from.readInt32LE(at)
   if (length < 0 || length > from.length - at) throw new RangeError('a BSON length past the end')
@@ -104,7 +107,7 @@ function statedSize(type: number, from: Buffer, at: number): number {
 /** The bytes of the smallest scope, an empty document. */
 const SCOPE_MIN = 5
 
-/** Where the text of code with a scope ends. Throws RangeError if the value has no room for the scope after it. */
+/** The end of the text of code with a scope. Throws RangeError if the value has no room for the scope. */
 export function endOfCode(from: Buffer, at: number, size: number): number {
   const length = lengthAt(from, at + 4)
   if (8 + length + SCOPE_MIN > size) throw new RangeError('BSON code past its end')
@@ -230,7 +233,7 @@ function writeUuid(from: Buffer, start: number, out: JsonBytes): void {
   out.length = at
 }
 
-/** The limit on the high half of a 64-bit integer that a JavaScript number holds exactly. */
+/** The bound of the high half of a 64-bit integer that a JavaScript number represents exactly. */
 const HIGH_MAX = 2 ** 21
 
 function writeLong(from: Buffer, at: number, out: JsonBytes): void {

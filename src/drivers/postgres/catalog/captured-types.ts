@@ -1,5 +1,5 @@
-// Judges the user-defined types of a database: which types a query may name, and which columns can be exposed. Works on rows
-// without asking the database. Unknown cases are refused.
+// Judges the user-defined types of a database: which types a query may name, and which columns can be exposed. Works on
+// rows without querying the database. Unknown cases are refused.
 import { grouped, isTrueAt, numberAt, textAt, type Row } from './run-catalog-query.ts'
 import type { CapturedAttribute, CapturedExtension, CapturedType } from '../captured-facts.ts'
 import { FUNCTIONS } from '../guard/allowed-functions.ts'
@@ -18,13 +18,13 @@ export interface ReadTypes {
   readonly types: readonly CapturedType[]
   /** Why a column of this type cannot be exposed, as a sentence; null if it can. */
   unexposable(oid: number): string | null
-  /** Whether this domain, or a domain below it, refuses nulls. */
+  /** Whether this domain, or a domain that it is based on, refuses nulls. */
   isNotNull(oid: number): boolean
 }
 
 interface TypeRow {
   readonly type: Omit<CapturedType, 'refused'>
-  /** As format_type prints it. */
+  /** The name that format_type prints. */
   readonly shown: string
   readonly notNull: boolean
   /** The type is the row type of a table or view, or an array of one. False for a stand-alone composite type. */
@@ -32,7 +32,7 @@ interface TypeRow {
   readonly hasCheck: boolean
 }
 
-/** `taintOf` returns what runs for the type with an oid (trusted-extensions.ts). */
+/** `taintOf` returns the code that may run for the type with this oid (trust.ts). */
 export function readTypes(
   rows: TypeRows,
   extensions: ReadonlyMap<number, CapturedExtension>,
@@ -62,8 +62,9 @@ export function readTypes(
     rangeOf: new Map(rows.ranges.map((row) => [numberAt(row, 0), numberAt(row, 1)])),
   }
   const judge = judgement(known)
-  // A column of a domain, or of an array of domains, is read as the base type (column-read-type.ts), so the CHECK does not run.
-  // An array of a domain over arrays has no base type. A literal beside it may tell whether the CHECK accepts the literal.
+  // A column of a domain, or of an array of domains, is read as the base type (column-read-type.ts), so the CHECK does
+  // not run. An array of a domain over arrays has no base type. A literal beside the column may reveal whether the
+  // CHECK accepts the literal.
   const withoutChecks: Known = { ...known, checks: new Map() }
   const ofColumn = (oid: number): string | null => {
     const row = byOid.get(oid)
@@ -144,10 +145,13 @@ interface Known {
 }
 
 const fine: Judgement = { unexposable: null, refused: null, isLookedUp: false }
-/** A column of this type is read as text. A cast to it, or to a type made of it, would tell which objects exist. */
+/**
+ * A column of this type is read as text. A cast to this type, or to a type that contains it, would reveal which objects
+ * exist.
+ */
 const lookedUp: Judgement = {
   unexposable: null,
-  refused: 'Its values are names of things in the database.',
+  refused: 'Its values are names of objects in the database.',
   isLookedUp: true,
 }
 
@@ -159,7 +163,7 @@ function judgement(known: Known): (oid: number) => Judgement {
     if (before !== undefined) return before
     const row = known.byOid.get(oid)
     const own = unexposableItself(known, oid, row)
-    // A recursive look-up gets the judgement so far. No type contains itself.
+    // A recursive look-up returns the judgement so far. No type contains itself.
     judged.set(oid, { unexposable: own, refused: own, isLookedUp: false })
     const below = row === undefined ? [] : [row.type.ofOid, known.rangeOf.get(oid) ?? 0, ...attributeOids(row.type)]
     const verdicts = below.filter((part) => part !== 0).map(judge)
@@ -197,9 +201,9 @@ function unexposableItself(known: Known, oid: number, row: TypeRow | undefined):
 }
 
 function holdsNames(row: TypeRow | undefined): string {
-  return `The type ${row?.shown ?? ''} holds names of things in the database, and a query could look up others.`
+  return `The type ${row?.shown ?? ''} contains names of objects in the database, and a query could look up others.`
 }
 
 function behind(row: TypeRow, what: string): string {
-  return `Behind the type ${row.shown} stands the ${what}, which belongs to no extension that Vitrine knows.`
+  return `Behind the type ${row.shown} is the ${what}, which belongs to no extension that Vitrine knows.`
 }

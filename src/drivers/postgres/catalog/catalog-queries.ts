@@ -1,5 +1,5 @@
-// The catalog queries of introspection, for PostgreSQL 14 to 18. They name every column and hold no caller's input. They need
-// search_path = pg_catalog, so that no user-defined operator is called.
+// The catalog queries of introspection, for PostgreSQL 14 to 18. They name every column and contain no caller's input.
+// They need search_path = pg_catalog, so that no user-defined operator is called.
 
 /** The first oid that initdb does not assign: later objects are user-defined (FirstNormalObjectId). */
 const firstUserOid = 16384
@@ -8,9 +8,10 @@ const firstUserOid = 16384
 export const pinPath = `SELECT pg_catalog.set_config('search_path', 'pg_catalog', false)`
 
 /**
- * Reads the version, the database, whether the login is a superuser, and the schemas on the login's own search_path. ALTER ROLE
- * and ALTER DATABASE set that path; otherwise the server's default holds. A reset value that begins with pg_catalog is our own
- * pin from the start-up options. The session's path is pinned, so this statement alone sets the login's path.
+ * Reads the version, the database, whether the login is a superuser, and the schemas on the login's own search_path.
+ * ALTER ROLE and ALTER DATABASE set that path; otherwise the server's default applies. A reset value that begins with
+ * pg_catalog is our own setting from the start-up options. The session's path is fixed, so only this statement uses the
+ * login's path.
  */
 export const server = `
 SELECT current_setting('server_version_num'), current_database(), rolsuper, array_to_json(current_schemas(false))
@@ -37,8 +38,9 @@ SELECT e.oid, e.extname, e.extversion, n.nspname
 FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace ORDER BY e.extname`
 
 /**
- * The functions and operators of each extension in its own schema, and other functions and operators with the same name in the
- * same schema, which could be called instead. The latter come with the extension that they belong to (0: none).
+ * The functions and operators of each extension in its own schema, and other functions and operators with the same name
+ * in the same schema, which could be called instead. For the latter, the extension that they belong to is returned too
+ * (0: none).
  */
 export const extensionMembers = `
 WITH member AS (
@@ -61,8 +63,8 @@ WHERE m.kind = 'operator' AND ${extensionOf('pg_operator', 'o.oid')} <> m.extens
 ORDER BY 1, 2, 3`
 
 /**
- * The schemas that hold an extension, whether PUBLIC may create objects there, and the extensions (0: none) that own the objects
- * there. Row types of tables and array types are left out, because an unqualified name cannot reach them.
+ * The schemas that contain an extension, whether PUBLIC may create objects there, and the extensions (0: none) that own
+ * the objects there. Row types of tables and array types are left out, because an unqualified name cannot reach them.
  */
 export const extensionSchemas = `
 WITH space AS (
@@ -136,8 +138,8 @@ JOIN pg_type at ON at.oid = a.atttypid JOIN pg_namespace n ON n.oid = at.typname
 WHERE t.oid >= ${firstUserOid} ORDER BY t.oid, a.attnum`
 
 /**
- * The user-defined functions behind a base type or a range, and the operator classes that order a range. Tells whether each is
- * compiled code, which only a superuser can install, or a body that can read tables.
+ * The user-defined functions behind a base type or a range, and the operator classes that order a range. Returns
+ * whether each is compiled code, which only a superuser can install, or a body that can read tables.
  */
 export const typeSupport = `
 SELECT t.oid, 'function ' || p.oid::regprocedure, ${extensionOf('pg_proc', 'p.oid')}, l.lanname IN ('internal', 'c')
@@ -180,7 +182,7 @@ SELECT e.enumtypid, e.enumlabel FROM (
   FROM pg_enum) e WHERE e.place <= ${most} ORDER BY e.enumtypid, e.enumsortorder`
 }
 
-/** Valid CHECKs of one column. A longer expression is not a short list of labels, so it is left out. */
+/** Valid CHECKs of one column. Longer expressions are left out: they cannot be a short list of labels. */
 export function columnChecks(serverVersion: number): string {
   return `
 SELECT k.conrelid, k.conkey[1], pg_get_expr(k.conbin, k.conrelid) FROM pg_constraint k
@@ -201,7 +203,7 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_description d ON d.objoid = c.oid AND d.classoid = 'pg_class'::regclass AND d.objsubid = 0
 WHERE ${readable} ORDER BY n.nspname COLLATE "C", c.relname COLLATE "C"`
 
-/** On 18 the catalog may hold a NOT NULL that is not validated: such a column may hold nulls. */
+/** PostgreSQL 18 allows a NOT NULL that is not validated: the column may then contain nulls. */
 function neverNull(serverVersion: number): string {
   if (serverVersion < 180000) return 'a.attnotnull'
   return `(a.attnotnull AND NOT EXISTS (SELECT FROM pg_constraint k
@@ -243,7 +245,10 @@ export const foreignKeyTargets = `
 SELECT DISTINCT a.attrelid, a.attnum, a.attname FROM pg_constraint k
 JOIN pg_attribute a ON a.attrelid = k.confrelid AND a.attnum = ANY (k.confkey) WHERE k.contype = 'f'`
 
-/** The children of partitioned and inherited tables, including those without access: reading the parent reads them. */
+/**
+ * The children of partitioned and inherited tables, including children that the login may not read: reading the parent
+ * reads them.
+ */
 export const children = `
 SELECT i.inhparent, i.inhrelid, c.relpages, c.reltuples FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
 WHERE c.relkind IN ('r', 'p', 'f')`

@@ -1,5 +1,5 @@
-// Builds the tables of a Catalog from rows of pg_catalog: keys, references, sizes, what can be exposed. Does not ask the
-// database.
+// Builds the tables of a Catalog from rows of pg_catalog: keys, references, sizes, what can be exposed. Does not query
+// the database.
 import { LABEL_CHARS_MAX, LABELS_MAX, type CatalogColumn, type CatalogTable, type Scalar } from '../../driver.ts'
 import { grouped, isTrueAt, numberAt, numbersAt, textAt, type Row } from './run-catalog-query.ts'
 import type { ColumnDetail, TableDetail } from '../captured-facts.ts'
@@ -28,7 +28,7 @@ const kindNames: ReadonlyMap<string, readonly [TableDetail['kind'], string]> = n
   ['f', ['f', 'foreign table']],
 ])
 
-/** A column as read, before keys are known. */
+/** A column as read, before its keys are added. */
 interface ReadColumn {
   readonly number: number
   readonly row: Row
@@ -80,7 +80,7 @@ function tableWarnings(row: Row): string[] {
   const [extension, foreignServer] = [row[7] ?? null, row[8] ?? null]
   return [
     ...(extension === null ? [] : [`It belongs to the extension ${extension}, not to your own schema.`]),
-    ...(foreignServer === null ? [] : [`It is a foreign table: reading it asks the server ${foreignServer}.`]),
+    ...(foreignServer === null ? [] : [`It is a foreign table: reading it queries the server ${foreignServer}.`]),
   ]
 }
 
@@ -98,7 +98,10 @@ function keyColumns(
 
 type Reference = NonNullable<CatalogColumn['references']>
 
-/** The column that each column references, by "oid.number". If it has several foreign keys, the one with the fewest columns. */
+/**
+ * The column that each column references, by "oid.number". If a column has several foreign keys, the one with the
+ * fewest columns counts.
+ */
 function readReferences(rows: CatalogRows): ReadonlyMap<string, Reference> {
   const names = new Map(rows.targets.map((row) => [`${textAt(row, 0)}.${textAt(row, 1)}`, textAt(row, 2)]))
   const references = new Map<string, Reference>()
@@ -115,8 +118,8 @@ function readReferences(rows: CatalogRows): ReadonlyMap<string, Reference> {
 }
 
 /**
- * The pages and tuples of a table with all its children, because reading the table reads them. Tuples are -1 if none of them was
- * analysed. The count of an analysed partitioned table already includes its children.
+ * The pages and tuples of a table with all its children, because reading the table reads them. Tuples are -1 if none of
+ * these tables was analysed. The count of an analysed partitioned table already includes its children.
  */
 function sizeOf(rows: CatalogRows): (oid: number) => { readonly pages: number; readonly tuples: number } {
   const children = grouped(
@@ -142,7 +145,9 @@ function sizeOf(rows: CatalogRows): (oid: number) => { readonly pages: number; r
   return size
 }
 
-/** The values that a column's enum (also below a domain) or its CHECK allows; undefined if neither limits them. */
+/**
+ * The values that a column's enum (also the enum of its domain) or its CHECK allows. Undefined if neither limits them.
+ */
 function labelsOf(
   rows: CatalogRows,
   types: ReadTypes,

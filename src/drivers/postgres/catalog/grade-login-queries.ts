@@ -25,7 +25,10 @@ SELECT ${relation} FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE ${ordinary} AND (has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')
   OR has_any_column_privilege(c.oid, 'INSERT, UPDATE')) ORDER BY 1`
 
-/** The relations that the login or one of its roles owns: an owner may read and grant anything. A superuser has every role. */
+/**
+ * The relations that the login or one of its roles owns. An owner may read and grant everything. A superuser has every
+ * role.
+ */
 export const owned = `
 SELECT ${relation} FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_roles me ON me.rolname = current_user

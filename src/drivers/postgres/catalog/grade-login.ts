@@ -37,11 +37,11 @@ interface Facts {
   readonly readable: number
   readonly beyond: number
   readonly exposed: Catalog | null
-  /** The SQL that creates a better login. */
+  /** Writes the SQL that creates a better login. */
   readonly better: string
 }
 
-/** Returns the steps in a fixed order. `exposed` is what the GRANT lines should allow; null before the first exposure. */
+/** Returns the steps in a fixed order. The GRANT lines match `exposed`, which is null if there is no exposure yet. */
 export async function grade(ask: Ask, exposed: Catalog | null, signal: AbortSignal): Promise<TestStep[]> {
   const server = await readServer(ask, signal)
   const first = [connected(server), serverVersion(server)]

@@ -11,9 +11,10 @@ import { KNOWN_EXTENSIONS } from './trusted-extensions.ts'
 export type Scope = Omit<ImplicitObjects, 'digest'>
 
 /**
- * One statement that takes a few milliseconds at most: the counted objects are either user-defined, and few, or belong to an
- * extension that the guard knows. It reads oids, and no name that depends on the search_path or the login's rights. Like
- * introspection, it leaves out objects of known extensions that were added later.
+ * One statement that takes a few milliseconds at most. The objects that it counts are either user-defined, and few, or
+ * belong to an extension that the guard knows. The statement reads only oids, so its result does not depend on the
+ * search_path or the login's rights. Like introspection, it leaves out objects of known extensions that were added
+ * later.
  */
 export function digestSql({ extensions, schemas, typesUpTo, judged }: Scope): string {
   const known = `(SELECT oid FROM pg_extension WHERE extname = ANY (${names([...KNOWN_EXTENSIONS])}))`
@@ -48,12 +49,12 @@ SELECT md5(coalesce(string_agg(part, '|' ORDER BY part COLLATE "C"), '')) FROM (
 ) AS parts(part)`
 }
 
-/** A secret of this process, so that a caller's query cannot imitate this failure. */
+/** A random secret of this process, so that a caller's query cannot imitate this failure. */
 const MARK = `vitrine-${randomBytes(8).toString('hex')}`
 
 const statements = new WeakMap<ImplicitObjects, string>()
 
-/** A statement that fails if the objects have changed since introspection, so that nothing after it runs. */
+/** A statement that fails if the objects have changed since introspection. Statements after it then do not run. */
 export function implicitCheckSql(objects: ImplicitObjects): string {
   const known = statements.get(objects)
   if (known !== undefined) return known

@@ -25,11 +25,11 @@ export interface ServerFacts {
   readonly searchPath: readonly string[]
 }
 
-/** Pins the session's search_path and reads the login's own. */
+/** Fixes the session's search_path and reads the login's own. */
 export async function readServer(ask: Ask, signal: AbortSignal): Promise<ServerFacts> {
   await ask(queries.pinPath, signal)
   const [row] = await ask(queries.server, signal)
-  // Inside a transaction the statement above leaves the login's own path set, so set ours again.
+  // Inside a transaction, the statement above leaves the login's own path set, so set our path again.
   await ask(queries.pinPath, signal)
   if (row === undefined) throw new AppError('DATASOURCE_UNAVAILABLE', 'The server does not know who is asking.')
   const path: unknown = JSON.parse(textAt(row, 3))
@@ -45,7 +45,7 @@ function isOrdinarySchema(name: string): boolean {
   return !name.startsWith('pg_')
 }
 
-/** The version as people write it: "14" or "9.6". */
+/** The version in its usual form: "14" or "9.6". */
 export function versionName(version: number): string {
   const major = Math.trunc(version / 10000)
   return major >= 10 ? String(major) : `${major}.${Math.trunc(version / 100) % 100}`
@@ -70,8 +70,8 @@ export async function introspect(ask: Ask, signal: AbortSignal): Promise<Catalog
 }
 
 /**
- * Reads the digest before the captured objects, so a change in between makes a later query differ from the digest. Throws
- * AppError DATASOURCE_UNAVAILABLE if the extensions changed meanwhile.
+ * Reads the digest before the captured objects. If an object changes in between, a later query then finds another
+ * digest. Throws AppError DATASOURCE_UNAVAILABLE if the extensions changed meanwhile.
  */
 async function readCapture(
   ask: Ask,

@@ -2,7 +2,7 @@
 import type { Agreement, AgreementInput, Catalog } from '../../driver.ts'
 import { identifier } from '../quote.ts'
 
-/** A table and its columns that are to be read. */
+/** A table and the columns that the login may read. */
 export interface Shown {
   readonly schema: string
   readonly table: string
@@ -12,7 +12,7 @@ export interface Shown {
 export interface BetterLogin {
   readonly role: string
   readonly database: string
-  /** Null before the first exposure. */
+  /** Null if there is no exposure yet. */
   readonly exposed: Catalog | null
   /** Further schemas whose types, functions or operators a query of the exposed columns may name. */
   readonly schemas: readonly string[]
@@ -24,8 +24,8 @@ export interface BetterLogin {
 const temporaryFiles = '1GB'
 
 /**
- * SQL for a superuser or the owner of the objects to run in the database. It names each column even if the whole table is exposed,
- * so a column that is added later stays closed until the exposure is saved again.
+ * SQL for a superuser or the owner of the objects to run in the database. It names each column even if the whole table
+ * is exposed, so a column that is added later cannot be read until the exposure is saved again.
  */
 export function betterLogin(login: BetterLogin): string {
   const role = identifier(login.role)
@@ -34,7 +34,7 @@ export function betterLogin(login: BetterLogin): string {
   const schemas = new Set([...shown.map((table) => table.schema), ...login.schemas])
   const lines = [
     `CREATE ROLE ${role} LOGIN;`,
-    `-- Its password, in psql, so that no log holds it: \\password ${role}`,
+    `-- Its password, in psql, so that no log contains it: \\password ${role}`,
     `ALTER ROLE ${role} SET default_transaction_read_only = on;`,
     limitTemporaryFiles(login.role),
     `GRANT CONNECT ON DATABASE ${identifier(login.database)} TO ${role};`,
@@ -43,13 +43,13 @@ export function betterLogin(login: BetterLogin): string {
     ...shown.map((table) => grantColumns(table, login.role)),
   ]
   if (shown.length === 0)
-    lines.push('-- Once an exposure is saved, test again: the GRANT of each shown column stands here.')
+    lines.push('-- Once an exposure is saved, test again: the GRANT of each shown column then appears here.')
   return lines.join('\n')
 }
 
 /**
- * Lines that leave an existing login what the exposure shows. A REVOKE on a table also revokes its column privileges
- * (PostgreSQL, REVOKE).
+ * The lines that reduce an existing login's rights to the exposure. A REVOKE on a table also revokes its column
+ * privileges (PostgreSQL, REVOKE).
  */
 export function agreement({ full, exposed, username }: AgreementInput): Agreement {
   const login = username ?? ''
@@ -73,7 +73,7 @@ export function agreement({ full, exposed, username }: AgreementInput): Agreemen
 }
 
 const NOTES = [
-  'Run the commands as the owner of the tables. They change nothing for a superuser, for an owner of the tables, and for what is granted to PUBLIC or to a role that the login belongs to: test the connection afterwards.',
+  'Run the commands as the owner of the tables. They do not affect superusers, owners of the tables, and rights that are granted to PUBLIC or to a role that the login belongs to. Test the connection afterwards.',
   'Later introspections see only what the login may read. To expose more, grant it first.',
 ]
 
@@ -82,7 +82,7 @@ export function grantColumns(table: Shown, role: string): string {
   return `GRANT SELECT (${columns}) ON ${identifier(table.schema)}.${identifier(table.table)} TO ${identifier(role)};`
 }
 
-/** SQL for a login that may read nothing yet. The exposure narrows it later. */
+/** The SQL for a new login, which may not read anything yet. The exposure narrows it later. */
 export function grantAll(schema: string, role: string): string {
   const [place, login] = [identifier(schema), identifier(role)]
   return `GRANT USAGE ON SCHEMA ${place} TO ${login};\nGRANT SELECT ON ALL TABLES IN SCHEMA ${place} TO ${login};`

@@ -1,5 +1,5 @@
-// Decides how a profile reads each column: short scalars as they are, long ones cut, other types only for presence. Each value
-// is read as the scalar that an answer would show.
+// Decides how a profile reads each column: short scalars unchanged, long scalars cut, and other types only for
+// presence. Each value is read as the scalar that an answer would show.
 import { z } from 'zod'
 import { KEY_CHARS_MAX } from '../../json-keys-from-sample.ts'
 import { JsonBytes, writeText } from '../../json-bytes.ts'
@@ -18,13 +18,13 @@ export interface ReadColumn {
   readonly kind: ValueKind
   /** The expression that is selected. */
   readonly sql: string
-  /** Null if only presence is sampled: the cell says whether the value is null. */
+  /** Null if only presence is sampled: the cell states whether the value is null. */
   readonly write: WriteValue | null
-  /** The cell lists the keys of a JSON object (keysIn), and is empty for any other JSON value. */
+  /** True if the cell lists the keys of a JSON object (keysIn). For other JSON values, the cell is empty. */
   readonly hasKeys?: true
 }
 
-/** Longer values are compared by their beginning only. No more is read of a value that is too large for memory. */
+/** Longer values are compared by their beginning only, because a value may be too large for memory. */
 const CHARS_MAX = 257
 
 /** By the oid of the built-in base type. Their texts are short, except numerics without a precision. */
@@ -85,7 +85,7 @@ function readColumn(
 }
 
 const [JSON_TYPE, JSONB] = [114, 3802]
-/** The number of keys that are read from one value. */
+/** The most keys that are read from one value. */
 const KEYS_MAX = 200
 
 /**

@@ -44,7 +44,7 @@ WHERE s.schemaname = ${literal(schema)} AND s.tablename = ${literal(table)} AND 
   AND s.attname IN (${columns.map(literal).join(', ')})`
 }
 
-/** Reads rows of these columns from `percent` of the pages; null reads all pages. */
+/** Reads rows of these columns from `percent` of the pages. Null: from all pages. */
 export function sampleSql(
   { schema, table }: Place,
   columns: readonly ReadColumn[],

@@ -1,5 +1,5 @@
-// Reads PostgreSQL's statistics (pg_stats) of a column and combines them with a sample. Statistics date from the last ANALYZE,
-// so a sample that holds every row replaces them.
+// Reads PostgreSQL's statistics (pg_stats) of a column and combines them with a sample. Statistics date from the last
+// ANALYZE, so a sample that contains every row replaces them.
 import { z } from 'zod'
 import { compare, isOrdered } from '../../profile-from-sample.ts'
 import type { ColumnProfile, Scalar } from '../../driver.ts'
@@ -13,7 +13,7 @@ export interface Statistics {
   readonly correlation: number | null
   readonly common: readonly { readonly value: Scalar; readonly share: number }[]
   readonly ends: readonly Scalar[]
-  /** The least number of rows that ANALYZE read. */
+  /** The minimum number of rows that ANALYZE reads. */
   readonly analysed: number
 }
 
@@ -22,7 +22,9 @@ const Numbers = z.array(z.number())
 const Ends = z.array(z.string().nullable())
 const VALUE_CHARS = 64
 const VALUES_MAX = 50
-/** The correlation from which values count as ordered like the rows, in either direction, with few exceptions. */
+/**
+ * From this correlation on, the values count as ordered like the rows, ascending or descending, with few exceptions.
+ */
 const IN_ORDER = 0.999
 
 /** Reads the answer to statisticsSql(). */
@@ -90,7 +92,7 @@ function distinctOf({ distinct }: Statistics, rows: number): number | null {
   return Math.round(distinct > 0 ? distinct : -distinct * rows)
 }
 
-/** Counts of a value refer to the rows that were read, which cannot exceed the rows that exist. */
+/** Counts of a value refer to the rows that were read, which cannot be more than the existing rows. */
 function commonOf({ common, analysed }: Statistics, rows: number): NonNullable<ColumnProfile['values']> {
   return common
     .filter(({ value }) => typeof value !== 'string' || value.length <= VALUE_CHARS)

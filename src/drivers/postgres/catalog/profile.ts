@@ -1,5 +1,5 @@
-// Profiles one table: first the server's statistics, then a bounded sample of its rows, some columns at a time. The combined
-// result is passed on; no value is kept here.
+// Profiles one table: first the server's statistics, then a bounded sample of its rows, some columns at a time. Returns
+// the combined result and stores no value.
 import { setImmediate } from 'node:timers/promises'
 import { ColumnSample } from '../../profile-from-sample.ts'
 import { KeySample } from '../../json-keys-from-sample.ts'
@@ -23,14 +23,14 @@ export interface Reader {
 
 /** Columns per statement. The distinct values of each stay in memory until the statement ends. */
 const COLUMNS_AT_ONCE = 5
-/** Values that are sampled per table. A wide table is sampled by fewer rows. */
+/** Values that are sampled per table. In a wide table, fewer rows are sampled. */
 const CELLS_MAX = 400_000
 const ROWS_MIN = 500
 /** The cost limit for a view or a foreign table, whose rows may be expensive: the default limit of a query. */
 const PLAN_COST_MAX = 1_000_000
-/** With fewer pages, random sampling may skip all of them. */
+/** In a table with fewer pages, random sampling may skip all of them. */
 const PAGES_MIN = 20
-/** A page holds up to 291 rows; ROWS_A_PAGE were assumed. */
+/** A page has at most 291 rows, where ROWS_A_PAGE were assumed. */
 const MORE_MAX = 60
 /** The assumed rows per page if the server has no count. */
 const ROWS_A_PAGE = 60
@@ -108,7 +108,7 @@ function planOf(size: Size, rows: number): Plan {
   return { percent: Math.min(100, Number(percent.toPrecision(6))), limit: rows }
 }
 
-/** The next attempt if the pages held far fewer rows than expected; otherwise null. */
+/** The next attempt if the pages had far fewer rows than expected. Otherwise null. */
 function morePages({ percent, limit }: Plan, found: number, rows: number): Plan | null {
   if (percent === null || percent >= 100 || found * 2 >= rows) return null
   const more = Math.min((percent * rows) / Math.max(1, found), percent * MORE_MAX, 100)
@@ -157,7 +157,7 @@ async function texts(reader: Reader, sql: string): Promise<readonly (readonly (s
   return sink.answers[0] ?? []
 }
 
-/** Counts values as they arrive, without rows that are too large for memory. */
+/** Counts values as they arrive. Skips rows that are too large for memory. */
 class SampleSink implements Sink {
   readonly isUnhurried = true
   readonly samples: readonly ColumnSample[]

@@ -1,5 +1,5 @@
-// Decides which extensions and schemas are trusted, and which types a user-defined cast or operator class affects. Works on
-// rows without asking the database.
+// Decides which extensions and schemas are trusted, and which types a user-defined cast or operator class affects.
+// Works on rows without querying the database.
 import { AppError } from '../../../errors.ts'
 import { grouped, isTrueAt, numberAt, textAt, type Row } from './run-catalog-query.ts'
 import type { CapturedExtension } from '../captured-facts.ts'
@@ -7,9 +7,9 @@ import { OWN_OPERATORS } from '../guard/types-and-extensions.ts'
 import { FUNCTIONS } from '../guard/allowed-functions.ts'
 
 /**
- * Extensions whose functions, operators, casts and types read nothing but their arguments, with the oldest version of which that
- * is known. The guard has its own list of functions that a query may call (docs/guard/postgres.md). The extensions in the last
- * row are listed only for their operators and operator classes.
+ * Extensions whose functions, operators, casts and types read nothing but their arguments, each with the oldest version
+ * that was checked. The guard has its own list of functions that a query may call (docs/guard/postgres.md). The
+ * extensions in the last row are listed only for their operators and operator classes.
  */
 const knownExtensions: ReadonlyMap<string, string> = new Map([
   ...['pg_trgm', 'unaccent', 'citext', 'hstore', 'uuid-ossp', 'pgcrypto', 'cube', 'intarray', 'ltree'].map(anyVersion),
@@ -26,7 +26,7 @@ function anyVersion(name: string): readonly [string, string] {
   return [name, '0']
 }
 
-/** Whether the guard knows this extension in this version. */
+/** Whether this extension, in this version, is in the list above. */
 function isTrusted(name: string, version: string): boolean {
   const oldest = knownExtensions.get(name)
   return oldest !== undefined && !isOlder(version, oldest)
@@ -81,7 +81,10 @@ export function isOfTrusted(extensions: Extensions, oid: number): boolean {
   return extensions.get(oid)?.trusted === true
 }
 
-/** The Path rule: every object in the schema belongs to a trusted extension, and PUBLIC may not create objects there. */
+/**
+ * The Path rule (docs/guard/postgres.md): every object in the schema belongs to a trusted extension, and PUBLIC may not
+ * create objects there.
+ */
 export function trustedSchemas(extensions: Extensions, rows: readonly Row[]): string[] {
   const refused = new Set(
     rows.filter((row) => isTrueAt(row, 1) || !isOfTrusted(extensions, numberAt(row, 2))).map((row) => textAt(row, 0)),
@@ -137,9 +140,10 @@ function isCallable(kind: string, name: string): boolean {
 }
 
 /**
- * What runs for each user-defined type, by the type's oid. A cast between a built-in and a user-defined type counts only for the
- * user-defined type: the built-in type reaches the function only if a query names or reads the other type. Throws AppError
- * DATASOURCE_UNAVAILABLE if all types of a cast or operator class are built in, because any query could run it.
+ * The user-defined code that may run for each user-defined type, by the type's oid. A cast between a built-in and a
+ * user-defined type counts only for the user-defined type: the built-in type reaches the function only if a query names
+ * or reads the other type. Throws AppError DATASOURCE_UNAVAILABLE if all types of a cast or operator class are built
+ * in, because any query could run it.
  */
 export function taintedTypes(
   made: readonly UserMade[],
@@ -151,7 +155,7 @@ export function taintedTypes(
     if (own.length === 0) {
       throw new AppError(
         'DATASOURCE_UNAVAILABLE',
-        `This database has something of its own making on built-in types, ${what}: no query could be kept from running ` +
+        `This database has a user-defined object on built-in types, ${what}: any query could run ` +
           'it. Drop it there to use this database.',
       )
     }

@@ -1,5 +1,5 @@
-// Warns about views whose definition runs with the owner's rights and is invisible to the guard: functions that write or read
-// other data, foreign tables, rows that a row policy would hide.
+// Warns about views, whose definition runs with the owner's rights and is not checked by the guard. The warnings are
+// about functions that write or read other data, foreign tables, and rows that a row policy would hide.
 import { grouped, isTrueAt, numberAt, textAt, type Row } from './run-catalog-query.ts'
 
 /** The owner of each view, whether the view reads with the caller's rights (15+), and its name as written in a query. */
@@ -87,6 +87,6 @@ function relationWarnings(row: Row, view: Row): string[] {
     warnings.push(`${view_} reads ${name} with the rights of its owner ${owner}; this login may not read all of it.`)
   }
   if (isTrueAt(row, 5))
-    warnings.push(`The row policies of ${name} hold for the owner ${owner} of ${view_}, not for this login.`)
+    warnings.push(`The row policies of ${name} apply to the owner ${owner} of ${view_}, not to this login.`)
   return warnings
 }

@@ -1,6 +1,6 @@
-// The functions of pg_catalog that a query may call, by name; what is not here does not exist for a caller. Added to by
-// reading the documentation's chapters, never by "not volatile": has_*_privilege and pg_get_viewdef are STABLE.
-// test/drivers/postgres-versions.test.ts checks every overload of each name on PostgreSQL 14 to 18.
+// The functions of pg_catalog that a query may call, by name. All other functions are refused. A function is added only
+// after reading its chapter of the documentation, never because it is not volatile: has_*_privilege and pg_get_viewdef
+// are STABLE. test/drivers/postgres-versions.test.ts checks every overload of each name on PostgreSQL 14 to 18.
 
 const GROUPS = {
   aggregate: `
@@ -86,16 +86,16 @@ function names(text: string): string[] {
   return text.split(/\s+/).filter((name) => name !== '')
 }
 
-/** Names a query may call, without arguments told apart. */
+/** The names that a query may call, whatever the arguments. */
 export const FUNCTIONS: ReadonlySet<string> = new Set(Object.values(GROUPS).flatMap(names))
 
-/** A reference inside one of these does not count as ungrouped. */
+/** A column reference inside one of these functions does not count as ungrouped. */
 export const AGGREGATES: ReadonlySet<string> = new Set(names(GROUPS.aggregate))
 
-/** The record's columns come from the first argument's type, which must be known. */
+/** The record's columns come from the first argument, whose type must be known. */
 export const FROM_ROW_TYPE: ReadonlySet<string> = new Set(names(GROUPS.json_record_from_type))
 
-/** The record's columns are written by the caller: `AS t(a int)`. */
+/** The caller defines the record's columns: `AS t(a int)`. */
 export const FROM_DEFINITION: ReadonlySet<string> = new Set([
   'json_to_record',
   'jsonb_to_record',
@@ -103,7 +103,7 @@ export const FROM_DEFINITION: ReadonlySet<string> = new Set([
   'jsonb_to_recordset',
 ])
 
-/** Functions that return rows: their cost is not the table's. */
+/** Functions that return rows. The size of the table does not bound their cost. */
 export const RETURNS_ROWS: ReadonlySet<string> = new Set(
   names(`
     string_to_table generate_subscripts unnest regexp_matches regexp_split_to_table generate_series
@@ -112,7 +112,10 @@ export const RETURNS_ROWS: ReadonlySet<string> = new Set(
     jsonb_populate_recordset jsonb_to_recordset jsonb_path_query json_populate_recordset jsonb_path_query_tz`),
 )
 
-/** Names of the columns, where a function in FROM has OUT parameters; else its one column is called as its alias. */
+/**
+ * The column names of functions with OUT parameters, if called in FROM. For other functions, the only column has the
+ * name of the alias.
+ */
 export const OUT_COLUMNS: ReadonlyMap<string, readonly string[]> = new Map([
   ['json_array_elements', ['value']],
   ['jsonb_array_elements', ['value']],
@@ -124,7 +127,10 @@ export const OUT_COLUMNS: ReadonlyMap<string, readonly string[]> = new Map([
   ['jsonb_each_text', ['key', 'value']],
 ])
 
-/** Place (from 1) of the argument that must be a constant of at most COUNT_MAX: what it multiplies is allocated at once. */
+/**
+ * The position (from 1) of the argument that must be a constant of at most COUNT_MAX, because the function allocates
+ * memory for the product at once.
+ */
 export const COUNTED_ARGUMENT: ReadonlyMap<string, number> = new Map([
   ['repeat', 2],
   ['lpad', 2],
@@ -133,7 +139,7 @@ export const COUNTED_ARGUMENT: ReadonlyMap<string, number> = new Map([
 ])
 export const COUNT_MAX = 10_000
 
-/** Name, or name/arity → the first server version (major) that has it. */
+/** Name, or name/arity → the first server version (major) that has the function. */
 export const SINCE: ReadonlyMap<string, number> = new Map<string, number>([
   ...since(
     15,

@@ -1,14 +1,14 @@
-// The allow-list of parse nodes and their keys, and the TypeScript types derived from it. The guard refuses all other nodes and
-// keys. The walkers build a new tree key by key and never copy a parsed one.
+// The allow-list of parse nodes and their keys, and the TypeScript types derived from it. The guard refuses all other
+// nodes and keys. The walkers build a new tree key by key, and never copy a parsed node.
 
 /**
- * What a key holds: `node` and `nodes` tagged nodes ({A_Const: …}), `words` identifiers (String nodes) and `fields` those
- * and stars, `struct:X` an X without its tag, `place` a byte offset (or other trace of the text's layout) that is read
- * for positions and never compared.
+ * The kinds of values of a key. `node` and `nodes`: tagged nodes ({A_Const: …}). `words`: identifiers (String nodes).
+ * `fields`: identifiers and stars. `struct:X`: an X without its tag. `place`: a byte offset or another trace of the
+ * text's layout. It is read for positions and never compared.
  */
 type Kind = 'flag' | 'int' | 'text' | 'node' | 'nodes' | 'words' | 'fields' | 'place' | `struct:${string}`
 
-/** Node → key → kind, as libpg_query 18 writes them. */
+/** Node → key → kind, in libpg_query 18's spelling. */
 export const NODES = {
   A_ArrayExpr: { elements: 'nodes', list_start: 'place', list_end: 'place', location: 'place' },
   A_Const: {
@@ -262,12 +262,12 @@ type Value<K> = K extends 'flag'
             ? Struct<N>
             : never
 
-/** One node without its tag; every key may be missing, as the parser leaves out what is zero. */
+/** One node without its tag. Every key may be missing, because the parser leaves out zeros. */
 export type Struct<N extends NodeName> = { readonly [P in keyof Nodes[N]]?: Value<Nodes[N][P]> }
 
 /**
- * A tagged node: one key, as readStatement() has made sure. `{}` stands for a hole in a list (plain DISTINCT, no column
- * definitions).
+ * A tagged node. It has one key, which readStatement() has checked. `{}` represents an empty entry of a list (plain
+ * DISTINCT, no column definitions).
  */
 export type Node = { readonly [N in NodeName]?: Struct<N> }
 export type SelectStmt = Struct<'SelectStmt'>
@@ -277,7 +277,7 @@ export function word(sval: string): Node {
   return { String: { sval } }
 }
 
-/** The identifiers of a list of String nodes; what is no String is left out. */
+/** The identifiers in a list of String nodes. Other nodes are skipped. */
 export function words(nodes: readonly Node[] | undefined): string[] {
   const out: string[] = []
   for (const { String: name } of nodes ?? []) if (name) out.push(name.sval ?? '')

@@ -7,23 +7,23 @@ import type { TypeName } from '../captured-facts.ts'
 import { word, words, type Node, type SelectStmt, type Struct } from './allowed-nodes.ts'
 import { Refusal, type Refusal as Refused } from './refusal.ts'
 
-/** Bytes that repeat() may make. */
+/** The most bytes that repeat() may create. */
 export const REPEATED_MAX = 262_144
 /** A string repeated at most this often may have any length: the result is a few copies of stored data. */
 export const FREE_COUNT = 16
 /** The limit on the product of the lengths of both strings of a search, if the lengths are not constants. */
 const SEARCHED_MAX = 536_870_912
-/** A constant this short keeps a search under a second over any value stored in practice. */
+/** With a constant this short, a search takes less than a second over any value stored in practice. */
 const FREE_BYTES = 64
 /** The same for LIKE: 256 bytes in a megabyte took a second. */
 const FREE_PATTERN = 256
 /** PostgreSQL orders combining characters by insertion: 20,000 of them took 6 s, and cancelling has no effect. */
 const NORMALIZED_MAX = 4_096
-/** The largest int4: PostgreSQL refuses it as a length before it allocates anything. */
+/** The largest int4. PostgreSQL refuses this length before it allocates memory. */
 export const REFUSED_COUNT = 2_147_483_647
 
 /**
- * Bounds the printed arguments of a pg_catalog function. `written` is the caller's call; `isText` says that the first
+ * Bounds the printed arguments of a pg_catalog function. `written` is the caller's call; `isText`: whether the first
  * argument may be text or bytea. Throws Refusal.
  */
 export function boundedArguments(
@@ -80,7 +80,7 @@ function counted(name: string, text: Node, count: Node, at: number | undefined):
   return unless(isMany, unless({ what: name, size: product, most: REPEATED_MAX }, count))
 }
 
-/** A size that only the database knows, and its limit. */
+/** A size that only the database can compute, and its limit. */
 interface Bound {
   /** The function, or LIKE. */
   readonly what: string
@@ -89,21 +89,21 @@ interface Bound {
 }
 
 /**
- * Prints `count`, or a failure if the size exceeds its limit. A NULL size does not. The failure must depend on the size:
- * the planner would evaluate a constant failure, and every query would fail.
+ * Prints `count`, or a failure if the size exceeds its limit. A NULL size never fails. The failure must depend on the
+ * size: the planner evaluates constants in advance, so a constant failure would make every query fail.
  */
 function unless(bound: Bound, count: Node): Node {
   const condition = isMore(bound)
   if (!givesRows([condition, count])) return either(condition, failure(bound), count)
-  // PostgreSQL allows no set-returning function in CASE, OR and IS TRUE, but allows one in an array. All elements of an array
-  // are evaluated, so the failure is a count that the database refuses (54000).
+  // PostgreSQL allows no set-returning function in CASE, OR and IS TRUE, but allows it in an array. All elements of an
+  // array are evaluated, so the failing branch is a count that the database refuses (54000).
   const isTrue: Node = { A_Expr: { kind: 'AEXPR_NOT_DISTINCT', name: [word('=')], lexpr: condition, rexpr: TRUE } }
   const place = operator('+', whole(1), cast(isTrue, 'int4'))
   const counts: Node = { A_ArrayExpr: { elements: [count, whole(REFUSED_COUNT)] } }
   return { A_Indirection: { arg: counts, indirection: [{ A_Indices: { uidx: place } }] } }
 }
 
-/** Prints `text`, or a failure of the same type: a substring, cast to `type` if given. */
+/** Prints `text`, or a substring of the same type that fails, cast to `type` if given. */
 function unlessText(bound: Bound, text: Node, type?: TypeName): Node {
   const condition = isMore(bound)
   if (givesRows(condition)) return call('repeat', text, unless(bound, whole(1)))
@@ -117,13 +117,13 @@ function failure({ what, size, most }: Bound): Node {
   return cast(call('concat', { A_Const: { sval: { sval: overBoundText(what, most) } } }, size), 'int4')
 }
 
-/** Whether this is the count that unless() prints: one, or a refusal by the database. */
+/** Whether this is the count that unless() prints: one, or a count that the database refuses. */
 export function isOnce(count: Node | undefined): boolean {
   const [first, second] = count?.A_Indirection?.arg?.A_ArrayExpr?.elements ?? []
   return wholeNumber(first) === 1 && wholeNumber(second) === REFUSED_COUNT
 }
 
-/** Whether the value holds a set-returning call outside of sub-selects. */
+/** Whether the value contains a set-returning call outside of sub-selects. */
 function givesRows(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || 'SubLink' in value) return false
   if ('funcname' in value && Array.isArray(value.funcname)) {
@@ -146,19 +146,20 @@ function searched(
   const size = b === undefined ? operator('*', bigOctets(text), bigOctets(sought)) : octets(text)
   const most = b === undefined ? SEARCHED_MAX : Math.floor(SEARCHED_MAX / b)
   const isLong = { what: name, size: steadily(size, [text, sought], name, at), most }
-  // The planner evaluates constant branches in advance. So the string in the failing branch must vary if the condition
-  // does.
+  // The planner evaluates constant branches in advance. So if the condition varies, the string in the failing branch
+  // must vary too.
   if (varies(text) || !varies(sought)) return [unlessText(isLong, text, type), sought]
   return [text, unlessText(isLong, sought)]
 }
 
 /**
- * Bounds LIKE, which searches for the pattern at every position of the string; for a constant pattern, from its first %
- * on. `type` is the string's type if it is not text, varchar or bytea: the meaning of LIKE depends on it.
+ * Bounds LIKE, which searches for the pattern at every position of the string; or for the part of a constant pattern
+ * from its first % on. `type` is the string's type if it is not text, varchar or bytea: the meaning of LIKE depends on
+ * it.
  */
 export function boundedPattern(text: Node, pattern: Node, type?: TypeName): readonly [Node, Node] {
   const known = literalText(pattern)
-  // The planner evaluates a pattern that does not vary. Leave the string as it is, so that an index can be used.
+  // The planner evaluates a pattern that does not vary. The string stays unchanged, so that an index can be used.
   const isShort = (literalText(text)?.length ?? Infinity) <= FREE_BYTES
   if (known === undefined && !isShort && !varies(pattern)) return [text, shortPattern(pattern)]
   return known === undefined || soughtBytes(known) > FREE_PATTERN
@@ -305,7 +306,7 @@ function checkFill({ args = [] }: Struct<'FuncCall'>, at: number | undefined): v
   if (size === undefined || size > COUNT_MAX) throw tooMuch('array_fill', count.A_Const?.location ?? at)
 }
 
-/** The text of a constant, also where it is cast to a text; undefined for anything else. */
+/** The string of a constant, even if cast to a text type. Undefined for any other expression. */
 export function literalText(node: Node): string | undefined {
   if (node.TypeCast?.arg && !(node.TypeCast.typeName?.arrayBounds ?? []).length) return literalText(node.TypeCast.arg)
   if (node.CollateClause?.arg) return literalText(node.CollateClause.arg)
@@ -314,7 +315,7 @@ export function literalText(node: Node): string | undefined {
   return value.sval?.sval ?? value.bsval?.bsval ?? value.fval?.fval ?? (value.sval ? '' : undefined)
 }
 
-/** A constant whole number, also where it is cast or written as a text. */
+/** The value of a constant whole number, even if it is cast or written as a string. */
 export function wholeNumber(node: Node | undefined): number | undefined {
   if (node === undefined) return undefined
   if (node.TypeCast?.arg && !node.TypeCast.typeName?.arrayBounds) return wholeNumber(node.TypeCast.arg)
@@ -327,7 +328,7 @@ export function wholeNumber(node: Node | undefined): number | undefined {
   return Number.isFinite(size) ? size : undefined
 }
 
-/** Elements of an array by its lengths: ARRAY[10, 20] or '{10,20}'. */
+/** The number of elements of an array, from its lengths: ARRAY[10, 20] or '{10,20}'. */
 export function elementCount(node: Node): number | undefined {
   if (node.TypeCast?.arg) return elementCount(node.TypeCast.arg)
   const text = node.A_Const?.sval?.sval
@@ -344,10 +345,10 @@ export function elementCount(node: Node): number | undefined {
 /** A conversion of format(): its position, its width (digits, * or *2$), its letter. */
 const CONVERSION = /%(?:%|(\d+)\$)?-?(?:(\d+)|(\*)(?:(\d+)\$)?)?([sIL])?/g
 
-/** Each may stand for the same long argument. */
+/** Each conversion may print the same long argument. */
 const CONVERSIONS_MAX = 64
 
-/** Widths of a constant format: in the text, or as an argument that must be a constant then. */
+/** The widths of a constant format: in the text, or as an argument, which must then be a constant. */
 function checkWidths(args: readonly Node[], at: number | undefined): void {
   if (isParameter(args[0])) throw tooMuch('format', at, 'Write the format as a literal, not as a parameter.')
   const text = args[0]?.A_Const?.sval?.sval ?? ''
@@ -369,7 +370,7 @@ function checkWidths(args: readonly Node[], at: number | undefined): void {
   }
 }
 
-/** A parameter is any text a caller likes, its widths too. */
+/** A caller may send any text as a parameter, including widths. */
 function isParameter(node: Node | undefined): boolean {
   return node?.TypeCast?.arg ? isParameter(node.TypeCast.arg) : node?.ParamRef !== undefined
 }

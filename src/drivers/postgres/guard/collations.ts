@@ -1,5 +1,5 @@
 // Collations by name: PostgreSQL's own and the ones that initdb imports from the operating system and from ICU, all in
-// pg_catalog. The name of a user-defined collation is never sent to the server, so no error tells whether it exists.
+// pg_catalog. The name of a user-defined collation is never sent to the server, so no error reveals whether it exists.
 import { didYouMean, nearest } from '../../nearest.ts'
 import { word, words, type Node, type Struct } from './allowed-nodes.ts'
 import { Refusal } from './refusal.ts'
@@ -12,10 +12,13 @@ const OWN: ReadonlyMap<string, number> = new Map([
   ['pg_unicode_fast', 18],
 ])
 
-/** de_DE, en_US.utf8, de_AT@euro, de-DE, und-x-icu, sr-Latn-RS-x-icu: a language, then its parts. */
+/** Matches de_DE, en_US.utf8, de_AT@euro, de-DE, und-x-icu, sr-Latn-RS-x-icu: a language, then its parts. */
 const OF_A_LANGUAGE = /^[a-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,6}(?:\.[A-Za-z0-9-]{1,16})?(?:@[a-z]{1,16})?$/
 
-/** The name to print for a collation. Throws Refusal, with the same sentence for a hidden and an unknown collation. */
+/**
+ * Returns the name to print for a collation. Throws Refusal, with the same sentence for a hidden and an unknown
+ * collation.
+ */
 export function collationName({ collname, location }: Struct<'CollateClause'>, major: number): Node[] {
   const names = words(collname)
   const name = names.at(-1) ?? ''

@@ -1,6 +1,6 @@
-// Finds the type that a column is cast to, if it must not be read as its own type. Values of regclass and similar types are names
-// that the server looks up: a literal compared with such a column would get its type, and tell what exists. A literal
-// compared with a column of a domain would run the domain's CHECK.
+// Finds the type that a column is cast to, if it must not be read as its own type. Values of regclass and similar types
+// are names that the server looks up: a literal compared with such a column would get the column's type, and reveal
+// which objects exist. A literal compared with a column of a domain would run the domain's CHECK.
 import type { CapturedType, TypeName } from '../captured-facts.ts'
 import type { Exposed, ExposedColumn } from './exposed.ts'
 
@@ -28,7 +28,10 @@ export function readAs(exposed: Exposed, column: ExposedColumn): TypeName | unde
   return name === undefined ? belowChecks(exposed, column.type) : { schema: 'pg_catalog', name }
 }
 
-/** The base type of a domain (or of an array of a domain) that a query may not name: reading it runs no CHECK. */
+/**
+ * The base type of a domain (or of an array of a domain) that a query may not name. Reading the column as this type
+ * runs no CHECK.
+ */
 function belowChecks(exposed: Exposed, type: TypeName): TypeName | undefined {
   const captured = exposed.type(type.schema, type.name)
   if (!captured?.of || captured.refused === null) return undefined
@@ -38,7 +41,9 @@ function belowChecks(exposed: Exposed, type: TypeName): TypeName | undefined {
   return element === undefined ? undefined : arrayOf(exposed, element)
 }
 
-/** Undefined if the element is an array: PostgreSQL has no arrays of arrays, so the column is read as it is. */
+/**
+ * Undefined if the element is an array: PostgreSQL has no arrays of arrays, so the column is read with its own type.
+ */
 function arrayOf(exposed: Exposed, element: TypeName): TypeName | undefined {
   const isElement = ({ kind, of }: CapturedType): boolean =>
     kind === 'array' && of?.schema === element.schema && of.name === element.name

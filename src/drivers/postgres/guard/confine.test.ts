@@ -693,7 +693,7 @@ test('a refusal names what was blocked, hints how to go on, and says where', asy
     kind: 'malformed',
     why: 'syntax error at end of input',
     position: 17,
-    hint: 'Write what is missing before this position.',
+    hint: 'Add the missing part before this position.',
   })
 })
 

@@ -1,6 +1,6 @@
-// Entry of the guard: turns a caller's SQL into SQL that can read only exposed columns, or refuses it. judge.ts does the
-// work: parse, confine, print, parse again, compare. The guard uses no database, no clock and no I/O, and refuses what it
-// does not know.
+// Entry of the guard: turns a caller's SQL into SQL that can read only exposed columns, or refuses it. judge.ts does
+// the work: parse, confine, print, parse again, compare. The guard uses no database, no clock and no I/O, and refuses
+// everything that it does not know.
 import { seal } from '../../confined.ts'
 import type { Catalog, Denied, Limits, Malformed, QueryBody, Verdict } from '../../driver.ts'
 import type { PostgresQuery } from '../query.ts'
@@ -53,7 +53,7 @@ async function judged(
   if (ruled.kind !== 'made') return ruled
   if (shape !== null) {
     await remember(catalog, shape, rowCap, ruled.query, async (text) => {
-      // Learning a shape tries up to thirty texts: yield to the event loop between them.
+      // To learn a shape, up to thirty texts are judged. Yields to the event loop between them.
       await parser.turn()
       const again = await ruling(parser, { ...asked, text }, signal)
       return again.kind === 'made' ? again.query : null
@@ -62,14 +62,14 @@ async function judged(
   return confined(parser, asked, ruled.query, params)
 }
 
-/** Deadline for mapping a database error to a position in the caller's text. */
+/** The deadline for mapping a database error to a position in the caller's text. */
 const LOCATE_MS = 2_000
 
 type Ruling = { readonly kind: 'made'; readonly query: PostgresQuery } | Denied | Malformed
 
 /** Judges on the main thread if that takes a few milliseconds, else in a worker thread. */
 async function ruling(parser: Parser, asked: Case, signal: AbortSignal): Promise<Ruling> {
-  // Throw SCHEMA_STALE here: a worker thread cannot throw it to the caller.
+  // SCHEMA_STALE must be thrown here, because a worker thread cannot throw it to the caller.
   exposedOf(asked.catalog)
   const here = judge(parser.parse, asked, HERE)
   const isDone = here.kind !== 'heavy' && here.kind !== 'lost'

@@ -50,7 +50,7 @@ export interface Exposed {
   readonly longestPrefix: number
   /** A sentence for hints that lists the exposed tables. */
   readonly listed: string
-  /** The lists that heldTables() has returned, by their tables and columns. */
+  /** The lists that heldTables() has returned, by tables and columns. */
   readonly held: Map<string, readonly ReadTable[]>
 }
 
@@ -115,14 +115,14 @@ function belowDomains(oid: number, domains: ReadonlyMap<number, number>): number
   return below
 }
 
-/** What a query reads: its tables, each with the names of the columns. */
+/** The tables that a query reads, each with the names of the columns that it reads. */
 type Used = ReadonlyMap<ExposedTable, ReadonlySet<string>>
 
 const HELD_MAX = 256
 
 /**
- * The tables and columns that must not have changed. Queries that read the same get the same list, so that a session which
- * never saw a query still knows how its tables are described.
+ * Returns the tables and columns that must not have changed. Queries that read the same columns get the same list
+ * object. A session can therefore reuse the table descriptions of another query.
  */
 export function heldTables({ held }: Exposed, used: Used): readonly ReadTable[] {
   let key = ''
@@ -138,7 +138,9 @@ export function heldTables({ held }: Exposed, used: Used): readonly ReadTable[] 
   return tables
 }
 
-/** One table with its columns that must not have changed. If no column is read (`count(*)`), the first stands for all. */
+/**
+ * One table with its columns that must not have changed. If no column is read (`count(*)`), the first column is used.
+ */
 export function readTable(table: ExposedTable, isRead: (column: ExposedColumn) => boolean): ReadTable {
   const read = table.columns.filter(isRead)
   const held = read.length > 0 ? read : table.columns.slice(0, 1)

@@ -107,7 +107,7 @@ const LIKE_FIRST: ReadonlySet<string> = new Set([
   ...['array_sort', 'trim_array'],
 ])
 
-/** What is known about the result's type: enough to read a field of it. */
+/** The known facts about the result's type, enough to read a field of the result. */
 export function resultType(
   exposed: Exposed,
   name: string,

@@ -1,5 +1,5 @@
-// Writes the hints of refusals: what a caller can write instead of the refused name. A hint names only what is exposed or
-// allowed, quoted as it must be typed, and is bounded in length.
+// Writes the hints of refusals, which say what a caller can write instead of the refused name. A hint names only what
+// is exposed or allowed, quoted as it must be typed, and is bounded in length.
 import { didYouMean, nearest } from '../../nearest.ts'
 import { typed, typedPath } from '../quote.ts'
 import { EXTENSION_FUNCTIONS, TYPES } from './types-and-extensions.ts'
@@ -7,10 +7,10 @@ import { FUNCTIONS_ELSEWHERE, TYPES_ELSEWHERE } from './other-dialects.ts'
 import type { Exposed, ExposedTable } from './exposed.ts'
 import { FUNCTIONS, SINCE } from './allowed-functions.ts'
 
-/** Names compared to find the nearest; bounds the work of a hint. */
+/** How many names are compared to find the nearest. Bounds the work of a hint. */
 const CANDIDATES_MAX = 1_000
 
-/** Tells a caller of any door where the tables and columns are listed. */
+/** Says where the tables and columns are listed, for callers of REST and of the connector. */
 export const DESCRIPTION =
   'The description of this datasource (GET …/schema) lists the tables and columns that a query may read.'
 
@@ -59,7 +59,7 @@ export function columnHint(name: string, items: readonly Shown[]): string {
   return joined(wordHint(name), near, shownBy(items))
 }
 
-/** The hint for a word that other dialects take as an argument: date_trunc(x, MONTH), convert(INT, x). */
+/** The hint for a word that is an argument in other dialects: date_trunc(x, MONTH), convert(INT, x). */
 function wordHint(name: string): string {
   if (DATE_PARTS.has(name)) return DATE_PART_HINT
   return TYPES.has(name) || TYPE_WORDS.has(name) ? `To convert a value, write CAST(x AS ${name}).` : ''

@@ -29,13 +29,15 @@ export interface Bounds {
   readonly bytes: number
   readonly tokens: number
   readonly depth: number
-  /** Expressions walked and columns that stars expand to: see spend(). */
+  /** The most expressions walked and columns that stars expand to: see spend(). */
   readonly work: number
   /** Characters of the printed text. */
   readonly printed: number
-  /** True: a text beyond these bounds goes to a worker thread. False: it is refused. */
+  /** True: a text that exceeds the bounds is passed to a worker thread. False: it is refused. */
   readonly isHere: boolean
-  /** Receives the work spent on a text that parsed, even if it was refused. For tests of how work grows. */
+  /**
+   * Receives the amount of work on a text that parsed, even if the text was refused. For tests of how the work grows.
+   */
   readonly meter?: (spent: number) => void
 }
 
@@ -55,7 +57,7 @@ export function judge(parse: Parse, asked: Case, bounds: Bounds): Judged {
   if (size > bounds.bytes) return bounds.isHere ? HEAVY : refused(tooLong('bytes', size, bounds.bytes))
   // The parser would stop at a NUL and silently drop the rest.
   const nul = text.indexOf('\0')
-  if (nul >= 0) return malformed(text, 'the text holds a NUL character', nul)
+  if (nul >= 0) return malformed(text, 'the text contains a NUL character', nul)
   const scanned = prescan(text)
   if (scanned.kind === 'malformed') return malformed(text, scanned.why, scanned.at)
   if (scanned.kind === 'many') return bounds.isHere ? HEAVY : refused(tooLong('tokens', scanned.tokens, TOKENS_MAX))
@@ -71,7 +73,7 @@ export function judge(parse: Parse, asked: Case, bounds: Bounds): Judged {
 
 /**
  * Maps a position in the printed text to a position in the caller's text; null if that is not possible. The text was
- * confined before, so its size is allowed. Throws what confining it again throws.
+ * confined before, so its size is allowed. Throws the errors of confining.
  */
 export function locate(
   parse: Parse,
@@ -91,7 +93,7 @@ export function locate(
   return at === null ? null : fromBytes(scanned.text, at)
 }
 
-/** Like locate(), within the bounds of the main thread. Never throws. */
+/** Like positionIn(), within the bounds of the main thread. Never throws. */
 export function locateHere(parse: Parse, asked: Case, sought: Sought): number | null | 'heavy' {
   if (Buffer.byteLength(asked.text) > HERE.bytes || sought.printed.length > HERE.printed) return 'heavy'
   const scanned = prescan(asked.text)
@@ -100,14 +102,14 @@ export function locateHere(parse: Parse, asked: Case, sought: Sought): number | 
   try {
     return locate(parse, asked, sought, HERE)
   } catch {
-    // It takes more work than was allowed here, or another exposure refuses it by now.
+    // Locating it exceeds the bounds of the main thread, or the exposure that applies now refuses the text.
     return 'heavy'
   }
 }
 
 const HEAVY: Judged = { kind: 'heavy' }
 
-/** The printed text, parsed again, must be the confined tree. The second parse is spared where its result is known. */
+/** The printed text, parsed again, must equal the confined tree. The second parse is skipped if its result is known. */
 function compared(parse: Parse, { tree, query }: Made, text: string, bounds: Bounds): Judged {
   if (query.text.length > bounds.printed) {
     const refusal = tooLong('characters once the columns are named', query.text.length, bounds.printed)
@@ -202,7 +204,7 @@ function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bound
   return { tree: confined, query }
 }
 
-/** Output columns that hold whole rows of a table. The server describes them as record only. */
+/** Output columns that contain whole rows of a table. The server describes their type only as record. */
 function recordsOf({ outputs }: Selected): ReadonlyMap<number, RecordShape> {
   const records = new Map<number, RecordShape>()
   for (const [index, { type }] of outputs.entries()) {
@@ -245,7 +247,10 @@ function newWalk(
 
 const LIKE_OURS = /^_*[tc]\d+$/
 
-/** Underscores before generated aliases, so that none equals a column or a word of the query. */
+/**
+ * The number of underscores before generated aliases. With this number, no alias equals a column or a word of the
+ * query.
+ */
 function prefix(exposed: Exposed, words: ReadonlySet<string>): string {
   let longest = exposed.longestPrefix
   for (const word of words) if (LIKE_OURS.test(word)) longest = Math.max(longest, word.search(/[tc]/))

@@ -1,10 +1,10 @@
-// Recognises a look-up by primary key: one plain table, and a condition that equates each column of its key with a constant.
-// The planner then takes the key's index whatever the constants are, so one plan may serve them all.
+// Recognises a look-up by primary key: one plain table, and a condition that equates each column of its key with a
+// constant. The planner then uses the key's index for any constants, so one plan fits all of them.
 import type { Node, SelectStmt } from './allowed-nodes.ts'
 import { costBound } from './cost-bound.ts'
 import type { Walk } from './scope.ts'
 
-/** Whether the confined query reads one table and finds at most one of its rows. In doubt it says no. */
+/** Whether the confined query reads one table and finds at most one row. Returns false if in doubt. */
 export function isLookup(walk: Walk, confined: SelectStmt): boolean {
   const [only] = walk.bases
   if (only === undefined || costBound(walk) === null) return false
@@ -17,7 +17,7 @@ export function isLookup(walk: Walk, confined: SelectStmt): boolean {
   return primaryKey.every((name) => shown.has(name) && equated.has(shown.get(name)))
 }
 
-/** The columns of the table's sub-select: the caller's name of each. */
+/** The columns of the table's sub-select, each with the caller's name of it. */
 function shownColumns({ subquery, alias }: NonNullable<Node['RangeSubselect']>): ReadonlyMap<string, string> {
   const names = (alias?.colnames ?? []).map((name) => name.String?.sval)
   const entries = (subquery?.SelectStmt?.targetList ?? []).flatMap((target, at): [string, string][] => {

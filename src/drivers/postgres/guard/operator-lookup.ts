@@ -1,5 +1,6 @@
-// Finds the operator that a symbol means. PostgreSQL's own operators are printed as OPERATOR(pg_catalog.x) where the grammar
-// allows that, an extension's operators where pg_depend says that they belong to the extension.
+// Finds the operator that a symbol means. PostgreSQL's own operators are printed as OPERATOR(pg_catalog.x) where the
+// grammar allows that, and an extension's operators with the extension's schema if pg_depend confirms that they belong
+// to it.
 import { didYouMean } from '../../nearest.ts'
 import type { CapturedExtension } from '../captured-facts.ts'
 import { typed } from '../quote.ts'
@@ -51,7 +52,7 @@ function hasOwn(extension: CapturedExtension, symbol: string): boolean {
   return extension.trusted && extension.operators.includes(symbol) && !extension.shadowed.includes(symbol)
 }
 
-/** The sentence is the same for a hidden and an unknown operator. The hint names only allowed ones. */
+/** The sentence is the same for a hidden and an unknown operator. The hint names only allowed operators. */
 function unknownOperator(walk: Walk, names: readonly string[], at: number | undefined): Refusal {
   const symbol = names.at(-1) ?? ''
   const owners = walk.exposed.capture.extensions.filter((each) => hasOwn(each, symbol))
@@ -62,7 +63,10 @@ function unknownOperator(walk: Walk, names: readonly string[], at: number | unde
   return refusedOperator(names.join('.'), hint, at)
 }
 
-/** Operators with the same beginning, nearest length first. Edit distance does not help for symbols. */
+/**
+ * Operators that start with the same characters, the most similar length first. Edit distance does not help for
+ * symbols.
+ */
 function alike(symbol: string): string[] {
   const near = [...OWN_OPERATORS].filter((own) => own.length > 1 && (own.startsWith(symbol) || symbol.startsWith(own)))
   const distance = (own: string): number => Math.abs(own.length - symbol.length)

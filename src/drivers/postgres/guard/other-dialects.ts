@@ -111,7 +111,7 @@ export const FUNCTIONS_ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ...same('Write string_to_array(x, separator).', 'splitbychar'),
   ...same('A query cannot wait. now() is the time at which the query began.', 'pg_sleep'),
   ...same(
-    'Leave it out: a query reads nothing about the server, its settings or its logins.',
+    'Leave it out: a query cannot read anything about the server, its settings or its logins.',
     'version current_setting current_user session_user user current_database database current_schema current_schemas current_role inet_server_addr inet_client_addr pg_postmaster_start_time pg_backend_pid set_config current_query getpgusername current_catalog system_user txid_current pg_current_xact_id',
   ),
   ...same(

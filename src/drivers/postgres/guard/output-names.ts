@@ -5,18 +5,18 @@ import { words, type Node, type Struct } from './allowed-nodes.ts'
 export interface NameRules {
   /** 14, 15 … */
   readonly major: number
-  /** The first output of a sub-select used as an expression. */
+  /** The name of the first output of a sub-select used as an expression. */
   subLink(link: Struct<'SubLink'>): string | undefined
 }
 
-/** The name, or ?column?. */
+/** The name of an output. If PostgreSQL finds none, ?column?. */
 export function outputName(node: Node, rules: NameRules): string {
   return figure(node, rules)?.name ?? '?column?'
 }
 
 interface Figured {
   readonly name: string
-  /** A weak name, of a type or a CASE, gives way to a cast around it. */
+  /** A weak name, of a type or a CASE, is replaced by the name of a cast around it. */
   readonly weak?: true
 }
 
@@ -33,7 +33,7 @@ function figure(node: Node, rules: NameRules): Figured | undefined {
     return otherwise && !otherwise.weak ? otherwise : { name: 'case', weak: true }
   }
   if (node.SubLink) return ofSubLink(node.SubLink, rules)
-  // Until 15 a boolean constant was a text cast to bool.
+  // Before version 15, a boolean constant was a string cast to bool.
   if (node.A_Const?.boolval) return rules.major < 15 ? { name: 'bool', weak: true } : undefined
   return ofKeyword(node)
 }
@@ -58,7 +58,7 @@ function ofSubLink(link: Struct<'SubLink'>, rules: NameRules): Figured | undefin
   return name === undefined ? undefined : { name }
 }
 
-/** The first output of a sub-select not yet walked, where its text alone says. */
+/** The name of the first output of a sub-select that was not yet walked, if its text determines the name. */
 function firstName(select: Struct<'SelectStmt'> | undefined, rules: NameRules): string | undefined {
   if (!select) return undefined
   if (select.larg) return firstName(select.larg, rules)

@@ -9,17 +9,17 @@ import { Refusal } from './refusal.ts'
 import type { SqlType } from './scope.ts'
 import { typeNamed } from './type-names.ts'
 
-/** One parameter: what the guard knows about it, and the bound text. */
+/** One parameter: the facts that the guard uses, and the text that is bound. */
 interface Bound {
   readonly form: ParamForm
-  /** Distinguishes forms. */
+  /** A string that differs if the forms differ. */
   readonly key: string
   readonly text: string | null
 }
 
 export interface BoundParams {
   readonly forms: readonly ParamForm[]
-  /** Equal if the forms are equal. */
+  /** Equal for equal forms. */
   readonly key: string
   readonly texts: readonly (string | null)[]
 }

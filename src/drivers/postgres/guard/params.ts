@@ -1,11 +1,11 @@
-// Parameters in a query's text. A parameter means what its value would mean as a literal: a number has a type by its size, a
-// boolean is boolean, a string or null gets its type from the context. {type, value} is a cast. The printed text holds $1
-// and casts, never a value.
+// Parameters in a query's text. A parameter means the same as its value written as a literal. A number has a type by
+// its size, a boolean is boolean, and the context determines the type of a string or null. {type, value} is a cast. The
+// printed text contains $1 and casts, never a value.
 import { word, type Node, type Struct } from './allowed-nodes.ts'
 import { refusedLimit, refusedStatement } from './refusal.ts'
 import type { Level, SqlType, Typed, Walk } from './scope.ts'
 
-/** What the guard knows about one parameter: its type, or null if the context decides. Plain data. */
+/** The facts that the guard uses about one parameter: its type, or null if the context decides. Plain data. */
 export interface ParamForm {
   readonly cast: Struct<'TypeName'> | null
   readonly type: SqlType | null
@@ -16,7 +16,7 @@ export interface Params {
   readonly forms: readonly ParamForm[]
   /** For each printed parameter, the index of the caller's parameter. */
   readonly slots: number[]
-  /** Printed numbers of typed parameters, which the whole query shares, by the caller's number. */
+  /** Printed numbers of typed parameters, by the caller's number. The whole query shares them. */
   readonly typed: Map<number, number>
   /** Printed numbers of untyped parameters in the outputs and groups of one SELECT. */
   readonly untyped: WeakMap<Level, Map<number, number>>
@@ -32,7 +32,7 @@ export function newParams(forms: readonly ParamForm[]): Params {
 /** Confines $n. Throws Refusal. */
 export function parameter(walk: Walk, level: Level, { number = 0, location }: Struct<'ParamRef'>): Typed {
   if (number < 1) throw refusedStatement(`parameter $${number}`, location)
-  // confine() reports a missing value after the whole text is judged.
+  // confine() reports a missing value after the whole text was judged.
   const form = walk.params.forms[number - 1]
   if (!form?.cast) return { node: reference(untyped(walk.params, level, number)), type: null }
   const { typed } = walk.params
@@ -66,7 +66,7 @@ function reference(number: number): Node {
 }
 
 /**
- * Casts an untyped parameter to text, for contexts that accept any type. PostgreSQL reads a literal there as text, but
+ * Casts an untyped parameter to text, for contexts that accept any type. There, PostgreSQL reads a literal as text, but
  * cannot determine the type of a parameter.
  */
 export function asText(value: Typed): Typed {
@@ -75,7 +75,7 @@ export function asText(value: Typed): Typed {
   return { node: { TypeCast: { arg: value.node, typeName: text } }, type: null }
 }
 
-/** Functions of any number of arguments of any type. */
+/** Functions that accept any number of arguments of any type. */
 const TAKES_ANYTHING: ReadonlySet<string> = new Set([
   ...['concat', 'concat_ws', 'count', 'format', 'json_build_array', 'json_build_object', 'json_object_agg'],
   ...['jsonb_build_array', 'jsonb_build_object', 'jsonb_object_agg', 'num_nonnulls', 'num_nulls', 'pg_collation_for'],
@@ -84,7 +84,7 @@ const TAKES_ANYTHING: ReadonlySet<string> = new Set([
 /** The first argument may be a configuration, which the server would look up by name. */
 const LOOKS_UP_FIRST = 'ts_headline'
 
-/** Casts parameters among the arguments whose context gives no type, or must not decide it. */
+/** Casts the parameters among the arguments if the context gives them no type or must not decide their type. */
 export function typedArguments(name: string, args: readonly Typed[]): readonly Typed[] {
   if (TAKES_ANYTHING.has(name)) return args.map(asText)
   return name === LOOKS_UP_FIRST ? args.map((arg, at) => (at === 0 ? asText(arg) : arg)) : args

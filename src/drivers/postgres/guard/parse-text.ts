@@ -3,12 +3,12 @@ import { hasSqlDetails, parseSync } from 'libpg-query'
 import type { Parsed } from './parser.ts'
 import { fromCodePoints } from './text-offsets.ts'
 
-/** Characters of the caller's text that a message repeats at most. */
+/** The most characters of the caller's text that a message repeats. */
 const QUOTED_MAX = 60
 
-/** Never throws. After `lost` (neither a tree nor a syntax error) this thread's parser must not be used again. */
+/** Never throws. After `lost` (neither a tree nor a syntax error), this thread's parser must not be used again. */
 export function parseText(text: string): Parsed {
-  // The parser refuses an empty text by an error of its own.
+  // The parser refuses an empty text with its own error.
   if (text.trim() === '') return { kind: 'malformed', why: 'the text is empty', position: 0 }
   try {
     return { kind: 'tree', tree: parseSync(text) }
@@ -24,7 +24,7 @@ export function parseText(text: string): Parsed {
   }
 }
 
-/** The parser repeats a token whole, 64 KiB of it where it is that long. */
+/** The parser's message repeats a whole token, which may have 64 KiB. */
 function shortened(message: string): string {
   const [from, to] = [message.indexOf('"'), message.lastIndexOf('"')]
   if (to - from <= QUOTED_MAX) return message

@@ -1,5 +1,5 @@
-// Worker thread that judges texts. Its owner terminates it as soon as the parser fails, because the parser's memory is undefined
-// after that.
+// Worker thread that judges texts. If the parser fails, the owner terminates the thread, because the parser's memory is
+// then undefined.
 import { loadModule } from 'libpg-query'
 import { serveGuard } from '../../serve-guard.ts'
 import { exposedOf } from './exposed.ts'

@@ -10,11 +10,11 @@ import { locateHere } from './judge.ts'
 import { parseText } from './parse-text.ts'
 
 export interface ParserOptions {
-  /** Threads; more than two queries rarely need one at once. */
+  /** The number of threads. More than two queries rarely need a thread at once. */
   readonly threads?: number
-  /** How long one text may take. */
+  /** The deadline for one text. */
   readonly deadlineMs?: number
-  /** Where a defect of ours is told: a sentence, and a hash of the text. */
+  /** Reports a defect of ours: a sentence, and a hash of the text. */
   readonly report?: TellDefect
 }
 
@@ -22,12 +22,10 @@ const THREADS = 2
 const DEADLINE_MS = 2_000
 const LOST = { kind: 'lost' } as const
 
-/**
- * Starts the parser of the main thread. A thread takes 20 MB, so it starts with the first text that needs one.
- */
+/** Starts the parser of the main thread. A thread takes 20 MB, so threads start with the first text that needs one. */
 export async function openParser(options: ParserOptions = {}): Promise<Parser & AsyncDisposable> {
-  // V8's optimizing compiler takes 600 MB for the grammar's one huge function, and parses no faster for it. Process-wide:
-  // the threads' parsers heed it too.
+  // V8's optimizing compiler takes 600 MB for the grammar's one huge function, without making the parser faster. The
+  // setting applies to the whole process, including the parsers of the threads.
   setFlagsFromString('--no-wasm-tier-up')
   setFlagsFromString('--no-wasm-dynamic-tiering')
   await loadModule()
@@ -63,8 +61,8 @@ export async function openParser(options: ParserOptions = {}): Promise<Parser & 
 }
 
 /**
- * The parser of the main thread until a text breaks it: nobody knows what its memory looks like after that, and libpg-query
- * has no way to make another. Every text goes to a thread from then on.
+ * The parser of the main thread. Once a text has broken it, its memory is undefined, and libpg-query cannot create
+ * another parser. All later texts are then judged in threads.
  */
 function whileWhole(parse: Parse, report: Parser['report']): Parse {
   let isBroken = false

@@ -13,7 +13,7 @@ export type Parsed =
   /** The parser failed or exceeded its deadline on this text and was terminated. */
   | { readonly kind: 'lost' }
 
-/** One text through the parser of this thread. Never throws. */
+/** Parses one text in this thread. Never throws. */
 export type Parse = (text: string) => Parsed
 
 export type Judged =
@@ -42,11 +42,11 @@ export interface Sought {
 /** A request to a thread that already holds the catalog. */
 export type Asked = Omit<Case, 'catalog'> & { readonly sought?: Sought }
 
-/** A verdict, or the position that was looked for. */
+/** A verdict, or the position that was requested. */
 export type Answer = Judged | { readonly kind: 'place'; readonly at: number | null }
 
 export interface Parser {
-  /** The parser of the main thread, only for texts within the bounds HERE of judge.ts. */
+  /** The parser of the main thread. Only for texts within the bounds HERE of judge.ts. */
   readonly parse: Parse
   /** Judges in a thread with a deadline. Rejects only if the signal is aborted, with its reason. */
   judge(each: Case, signal: AbortSignal): Promise<Judged>

@@ -98,7 +98,10 @@ class Comments {
   }
 }
 
-/** How a word changes the depth: it extends a chain, extends one that no comma ends, opens, closes, or restarts the chain. */
+/**
+ * How a word changes the depth: it extends a chain, extends a chain that no comma ends, opens a level, closes a level,
+ * or restarts the chain.
+ */
 const WORDS: ReadonlyMap<string, Change> = new Map([
   ...words('chain', 'NOT IS ISNULL NOTNULL IN LIKE ILIKE SIMILAR BETWEEN COLLATE AT OVERLAPS'),
   ...words('long', 'UNION INTERSECT EXCEPT JOIN'),
@@ -139,7 +142,7 @@ class Depths {
         this.#chain()
         break
       case 'long':
-        // Everything before it is complete.
+        // All chains before this token are complete.
         this.#flatten()
         this.#top.long += 1
         this.#deeper(1)

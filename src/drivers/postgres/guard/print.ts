@@ -1,10 +1,10 @@
-// Prints a confined query as text. The printer accepts only trees that the walkers can make, quotes every name and puts
-// parentheses around everything. verify-printed.ts then proves that the text has the same meaning.
+// Prints a confined query as text. The printer accepts only trees that the walkers can create, quotes every name and
+// puts parentheses around every expression. verify-printed.ts then proves that the text has the same meaning.
 import { identifier, literal, qualified } from '../quote.ts'
 import { words, type Node, type SelectStmt, type Struct } from './allowed-nodes.ts'
 import { VALUE_FUNCTIONS } from './types-and-extensions.ts'
 
-/** Prints a SELECT without parentheses around it. Throws TypeError for a tree that no walker makes. */
+/** Prints a SELECT without parentheses around it. Throws TypeError for a tree that no walker creates. */
 export function printSelect(query: SelectStmt): string {
   const parts = [
     query.withClause && printWith(query.withClause),
@@ -18,7 +18,7 @@ export function printSelect(query: SelectStmt): string {
   return parts.filter((part) => part !== undefined && part !== false && part !== '').join(' ')
 }
 
-/** Asserts a part that every tree from the walkers has. */
+/** Asserts that a part exists which every tree from the walkers has. */
 function must<T>(value: T | undefined): T {
   if (value === undefined) throw new TypeError('a confined tree that is not whole')
   return value
@@ -184,7 +184,7 @@ function printDefinition(node: Node): string {
 // Expressions. Operators of pg_catalog are printed with their schema, casts as CAST(x AS type), and special call syntax
 // (EXTRACT, TRIM …) as plain calls.
 
-/** Prints an expression that is valid in any place. Throws TypeError for a node that no walker makes. */
+/** Prints an expression that is valid in any place. Throws TypeError for a node that no walker creates. */
 function printExpression(node: Node): string {
   if (node.ColumnRef) return qualified(words(node.ColumnRef.fields))
   if (node.A_Const) return printConstant(node.A_Const)
@@ -447,7 +447,7 @@ function printTypeName({ names, typmods, arrayBounds }: Struct<'TypeName'>): str
   return `${qualified(words(names))}${modifiers}${bounds.join('')}`
 }
 
-// SQL/JSON:
+// The syntax of SQL/JSON.
 
 /** Prints a node of SQL/JSON. Throws TypeError for any other node. */
 function printJson(node: Node): string {

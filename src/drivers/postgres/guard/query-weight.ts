@@ -6,13 +6,13 @@ import type { Cte, Weight } from './scope.ts'
 
 const WEIGHT_MAX = 1_000
 
-/** Counts one more FROM item. Throws Refusal where those of one body alone are too many. */
+/** Counts one more FROM item. Throws Refusal if the items of one body alone are too many. */
 export function addItem(weight: Weight): void {
   weight.items += 1
   if (weight.items > WEIGHT_MAX) throw tooHeavy()
 }
 
-/** Throws Refusal for a query that weighs too much. */
+/** Throws Refusal if the weight of the query exceeds the limit. */
 export function checkWeight(weight: Weight): void {
   const known = new Map<Cte, number>()
   if (weigh(weight, known) > WEIGHT_MAX) throw tooHeavy()
@@ -29,7 +29,7 @@ function weigh(weight: Weight, known: Map<Cte, number>): number {
   return total
 }
 
-/** One that is not inlined is planned once, and a reference to it is one item. */
+/** An expression that is not inlined is planned once, so a reference to it counts as one item. */
 function weightOf(cte: Cte, known: Map<Cte, number>): number {
   if (cte.isRecursive()) return 1 + own(cte, known) / Math.max(cte.references, 1)
   const isInlined =
@@ -40,7 +40,7 @@ function weightOf(cte: Cte, known: Map<Cte, number>): number {
 function own(cte: Cte, known: Map<Cte, number>): number {
   const before = known.get(cte)
   if (before !== undefined) return before
-  // A recursive one meets itself here: that reference is one item.
+  // Here a recursive expression refers to itself. This reference counts as one item.
   known.set(cte, 1)
   const total = weigh(cte.weight, known)
   known.set(cte, total)

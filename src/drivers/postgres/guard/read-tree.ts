@@ -3,11 +3,11 @@
 import { NODES, type NodeName, type SelectStmt } from './allowed-nodes.ts'
 import { type Refusal, refusedFunction, refusedLimit, refusedStatement } from './refusal.ts'
 
-/** Nested nodes of one expression; the deepest of 1,953 real queries has about 60. */
+/** The most nested nodes of one expression. The deepest of 1,953 real queries has about 60. */
 const EXPRESSION_DEPTH_MAX = 400
-/** Queries inside queries. */
+/** The most queries nested inside each other. */
 const QUERY_DEPTH_MAX = 60
-/** Arms of one left-deep UNION, INTERSECT, EXCEPT chain, and tables of one chain of joins. */
+/** The most arms of one left-deep UNION, INTERSECT, EXCEPT chain, and the most tables in one chain of joins. */
 const CHAIN_MAX = 1_000
 
 const KEYS: ReadonlyMap<string, ReadonlyMap<string, string>> = new Map(
@@ -42,7 +42,7 @@ const STATEMENTS: ReadonlyMap<string, string> = new Map([
   ['CreateEventTrigStmt', 'CREATE EVENT TRIGGER'],
 ])
 
-/** Identifiers met on the way, that our own aliases must differ from. */
+/** Identifiers of the query, which our own aliases must differ from. */
 export interface Read {
   readonly select: SelectStmt
   readonly words: ReadonlySet<string>
@@ -54,7 +54,7 @@ interface Depth {
   readonly chain: number
 }
 
-/** The one SELECT of a parse result. Throws Refusal. */
+/** Returns the one SELECT of a parse result. Throws Refusal. */
 export function readStatement(tree: unknown): Read {
   const stmts = property(tree, 'stmts')
   if (!Array.isArray(stmts) || stmts.length === 0) throw refusedStatement('an empty text')
@@ -80,7 +80,7 @@ function statementName(node: unknown): string {
     .toUpperCase()
 }
 
-/** Narrows to a SelectStmt; everything below is read too, and refused by throwing. */
+/** Narrows the node to a SelectStmt. Also validates everything below, and throws Refusal. */
 function isStruct(name: 'SelectStmt', value: unknown, depth: Depth, words: Set<string>): value is SelectStmt {
   readStruct(name, value, depth, words)
   return true
@@ -135,7 +135,7 @@ function readNode(node: unknown, depth: Depth, words: Set<string>): void {
   readStruct(tag, held, depth, words)
 }
 
-/** A query inside a query starts a new expression; everything else is one node deeper. */
+/** A query inside a query starts a new expression. Any other node is one level deeper. */
 function deeper(name: NodeName, value: Record<string, unknown>, above: Depth): Depth {
   if (above.chain > CHAIN_MAX)
     throw refusedLimit('UNION', `more than ${CHAIN_MAX} parts in one chain of UNION or JOIN`, -1)
@@ -149,7 +149,7 @@ function deeper(name: NodeName, value: Record<string, unknown>, above: Depth): D
   return { nodes: above.nodes + 1, queries: above.queries, chain: name === 'JoinExpr' ? above.chain : 0 }
 }
 
-/** The left arm of a chain of set operations or joins is one longer, not one deeper. */
+/** The left arm of a chain of set operations or joins makes the chain longer, but not deeper. */
 function chained(name: NodeName, key: string, depth: Depth): Depth {
   if (key !== 'larg') return depth
   if (name === 'SelectStmt') return { nodes: 0, queries: depth.queries - 1, chain: depth.chain + 1 }
@@ -157,7 +157,7 @@ function chained(name: NodeName, key: string, depth: Depth): Depth {
   return depth
 }
 
-/** Statements that a WITH may hold, or a word for what the list does not know. */
+/** The statements that a WITH may contain, or a word for a node that is not on the list. */
 function unknownPart(name: string, at: number, held?: unknown): Refusal {
   const known = CLAUSES.get(name)
   if (known?.[0] === 'function') return refusedFunction(xmlName(name, held) ?? known[1], at)

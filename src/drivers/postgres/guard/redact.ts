@@ -1,12 +1,12 @@
-// Removes literals from a parsed query text, for audits that must not store them. Pure. It uses the guard's scanner and returns
-// null for a token that no query can hold.
+// Removes literals from a parsed query text, for audits that must not store them. Pure. It uses the guard's scanner and
+// returns null for a token that no query can contain.
 import { Scanner } from './scanner.ts'
 
-/** A name that needs its quotes for nothing but capitals; what else stands in quotes may be anything. */
+/** A name that needs its quotes only for its capitals. Other quoted names may contain any text. */
 const PLAIN_NAME = /^"[A-Za-z_][\w$]*"$/
 const SIGN = /^[-+*/<>=~!@#%^&|`?:;,.()[\]]+$/
 
-/** The text without comments, with ? for each string and number; null if a token is unknown. */
+/** The text without comments, and with ? for each string and number. Null if a token is unknown. */
 export function redactedSql(text: string): string | null {
   const scanner = new Scanner(text)
   const out: string[] = []

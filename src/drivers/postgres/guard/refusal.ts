@@ -53,7 +53,7 @@ const STATEMENT_HINTS: ReadonlyMap<string, string> = new Map([
   ['more than one statement', 'Send the statements one by one, each a SELECT.'],
   ['an empty text', 'Send one SELECT.'],
   ['FOR UPDATE', 'Leave FOR UPDATE and FOR SHARE out: a query locks nothing.'],
-  ['SELECT INTO', 'Leave INTO out: the response holds the rows.'],
+  ['SELECT INTO', 'Leave INTO out: the response contains the rows.'],
   ['CALL', 'Send a SELECT. Procedures cannot be called.'],
 ])
 

@@ -1,25 +1,27 @@
-// Spares the second parse of a printed text whose form is known. The form is the text without its plain names, strings and
-// numbers. PostgreSQL's grammar treats all plain names alike, all plain strings and all plain numbers: it decides by the kind of a
-// token, not by its value. So the tree of a form, parsed once with a different mark in each gap, tells which token of a text
-// stands where in the text's own tree. That tree is then compared with the confined one, node for node, as if it had been parsed.
-// reparse-cache.test.ts compares both ways over every text that the tests confine.
+// Avoids the second parse of a printed text whose form is known. The form is the text without its plain names, strings
+// and numbers. PostgreSQL's grammar depends on the kind of a token, not on its value: it treats all plain names alike,
+// and likewise all plain strings and all plain numbers. A form is parsed once with a different mark in each gap. The
+// tree of the form then shows where each token of such a text appears in the text's own tree. This tree is compared
+// with the confined tree, node for node, as if the text had been parsed. known-forms.test.ts compares both methods on
+// every text that the tests confine.
 import type { Parse } from './parser.ts'
 import { SeenTwice } from '../../seen-twice-cache.ts'
 import { isSameTree, PLACES, Slot } from './verify-printed.ts'
 
 const FORMS_MAX = 128
-/** A longer text has so many tokens that its form will hardly be seen again. */
+/** Longer texts have so many tokens that their form is unlikely to occur again. */
 const TEXT_MAX = 4_096
 
 /**
- * Whole tokens, in this order: strings with escapes and bits; names of pg_catalog, which can stand for a syntax of their own; a plain
- * name; any other name; a plain string; any other string; a plain number. Only plain ones are captured. 0 and '' are not plain,
- * because the parser leaves them out of its tree, and neither are names that it would shorten.
+ * Whole tokens, in this order: strings with escapes and bit strings; names of pg_catalog, which may have special
+ * syntax; a plain name; any other name; a plain string; any other string; a plain number. Only plain tokens are
+ * captured. 0 and '' are not plain, because the parser leaves them out of its tree. Names that the parser would shorten
+ * are not plain either.
  */
 const TOKENS =
   /[EBX]'(?:[^'\\]|''|\\[^])*'|"pg_catalog"\."(?:[^"]|"")*"|"pg_catalog"|"(\w{1,62})"(?!")|"(?:[^"]|"")*"|'([^'\\]+)'(?!')|'(?:[^']|'')*'|(?<![\w.$])([1-9]\d{0,8})(?![\w.])/g
 const GAP = '\0'
-/** Words of syntax that reads a name or a string itself. */
+/** Keywords whose syntax interprets a name or a string itself. */
 const READS = /\b(?:ENCODING|XML\w*|UESCAPE)\b/
 
 const MARK = 'vqmark'
@@ -28,16 +30,16 @@ const TOKENS_MAX = 10_000
 
 interface Form {
   readonly key: string
-  /** What stands in the gaps, without quotes. */
+  /** The values in the gaps, without quotes. */
   readonly tokens: readonly string[]
 }
 
-/** By form: its tree with slots; null if it has none. */
+/** By form: its tree with slots. Null if the form has no such tree. */
 const forms = new SeenTwice<unknown>(FORMS_MAX)
 
 /**
- * Whether a printed text would be parsed as the confined tree. Undefined if the form of the text is not known, or it would not: the
- * text must be parsed then.
+ * Returns true if the printed text would be parsed as the confined tree. Undefined if the form is unknown, or if the
+ * trees differ: the text must then be parsed.
  */
 export function isKnownSame(parse: Parse, printed: string, confined: object): true | undefined {
   const form = formOf(printed)
@@ -50,7 +52,7 @@ export function isKnownSame(parse: Parse, printed: string, confined: object): tr
   return tree !== undefined && tree !== null && isSameTree(tree, confined, form.tokens) ? true : undefined
 }
 
-/** Null if the text is too long, or not as the printer writes. */
+/** Null if the text is too long, or the printer cannot have written it. */
 export function formOf(printed: string): Form | null {
   if (printed.length > TEXT_MAX || READS.test(printed) || printed.includes(GAP)) return null
   const tokens: string[] = []
@@ -63,7 +65,7 @@ export function formOf(printed: string): Form | null {
   return { key, tokens }
 }
 
-/** The tree of a form, parsed with marks; null if a mark does not stand in it exactly once. */
+/** The tree of a form, parsed with marks. Null if a mark does not appear in it exactly once. */
 function slotted(parse: Parse, { key, tokens }: Form): unknown {
   const parts = key.split(GAP)
   if (tokens.length > TOKENS_MAX || key.includes(MARK)) return null
@@ -80,12 +82,12 @@ function slotted(parse: Parse, { key, tokens }: Form): unknown {
   return isOnce && found.size === tokens.length ? tree : null
 }
 
-/** The mark of the n-th gap behind this text: in quotes a word, else a number. */
+/** The mark for the n-th gap: a word if the gap is in quotes, otherwise a number. */
 function markAt(before: string, n: number): string {
   return before.endsWith('"') || before.endsWith("'") ? `${MARK}${n}` : String(NUMBER_MARK + n)
 }
 
-/** A copy of a parsed tree with slots for the marks, without positions. */
+/** Copies a parsed tree, with slots for the marks and without positions. */
 function withSlots(value: unknown, found: (slot: Slot) => void): unknown {
   if (Array.isArray(value)) return value.map((item) => withSlots(item, found))
   if (typeof value === 'object' && value !== null) {

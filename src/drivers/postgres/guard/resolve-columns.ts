@@ -47,7 +47,7 @@ function unqualified(level: Level, name: string, at: number | undefined): { colu
   return undefined
 }
 
-/** The FROM item that `t`, `schema.t` or `database.schema.t` means. */
+/** The FROM item that `t`, `schema.t` or `database.schema.t` refers to. */
 function findItem(
   walk: Walk,
   level: Level,
@@ -65,7 +65,7 @@ function findItem(
   return undefined
 }
 
-/** The FROM item that a ColumnRef means as a whole row: `t` if no column has this name, or `t.*`. */
+/** The FROM item that a ColumnRef refers to as a whole row: `t` if no column has this name, or `t.*`. */
 export function rowMeant(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): RowMeant | undefined {
   const names = words(ref.fields)
   const isStar = names.length !== ref.fields?.length
@@ -87,7 +87,10 @@ export function columnOfRow({ item, level }: RowMeant, name: string, ref: Struct
   return reference(column, level)
 }
 
-/** The column of this query that a ColumnRef means; undefined if it means something else or belongs to an outer query. */
+/**
+ * The column of this query that a ColumnRef refers to. Undefined if it refers to something else or belongs to an outer
+ * query.
+ */
 export function columnHere(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): Column | undefined {
   const names = words(ref.fields)
   if (names.length === 0 || names.length !== ref.fields?.length) return undefined
@@ -97,7 +100,7 @@ export function columnHere(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): 
   return found?.level === level ? only(found.item, last, ref.location) : undefined
 }
 
-/** A column, and the query whose FROM shows it. */
+/** A column, and the query whose FROM contains it. */
 export interface ColumnOf {
   readonly column: Column
   readonly level: Level
@@ -127,7 +130,7 @@ function inStar(columns: readonly Column[]): readonly Column[] {
   return columns.filter((column) => column.notInStar !== true)
 }
 
-/** Returns a reference to a column, and notes it if GROUP BY must include it. */
+/** Returns a reference to a column, and records whether GROUP BY must include the column. */
 export function reference(column: Column, level: Level): Typed {
   const node = column.read()
   const { origin } = column
@@ -153,7 +156,7 @@ function hasNoEquality(type: SqlType | null): boolean {
   return type?.kind === 'named' && type.schema === 'pg_catalog' && WITHOUT_EQUALITY.has(type.name)
 }
 
-/** Takes one value of the group, all being equal: types such as json cannot stand in GROUP BY. */
+/** Takes one value of the group, whose values are all equal. Types such as json are not allowed in GROUP BY. */
 function anyOfGroup(node: Node): Node {
   const all: Node = {
     FuncCall: { funcname: [word('pg_catalog'), word('array_agg')], args: [node], funcformat: 'COERCE_EXPLICIT_CALL' },

@@ -1,6 +1,6 @@
 // Reads SQL text as PostgreSQL's scanner does (src/backend/parser/scan.l of PostgreSQL 18), token by token. It never
-// refuses anything: after an error of the real scanner its tokens are undefined. Each rule takes time linear in the text.
-// test: scanner.test.ts compares the tokens with those of libpg-query's own scanner.
+// refuses a text: if the real scanner would fail, the tokens are undefined. Each rule takes time linear in the text.
+// scanner.test.ts compares the tokens with those of libpg-query's own scanner.
 
 export type TokenKind =
   'space' | 'line comment' | 'block comment' | 'word' | 'quoted name' | 'string' | 'number' | 'parameter' | 'sign'
@@ -11,13 +11,13 @@ export class Scanner {
   kind: TokenKind = 'space'
   start = 0
   end = 0
-  /** The token has no closing quote or comment end, and runs to the end of the text. */
+  /** True if the token has no closing quote or comment end, and extends to the end of the text. */
   isOpen = false
-  /** The nesting depth of a block comment: 1 if it holds no other comment. */
+  /** The nesting depth of a block comment. 1 if the comment contains no other comment. */
   nested = 0
   /** The starts and ends of line comments between the parts of a string. */
   inside: readonly number[] = []
-  /** The last run of operator characters. One run can hold many operators. */
+  /** The last run of operator characters. One run can contain many operators. */
   #run: Run = { end: 0, lastOther: -1, lastNotOfSql: -1 }
 
   constructor(text: string) {
@@ -137,7 +137,7 @@ const OPERATORS = codes('~!@#^&|`?+-*/%<>=')
 /** An operator may end in + or - if it contains one of these. */
 const NOT_OF_SQL = codes('~!@#^&|`?%')
 
-/** What closes a string, and what only looks like its end. */
+/** The closing quote of a string, and sequences that only look like it. */
 interface Mode {
   readonly quote: number
   /** A doubled quote is an escaped quote. */

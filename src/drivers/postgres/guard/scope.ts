@@ -7,7 +7,7 @@ import type { Params } from './params.ts'
 import { refusedLimit } from './refusal.ts'
 import type { Shown } from './visible-names.ts'
 
-/** What is known about an expression's type; null if nothing is known, which mostly suffices. */
+/** The known facts about an expression's type. Null if nothing is known, which is usually sufficient. */
 export type SqlType =
   | { readonly kind: 'named'; readonly schema: string; readonly name: string }
   | { readonly kind: 'array'; readonly of: SqlType }
@@ -19,16 +19,16 @@ export interface Field {
   readonly type: SqlType | null
 }
 
-/** A confined expression, with what is known about its type. */
+/** A confined expression, and the known facts about its type. */
 export interface Typed {
   readonly node: Node
   readonly type: SqlType | null
 }
 
-/** A visible column. `read` returns the reference to print, and notes that the column is read. */
+/** A visible column. `read` returns the reference to print, and records that the column is read. */
 export interface Column extends Field {
   read(): Node
-  /** The base table's column, if it is one: GROUP BY of the table's key covers its other columns. */
+  /** The column of a base table, if it is one. GROUP BY of the table's key covers the table's other columns. */
   readonly origin: Origin | null
   /** A column of a CTE's SEARCH or CYCLE, which `*` omits inside the CTE. */
   readonly notInStar?: boolean
@@ -48,12 +48,12 @@ export interface Base {
 
 /** A FROM item. */
 export interface Item {
-  /** The caller's name for it; null without an alias. */
+  /** The alias that the caller gave. Null without an alias. */
   readonly name: string | null
   /** The schema of a table without an alias, for `schema.table.column`. */
   readonly schema: string | null
   readonly columns: readonly Column[]
-  /** The whole row. */
+  /** The item as a whole row. */
   whole(): Typed
   /** The exposed table, if the item is one. */
   readonly base: Base | null
@@ -65,7 +65,7 @@ type Phase = 'from' | 'where' | 'group' | 'output'
 export interface Level {
   readonly parent: Level | null
   readonly ctes: CteScope | null
-  /** The names visible so far; inside a join, also those of the left side. */
+  /** The names visible so far. Inside a join, these include the names of the left side. */
   shown: readonly Shown[]
   phase: Phase
   /** Inside the arguments of an aggregate, a reference needs no grouping. */
@@ -76,7 +76,10 @@ export interface Level {
   readonly covered: Map<Base, ReadonlySet<string>>
 }
 
-/** `added` by SEARCH or CYCLE: an alias list does not reach it, and `*` only beside its WITH. */
+/**
+ * `added`: SEARCH or CYCLE added the column. An alias list does not rename it, and `*` includes it only at the level of
+ * its WITH.
+ */
 export interface CteColumn extends Field {
   readonly added?: boolean
 }
@@ -86,9 +89,9 @@ export interface Cte {
   readonly alias: string
   columns(): readonly CteColumn[]
   readonly weight: Weight
-  /** The nesting depth of the query that holds the WITH. */
+  /** The nesting depth of the query that contains the WITH. */
   readonly depth: number
-  /** The number of references, which decides whether the server inlines it. */
+  /** The number of references, which determines whether the server inlines it. */
   references: number
   isRecursive(): boolean
   readonly materialized: string | undefined
@@ -137,7 +140,7 @@ export interface Walk {
   readonly names: Map<string, string>
   readonly bases: { readonly base: Base; readonly finish: () => void }[]
   weight: Weight
-  /** The first output name of each sub-select used as an expression, which names the output column. */
+  /** For each sub-select used as an expression, the name of its first output, which names the output column. */
   readonly sublinkNames: Map<Struct<'SubLink'>, string>
   /** Counters for the cost bound: SELECTs, set-returning functions, evaluated nodes. */
   selects: number
@@ -147,9 +150,9 @@ export interface Walk {
   /** Expressions walked and columns that stars expanded to: see spend(). */
   spent: number
   readonly spentMax: number
-  /** On the main thread, a query that is too much work is judged again in a worker thread. */
+  /** True on the main thread: a query that needs too much work is judged again in a worker thread. */
   readonly isHere: boolean
-  /** The nesting depth of the query that is walked. */
+  /** The nesting depth of the query that is being walked. */
   depth: number
   /** Maps confined nodes to their source positions; null unless an error must be located. */
   readonly places: Places | null
@@ -161,8 +164,8 @@ export class TooMuchHere extends Error {
 }
 
 /**
- * Counts work: an expression, a column of a star, two columns of a table in FROM. A short text can cause much work: nested
- * stars double with every level. Throws Refusal if the limit is exceeded.
+ * Counts work: an expression, a column of a star, two columns of a table in FROM. A short text can cause much work:
+ * nested stars double the columns at every level. Throws Refusal if the limit is exceeded.
  */
 export function spend(walk: Walk, count: number): void {
   walk.spent += count
@@ -179,7 +182,7 @@ export function checkColumns(count: number): void {
   if (count > COLUMNS_MAX) throw refusedLimit('columns', `more than ${COLUMNS_MAX} columns in one list`)
 }
 
-/** Creates an alias and remembers the caller's name for it. */
+/** Creates an alias and stores the caller's name for it. */
 export function newAlias(walk: Walk, letter: 't' | 'c', called: string): string {
   walk.aliases += 1
   const alias = `${walk.prefix}${letter}${walk.aliases}`

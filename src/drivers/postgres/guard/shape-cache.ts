@@ -6,27 +6,27 @@ import type { Preparable, PostgresQuery } from '../query.ts'
 import { Scanner } from './scanner.ts'
 import { SeenTwice } from '../../seen-twice-cache.ts'
 
-/** A text without its whole numbers and the strings that it compares. */
+/** A text without its whole numbers and without the strings that it compares. */
 export interface Shape {
   readonly key: string
-  /** The forms of its parameters, never their values. */
+  /** The forms of the shape's parameters, never their values. */
   readonly params: string
-  /** As written: a string has its quotes. */
+  /** The removed values as written: a string has its quotes. */
   readonly values: readonly string[]
 }
 
 interface Template {
   readonly query: PostgresQuery
-  /** The printed text between the gaps, and the index of the shape's value for each gap. */
+  /** The printed text between the gaps. For each gap, the index of its value in the shape. */
   readonly parts: readonly string[]
   readonly slots: readonly number[]
   /** Values that must not vary: an ordinal, a length, a count under a limit, a format. */
   readonly fixed: readonly { readonly index: number; readonly value: string }[]
-  /** Null if a value stands where no parameter is allowed. */
+  /** Null if a value is at a position where no parameter is allowed. */
   readonly prepared: Prepared | null
 }
 
-/** The text with parameters, and for each parameter the index of its value in the shape. */
+/** The text with parameters. For each parameter, the index of its value in the shape. */
 interface Prepared {
   readonly shared: Preparable
   readonly order: readonly number[]
@@ -54,11 +54,13 @@ const GAPS = /[\0\x01]/
 // After one of these, a number may be the position of an output column. Another number would then change the query's meaning.
 const LISTS = /\b(?:by|on)\b/i
 const ITEM = /(?:[,(]|\b(?:by|all|distinct))[\s+-]*$/i
-// Before a string that may be compared with a column. The printed text tells whether it is.
+// The text before a string that may be compared with a column. The printed text shows whether it really is.
 const COMPARED = /(?:[=<>]|\bin\s*\(|\b(?:between|and))\s*$/i
 const MINUS = /-\s*$/
 const NEXT = /^\s*,\s*$/
-/** How far to look back for a comparison, and the longest gap between two strings of a list. */
+/**
+ * How many characters before a string are searched for a comparison, and the longest gap between two strings of a list.
+ */
 const BACK = 12
 
 /** The shape of a text with parameters of these forms; null if the text is not simple enough. */
@@ -154,7 +156,7 @@ async function templateOf(
   return printed === null ? null : templated(catalog, shape, marks, varying, printed, made)
 }
 
-/** The template of a text that was printed with marks; null if it would not print what was made. */
+/** The template from a text that was printed with marks. Null if the template would not reproduce the text. */
 function templated(
   catalog: Catalog,
   shape: Shape,
@@ -175,8 +177,8 @@ function templated(
 const [INFERRED, INT4] = [0, 23]
 
 /**
- * Numbers of up to nine digits are int4 wherever they stand, so a parameter of that type means the same. The server resolves a
- * string that is compared and a parameter without a type by the same rule: both are of type unknown.
+ * Numbers of up to nine digits are int4 at every position, so a parameter of type int4 means the same. For a compared
+ * string and for a parameter without a type, the server uses the same rule: both are of type unknown.
  */
 function preparedOf(
   exposure: Catalog,
@@ -187,7 +189,7 @@ function preparedOf(
 ): Prepared | null {
   // EXPLAIN needs the values themselves.
   if (query.bound === null) return null
-  // A string in two places may have two types, so one parameter cannot replace both.
+  // A string at two positions may have two types, so one parameter cannot replace both.
   if (
     new Set(slots).size < slots.length &&
     slots.some((slot, n) => typesOf[slot] === INFERRED && slots.indexOf(slot) !== n)
@@ -205,7 +207,7 @@ function preparedOf(
   return { shared: { text, types, hasOnePlan: query.isLookup === true, exposure }, order }
 }
 
-/** Whether a parameter begins at each of these places, not part of a string or a name. */
+/** Whether a parameter starts at each of these positions, and is not part of a string or a name. */
 function areParameters(text: string, places: readonly number[]): boolean {
   const starts = new Set<number>()
   const scanner = new Scanner(text)
@@ -213,7 +215,7 @@ function areParameters(text: string, places: readonly number[]): boolean {
   return places.every((place) => starts.has(place))
 }
 
-/** The values that may vary, tried one at a time. */
+/** The values that may vary. They are tried one at a time. */
 async function eachFree(shape: Shape, marks: readonly string[], confined: Try): Promise<ReadonlySet<number>> {
   const free = new Set<number>()
   for (const index of marks.keys()) {
@@ -239,8 +241,8 @@ const COLUMN = String.raw`\((?:"(?:[^"]|"")*"\.)?"(?:[^"]|"")*"`
 const SIMPLE = String.raw`(?:-?\d+(?:\.\d+)?|'[^'\\]*')`
 
 /**
- * Whether the printed text contains a string once and compares it with a column. The value then decides only which rows
- * match. Inside another string, its quotes would be doubled.
+ * Whether the printed text contains a string once and compares it with a column. The value then only determines which
+ * rows match. Inside another string, the quotes would be doubled.
  */
 function isCompared(printed: string, mark: string): boolean {
   const at = printed.indexOf(mark)

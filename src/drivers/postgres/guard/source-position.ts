@@ -2,10 +2,10 @@
 // text is parsed again and both trees are walked in parallel. This runs only for errors.
 import type { Node, SelectStmt } from './allowed-nodes.ts'
 
-/** A confined node → the byte offset of what it was made of. */
+/** A confined node → the byte offset of the node that it was made from. */
 export type Places = Map<Node, number>
 
-/** Notes where a confined node comes from; `from` is the node as it was parsed. */
+/** Records the source of a confined node. `from` is the parsed node. */
 export function notePlace(places: Places | null, confined: Node, from: Node): void {
   if (places === null) return
   const at = locationOf(from)
@@ -21,8 +21,8 @@ function locationOf(node: Node): number | undefined {
 }
 
 /**
- * The byte offset in the caller's text for one in the printed text. Null where no node of the printed text begins right
- * there, or that node was not made of one place of the caller's text.
+ * The byte offset in the caller's text for an offset in the printed text. Null if no node of the printed text starts at
+ * the offset, or if its source is not one position of the caller's text.
  */
 export function sourceOf(confined: SelectStmt, printed: unknown, places: Places, offset: number): number | null {
   const stmts = property(printed, 'stmts')
@@ -35,7 +35,7 @@ export function sourceOf(confined: SelectStmt, printed: unknown, places: Places,
     }
     if (!isObject(ours)) return
     const place = places.get(ours) ?? around
-    // The innermost that begins there is met last.
+    // The innermost node that starts at the offset is visited last.
     if (property(theirs, 'location') === offset) found = place
     for (const key in ours) walk(ours[key], property(theirs, key), place)
   }

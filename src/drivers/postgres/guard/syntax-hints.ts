@@ -25,7 +25,7 @@ const QUOTE_HINT = 'If this is a name, quote it: without quotes, "order" is an S
 const RULES: readonly Rule[] = [
   inText(/^\s*(?:describe|desc|help|use|show|\\[a-z]+\+?)(?:\s|;|$)/i, `Send a SELECT. ${DESCRIPTION}`),
   said(/text is empty/, 'Send one SELECT.'),
-  said(/holds a NUL/, 'Remove the NUL character.'),
+  said(/contains a NUL/, 'Remove the NUL character.'),
   said(/operator too long/, 'Put spaces between operators.'),
   said(/unterminated quoted string/, "Close the string with a single quote. Double a quote inside: 'O''Hara'."),
   said(/unterminated quoted identifier/, 'Close the name with a double quote. Double a quote inside.'),
@@ -49,7 +49,7 @@ const RULES: readonly Rule[] = [
     /\bcurrent_(?:date|time|timestamp)\s*\(\s*\)/i,
     'Write CURRENT_DATE and CURRENT_TIMESTAMP without parentheses.',
   ),
-  inText(/\bcurrent_(?:user|role|schema|catalog)\b/i, 'Leave it out: a query reads nothing about the login.'),
+  inText(/\bcurrent_(?:user|role|schema|catalog)\b/i, 'Leave it out: a query cannot read anything about the login.'),
   inText(/\b(?:cross|outer)\s+apply\b/i, 'Write CROSS JOIN LATERAL (…) or LEFT JOIN LATERAL (…) ON true.'),
   inText(/\blateral\s+(?:view|flatten)\b|\bwith\s+offset\b/i, 'Write unnest(x) WITH ORDINALITY in FROM.'),
   inText(/\b(?:un)?pivot\b/i, "Write max(value) FILTER (WHERE name = 'a') AS a for each column."),
@@ -65,18 +65,18 @@ const RULES: readonly Rule[] = [
     'Write $1 and send the value in `params`, or write the value itself: a number, or a string in single quotes.',
   ),
   from(/^#|^\/\//, 'Write comments as -- … or /* … */.'),
-  behind(/,\s*$/, 'Remove the comma before this position, or write what is missing after it.'),
+  behind(/,\s*$/, 'Remove the comma before this position, or add the missing part after it.'),
   behind(/\s(?:div|mod|xor)\s*\S{0,40}\s*$/i, 'Write a / b, a % b, and a <> b for two conditions.'),
   [({ before, at }) => /\b(?:from|join|as|table)\s+$/i.test(before) && /^[a-z]/i.test(at), QUOTE_HINT],
   behind(
     /\b(?:select|where|and|or|on|by|from|join|having|then|else|when)\s*$/i,
-    'Write what is missing before this position.',
+    'Add the missing part before this position.',
   ),
 ]
 
 const RESERVED_HINT = `${QUOTE_HINT} Otherwise something before it is missing or misplaced.`
 const GENERAL_HINT = 'Correct the query at this position. Send one SELECT in the syntax of PostgreSQL.'
-const ENDED_HINT = 'The query is incomplete: write what is missing, for example a closing parenthesis.'
+const ENDED_HINT = 'The query is incomplete: add the missing part, for example a closing parenthesis.'
 
 /** The hint for a syntax error at `position` (UTF-16 units). */
 export function syntaxHint(text: string, position: number, why: string): string {

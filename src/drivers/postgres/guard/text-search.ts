@@ -1,5 +1,6 @@
-// Text search configurations and dictionaries in calls. The server would look a name up, and its answer would tell whether a
-// hidden one exists. So only the ones that PostgreSQL or a known extension brings are printed.
+// Text search configurations and dictionaries in calls. The server would look up a name, and its answer would reveal
+// whether a hidden object exists. So the guard prints only names of configurations and dictionaries that come with
+// PostgreSQL or a known extension.
 import type { CapturedExtension } from '../captured-facts.ts'
 import { identifier } from '../quote.ts'
 import { didYouMean, nearest } from '../../nearest.ts'
@@ -15,7 +16,9 @@ const TAKES_CONFIGURATION: ReadonlySet<string> = new Set([
 /** Either (configuration, document, query) or (document, query, options). */
 const HEADLINE = 'ts_headline/3'
 
-/** Configurations of pg_catalog in PostgreSQL 14 to 18. A server refuses one that its version does not have. */
+/**
+ * Configurations of pg_catalog in PostgreSQL 14 to 18. A server refuses a configuration that its version does not have.
+ */
 const CONFIGURATIONS: readonly string[] = [
   ...['simple', 'arabic', 'armenian', 'basque', 'catalan', 'danish', 'dutch', 'english', 'estonian', 'finnish'],
   ...['french', 'german', 'greek', 'hindi', 'hungarian', 'indonesian', 'irish', 'italian', 'lithuanian', 'nepali'],
@@ -23,7 +26,10 @@ const CONFIGURATIONS: readonly string[] = [
 ]
 const OWN: ReadonlySet<string> = new Set(CONFIGURATIONS)
 
-/** The arguments of a function of pg_catalog, its configuration printed as pg_catalog.english. Throws Refusal. */
+/**
+ * Returns the arguments of a function of pg_catalog, with its configuration printed as pg_catalog.english. Throws
+ * Refusal.
+ */
 export function withConfiguration(name: string, args: readonly Node[], at: number | undefined): readonly Node[] {
   const overload = `${name}/${args.length}`
   const [first, ...rest] = args
@@ -33,7 +39,7 @@ export function withConfiguration(name: string, args: readonly Node[], at: numbe
   return [configuration(name, first, at), ...rest]
 }
 
-/** The server may read an untyped literal as a configuration. Any other document keeps its type. */
+/** The server may interpret an untyped literal as a configuration. Any other document keeps its type. */
 function headline(name: string, first: Node, rest: readonly Node[], at: number | undefined): readonly Node[] {
   const plain = uncollated(first)
   const isNamed = [first, ...rest].some((arg) => arg.NamedArgExpr !== undefined)
@@ -42,7 +48,7 @@ function headline(name: string, first: Node, rest: readonly Node[], at: number |
   const mayBeConfiguration = isNamed || isUntyped || isCastTo(plain, 'regconfig')
   if (!mayBeConfiguration) return [first, ...rest]
   if (rest[1]?.A_Const === undefined) return [configuration(name, first, at), ...rest]
-  // The third argument is a text, so the first one is the document.
+  // The third argument is text, so the first argument is the document.
   return [{ TypeCast: { arg: first, typeName: { names: [{ String: { sval: 'text' } }], typemod: -1 } } }, ...rest]
 }
 
@@ -76,13 +82,16 @@ function configuration(name: string, node: Node, at: number | undefined): Node {
 
 const CHOICE = "Use one of PostgreSQL's own configurations, for example 'simple' or 'english'."
 
-/** The name without its schema, in lower case unless quoted. Anything else is returned unchanged. */
+/** Returns the name without its schema, in lower case unless quoted. Any other text is returned unchanged. */
 function nameOf(text: string): string {
   const found = /^\s*(?:pg_catalog\s*\.\s*)?(?:([A-Za-z_]+)|"([a-z_]+)")\s*$/.exec(text)
   return found?.[1]?.toLowerCase() ?? found?.[2] ?? text
 }
 
-/** unaccent(dictionary, text): only the extension's own dictionary, with the extension's schema. Throws Refusal. */
+/**
+ * unaccent(dictionary, text): only the extension's own dictionary is allowed, with the extension's schema. Throws
+ * Refusal.
+ */
 export function withDictionary(
   extension: CapturedExtension | undefined,
   name: string,

@@ -1,5 +1,6 @@
-// Resolves type names: PostgreSQL's own types by list, user-defined types if no user-defined code runs for them. Types are
-// always printed with their schema. regclass and similar types, and row types of tables, are refused.
+// Resolves type names. PostgreSQL's own types must be on the list. User-defined types are allowed if no user-defined
+// code runs for them. Types are always printed with their schema. regclass and similar types, and row types of tables,
+// are refused.
 import { TYPES } from './types-and-extensions.ts'
 import type { CapturedType, TypeName } from '../captured-facts.ts'
 import type { Exposed } from './exposed.ts'
@@ -14,7 +15,7 @@ export function typeName(walk: Walk, type: Struct<'TypeName'>): { node: Struct<'
   return typeNamed(walk.exposed, type)
 }
 
-/** The same for a type that comes from a parameter. Throws Refusal. */
+/** Like namedType(), for a type that comes from a parameter. Throws Refusal. */
 export function typeNamed(exposed: Exposed, type: Struct<'TypeName'>): { node: Struct<'TypeName'>; type: SqlType } {
   const names = words(type.names)
   const written = names.join('.')
@@ -75,7 +76,7 @@ function inSchema(exposed: Exposed, schema: string, name: string): TypeName | un
   return isListed ? { schema, name } : undefined
 }
 
-/** The type that a captured name means. */
+/** The type that a captured name refers to. */
 export function sqlType(exposed: Exposed, { schema, name }: TypeName): SqlType {
   if (schema === 'pg_catalog') {
     if (!name.startsWith('_')) return { kind: 'named', schema, name }
@@ -90,7 +91,7 @@ export function sqlType(exposed: Exposed, { schema, name }: TypeName): SqlType {
   return { kind: 'named', schema, name }
 }
 
-/** The captured type behind a named one, through domains. */
+/** The captured type behind a named type, through domains. */
 function capturedOf(exposed: Exposed, type: SqlType | null): CapturedType | undefined {
   if (type?.kind !== 'named') return undefined
   let captured = exposed.type(type.schema, type.name)
@@ -100,7 +101,7 @@ function capturedOf(exposed: Exposed, type: SqlType | null): CapturedType | unde
   return captured
 }
 
-/** The fields of a row type; undefined if it is not a known row type. */
+/** The fields of a row type. Undefined if the type is not a known row type. */
 export function fieldsOf(exposed: Exposed, type: SqlType | null): readonly Field[] | undefined {
   if (type?.kind === 'row') return type.columns
   const captured = capturedOf(exposed, type)
@@ -108,7 +109,7 @@ export function fieldsOf(exposed: Exposed, type: SqlType | null): readonly Field
   return captured.attributes.map((attribute) => ({ name: attribute.name, type: sqlType(exposed, attribute.type) }))
 }
 
-/** The extension whose type this is, through arrays and domains. */
+/** The extension that the type belongs to, through arrays and domains. */
 export function extensionOf(exposed: Exposed, type: SqlType | null): string | null {
   if (type?.kind === 'array') return extensionOf(exposed, type.of)
   return capturedOf(exposed, type)?.extension ?? null
@@ -129,7 +130,7 @@ const CONVERTED: ReadonlySet<string> = new Set(['bpchar', 'name', 'char'])
 
 const SEARCHED: ReadonlySet<string> = new Set(['text', 'varchar', 'bytea'])
 
-/** Types that a CASE with a substring keeps. char(n) and citext would become text. */
+/** Types that a CASE with a substring preserves. char(n) and citext would become text. */
 export function isSearched(type: SqlType): boolean {
   return type.kind === 'named' && type.schema === 'pg_catalog' && SEARCHED.has(type.name)
 }

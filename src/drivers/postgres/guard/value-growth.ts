@@ -1,7 +1,7 @@
-// Bounds how large a confined query can make a value. PostgreSQL limits one value to a gigabyte and checks no memory limit
-// before: nested repeat(), replace() and || grew a few letters to 2.7 GB in one backend. This walk computes sizes bottom up
-// through expressions, sub-selects and WITH, and refuses a query whose constants multiply too much. It visits every node: an
-// unknown node counts as the sum of its parts.
+// Bounds how large a confined query can make a value. PostgreSQL limits one value to a gigabyte, and has no memory
+// limit below that: nested repeat(), replace() and || grew a few letters to 2.7 GB in one backend. This walk computes
+// sizes bottom up through expressions, sub-selects and WITH. It refuses a query whose constants multiply too much. It
+// visits every node. An unknown node counts as the sum of its parts.
 import {
   elementCount,
   FREE_COUNT,
@@ -17,13 +17,13 @@ import { Refusal } from './refusal.ts'
 
 /** The most bytes in one value that come from the query's constants. */
 const OWN_MAX = 16_777_216
-/** The same for all values of one row. */
+/** The same limit for all values of one row together. */
 const ROW_MAX = 67_108_864
 /** The most copies of stored data in one value. */
 const TIMES_MAX = 2_000
 /** The most bytes from constants that array_agg() and similar aggregates collect from each row. */
 const COLLECTED_MAX = 4_096
-/** The assumed length of stored text where the length multiplies: actual lengths are unknown. */
+/** The assumed length of stored text if the length multiplies. The actual length is unknown. */
 const STORED_BYTES = 1_024
 const FIXED_BYTES = 64
 
@@ -31,9 +31,12 @@ const FIXED_BYTES = 64
 interface Size {
   readonly own: number
   readonly times: number
-  /** The value may hold any number of elements, collected from rows or split from a string. */
+  /** The value may have any number of elements, collected from rows or split from a string. */
   readonly isMany: boolean
-  /** Per column: how often the value holds the previous iteration's column. Only inside a recursive term. */
+  /**
+   * For each column: how many copies of the previous iteration's column the value contains. Only inside a recursive
+   * term.
+   */
   readonly before: ReadonlyMap<number, number>
 }
 
@@ -59,7 +62,7 @@ class Growth {
   readonly #aliases = new Map<string, Columns>()
   readonly #queries = new Map<string, readonly Size[]>()
 
-  /** The sizes of its outputs. */
+  /** The sizes of the query's outputs. */
   select(query: SelectStmt): readonly Size[] {
     for (const { CommonTableExpr: cte } of query.withClause?.ctes ?? []) {
       if (cte) this.#query(cte, query.withClause?.recursive === true)
@@ -104,7 +107,7 @@ class Growth {
     )
     const next = this.select(body.rarg)
     checkRecursion(next.map(({ before }) => before))
-    // The number of iterations is unknown, so what an iteration adds counts as stored data from here on.
+    // The number of iterations is unknown, so the data that an iteration adds counts as stored data.
     this.#queries.set(ctename, most([first, next]).map(afterTurns))
   }
 
@@ -272,7 +275,7 @@ function isSelect(value: Readonly<Record<string, unknown>>): value is { readonly
   return isObject(value['SelectStmt'])
 }
 
-/** Nodes for which #sized() has a rule of its own. */
+/** Nodes for which #sized() has a special rule. */
 const SIZED: ReadonlySet<string> = new Set([
   ...['A_Const', 'ColumnRef', 'ParamRef', 'FuncCall', 'A_Expr', 'TypeCast', 'CaseExpr', 'CoalesceExpr', 'MinMaxExpr'],
   ...['SubLink', 'JsonArrayAgg', 'JsonObjectAgg', 'BoolExpr', 'NullTest', 'BooleanTest'],
@@ -289,18 +292,18 @@ const FIXED_TYPES: ReadonlySet<string> = new Set([
   ...['interval', 'uuid', 'inet', 'cidr', 'macaddr', 'macaddr8', 'money', 'point', 'box', 'circle', 'line', 'lseg'],
 ])
 
-/** Operators that compare each element of one side with each of the other. Cancelling has no effect on them. */
+/** Operators that compare each element of one side with each element of the other. Cancelling has no effect on them. */
 const SEEKS: ReadonlySet<string> = new Set([
   ...['&&', '@>', '<@', '?|', '?&', '-', '<->', '?#', '##'],
-  // pg_trgm.
+  // The operators of pg_trgm.
   ...['<%', '%>', '<<%', '%>>', '<<->', '<->>', '<<<->', '<->>>'],
 ])
-/** Functions that do the same. */
+/** Functions that compare in the same way. */
 const SEEKING: ReadonlySet<string> = new Set([
   ...['jsonb_contains', 'jsonb_contained', 'jsonb_exists_any', 'jsonb_exists_all', 'jsonb_delete'],
   ...['word_similarity', 'strict_word_similarity'],
 ])
-/** Elements of one side times elements of the other. */
+/** The most comparisons: elements of one side times elements of the other. */
 const STEPS_MAX = 300_000_000
 /** The assumed number of elements of a collection of unknown length. */
 const MANY = 100_000
@@ -380,7 +383,10 @@ function result(name: string, args: readonly Node[], sizes: readonly Size[]): Si
   }
 }
 
-/** A count that argument-bounds.ts does not bound multiplies the size. The database stops any other at REPEATED_MAX. */
+/**
+ * If argument-bounds.ts does not bound the count, the count multiplies the size. For other functions, the database
+ * stops at REPEATED_MAX.
+ */
 function repeated(text: Size, count: number | undefined): Size {
   if (count === REFUSED_COUNT) return NOTHING
   const isKnown = count !== undefined && (count <= FREE_COUNT || (text.times === 0 && text.before.size === 0))
@@ -391,7 +397,7 @@ function cut(size: Size, characters: number | undefined): Size {
   return characters === undefined || characters < 0 ? size : { ...NOTHING, own: 4 * characters }
 }
 
-/** Replaces each `length` letters by `by`, which holds `copies` copies of the matched text. */
+/** The size after every `length` letters are replaced by `by`, which contains `copies` copies of the matched text. */
 function replaced(text: Size, length: number, by: Size, copies: number): Size {
   const grows = Math.max(1, by.own / length + copies)
   const places = text.own / length + (text.times * STORED_BYTES) / length
@@ -437,7 +443,7 @@ function collected(each: Size, name: string): Size {
   return { ...stored(each), isMany: !RANGES.has(name) }
 }
 
-/** Aggregates whose results are sorted, and so compared in linear time. */
+/** Aggregates whose results are sorted, and are therefore compared in linear time. */
 const RANGES: ReadonlySet<string> = new Set(['range_agg', 'range_intersect_agg'])
 
 /** The size of a recursive query's column after all iterations. */
@@ -535,7 +541,7 @@ function circlesOf(columns: readonly ReadonlyMap<number, number>[]): ReadonlySet
   return circles
 }
 
-/** The database compares each element with each, and cancelling has no effect. */
+/** The database compares each element with each other element, and cancelling has no effect. */
 function eachWithEach(what: string, steps: number): Refusal {
   const why = `${what} could take ${Math.round(steps)} steps that cannot be cancelled; the limit is ${STEPS_MAX}`
   const hint = 'Compare rows instead: use a join, EXISTS, or IN with a sub-query.'

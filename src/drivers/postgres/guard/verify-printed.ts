@@ -11,7 +11,7 @@ export const PLACES: ReadonlySet<string> = new Set([
   'name_location',
 ])
 
-/** A place in the tree of a form where a token stands. */
+/** A position of a token in the tree of a form. */
 export class Slot {
   readonly index: number
   readonly isNegative: boolean
@@ -23,7 +23,7 @@ export class Slot {
     this.isNegative = isNegative
   }
 
-  /** Whether this value of a confined tree is that token. */
+  /** Whether this value of a confined tree equals the token. */
   holds(value: unknown, tokens: readonly string[]): boolean {
     const token = tokens[this.index] ?? ''
     if (!this.isNumber) return value === token
@@ -31,7 +31,9 @@ export class Slot {
   }
 }
 
-/** Whether a parse result is one SELECT, the same as the confined one. Its slots hold these tokens (reparse-cache.ts). */
+/**
+ * Whether a parse result is one SELECT that equals the confined one. Its slots contain these tokens (known-forms.ts).
+ */
 export function isSameTree(parsed: unknown, confined: object, tokens: readonly string[] = []): boolean {
   const stmts = held(parsed, 'stmts')
   if (!Array.isArray(stmts) || stmts.length !== 1) return false
@@ -51,7 +53,7 @@ function isSame(parsed: unknown, confined: unknown, tokens: readonly string[]): 
   let count = 0
   for (const key in confined) {
     const item = confined[key]
-    // The parser leaves an empty list out.
+    // The parser omits an empty list.
     if (item === undefined || (Array.isArray(item) && item.length === 0)) continue
     count += 1
     if (PLACES.has(key) || !isSame(parsed[key], item, tokens)) return false

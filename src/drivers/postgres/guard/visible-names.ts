@@ -10,7 +10,7 @@ type Star =
   | readonly Column[]
   | { readonly merged: readonly Column[]; readonly names: ReadonlySet<string>; readonly sides: readonly Star[] }
 
-/** Up to this many columns are listed at once, so that `*` and NATURAL need not walk a long chain. */
+/** Lists up to this length are copied, so that `*` and NATURAL need not walk a long chain. */
 const LISTED_MAX = 64
 
 export class Shown {
@@ -34,7 +34,7 @@ export class Shown {
     return shown
   }
 
-  /** The column that an unqualified name means; null if it is ambiguous. */
+  /** The column that an unqualified name refers to. Null if the name is ambiguous. */
   column(name: string): Column | null | undefined {
     return this.#indexed().get(name)
   }
@@ -44,7 +44,7 @@ export class Shown {
     return this.#indexed().keys()
   }
 
-  /** The tables that `name` or `schema.name` means. */
+  /** The tables that `name` or `schema.name` refers to. */
   tables(name: string, schema: string | undefined): readonly Item[] {
     const found = this.#tables.get(name) ?? []
     return schema === undefined ? found : found.filter((item) => item.schema === schema)
@@ -64,7 +64,10 @@ export class Shown {
     return listed(this.#star)
   }
 
-  /** Takes over the other side of a join or comma. The other object must not be used afterwards. `merged`: columns of USING. */
+  /**
+   * Adds the names of the other side of a join or comma. The other object must not be used afterwards. `merged`:
+   * columns of USING.
+   */
   take(other: Shown, merged: readonly Column[]): void {
     const names = new Set(merged.map((column) => column.name))
     if (merged.length > 0) this.#merge(other, merged, names)
@@ -101,7 +104,7 @@ function listed(star: Star): readonly Column[] {
   return out
 }
 
-/** `taken` counts, for each name, the surrounding joins that have it in USING. */
+/** For each name, `taken` counts the surrounding joins that have the name in USING. */
 function collect(star: Star, taken: Map<string, number>, out: Column[]): void {
   const list = isList(star) ? star : star.merged
   for (const column of list) if (!taken.get(column.name)) out.push(column)

@@ -1,6 +1,6 @@
-// Walks expressions: operators, calls, casts, sub-queries, windows, fields. One function handles one parse node and names
-// each key that it copies. An unknown node is refused. Every sub-expression goes through expression() again.
-// The four walk-*.ts files call each other, because expressions hold queries and queries hold expressions.
+// Walks expressions: operators, calls, casts, sub-queries, windows, fields. One function handles one parse node and
+// names each key that it copies. An unknown node is refused. Every sub-expression goes through expression() again. The
+// four walk-*.ts files call each other, because expressions contain queries and queries contain expressions.
 import { AGGREGATES, FUNCTIONS, RETURNS_ROWS } from './allowed-functions.ts'
 import { word, words, type Node, type Struct } from './allowed-nodes.ts'
 import { boundedArguments, boundedPattern, boundedPatterns, boundedText } from './argument-bounds.ts'
@@ -211,7 +211,7 @@ function row(walk: Walk, level: Level, { args, row_format, location }: Struct<'R
   }
 }
 
-/** CURRENT_DATE and similar. CURRENT_USER and similar are refused: they tell about the login. */
+/** CURRENT_DATE and similar keywords. CURRENT_USER and similar keywords are refused, because they reveal the login. */
 export function valueFunction({ op, typmod, location }: Struct<'SQLValueFunction'>): Typed {
   if (op === undefined || !VALUE_FUNCTIONS.has(op)) {
     throw refusedFunction((op ?? '').replace('SVFOP_', '').toLowerCase(), location)
@@ -227,7 +227,7 @@ function collate(walk: Walk, level: Level, node: Struct<'CollateClause'>): Typed
   return { node: { CollateClause: { arg: inner.node, collname } }, type: inner.type }
 }
 
-// Operators. LIKE, ILIKE and SIMILAR TO become the operators that they stand for.
+// Operators. LIKE, ILIKE and SIMILAR TO become their operators.
 
 /** Kinds that are printed as `a op b`. */
 const PLAIN: ReadonlySet<string> = new Set(['AEXPR_OP', 'AEXPR_LIKE', 'AEXPR_ILIKE', 'AEXPR_SIMILAR'])
@@ -439,7 +439,7 @@ export function indirection(walk: Walk, level: Level, { arg, indirection: steps 
   return applied(walk, level, expression(walk, level, arg), list)
 }
 
-/** Expands `(x).*` to the fields of x. Throws Refusal if the columns of x are not known. */
+/** Expands `(x).*` to the fields of x. Throws Refusal if the columns of x are unknown. */
 export function starFields(
   walk: Walk,
   level: Level,

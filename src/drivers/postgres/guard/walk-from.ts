@@ -53,7 +53,7 @@ export function fromItems(walk: Walk, level: Level, nodes: readonly Node[]): Nod
   })
 }
 
-/** Confines one item. `level` holds the items to its left, for LATERAL. Throws Refusal. */
+/** Confines one item. `level` contains the items to its left, for LATERAL. Throws Refusal. */
 function fromItem(walk: Walk, level: Level, node: Node): From {
   if (node.JoinExpr) return join(walk, level, node.JoinExpr)
   if (node.RangeVar) return table(walk, level, node.RangeVar)
@@ -146,7 +146,7 @@ function renamed(name: string | null, fields: readonly { name: string }[], alias
   return fields.map((field, index) => given[index] ?? field.name)
 }
 
-/** A FROM item as a row. */
+/** Returns a FROM item as a row. */
 function rowOf(aliasname: string, columns: readonly Column[]): ReturnType<Item['whole']> {
   return {
     node: columnRef(aliasname),
@@ -232,11 +232,11 @@ interface Wrapping {
 }
 
 /**
- * (SELECT c FROM schema.t AS t0) AS t1(c). The columns that the query reads are known at the end and filled in then.
- * Columns are printed without the alias t0: if c was dropped since introspection, PostgreSQL would read t0.c as the call
- * c(t0) with the whole row (manual, 8.16.5). An unqualified c is a column or an error. It cannot mean the row t0, because
- * no exposed column has the name of a generated alias. It could mean a column of an outer query; the session then answers
- * SCHEMA_STALE (session/lock-columns.ts).
+ * (SELECT c FROM schema.t AS t0) AS t1(c). The list of columns that the query reads is complete only at the end, and is
+ * filled in then. Columns are printed without the alias t0: if c was dropped since introspection, PostgreSQL would read
+ * t0.c as the call c(t0) with the whole row (manual, 8.16.5). An unqualified c is a column or an error. It cannot mean
+ * the row t0, because no exposed column has the name of a generated alias. It could mean a column of an outer query;
+ * the session then answers SCHEMA_STALE (session/hold-columns.ts).
  */
 function wrap(walk: Walk, base: Base, { aliasname, printed, node, inside }: Wrapping): Node {
   const targetList: Node[] = []
@@ -312,7 +312,7 @@ function join(walk: Walk, level: Level, node: Struct<'JoinExpr'>): From {
   const merged = using(walk, sides, names, node)
   const on = condition(walk, level, sides, node, merged !== undefined)
   const shown = left.shown
-  // Extends the names of the left side by those of the right side.
+  // Adds the names of the right side to the names of the left side.
   spend(walk, 1 + right.shown.count / 8)
   shown.take(right.shown, merged?.columns ?? [])
   const confined = {
@@ -473,7 +473,7 @@ function part(
     const name = only ?? outputName(source, { major: walk.exposed.major, subLink: () => undefined })
     return { node: { List: { items: [node, {}] } }, fields: [{ name, type: null }], isScalar: true }
   }
-  if (!source?.FuncCall) throw refusedStatement('what is no function in FROM')
+  if (!source?.FuncCall) throw refusedStatement('an expression that is not a function in FROM')
   const call = source.FuncCall
   const isMany =
     call.funcname?.length === 1 && call.funcname[0]?.String?.sval === 'unnest' && (call.args?.length ?? 0) > 1

@@ -163,7 +163,7 @@ function jsonBehavior(walk: Walk, level: Level, node: Struct<'JsonBehavior'>): S
   return { btype: node.btype ?? '', ...optional(walk, level, 'expr', node.expr) }
 }
 
-/** FORMAT JSON ENCODING …; the printer knows which there are. */
+/** FORMAT JSON ENCODING …. The printer checks the encoding. */
 function formatOf(format: Struct<'JsonFormat'> | undefined): Struct<'JsonFormat'> {
   return { format_type: format?.format_type ?? '', encoding: format?.encoding ?? '' }
 }
@@ -189,7 +189,8 @@ function since(walk: Walk, version: number, name: string, at: number | undefined
   throw new Refusal('function', name, `function ${name} does not exist or may not be called`, hint, at)
 }
 
-// JSON_TABLE in FROM (PostgreSQL 17). Each column must have a listed type: a regclass column would tell what exists.
+// JSON_TABLE in FROM (PostgreSQL 17). Each column must have a listed type: a regclass column would reveal which objects
+// exist.
 
 /** Confines a JsonTable. Throws Refusal. */
 export function jsonTable(walk: Walk, level: Level, node: Struct<'JsonTable'>): From {
@@ -212,7 +213,7 @@ export function jsonTable(walk: Walk, level: Level, node: Struct<'JsonTable'>): 
 
 interface Columns {
   readonly nodes: readonly Node[]
-  /** In the server's order: columns of a level come before nested ones. */
+  /** In the server's order: columns of a level come before nested columns. */
   readonly fields: readonly Field[]
 }
 

@@ -164,8 +164,8 @@ function setOperation(
   return { node, outputs }
 }
 
-// WITH: the scope, columns and weight of each common table expression. Each gets a generated name, so a mistake about
-// scope ends in "does not exist" and never reads another table.
+// WITH: the scope, columns and weight of each common table expression. Each gets a generated name, so that a wrong
+// scope leads to "does not exist" and never to another table.
 
 /** The most common table expressions in one statement; the largest of 2,033 real queries has 15. */
 const CTES_MAX = 100
@@ -187,7 +187,7 @@ function walkWith(walk: Walk, clause: Struct<'WithClause'>, parent: Level | null
   const isRecursive = clause.recursive === true
   const bodies: Body[] = []
   const byName = new Map<string, Body>()
-  // Without RECURSIVE, an expression sees only earlier ones; its own name still means a table.
+  // Without RECURSIVE, an expression sees only earlier expressions, and its own name still refers to a table.
   const scope: CteScope = { parent: outer, find: (name) => byName.get(name) }
   for (const each of raw) {
     const name = each.ctename ?? ''
@@ -250,7 +250,7 @@ class Body implements Cte {
     return this.#refersToItself
   }
 
-  /** Its columns; inside itself, the columns of its first arm. Throws Refusal. */
+  /** The columns of the expression. Inside the expression itself: the columns of its first arm. Throws Refusal. */
   columns(): readonly CteColumn[] {
     if (this.#state === 'waiting') this.#walkBody()
     if (this.#state === 'walking') this.#refersToItself = true
@@ -309,7 +309,7 @@ class Body implements Cte {
     return ctematerialized
   }
 
-  /** Columns that SEARCH and CYCLE add after its own. */
+  /** Columns that SEARCH and CYCLE add after the expression's own. */
   #added(): string[] {
     const { search_clause: search, cycle_clause: cycle } = this.#raw
     return [search?.search_seq_column, cycle?.cycle_mark_column, cycle?.cycle_path_column].filter(
@@ -420,8 +420,9 @@ function nameFor(walk: Walk, node: Node): string {
   return outputName(node, { major: walk.exposed.major, subLink: (link) => walk.sublinkNames.get(link) })
 }
 
-// GROUP BY. An output that is named or numbered is printed as its number. If GROUP BY holds a table's primary key, other
-// columns read from the table are added: PostgreSQL knows keys of tables, not of the sub-selects around them.
+// GROUP BY. An output that is named or numbered is printed as its number. If GROUP BY contains a table's primary key,
+// the other columns that are read from the table are added: PostgreSQL uses keys of tables, but not of the sub-selects
+// around them.
 
 const SETS: ReadonlySet<string> = new Set([
   'GROUPING_SET_EMPTY',
@@ -430,7 +431,7 @@ const SETS: ReadonlySet<string> = new Set([
   'GROUPING_SET_SETS',
 ])
 
-/** Confines GROUP BY; notes in `level` the tables whose key it covers. Throws Refusal. */
+/** Confines GROUP BY. Records in `level` the tables whose key it covers. Throws Refusal. */
 function groupBy(
   walk: Walk,
   level: Level,
@@ -447,7 +448,7 @@ function groupBy(
 
 interface Grouping {
   readonly targets: readonly Target[]
-  /** Cache of output indexes by name; -1 if the name means a column. */
+  /** Cache of output indexes by name. -1 if the name refers to a column. */
   readonly places: Map<string, number>
 }
 
@@ -472,7 +473,10 @@ function groupItem(walk: Walk, level: Level, node: Node, targets: Grouping): Nod
   return expression(walk, level, node).node
 }
 
-/** The output number that a node means. An unqualified name means a column of FROM first. A number stays as it is. */
+/**
+ * The output number that a node refers to. An unqualified name refers to a column of FROM first. A number stays
+ * unchanged.
+ */
 function positionMeant(walk: Walk, level: Level, node: Node, { targets, places }: Grouping): number | undefined {
   if (node.A_Const?.ival) return node.A_Const.ival.ival
   const ref = node.ColumnRef
@@ -516,7 +520,7 @@ function flatten(nodes: readonly Node[]): Node[] {
   })
 }
 
-/** Notes the tables whose whole primary key is in GROUP BY. */
+/** Records the tables whose whole primary key is in GROUP BY. */
 function cover(level: Level, items: readonly Node[], walk: Walk, grouping: Grouping): void {
   const grouped = new Map<Base, Set<string>>()
   for (const node of items) {
@@ -539,8 +543,8 @@ function columnGrouped(walk: Walk, level: Level, node: Node, grouping: Grouping)
   return meant?.ColumnRef && columnHere(walk, level, meant.ColumnRef)
 }
 
-// ORDER BY and DISTINCT ON. A bare name means an output first, then a column. An output's name is printed as the output's
-// number, so that the server cannot resolve it differently.
+// ORDER BY and DISTINCT ON. A bare name refers to an output first, then to a column. An output's name is printed as the
+// output's number, so that the server cannot resolve it differently.
 
 /**
  * Confines ORDER BY. `outputs` carry their confined expressions, except in UNION, INTERSECT, EXCEPT and VALUES, where a
@@ -565,7 +569,10 @@ function distinctOn(walk: Walk, level: Level, clause: readonly Node[], outputs: 
   return clause.map((node) => (Object.keys(node).length === 0 ? {} : outputOr(walk, level, node, outputs, places).node))
 }
 
-/** The number of the output that an unqualified name means, else the expression. `places` caches what was found. */
+/**
+ * The number of the output that an unqualified name refers to, or otherwise the expression. `places` caches the
+ * results.
+ */
 function outputOr(
   walk: Walk,
   level: Level,
@@ -585,7 +592,7 @@ function outputOr(
   return { node: place, type: meant.type }
 }
 
-/** The index of the first output of this name, -1 if none. Throws Refusal if another output of this name differs. */
+/** The index of the first output with this name, or -1. Throws Refusal if another output of this name differs. */
 function outputIndex(name: string, outputs: readonly SortOutput[], at: number | undefined): number {
   const index = outputs.findIndex((output) => output.name === name)
   if (index < 0) return index

@@ -1,5 +1,6 @@
-// Warms up the parser and the guard: V8 compiles them during the first queries, which would be slow. So once the service listens,
-// the guard confines some sample queries over a sample catalog, and lets requests pass between them.
+// Warms up the parser and the guard. Otherwise V8 would compile them during the first queries, which would then be
+// slow. Once the service listens, the guard confines some sample queries over a sample catalog. Requests are answered
+// in between.
 import { setImmediate } from 'node:timers/promises'
 import type { Catalog, CatalogColumn } from '../../driver.ts'
 import { CAPTURE_VERSION, type ColumnDetail, type PostgresCapture, type TableDetail } from '../captured-facts.ts'

@@ -12,7 +12,7 @@ export class Request {
   #bytes = Buffer.allocUnsafeSlow(BYTES)
   #length = 0
 
-  /** Begins a new request. Call it only after the previous request was answered. */
+  /** Starts a new request. Call it only after the previous request was answered. */
   begin(): this {
     if (this.#bytes.length > KEPT_BYTES_MAX) this.#bytes = Buffer.allocUnsafeSlow(BYTES)
     this.#length = 0

@@ -136,7 +136,7 @@ const LOGINS: readonly (readonly [string, Wanted, RegExp])[] = [
   [
     'a role whose connections are used up',
     { database: 'plain', username: 'full_up', password: 'x' },
-    /no connection free/,
+    /no free connection/,
   ],
   ['a database that one may not connect to', { database: 'logins' }, /may not connect to that database/],
   ['no line of pg_hba.conf', { database: 'nowhere' }, /refuses this login/],

@@ -1,5 +1,5 @@
-// Logs in: TCP to an allowed address, then TLS, SCRAM and start-up by `pg`. Afterwards the socket is taken over from `pg`.
-// Each failure is reported in one sentence, with the raw error as its cause. Neither contains a secret.
+// Logs in: TCP to an allowed address, then TLS, SCRAM and start-up by `pg`. Afterwards, wire.ts takes over the socket
+// from `pg`. Each failure is reported in one sentence, with the raw error as its cause. Neither contains a secret.
 import { connect as connectTls } from 'node:tls'
 import type { Socket } from 'node:net'
 import { once } from 'node:events'
@@ -36,8 +36,8 @@ export async function logIn(target: Target, allowPrivateHosts: boolean, signal: 
     signal.throwIfAborted()
     if (!mayBeOptions(error)) throw loginFailure(error, target)
   }
-  // A pooler may refuse start-up options, and a login trigger may fail with them (for example 25006). Without them, each
-  // transaction sets all pinned settings.
+  // A pooler may refuse start-up options, and a login trigger may fail with them (for example 25006). Without the
+  // options, each transaction sets all fixed settings.
   try {
     return await attempt(target, null, allowPrivateHosts, deadline)
   } catch (error) {
@@ -46,7 +46,10 @@ export async function logIn(target: Target, allowPrivateHosts: boolean, signal: 
   }
 }
 
-/** Whether the server's error may be about the start-up options: not the login, the database or the server's resources. */
+/**
+ * Whether the start-up options may have caused the server's error. Errors about the login, the database or the server's
+ * resources are excluded.
+ */
 function mayBeOptions(error: unknown): boolean {
   const code = sqlState(error)
   return code !== null && !/^(28|3D|53|57)/.test(code)
@@ -76,7 +79,7 @@ async function attempt(
   signal.addEventListener('abort', stop, { once: true })
   try {
     const client = new Client(clientConfig(target, options, socket))
-    // After the take-over the wire handles these events.
+    // After the take-over, the wire handles these events.
     client.on('error', () => undefined)
     if (target.channelBinding) requireChannelBinding(client, socket)
     // With TLS, pg reads only from the encrypted stream. Without TLS, it reads from the first byte.
@@ -126,7 +129,7 @@ function clientConfig(target: Target, options: string | null, socket: Socket): C
     port: target.port,
     user: target.username,
     database: target.database,
-    // A function, because pg falls back to the environment and to ~/.pgpass if the string is empty.
+    // A function, because for an empty string pg falls back to the environment and to ~/.pgpass.
     password: () => target.password ?? '',
     ssl: target.sslMode === 'disable' ? false : tlsOptions(target),
     sslnegotiation: 'postgres',

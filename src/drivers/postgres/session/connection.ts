@@ -1,5 +1,5 @@
-// A PostgreSQL connection for one lease: a session, a deadline and cancellation. An abandoned statement is cancelled in the
-// database first, and its session is never reused.
+// A PostgreSQL connection for one lease: a session, a deadline and cancellation. If a statement is abandoned, it is
+// cancelled in the database, and its session is never reused.
 import type { AppError } from '../../../errors.ts'
 import type { Confined } from '../../confined.ts'
 import { unseal } from '../../confined.ts'
@@ -36,7 +36,7 @@ const SEEN_MS = 500
 const ASK_MS = 60_000
 const buffers = new BufferPool()
 
-/** A logged-in connection. The connections of a datasource share what `known` returns. */
+/** A logged-in connection. The connections of a datasource share the caches that `known` returns. */
 export class PostgresConnection implements Connection {
   readonly #login: Login
   readonly #known: () => Known
@@ -48,7 +48,7 @@ export class PostgresConnection implements Connection {
   #timer: NodeJS.Timeout | undefined
   #deadlineMs = 0
   #isAtWork = false
-  /** Why the work was given up. */
+  /** The reason for which the work was abandoned. */
   #why: AppError | null = null
 
   constructor(login: Login, known: () => Known) {
@@ -128,8 +128,8 @@ export class PostgresConnection implements Connection {
   }
 
   /**
-   * Runs with a deadline and the signal. Either cancels the statement in the database and closes the session. After a
-   * timeout the server gets a moment to report it.
+   * Runs with a deadline and the signal. Either one cancels the statement in the database and closes the session. After
+   * a timeout, the server gets a moment to report the cancellation.
    */
   async #within<T>(deadlineMs: number, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     if (signal.aborted) throw gaveUp(signal)
@@ -149,7 +149,7 @@ export class PostgresConnection implements Connection {
       this.#isAtWork = false
       if (this.#why !== null) clearTimeout(this.#timer)
       signal.removeEventListener('abort', onAbort)
-      // The server may still be sending, for example after a cut at a cap.
+      // The server may still be sending rows, for example after the answer was cut at a cap.
       if (!this.usable) this.#end()
     }
   }

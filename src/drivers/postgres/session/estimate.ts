@@ -20,15 +20,15 @@ export function explainSql(text: string): string {
 
 const Plan = z.tuple([z.object({ Plan: z.object({ 'Total Cost': z.number() }) })])
 
-/** The cost in the answer to explainSql(). */
+/** Parses the cost from the answer to explainSql(). */
 export function planCost(answer: readonly (readonly (string | null)[])[]): number {
   const plan: unknown = JSON.parse(answer[0]?.[0] ?? 'null')
   return Plan.parse(plan)[0].Plan['Total Cost']
 }
 
 /**
- * Asks for the size of one plain table. Returns no row if the bound would not hold: partitions, child tables, row-level
- * security (whose conditions add cost), virtual generated columns.
+ * Asks for the size of one plain table. Returns no row if the size does not bound the cost: partitions, child tables,
+ * row-level security (whose conditions add cost), virtual generated columns.
  */
 export function sizeSql(at: { readonly schema: string; readonly table: string }): string {
   return `SELECT pg_catalog.pg_relation_size(c.oid) / pg_catalog.current_setting('block_size')::int8, c.relpages, c.reltuples,
@@ -55,7 +55,7 @@ export function readSize(answer: readonly (readonly (string | null)[])[]): Table
 // The most expensive allowed functions have a procost of 100.
 const OPERATORS_EACH = 100
 
-/** An upper bound of any plan's cost: reading the whole table and sorting all of it on disk. */
+/** An upper bound of the cost of any plan: the cost of reading the whole table and sorting all of it on disk. */
 export function costBound(bound: CostBound, size: TableSize): number {
   const { pages, tuples, pageCost, tupleCost, operatorCost } = size
   const scan = pages * pageCost + tuples * (3 * tupleCost + bound.operations * OPERATORS_EACH * operatorCost)

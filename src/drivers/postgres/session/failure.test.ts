@@ -35,13 +35,13 @@ const SAID: readonly (readonly [string, string, Readonly<Record<string, string>>
     'a name that the text does not hold is not told',
     'infinite recursion detected in policy for relation "canary"',
     { C: '42P17' },
-    'The database refuses the query as it stands.',
+    'The database refuses the query in this form.',
   ],
   [
     'what a function raised is not told',
     'canary',
     { C: '42883', W: 'PL/pgSQL function f()' },
-    'The database refuses the query as it stands.',
+    'The database refuses the query in this form.',
   ],
   [
     'an alias with underscores becomes the caller’s name',
@@ -53,13 +53,13 @@ const SAID: readonly (readonly [string, string, Readonly<Record<string, string>>
     'a name that stands only in a literal is not told',
     'column "ghost" must appear in the GROUP BY clause',
     { C: '42803' },
-    'The database refuses the query as it stands.',
+    'The database refuses the query in this form.',
   ],
   [
     'what a policy does is not told, even of a name of the text',
     'infinite recursion detected in policy for relation "orders"',
     { C: '42P17' },
-    'The database refuses the query as it stands.',
+    'The database refuses the query in this form.',
   ],
   [
     'what is not there is not told',

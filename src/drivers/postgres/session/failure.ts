@@ -1,5 +1,5 @@
-// Translates PostgreSQL errors for callers. Only the primary message of listed codes is shown, and only if it names nothing
-// but names of the printed text. DETAIL, HINT and CONTEXT are never shown.
+// Translates PostgreSQL errors for callers. Only the primary message of listed codes is shown, and only if all names in
+// it occur in the printed text. DETAIL, HINT and CONTEXT are never shown.
 import { AppError } from '../../../errors.ts'
 import { readOverBound, type OverBound } from '../exceeded-bound-marker.ts'
 import { adviceFor, adviceForBound, mayShowMessage } from './failure-hint.ts'
@@ -38,7 +38,7 @@ const DATA_SENTENCES: Readonly<Record<string, string>> = {
   '2202H': 'A TABLESAMPLE argument is not valid.',
   '22018': 'A string is not a valid value of the type it is cast to.',
   '22019': 'An escape character is not valid.',
-  '22021': 'A string holds a character that the encoding does not have.',
+  '22021': 'A string contains a character that the encoding does not have.',
   '22023': 'An argument has a value that is not valid.',
   '22024': 'A string is not terminated.',
   '22025': 'An escape sequence is not valid.',
@@ -68,7 +68,7 @@ const DATA_SENTENCES: Readonly<Record<string, string>> = {
 }
 
 const CODE_SENTENCES: Readonly<Record<string, string>> = {
-  '0A000': 'The database does not support something this query asks for.',
+  '0A000': 'The database does not support something that this query uses.',
   '21000': 'A sub-select used as a value gives more than one row.',
   '25006': 'The query tries to change data; it runs read-only.',
   '42704': 'A collation, a text search configuration or a JSON path variable that the query names does not exist.',
@@ -83,7 +83,7 @@ const CODE_SENTENCES: Readonly<Record<string, string>> = {
 
 const CLASS_SENTENCES: Readonly<Record<string, string>> = {
   '22': 'A value does not fit what the query does with it.',
-  '42': 'The database refuses the query as it stands.',
+  '42': 'The database refuses the query in this form.',
   '53': 'The database does not have enough resources for this query.',
   '54': 'The query exceeds a limit of the database.',
   '58': 'The database had a system error.',
@@ -122,7 +122,7 @@ function overBound({ what, most, found }: OverBound, cause: DatabaseError): AppE
 /** The column that a message of the database names. */
 const COLUMN = /\bcolumn (?:reference )?"([^"]+)"/
 
-/** Whether the server said that it cancelled the query. */
+/** Whether the server reported that it cancelled the query. */
 export function isCancelled({ cause }: AppError): boolean {
   return cause instanceof DatabaseError && cause.code === '57014'
 }
@@ -135,11 +135,11 @@ export function timedOut(cause?: unknown): AppError {
 /** The error for a table or column that was dropped or replaced since introspection. */
 export function schemaStale(cause?: unknown): AppError {
   const message =
-    'The database has changed since it was introspected: a table or column of this query is gone, or is another one. An administrator must introspect it again.'
+    'The database has changed since it was introspected: a table or column of this query was removed or replaced. An administrator must introspect it again.'
   return new AppError('SCHEMA_STALE', message, { cause })
 }
 
-/** The database's message if a caller may see it, else a sentence of the service. */
+/** The database's message if a caller may see it. Otherwise, our own sentence. */
 function sentence(error: DatabaseError, group: string, query: FailedQuery | undefined): string {
   const fixed = DATA_SENTENCES[error.code] ?? CODE_SENTENCES[error.code]
   if (fixed !== undefined) return fixed
@@ -151,8 +151,8 @@ function sentence(error: DatabaseError, group: string, query: FailedQuery | unde
 }
 
 /**
- * The message with generated aliases replaced by the caller's names; null if it quotes a name that the printed text does not
- * have. The server added such a name: a file, a role, a table behind a policy.
+ * The message with generated aliases replaced by the caller's names; null if it quotes a name that is not in the
+ * printed text. Such a name comes from the server: a file, a role, or a table behind a policy.
  */
 function mapped(message: string, query: FailedQuery): string | null {
   if (message.length > MESSAGE_MAX) return null

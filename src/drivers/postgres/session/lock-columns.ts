@@ -1,6 +1,6 @@
-// Ensures that a query reads the columns that it was confined for. Each table is described in the query's transaction, before
-// the query and in the same write: a prepared SELECT of the columns that is never executed. The description locks the table
-// until the transaction ends, so the query reads exactly the described columns (PostgreSQL manual, 13.3.1: ALTER and DROP
+// Ensures that a query reads the columns that it was confined for. The query's transaction first describes each table,
+// in the same write, by a prepared SELECT of the columns that is never executed. The description locks the table until
+// the transaction ends, so the query reads exactly the described columns (PostgreSQL manual, 13.3.1: ALTER and DROP
 // need ACCESS EXCLUSIVE).
 import type { ReadTable } from '../query.ts'
 import { identifier, qualified } from '../quote.ts'
@@ -29,7 +29,7 @@ export class Held implements Expectation {
     this.#tables = tables
   }
 
-  /** Every table was described, and is as it was at introspection. */
+  /** Whether every table was described, and is the same as at introspection. */
   get isWhole(): boolean {
     return this.#described === this.#tables.length
   }

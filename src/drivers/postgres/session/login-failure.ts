@@ -1,15 +1,16 @@
-// Maps a failed login to one sentence by its class. The raw error is only the cause, because it may hold the user's name, an
-// address, or any text of the server.
+// Maps a failed login to one sentence by its class. The raw error is only the cause, because it may contain the user's
+// name, an address, or any text of the server.
 import { AppError } from '../../../errors.ts'
 import { networkSentence } from '../../network-failure.ts'
 import type { Target } from './settings.ts'
 
 const SQL_STATE: Readonly<Record<string, string>> = {
   '28P01': 'The database refuses the user name or password.',
-  '28000': 'The database refuses this login: its rules do not let this user in from here, or not this way.',
+  '28000':
+    'The database refuses this login: its rules do not allow this user from this address, or not with this method.',
   '3D000': 'The server does not have this database.',
   '42501': 'The login may not connect to that database.',
-  '53300': 'The database has no connection free.',
+  '53300': 'The database has no free connection.',
   '55000': 'The database does not accept connections.',
   '57P03': 'The database is starting up or shutting down.',
   '57P05': 'The database ended the connection.',
@@ -33,7 +34,7 @@ function sentence(error: unknown, target: Target): string {
   if (error.message.startsWith('SASL'))
     return target.password === null || target.password === ''
       ? 'The database requires a password, but none is set.'
-      : 'The database and this login could not agree on how to check the password.'
+      : 'The database and this service support no common method to check the password.'
   if (code.startsWith('ERR_SSL') || code === 'EPROTO' || code.startsWith('ERR_TLS'))
     return 'The TLS handshake with the server failed.'
   if (/terminated|closed|SSL connection/.test(error.message))

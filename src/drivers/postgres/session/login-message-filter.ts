@@ -10,9 +10,9 @@ const HEAD = 5
 const READY = 'Z'
 
 /**
- * Starts to filter what pg reads from `stream`. Call it when pg has begun to read. A message that belongs to no login
- * destroys the stream with the reason. The returned function ends the filter, detaches pg, and returns the bytes that
- * arrived after the login.
+ * Starts to filter what pg reads from `stream`. Call it when pg has started to read. If a message cannot belong to a
+ * login, the stream is destroyed with the reason. The returned function ends the filter, detaches pg, and returns the
+ * bytes that arrived after the login.
  */
 export function shieldLogin(stream: Duplex): () => Buffer {
   const listeners = stream.listeners('data')

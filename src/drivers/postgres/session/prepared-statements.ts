@@ -1,4 +1,4 @@
-// The callers' queries that one session has prepared under names, so that the server neither parses nor plans them again
+// The callers' queries that one session has prepared under names, so that the server need not parse and plan them again
 // (docs/decisions/0026-prepared-statements.md). Their texts are the printed texts of shapes that were seen twice.
 import type { Preparable } from '../query.ts'
 import { closeStatement, type Field } from './protocol-messages.ts'
@@ -23,17 +23,17 @@ export class PreparedStatements {
   #closes: Buffer[] = []
   #named = 0
 
-  /** `tag`: what no other session's names hold. */
+  /** `tag`: a string that no other session's names contain. */
   constructor(tag: string) {
     this.#tag = tag
   }
 
-  /** Whether a session may prepare this text. */
+  /** Whether this session may prepare the text. */
   static accepts(shared: Preparable): boolean {
     return !refused.has(shared)
   }
 
-  /** Call it when a server refused to prepare this text but ran it unprepared. */
+  /** Call it if a server refused to prepare this text but ran it unprepared. */
   static refuse(shared: Preparable): void {
     refused.add(shared)
   }
@@ -68,7 +68,7 @@ export class PreparedStatements {
     this.#closes.push(closeStatement(statement.name))
   }
 
-  /** Forgets all statements, because the server no longer has them. */
+  /** Removes all statements, because the server no longer has them. */
   forget(): void {
     this.#known.clear()
     this.#closes = []

@@ -2,7 +2,7 @@
 // left out on purpose: it would run several statements in one text.
 
 const OPEN_LENGTH = 5
-/** The length that stands for NULL. */
+/** The length that represents NULL. */
 const NULL = -1
 
 function message(code: string, body: number, fill: (into: Buffer, at: number) => void): Buffer {
@@ -59,7 +59,7 @@ export function bindMessage(name: string, parameters: readonly (string | null)[]
 
 /** Describe of the unnamed portal: the columns come before the rows. */
 export const DESCRIBE = message('D', 2, (into, at) => into.write('P\0', at))
-/** Execute of the unnamed portal, all rows: a row limit would prevent parallel plans. */
+/** Execute of the unnamed portal, without a row limit: a limit would prevent parallel plans. */
 export const EXECUTE = message('E', 5, (into, at) => into.fill(0, at))
 export const SYNC = message('S', 0, () => undefined)
 export const TERMINATE = message('X', 0, () => undefined)
@@ -118,7 +118,9 @@ export class DatabaseError extends Error {
   readonly code: string
   /** FATAL and PANIC end the session. */
   readonly severity: string
-  /** Raised inside a function, a foreign server or a query that is not the caller's text. */
+  /**
+   * True if the error was raised inside a function, on a foreign server, or in a query other than the caller's text.
+   */
   readonly inner: boolean
   /** The position in the sent statement, in characters from 0; null if unknown. */
   readonly position: number | null
@@ -133,7 +135,7 @@ export class DatabaseError extends Error {
   }
 }
 
-/** Reads an ErrorResponse's body, which may have been cut. */
+/** Reads an ErrorResponse's body, which may have been truncated. */
 export function readError(from: Buffer, start: number, end: number): DatabaseError {
   const fields = new Map<string, string>()
   let at = start

@@ -9,7 +9,7 @@ const MESSAGE_BYTES_MAX = 16 << 10
 export interface FirstAnswer {
   /** Receives every chunk before anything else reads it. */
   hear(bytes: Buffer): void
-  /** Returns a clearer error for a failed login if the first bytes allow one, else the given error. */
+  /** Returns a clearer error for a failed login if the first bytes allow one. Otherwise returns the given error. */
   explain(error: unknown): unknown
 }
 

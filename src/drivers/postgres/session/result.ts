@@ -1,4 +1,5 @@
-// Row sinks: an answer as JSON, written while rows arrive and cut at the caps, or texts for catalog queries.
+// Row sinks: they write an answer as JSON while rows arrive, and cut it at the caps. For catalog queries, they collect
+// strings.
 import type { ResultColumn, Rows } from '../../driver.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
 import type { Field } from './protocol-messages.ts'
@@ -17,7 +18,7 @@ const CLOSE = 0x5d
 
 export interface Caps {
   readonly rowCap: number
-  /** Bytes of JSON of all rows. */
+  /** The most bytes of JSON of all rows. */
   readonly bytesMax: number
 }
 
@@ -47,7 +48,7 @@ export class Result implements Sink {
   #rowCount = 0
   #truncated = false
 
-  /** Writes into `out` from its beginning. `records`: the known shapes of columns of type record. */
+  /** Writes into `out`, from the beginning of `out`. `records`: the known shapes of columns of type record. */
   constructor(caps: Caps, types: TypeBook, out: JsonBytes, records: ReadonlyMap<number, RecordShape> = new Map()) {
     this.#caps = caps
     this.#types = types
@@ -90,7 +91,7 @@ export class Result implements Sink {
     this.#seen++
     if (this.#truncated) return this.#held !== null
     if (this.#seen > this.#caps.rowCap) {
-      // The query returns at most one row more than the cap, to tell whether there are more.
+      // The query returns at most one row more than the cap, to detect whether there are more.
       this.#truncated = true
       return true
     }
@@ -101,7 +102,10 @@ export class Result implements Sink {
     return true
   }
 
-  /** While rows are held, the session is needed for the type look-up, so the remaining rows are read and dropped. */
+  /**
+   * While rows are buffered, the session is needed for the type look-up. The remaining rows are therefore read and
+   * dropped.
+   */
   tooLong(): boolean {
     this.#truncated = true
     return this.#held !== null || this.#seen >= this.#caps.rowCap
@@ -150,7 +154,7 @@ export class Result implements Sink {
     const before = out.length
     if (this.#rowCount > 0) out.byte(COMMA)
     writeRow(from, start, end, this.#writers, bytesMax, out)
-    // The list of rows is closed by one more byte.
+    // One more byte closes the list of rows.
     if (out.length + 1 > bytesMax) {
       out.length = before
       this.#truncated = true

@@ -122,7 +122,8 @@ const NO_CHECK: ImplicitCheck = { frames: NOTHING, passed: () => undefined }
 
 /**
  * A statement that fails the transaction if implicit objects have changed since introspection. It takes one or two
- * milliseconds, so the connections of a datasource share its result: while queries run, one of them sends it each 0.9 s.
+ * milliseconds, so the connections of a datasource share its result: while queries run, one query sends the statement
+ * every 0.9 s.
  */
 function implicitCheck(known: Known, objects: ImplicitObjects, now: number): ImplicitCheck {
   const { digest } = objects
@@ -165,13 +166,13 @@ async function explain(at: Running, query: PostgresQuery, pinned: Pinned, starte
   }
   if (outcome.cut) throw planTooLarge()
   check.passed()
-  // An attempt under a name that the server did not know comes first, without rows.
+  // If an attempt with an unknown statement name came first, its answer has no rows.
   const [explanation = [], measured = []] = plan.answers.slice(query.bound === null ? -1 : -2)
   if (query.bound !== null) keepSize(known, query.bound, readSize(measured))
   try {
     return planCost(explanation)
   } catch (cause) {
-    // Only a statement that is no query has no plan: COMMIT, for example.
+    // Only a statement that is not a query has no plan: COMMIT, for example.
     await session.end(pinned)
     throw new AppError('QUERY_FAILED', 'The database has no plan for this query.', { cause })
   }
@@ -193,8 +194,8 @@ async function lookUp(at: Running, oids: readonly number[], timeoutMs: number): 
 }
 
 /**
- * Returns the caller's error for a database error: the timeout, a changed schema, or the result of failure(). `ahead` is the
- * number of characters before the printed text.
+ * Returns the caller's error for a database error: the timeout, a changed schema, or the result of failure(). `ahead`:
+ * the number of characters before the printed text.
  */
 async function explained(
   query: PostgresQuery,
@@ -205,8 +206,8 @@ async function explained(
 ): Promise<AppError> {
   if (isImplicitChange(error.message)) return schemaStale(error)
   if (error.code === '57014' && performance.now() - started > pinned.timeoutMs * 0.9) return timedOut(error)
-  // The guard has resolved every name in the text. So an unknown name was dropped or renamed since introspection. An
-  // error inside a view's function (`inner`) says nothing about the text.
+  // The guard has resolved every name in the text. An unknown name was therefore dropped or renamed since
+  // introspection. An error inside a view's function (`inner`) is not about the text.
   const unknownName = error.code === '42P01' || error.code === '42703' || error.code === '3F000'
   if (unknownName && !error.inner) return schemaStale(error)
   return failure(error, query satisfies FailedQuery, await placeOf(query, error, ahead))

@@ -1,5 +1,5 @@
-// One logged-in session and its transactions. Each transaction is READ ONLY and, in the same write, pins the settings that
-// make answers safe and exact. A session runs only these statements, EXPLAIN and the given texts.
+// One logged-in session and its transactions. Each transaction is READ ONLY. In the same write, it fixes the settings
+// that make answers safe and exact. A session runs only these statements, EXPLAIN and the given texts.
 import { randomBytes } from 'node:crypto'
 import { LostConnection, NO_ROWS, type Outcome, type Sink, type Wire } from './wire.ts'
 import {
@@ -21,8 +21,8 @@ import type { PostgresQuery, ReadTable } from '../query.ts'
 import { identifier, literal } from '../quote.ts'
 
 /**
- * The pinned settings, spelled as the server shows them. They are set at the start of a session or, behind a pooler, in each
- * transaction (docs/drivers/postgres.md#sessions).
+ * The fixed settings, spelled as the server shows them. They are set at the start of a session. Behind a pooler, each
+ * transaction sets them (docs/drivers/postgres.md#sessions).
  */
 const PINS: Readonly<Record<string, string>> = {
   default_transaction_read_only: 'on',
@@ -64,14 +64,17 @@ const PINS: Readonly<Record<string, string>> = {
 // These two settings apply to the session, not to a transaction.
 const SESSION_ONLY = new Set(['default_transaction_read_only', 'idle_session_timeout'])
 
-/** The start-up option that sets every pin. */
+/** The start-up option with all fixed settings. */
 export function startUpOptions(): string {
   return Object.entries(PINS)
     .map(([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`)
     .join(' ')
 }
 
-/** Asks for the server's version and the current value of every pin. The query resolves no name along the search_path. */
+/**
+ * Queries the server's version and the current values of the fixed settings. The query resolves no name along the
+ * search_path.
+ */
 export function readBackSql(): string {
   const names = ['server_version_num', 'server_version', ...Object.keys(PINS)]
   return `SELECT ${names.map((name) => `pg_catalog.current_setting('${name}')`).join(', ')}`
@@ -88,7 +91,9 @@ export interface Server {
   /** server_version_num. */
   readonly version: number
   readonly versionText: string
-  /** True if the start-up options had no effect (pooler, login trigger): each transaction then sets all pins. */
+  /**
+   * True if the start-up options had no effect (pooler, login trigger). Each transaction then sets all fixed settings.
+   */
   readonly pinsEach: boolean
 }
 
@@ -97,7 +102,7 @@ export interface Pinned {
   /** The schemas after pg_catalog on the search_path. */
   readonly searchPath: readonly string[]
   readonly timeoutMs: number
-  /** The server plans a prepared statement again for each set of values. */
+  /** True if the server plans a prepared statement again for each set of values. */
   readonly plansEach?: boolean
 }
 
@@ -110,10 +115,13 @@ const TABLES_MAX = 256
 // Errors after a schema change: a name no longer exists, or the columns of a prepared statement changed (0A000).
 const GONE: ReadonlySet<string> = new Set(['42P01', '42703', '3F000', '0A000'])
 const CANCELLED = '57014'
-// The server has no statement of that name, or has another one: an undetected pooler switched the server connection.
+// The server has no statement of that name, or another statement: an undetected pooler switched the server connection.
 const FORGOTTEN: ReadonlySet<string> = new Set(['26000', '42P05'])
 
-/** The class of values that a type cannot read. A parameter has no place in the text that such an error could name. */
+/**
+ * The class of errors for values that a type does not accept. For a parameter, such an error has no position in the
+ * text.
+ */
 const UNREADABLE = '22'
 
 /** The frames around a query: those before it, those that end its transaction, and the statements they prepare. */
@@ -160,7 +168,10 @@ export class Session {
   readonly #request = new Request()
   /** The name of the query that explain() plans. */
   readonly #planned = `p${this.#tag}`
-  /** True if each transaction may run on another server connection: it sets every pin, and no statement has a name. */
+  /**
+   * True if each transaction may run on another server connection. Then each transaction sets all settings, and
+   * statements have no names.
+   */
   #isPooled: boolean
   /** The frames around the last query. The next query usually needs the same. */
   #last: { readonly pinned: Pinned; readonly around: Around } | null = null
@@ -191,7 +202,7 @@ export class Session {
     const { error } = told
     if (error === null || told.isStale || told.answered || !this.wire.usable) return told
     const isRefused = this.#statements.find(shared) === undefined
-    // The result columns have changed since the statement was prepared, although the tables' columns have not.
+    // The result columns changed after the statement was prepared, although the columns of the tables did not.
     const isOutdated = error.code === '0A000'
     if (isOutdated) this.#statements.drop(shared)
     const isUnread = error.code.startsWith(UNREADABLE) && holdsStrings(prepared)
@@ -236,8 +247,8 @@ export class Session {
   }
 
   /**
-   * Runs a whole transaction in one write. The server must describe the tables in `reads` as expected; else the session is
-   * given up. The session is idle afterwards, also after a failed query.
+   * Runs a whole transaction in one write. The server must describe the tables in `reads` as expected; otherwise the
+   * session is abandoned. Afterwards the session is idle, even if the query failed.
    */
   transaction(frames: Buffer, pinned: Pinned, sink: Sink, reads: readonly ReadTable[] = []): Promise<Told> {
     return this.#whole(pinned, sink, reads, (request) => request.add(frames))
@@ -260,9 +271,10 @@ export class Session {
   }
 
   /**
-   * Opens a transaction and asks for the plan of a query, after the statement in `check` if there is one. `more`: a question that
-   * follows. The server plans a query without parameters once, under a name: runExplained() runs the plan that EXPLAIN showed.
-   * Leaves the transaction open: runExplained() or end() must follow unless the session is lost.
+   * Opens a transaction and requests the plan of a query, after the statement in `check` if there is one. `more`:
+   * another statement that follows. The server plans a query without parameters once, under a name: runExplained() runs
+   * the plan that EXPLAIN showed. Leaves the transaction open: runExplained() or end() must follow unless the session
+   * is lost.
    */
   async explain(asked: Asked, check: Buffer, more: Buffer, pinned: Pinned, sink: Sink): Promise<Told> {
     const run = (): Promise<Told> => {
@@ -278,7 +290,7 @@ export class Session {
     return run()
   }
 
-  /** Whether EXPLAIN plans this query under a name. Then the error of its text has a position in the text alone. */
+  /** Whether EXPLAIN plans this query under a name. An error in its text then has a position in the text alone. */
   plansOnce({ params }: Asked): boolean {
     return !this.#isPooled && params.length === 0
   }
@@ -286,7 +298,7 @@ export class Session {
   #explaining(asked: Asked): Buffer {
     if (!this.plansOnce(asked)) return question(explainSql(asked.text), asked.params)
     const name = this.#planned
-    // The statement is still there if the transaction that used it failed.
+    // The statement still exists if the transaction that used it failed.
     const parsing = [closeStatement(name), parseMessage(name, asked.text)]
     return Buffer.concat([...parsing, question(explainSql(`EXECUTE ${identifier(name)}`))])
   }
@@ -301,8 +313,8 @@ export class Session {
   }
 
   /**
-   * Handles a server that no longer knows the session's statements: from now on, no statement has a name. Returns whether the
-   * request may be sent again.
+   * Handles a server that no longer has the session's statements: from now on, statements have no names. Returns
+   * whether the request may be sent again.
    */
   #hasForgotten({ error, answered }: Told): boolean {
     if (this.#isPooled || error === null || answered || !FORGOTTEN.has(error.code) || !this.wire.usable) return false
@@ -352,7 +364,8 @@ export class Session {
   ): Promise<Told> {
     const held = new Held(reads)
     const outcome = await this.wire.exchange(request, 1, sink, held, undescribedAfter)
-    // These statements come first in the request, so the first `parsed` of them exist even if a later one failed.
+    // These statements come first in the request. The first `parsed` of them therefore exist even if a later statement
+    // failed.
     if (prepared.length > 0) {
       prepared.slice(0, outcome.parsed).forEach(({ names, key }, i) => names.set(key, this.#nameOf(i)))
       this.#named += prepared.length
@@ -364,7 +377,7 @@ export class Session {
     return { ...outcome, isStale }
   }
 
-  /** The name of the statement that is `ahead` statements behind the next one. */
+  /** The name of the statement that comes `ahead` statements after the next one. */
   #nameOf(ahead: number): string {
     return `v${this.#tag}${this.#named + ahead}`
   }
@@ -446,7 +459,7 @@ function unnamed(before: readonly string[]): Around {
   }
 }
 
-/** Sets every pin of a transaction in one statement, for sessions behind a pooler. */
+/** Sets all fixed settings of a transaction in one statement, for sessions behind a pooler. */
 function pinAll(path: string, timeoutMs: number): string {
   const settings = { ...PINS, search_path: path, statement_timeout: String(timeoutMs) }
   const calls = Object.entries(settings)

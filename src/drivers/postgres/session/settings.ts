@@ -18,7 +18,7 @@ export interface Target {
   readonly sslMode: SslMode
   readonly channelBinding: boolean
   readonly tls: { readonly ca?: string; readonly cert?: string; readonly key?: string }
-  /** Null: without a tunnel. */
+  /** Null: no tunnel. */
   readonly ssh: SshTarget | null
   /** The Unix socket of the tunnel, if the login goes through one. */
   readonly path?: string | null
@@ -63,7 +63,7 @@ function finish(input: SettingsInput, wrong: string[], parts: Parts | null): Con
 function uriParts(input: SettingsInput, wrong: string[]): Parts | null {
   const uri = input.secrets['uri']
   if (uri === undefined) {
-    wrong.push('uri: is needed with connectionMode URI')
+    wrong.push('uri: is required with connectionMode URI')
     return null
   }
   const parts = readUri(uri)
@@ -71,11 +71,12 @@ function uriParts(input: SettingsInput, wrong: string[]): Parts | null {
     wrong.push(...parts)
     return null
   }
-  // With a URI, `host`, `port` and the like are read from the URI. `sslMode` beside it applies if the URI sets none.
+  // With a URI, `host`, `port` and similar fields are read from the URI. The field `sslMode` applies if the URI sets
+  // none.
   const fits = z.string().min(1).max(63)
   if (!fits.safeParse(parts.database).success) wrong.push('uri: the database name is longer than 63 characters')
   if (!fits.safeParse(parts.username).success) wrong.push('uri: the user name is longer than 63 characters')
-  if (/\p{Cc}/u.test(parts.database + parts.username)) wrong.push('uri: holds control characters')
+  if (/\p{Cc}/u.test(parts.database + parts.username)) wrong.push('uri: contains control characters')
   return parts
 }
 

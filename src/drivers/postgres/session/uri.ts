@@ -1,5 +1,5 @@
-// Parses a postgres:// URI by allow-list: no socket, no file, no command, one host. Errors quote no part of the URI, because
-// any part may hold a secret.
+// Parses a postgres:// URI by allow-list: no socket, no file, no command, one host. Errors quote no part of the URI,
+// because any part may contain a secret.
 import { bareHost } from '../../../host-names.ts'
 
 export interface UriParts {
@@ -14,7 +14,7 @@ export interface UriParts {
 
 const PARAMETERS = new Set(['sslmode', 'sslrootcert', 'channel_binding', 'application_name', 'connect_timeout'])
 
-/** The parts of a URI, or what is wrong with it, one sentence for each. */
+/** Returns the parts of a URI, or its problems, one sentence each. */
 export function readUri(text: string): UriParts | readonly string[] {
   const url = URL.parse(text)
   if (url === null || (url.protocol !== 'postgres:' && url.protocol !== 'postgresql:'))
@@ -26,7 +26,7 @@ export function readUri(text: string): UriParts | readonly string[] {
   const host = bareHost(decoded(url.hostname) ?? '')
   if (host === '') wrong.push('uri: names no host')
   if (username === undefined || username === '') wrong.push('uri: names no user')
-  if (password === undefined) wrong.push('uri: the password is not well percent-encoded')
+  if (password === undefined) wrong.push('uri: the password is not correctly percent-encoded')
   if (database === undefined || database === '' || database.includes('/')) wrong.push('uri: names no database')
   if (url.hash !== '') wrong.push('uri: has a fragment; a # in the password must be written as %23')
   wrong.push(...wrongParameters(url.searchParams))
@@ -60,7 +60,7 @@ function wrongParameters(parameters: URLSearchParams): string[] {
   }
   const rootCert = parameters.get('sslrootcert')
   if (rootCert !== null && rootCert !== 'system')
-    wrong.push('uri: sslrootcert must be system; a certificate comes as the secret tlsCa')
+    wrong.push('uri: sslrootcert must be system; send a certificate as the secret tlsCa')
   const binding = parameters.get('channel_binding')
   if (binding !== null && !['disable', 'prefer', 'require'].includes(binding))
     wrong.push('uri: channel_binding must be disable, prefer or require')

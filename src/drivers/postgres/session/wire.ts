@@ -1,15 +1,15 @@
-// The socket of a PostgreSQL session after login. A request is one write; messages are read in place in the received chunk;
-// rows are passed on as bytes. This file buffers as little as possible and does not interpret values or errors.
+// The socket of a PostgreSQL session after login. A request is one write. Messages are read in place, from the received
+// chunk. Rows are passed on as bytes. This file buffers as little as possible and does not interpret values or errors.
 import type { Duplex } from 'node:stream'
 import type { DatabaseError } from './protocol-messages.ts'
 import { readError, readFields, TERMINATE, type Field } from './protocol-messages.ts'
 
-/** Takes the rows of an exchange as they arrive. */
+/** Receives the rows of an exchange as they arrive. */
 export interface Sink {
   /** The longest DataRow body to buffer. Called for each row that spans chunks. */
   rowBytesMax(): number
   describe(fields: readonly Field[]): void
-  /** Takes a row's body from[start…end). Returning false ends the exchange and gives up the session. */
+  /** Receives a row's body from[start…end). If it returns false, the exchange ends and the session is abandoned. */
   row(from: Buffer, start: number, end: number): boolean
   /** Called for a row longer than rowBytesMax(), which is not buffered. Returns false like row(). */
   tooLong(): boolean
@@ -20,8 +20,8 @@ export interface Sink {
 /** The expected descriptions of the prepared statements in an exchange. */
 export interface Expectation {
   /**
-   * Checks the next description, whose body is from[start…end). Returns false if it is not as expected; the session is then
-   * given up. Throws RangeError for a body that ends early.
+   * Checks the next description, whose body is from[start…end). Returns false if the description is not as expected;
+   * the session is then abandoned. Throws RangeError for a body that ends early.
    */
   next(from: Buffer, start: number, end: number): boolean
 }
@@ -43,7 +43,7 @@ export interface Outcome {
   readonly cut: boolean
   /** The number of statements that the server parsed before the first error. */
   readonly parsed: number
-  /** At least one row arrived for the sink. */
+  /** True if at least one row arrived for the sink. */
   readonly answered: boolean
   /** The last description of rows. */
   readonly fields: readonly Field[] | null
@@ -57,9 +57,9 @@ export class LostConnection extends Error {
 }
 
 const HEAD = 5
-/** How long unhurried rows are read before a pause half as long. */
+/** How long rows of background work are read before a pause half as long. */
 const SLICE_MS = 2
-// The most bytes that are kept of a message other than a row: an error may quote a value of any size.
+// The most bytes that are stored of a message other than a row: an error may quote a value of any size.
 const KEPT = 64 * 1024
 const DESCRIPTION_MAX = 1024 * 1024
 const CODE = {
@@ -106,7 +106,7 @@ export class Wire {
   #usable = true
   #workedMs = 0
 
-  /** Takes over the socket. No other reader may remain; the caller passes received chunks to take(). */
+  /** Takes over the socket. No other reader may remain. The caller passes received chunks to take(). */
   constructor(socket: Duplex) {
     this.#socket = socket
     socket.on('error', (error) => this.fail(new LostConnection('the connection was lost', { cause: error })))
@@ -118,9 +118,9 @@ export class Wire {
   }
 
   /**
-   * Writes a request with `syncs` Sync messages and reads until as many ReadyForQuery messages arrived. Only one exchange may
-   * run at a time. Throws LostConnection, or the reason given to fail(). If the request leaves out the Describe of the sink's
-   * statement, `undescribedAfter` is the number of statements that complete before its rows.
+   * Writes a request with `syncs` Sync messages and reads until as many ReadyForQuery messages arrived. Only one
+   * exchange may run at a time. Throws LostConnection, or the reason passed to fail(). If the request omits the
+   * Describe of the sink's statement, `undescribedAfter` is the number of statements that complete before its rows.
    */
   exchange(
     request: Buffer,
@@ -167,7 +167,9 @@ export class Wire {
     this.#usable = false
   }
 
-  /** Takes a received chunk, which may split messages anywhere. Copies what it keeps of `chunk`. */
+  /**
+   * Processes a received chunk, which may split messages anywhere. Copies the parts of `chunk` that are needed later.
+   */
   take(chunk: Buffer): void {
     if (!this.#usable) return
     const began = performance.now()

@@ -109,7 +109,7 @@ function rowFields(from: Buffer, start: number, end: number): (Buffer | null)[] 
       const byte = from[at] ?? 0
       if (!quoted && (byte === COMMA || at === end - 1)) break
       if (byte === QUOTE) {
-        // Inside quotes, a doubled quote stands for one quote. A single quote opens or closes.
+        // Inside quotes, a doubled quote means one quote. A single quote opens or closes.
         if (quoted && from[at + 1] === QUOTE) plain[length++] = from[++at] ?? 0
         else quoted = !quoted
         seen = true

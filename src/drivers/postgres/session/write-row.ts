@@ -31,8 +31,8 @@ export function rowColumn(write: WriteValue): RowColumn {
 }
 
 /**
- * Writes the row whose body is from[start…end). Returns early, with part of the row, once `out` holds more than `bytesMax`. Throws
- * RangeError if the body does not fit the columns.
+ * Writes the row whose body is from[start…end). Returns early, with part of the row, if `out` exceeds `bytesMax`.
+ * Throws RangeError if the body does not match the columns.
  */
 export function writeRow(
   from: Buffer,
@@ -45,7 +45,8 @@ export function writeRow(
   const source = out.source(from)
   if (source.getUint16(start) !== columns.length) throw new RangeError('a row of another length')
   let at = start + 2
-  // The body has four length bytes per value. A copied value adds at most three to its text; a null takes five in all.
+  // The body has four length bytes per value. A copied value adds at most three bytes to its text. A null takes five
+  // bytes in all.
   out.room(end - at + columns.length + 2)
   let into = out.view
   let to = out.length

@@ -7,7 +7,7 @@ import type { Form } from './json-form-by-type.ts'
 /** Writes the value whose text is from[start…end) as JSON. */
 export type WriteValue = (from: Buffer, start: number, end: number, out: JsonBytes) => void
 
-// Four letters are written as one number.
+// Four letters are compared as one number.
 const TRUE = Buffer.from('true').readInt32BE()
 const FALS = Buffer.from('fals').readInt32BE()
 export const NULL = Buffer.from('null').readInt32BE()
@@ -37,7 +37,7 @@ function writeBool(from: Buffer, start: number, _end: number, out: JsonBytes): v
   if (!isTrue) out.bytes[out.length++] = E
 }
 
-/** A number up to ±(2^53−1), a string beyond. */
+/** Writes a number up to ±(2^53−1), and a string for larger numbers. */
 function writeInt8(from: Buffer, start: number, end: number, out: JsonBytes): void {
   const digits = from[start] === MINUS ? start + 1 : start
   const count = end - digits
@@ -46,13 +46,13 @@ function writeInt8(from: Buffer, start: number, end: number, out: JsonBytes): vo
   else writePlain(from, start, end, out)
 }
 
-/** NaN, Infinity and -Infinity are strings; every other text of a float is a JSON number already. */
+/** NaN, Infinity and -Infinity become strings. Every other text of a float is already a JSON number. */
 function writeFloat(from: Buffer, start: number, end: number, out: JsonBytes): void {
   if (isDigit(from[from[start] === MINUS ? start + 1 : start])) writeRaw(from, start, end, out)
   else writePlain(from, start, end, out)
 }
 
-/** A number up to 15 significant digits and between 1e-300 and 1e300, a string beyond. */
+/** Writes a number with up to 15 significant digits and between 1e-300 and 1e300, and otherwise a string. */
 function writeNumeric(from: Buffer, start: number, end: number, out: JsonBytes): void {
   const digits = from[start] === MINUS ? start + 1 : start
   if (isDigit(from[digits]) && (end - digits <= 15 || isShort(from, digits, end))) writeRaw(from, start, end, out)
@@ -83,7 +83,7 @@ function isShort(from: Buffer, start: number, end: number): boolean {
   return last - first < 15 && magnitude <= 300
 }
 
-/** `\x` and hex digits, since bytea_output is pinned to hex. */
+/** The text is `\x` and hex digits, because bytea_output is fixed to hex. */
 function writeBytea(from: Buffer, start: number, end: number, out: JsonBytes): void {
   const into = out.room(Math.ceil((end - start) / 6) * 4 + 2)
   let at = out.length
@@ -109,13 +109,16 @@ function nibble(byte: number): number {
   return byte <= 0x39 ? byte - ZERO : (byte & 0xf) + 9
 }
 
-/** `2024-01-01 10:00:00.5` is RFC 3339 but for the space; infinity, BC and years over 9999 stay the database's text. */
+/**
+ * `2024-01-01 10:00:00.5` differs from RFC 3339 only by the space. For infinity, BC and years over 9999, the database's
+ * text is written.
+ */
 function writeTimestamp(from: Buffer, start: number, end: number, out: JsonBytes): void {
   if (isMoment(from, start, end)) writeMoment(from, start, end, out)
   else writeText(from, start, end, out)
 }
 
-/** The session's TimeZone is pinned to UTC, so a time that RFC 3339 can say ends in +00. */
+/** The session's TimeZone is fixed to UTC, so a time that RFC 3339 can express ends in +00. */
 function writeTimestamptz(from: Buffer, start: number, end: number, out: JsonBytes): void {
   const zone = end - 3
   const utc = from[zone] === PLUS && from[zone + 1] === ZERO && from[zone + 2] === ZERO
@@ -142,7 +145,7 @@ function writeMoment(from: Buffer, start: number, end: number, out: JsonBytes): 
   out.bytes[space] = 0x54
 }
 
-/** How the values of each form are written. */
+/** The writers of values, by form. */
 export const WRITERS: Readonly<Record<Form, WriteValue>> = {
   text: writeText,
   bool: writeBool,
