@@ -1,4 +1,4 @@
-// Lint rules for what the compiler does not check. All of them are errors.
+// Lint rules for rules that the compiler does not check. All violations are errors.
 import tseslint from 'typescript-eslint'
 import { rulesOfHooks } from './console/eslint-hooks.js'
 
@@ -41,7 +41,7 @@ export default tseslint.config(
     },
   },
   {
-    // The console takes types of the service, never its code.
+    // The console may import types of the service, never its code.
     files: ['console/src/**/*.{ts,tsx}'],
     plugins: { console: { rules: { hooks: rulesOfHooks } } },
     rules: {
@@ -54,7 +54,7 @@ export default tseslint.config(
         'error',
         { patterns: [{ group: ['**/src/*', 'zod'], allowTypeImports: true, message: 'Import types only.' }] },
       ],
-      // An event handler may return a promise: its failures are shown by useAction.
+      // An event handler may return a promise: useAction shows its failures.
       '@typescript-eslint/no-misused-promises': ['error', { checksVoidReturn: false }],
     },
   },

@@ -1,5 +1,6 @@
-// The connector over the demo shop: the price of each tool in tokens, the time that it adds to REST, the memory of the SDK,
-// and the turns that a scripted agent needs. `npm run bench` runs it last; BENCH_ONLY=connector runs it alone.
+// Measures the connector over the demo shop: the size of each tool in tokens, the time that it adds to REST, the memory
+// of the SDK, and the turns that a scripted agent needs. `npm run bench` runs it last. BENCH_ONLY=connector runs it
+// alone.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -68,7 +69,7 @@ export async function benchConnector(): Promise<void> {
   console.log(`description of the demo shop: ${encode(schema).length} tokens`)
 }
 
-/** REST and run_query in turns, by one client. */
+/** Sends the query to REST and to run_query in turns, with one client. */
 async function times(demo: Demo, at: { teamId: string; datasourceId: string }): Promise<void> {
   const path = `${demo.url}/teams/${at.teamId}/datasources/${at.datasourceId}/query`
   const headers = { authorization: `Bearer ${demo.key}`, 'content-type': 'application/json' }
@@ -95,7 +96,7 @@ async function times(demo: Demo, at: { teamId: string; datasourceId: string }): 
 
 const TURNS_MAX = 5
 
-/** Runs the first query, and after each refusal its suggestion, until the answer is the right one. */
+/** Runs the first query, and after each refusal the suggested query, until the answer is correct. */
 async function turnsTo(demo: Demo, at: object, first: string, right: string): Promise<number | null> {
   const wanted = JSON.stringify((await tool(demo, 'run_query', { ...at, sql: right })).rows)
   let sql = first

@@ -1,5 +1,6 @@
-// Prints the sizes and times of the built console beside their budgets: `npm run prepare`, then `npm run bench:console`.
-// The times need Chromium and are medians of several loads after one warm-up; the tree and the grid need PostgreSQL.
+// Prints the sizes and times of the built console beside their budgets. Run `npm run prepare`, then `npm run
+// bench:console`. The times need Chromium and are medians of several loads after one warm-up. The tree and the grid
+// need PostgreSQL.
 import { once } from 'node:events'
 import { spawn } from 'node:child_process'
 import { existsSync, globSync, readFileSync } from 'node:fs'
@@ -153,7 +154,7 @@ async function grid(page: Page, path: string): Promise<void> {
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** The longest time from an input to the next paint, by event timing. Shorter ones than 16 ms are not told. */
+/** The longest time from an input to the next paint, by event timing. Times below 16 ms are not reported. */
 async function slowestEvent(page: Page, act: () => Promise<unknown>): Promise<number> {
   await page.evaluate(`(() => {
     globalThis.slowest = 0
@@ -170,7 +171,7 @@ async function slowestEvent(page: Page, act: () => Promise<unknown>): Promise<nu
 
 // ── the service's own process ────────────────────────────────────────────────────────────────────────────────────────
 
-/** What serving the console adds to the memory of a service that is warm by other requests. */
+/** The memory that serving the console adds to a service that other requests have already warmed up. */
 async function memory(): Promise<void> {
   const dataDir = await mkdtemp(join(tmpdir(), 'vitrine-bench-'))
   const main = fileURLToPath(new URL('../dist/main.js', import.meta.url))
@@ -191,7 +192,7 @@ async function memory(): Promise<void> {
       return residentMb(child.pid ?? 0)
     }
     const others = files.map(() => '/health/live')
-    // A young process grows with every request, whatever it asks for.
+    // The memory of a new process grows with every request, whatever the request.
     for (let n = 0; n < 15; n++) await get(others)
     const before = await get(others)
     for (let n = 0; n < 3; n++) await get(files)

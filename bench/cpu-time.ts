@@ -1,7 +1,8 @@
-// The CPU time of processes from /proc: of a service with its threads, and of a database server with its sessions. Linux only.
+// Reads the CPU time of processes from /proc: of a service with its threads, and of a database server with its
+// sessions. Linux only.
 import { readdir, readFile } from 'node:fs/promises'
 
-/** A clock tick of /proc/<pid>/stat. */
+/** The length of a clock tick of /proc/<pid>/stat. */
 const TICK_MICROS = 10_000
 
 /** CPU time of a process, of its live threads and of all its descendants, in microseconds. */
@@ -30,7 +31,7 @@ async function endedMicros(pid: number): Promise<number> {
   return (user + system) * TICK_MICROS
 }
 
-/** The parent of a process: of a session's process, the database server. */
+/** The parent of a process. The parent of a session's process is the database server. */
 export async function parentOf(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
   return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])

@@ -131,7 +131,7 @@ interface Got {
   readonly first: number
   readonly bytes: number
   readonly etag: string
-  /** The time until the preceding change was answered. */
+  /** The time until the change before was answered. */
   readonly change?: number
 }
 
@@ -185,7 +185,10 @@ class Caller {
 
 const ROUNDS = 9
 
-/** Prints the times until the first and the last byte for a caller who asks right after the change is answered. */
+/**
+ * Prints the times until the first and the last byte for a caller who sends a request immediately after the change is
+ * answered.
+ */
 function tell(what: string, got: readonly Got[]): void {
   const span = (of: (each: Got) => number) => {
     const all = got.map(of).sort((a, b) => a - b)
@@ -223,7 +226,7 @@ async function states({ app, owner, teamId, id }: Place, isProfiled: boolean): P
       `${isProfiled ? 'with statistics and documentation' : 'names and types alone'}, ${(bytes / 1e6).toFixed(1)} MB, ` +
         `at a load of ${loadavg()[0]?.toFixed(1)} (goals: 15 ms from the cache, 250 ms for the first after a change or restart)`,
     )
-    await rounds(ROUNDS, 'as it stands', () => caller.describe())
+    await rounds(ROUNDS, 'unchanged', () => caller.describe())
     await rounds(ROUNDS, 'unchanged (304)', () => caller.describe(etag))
     const after = async (change: Promise<unknown>) => {
       const start = performance.now()

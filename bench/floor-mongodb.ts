@@ -1,4 +1,4 @@
-// FLOOR(mongodb): the smallest fair competitor. node:http and the client library, which runs the posted aggregate
+// FLOOR(mongodb): the smallest fair competitor. It is node:http and the client library. It runs the posted aggregate
 // unchecked and answers {columns, rows, rowCount}. Started by mongodb.ts: node bench/floor-mongodb.ts URI DATABASE
 import { MongoClient, type Document } from 'mongodb'
 import { serveFloor } from './floor-server.ts'

@@ -1,4 +1,4 @@
-// How the ratio to the floor changes with more clients, rows, exposed tables and known shapes. Run by run.ts.
+// Measures how the ratio to the floor changes with more clients, rows, exposed tables and known shapes. Run by run.ts.
 import { load, median, type Sample } from './load.ts'
 import { machine, markdown } from './report.ts'
 import { lookUp, page, type Asked } from './workloads.ts'
@@ -7,12 +7,12 @@ import { openWorld, type World } from './world.ts'
 export interface GrowthOptions {
   readonly rounds: number
   readonly ms: number
-  /** Which of the parts below. */
+  /** The names of the parts to run. */
   readonly only: RegExp
   readonly tell: (line: string) => void
 }
 
-/** An odd factor walks through all ids. */
+/** An odd factor visits all ids. */
 const at = (turn: number, most: number): number => 1 + ((turn * 7919) % most)
 
 interface Step {
@@ -25,7 +25,7 @@ interface Step {
 const CLIENTS = [1, 2, 4, 8, 16, 32, 64].map((size): Step => {
   return { part: 'clients, a point look-up', size, clients: size, next: (turn) => lookUp(at(turn, 200_000)) }
 })
-// No team may allow more rows than 50,000.
+// The row cap of a team is at most 50,000.
 const ROWS = [10, 100, 1_000, 10_000, 50_000].map((size): Step => {
   const next = (turn: number): Asked => page(at(turn, 200_000 - size), size)
   return { part: 'rows of one answer', size, clients: 4, next }
@@ -43,7 +43,7 @@ const TABLES = [10, 100, 1_000, 10_000]
 
 const HEAD = ['what grows', 'to', '× floor', 'p50 ms, floor’s', 'service µs, floor’s', 'database µs, floor’s']
 
-/** The tables of all parts as Markdown. */
+/** Returns the tables of all parts as Markdown. */
 export async function growth(options: GrowthOptions): Promise<string> {
   const rows: string[][] = []
   const run = async (world: World, step: Step): Promise<void> => {
@@ -60,7 +60,7 @@ export async function growth(options: GrowthOptions): Promise<string> {
   }
   for (const size of options.only.test('exposed tables') ? TABLES : []) {
     const tables = Array.from({ length: size }, (_, n) => `orders_${n + 1}`)
-    // One transaction makes all tables, and locks each.
+    // One transaction creates all tables, and locks each of them.
     const settings = { max_locks_per_transaction: '1024' }
     await using world = await openWorld({ sql: tablesSql(size), tables, settings })
     title ||= await machine(world.postgres)

@@ -9,7 +9,10 @@ export interface Sample {
   readonly perSecond: number
   /** Milliseconds. */
   readonly p50: number
-  /** CPU time per request, in microseconds: of the service, and of the database if the contender names its process. */
+  /**
+   * CPU time per request, in microseconds: of the service, and of the database if the contender names the database's
+   * process.
+   */
   readonly cpuMicros: number
   readonly databaseMicros: number
 }
@@ -17,7 +20,7 @@ export interface Sample {
 /** The body of one request. Called for each request. */
 export type NextBody = () => object
 
-/** What one request is: a body to post, or none to GET. */
+/** One request: a body to post, or none to send a GET. */
 export interface Request {
   readonly url: string
   readonly headers: Contender['headers']

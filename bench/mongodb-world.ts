@@ -1,5 +1,5 @@
 // The contenders of mongodb.ts over one real mongod with 100,000 orders: the client library alone, our driver alone,
-// FLOOR(mongodb), and Vitrine's bundle over HTTP. Stops everything it starts.
+// FLOOR(mongodb), and Vitrine's bundle over HTTP. Stops everything that it starts.
 import type { Document } from 'mongodb'
 import type { Limits } from '../src/drivers/driver.ts'
 import { createMongoDriver } from '../src/drivers/mongodb/driver.ts'
@@ -16,7 +16,7 @@ const LIMITS: Limits = { rowCap: 50_000, maxResponseBytes: 64 << 20, timeoutMs: 
 export interface Asked {
   readonly filter?: object
   readonly pipeline?: readonly object[]
-  /** The most rows of the answer; the floor has no such limit. */
+  /** The most rows of the answer. The floor has no such limit. */
   readonly limit?: number
 }
 
@@ -29,7 +29,7 @@ export interface MongoWorld extends AsyncDisposable {
   readonly vitrine: Contender
   /** The bundle of another checkout, if one was named. */
   readonly before: Contender | null
-  /** Another Vitrine process over the same data, which has answered nothing yet. */
+  /** Another Vitrine process over the same data, which has not answered anything yet. */
   fresh(): Promise<Contender>
 }
 

@@ -1,7 +1,7 @@
-// node bench/mongodb.ts: MongoDB, alternating in one run: the client library alone, our driver alone, FLOOR(mongodb),
-// and Vitrine's bundle over HTTP. Compare ratios only. Linux only (/proc). BENCH_TURNS: queries per workload and
-// contender (300); BENCH_ROUNDS (7); BENCH_MS: duration of all rounds of a load with several clients (5000); BENCH_ONLY: a
-// pattern for the names; BENCH_BEFORE: a checkout whose bundle runs under the same load.
+// node bench/mongodb.ts: measures MongoDB. The client library alone, our driver alone, FLOOR(mongodb), and Vitrine's
+// bundle over HTTP take turns in one run. Compare ratios only. Linux only (/proc). BENCH_TURNS: queries per workload
+// and contender (300); BENCH_ROUNDS (7); BENCH_MS: duration of all rounds of a load with several clients (5000);
+// BENCH_ONLY: a pattern for the names; BENCH_BEFORE: a checkout whose bundle runs under the same load.
 import { Pool } from 'undici'
 import { memory } from './cpu-time.ts'
 import { load, median, post, type Sample } from './load.ts'
@@ -92,7 +92,7 @@ async function inTurns(work: Workload): Promise<Readonly<Record<Name, number>>> 
 }
 
 let turn = 0
-/** Each contender's turn follows another's, in an order that moves on with the round. */
+/** The contenders take turns, in an order that rotates with each round. */
 async function loaded({ asked, clients }: Workload): Promise<string> {
   const contenders = [floor, vitrine, ...(before === null ? [] : [before])]
   const sample = (at: Contender): Promise<Sample> => {

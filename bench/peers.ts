@@ -1,5 +1,5 @@
-// The peers that npm offers: MCP Toolbox, DBHub and PostGraphile, each in its own process over the database of world.ts. npm
-// installs them in a scratch folder, which is kept for the next run; no install script of theirs runs.
+// The competing packages on npm: MCP Toolbox, DBHub and PostGraphile. Each runs in its own process over the database of
+// world.ts. npm installs them in a scratch folder, which is kept for the next run. Their install scripts do not run.
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
@@ -13,10 +13,10 @@ import { freePort, type Contender, type Database } from './world.ts'
 const PACKAGES = ['@toolbox-sdk/server@1.12.0', '@bytebase/dbhub@1.4.0', 'postgraphile@5.1.5']
 const FOLDER = join(tmpdir(), 'vitrine-bench-peers')
 
-/** A contender, and how it is asked: null where it cannot do what is asked. */
+/** A contender, and its requests. A request is null if the contender cannot answer it. */
 export interface Peer extends Contender {
   body(asked: Asked): object | null
-  /** Asks for a description of the tables. */
+  /** Requests a description of the tables. */
   readonly describe: { readonly url: string; readonly body: object }
 }
 
@@ -32,7 +32,7 @@ export async function startPeers(database: Database, stack: AsyncDisposableStack
 
 const inside = (path: string): string => join(FOLDER, 'node_modules', path)
 
-/** Its own endpoint for tools, which costs it less than its MCP endpoint. */
+/** Its own endpoint for tools, which is faster than its MCP endpoint. */
 async function toolbox(
   { host, port, name, user, password, pid }: Database,
   stack: AsyncDisposableStack,
@@ -56,7 +56,7 @@ async function toolbox(
     description: 'Lists tables.',
   }
   const config = join(FOLDER, 'tools.yaml')
-  // JSON is YAML.
+  // JSON is valid YAML.
   await writeFile(config, [source, run, tables].map((each) => JSON.stringify(each)).join('\n---\n'))
   const command = inside(`@toolbox-sdk/server-${process.platform}-${process.arch}/bin/toolbox`)
   await chmod(command, 0o755)
@@ -129,7 +129,7 @@ async function cursors(url: string): Promise<(id: number) => string> {
   return (id) => Buffer.from(form.replace(/\d+(?=\D*$)/, String(id))).toString('base64')
 }
 
-/** Starts a peer and waits until it answers anything at all. */
+/** Starts a peer and waits until it answers any request. */
 async function start(
   command: string,
   args: readonly string[],

@@ -1,5 +1,6 @@
-// npm exec -- node bench/processes.ts: one service against two over the same PostgreSQL store, with the same callers in all, in turns.
-// BENCH_ROUNDS (7), BENCH_MS per turn (1500), BENCH_ONLY. Linux only (/proc). docs/decisions/0039-no-workers.md has a result.
+// npm exec -- node bench/processes.ts: compares one service with two services over the same PostgreSQL store. The
+// number of callers is the same, and they take turns. BENCH_ROUNDS (7), BENCH_MS per turn (1500), BENCH_ONLY. Linux
+// only (/proc). docs/decisions/0039-no-workers.md has a result.
 import { memory } from './cpu-time.ts'
 import { load, median, type Sample } from './load.ts'
 import { machine } from './report.ts'
@@ -12,7 +13,7 @@ const only = new RegExp(process.env['BENCH_ONLY'] ?? '^(W1 point|W1n a|W2|W3)')
 
 interface Total {
   readonly perSecond: number
-  /** CPU time per request, of all services. */
+  /** CPU time per request, summed over all services. */
   readonly cpuMicros: number
 }
 
@@ -30,7 +31,7 @@ await using world = await openWorld()
 await using stack = new AsyncDisposableStack()
 const { postgres, database } = world
 
-/** So many services over a new store, which all know one datasource and one key. */
+/** Starts this many services over a new store with one datasource and one key, which all services have already used. */
 async function services(count: number): Promise<Contender[]> {
   const DATABASE_URL = postgres.url(await postgres.createDatabase(`store_${count}`))
   const env = { DATABASE_URL, VITRINE_SECRET_KEY: Buffer.alloc(32, 5).toString('base64') }

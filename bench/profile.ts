@@ -10,7 +10,7 @@ import { connectTo, signIn, startVitrine } from './world.ts'
 
 const TABLES = Number(process.env['BENCH_TABLES'] ?? 100)
 const ROWS = Number(process.env['BENCH_TABLE_ROWS'] ?? 100_000)
-/** How long callers query without a running profile. */
+/** How long callers query while no profile is running. */
 const ALONE_MS = 5_000
 
 const COLUMNS = `id int PRIMARY KEY, customer_id int, state text, label text, email text, city text, note text, code char(4),
@@ -82,7 +82,7 @@ interface Job {
   readonly done: number
 }
 
-/** One caller's point look-ups, one after another, until the promise settles. */
+/** Runs one caller's point look-ups, one after another, until the promise settles. */
 async function asked(at: string, key: string, until: Promise<unknown>): Promise<string> {
   const { origin, pathname } = new URL(`${at}/query`)
   const pool = new Pool(origin, { connections: 1 })

@@ -1,4 +1,4 @@
-// Tables of measurements as Markdown, and their place in docs/performance.md.
+// Formats measurements as Markdown tables, and inserts them into docs/performance.md.
 import { readFile, writeFile } from 'node:fs/promises'
 import { availableParallelism, cpus, loadavg, release, type } from 'node:os'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import type { TestPostgres } from '../test/support/postgres.ts'
 
 const PAGE = join(import.meta.dirname, '../docs/performance.md')
 
-/** Date, machine and server of a run, as the page says it. */
+/** Date, machine and server of a run, as docs/performance.md shows them. */
 export async function machine(postgres: TestPostgres): Promise<string> {
   const [[version] = []] = await postgres.query('postgres', 'SHOW server_version')
   const model = cpus()[0]?.model ?? 'unknown processor'
@@ -21,7 +21,7 @@ export function markdown(head: readonly string[], rows: readonly (readonly strin
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
 }
 
-/** Replaces what stands between the marks of this name. Throws if the page has no such marks. */
+/** Replaces the text between the marks of this name. Throws if the page has no such marks. */
 export async function writeTable(name: string, text: string): Promise<void> {
   const page = await readFile(PAGE, 'utf8')
   const [open, close] = [`<!-- bench:${name} -->`, `<!-- /bench:${name} -->`]

@@ -21,16 +21,19 @@ const isChecked = process.env['BENCH_CHECK'] === '1'
 const before = process.env['BENCH_BEFORE']
 const flags = new Set(process.argv.slice(2))
 
-/** A ratio this much below the recorded one is a regression, not noise. */
+/** A ratio that is this much below the recorded one is a regression and not noise. */
 const FALL_MAX = 1 / 3
 
-/** On a busy machine, V8 may still compile in all rounds of a workload. Each retry has longer turns, of a warmer service. */
+/**
+ * On a busy machine, V8 may still be compiling in all rounds of a workload. Each retry has longer turns, and the
+ * service is warmer.
+ */
 const RETRIES_MAX = 2
 const LONGER = 4
-/** With so many waiting processes per core, not even CPU times of a third more mean anything. */
+/** With this many waiting processes per core, even CPU times that are a third higher mean nothing. */
 const BUSY = 4
 
-/** One contender's samples; the floor's samples of the same rounds have the same places. */
+/** The samples of one contender. The floor's samples of the same rounds have the same indexes. */
 type Samples = ReadonlyMap<string, readonly Sample[]>
 
 interface Asker {
@@ -40,7 +43,7 @@ interface Asker {
 
 const inSql = (at: Contender): Asker => ({ at, body: ({ sql }) => ({ sql }) })
 
-/** Each contender's turn follows another's, in an order that moves on with the round. */
+/** The contenders take turns, in an order that rotates with each round. */
 async function inTurns(work: Workload, askers: readonly Asker[], turnMs = ms): Promise<Samples> {
   const able = askers.filter(({ body }) => body(work.next()) !== null)
   const samples = new Map(able.map(({ at }): [string, Sample[]] => [at.name, []]))
@@ -66,7 +69,7 @@ const HEAD = [
   'goal',
 ]
 
-/** One row a contender: medians over the rounds. */
+/** One row per contender: medians over the rounds. */
 function rowsOf({ name, clients, goal }: Pick<Workload, 'name' | 'clients' | 'goal'>, samples: Samples): string[][] {
   const floor = samples.get('floor') ?? []
   const both = (each: Sample | undefined): number => (each?.cpuMicros ?? 0) + (each?.databaseMicros ?? 0)
@@ -87,13 +90,13 @@ function rowsOf({ name, clients, goal }: Pick<Workload, 'name' | 'clients' | 'go
   })
 }
 
-/** The ratio of CPU times of a request. Noise only adds to either, so each contender's best round counts. */
+/** The ratio of CPU times per request. Noise only increases CPU times, so each contender's best round counts. */
 function cpuRatioOf(samples: Samples): number {
   const least = (who: string): number => Math.min(...(samples.get(who) ?? []).map(({ cpuMicros }) => cpuMicros))
   return least('floor') / least('vitrine')
 }
 
-/** Fails if the service takes more CPU time, compared with the floor, than was recorded, also when it is measured again. */
+/** Fails if the ratio of CPU times is worse than recorded, even when it is measured again. */
 async function check(work: Workload, samples: Samples, again: (turnMs: number) => Promise<Samples>): Promise<void> {
   const { name, cpuRatio } = work
   if (!isChecked || cpuRatio === undefined) return
@@ -112,7 +115,7 @@ async function check(work: Workload, samples: Samples, again: (turnMs: number) =
   process.exitCode = 1
 }
 
-/** The description, from whoever has one. The floor reads the catalog. */
+/** Measures the description for contenders that have one. The floor reads the catalog. */
 async function describe({ vitrine, schemaUrl, floor }: World, peers: readonly Peer[]): Promise<string[][]> {
   const ask = async (at: Contender, url: string, body: object | null): Promise<[string, Sample[]]> => {
     const own: Sample[] = []
@@ -126,11 +129,11 @@ async function describe({ vitrine, schemaUrl, floor }: World, peers: readonly Pe
   return rowsOf({ name: 'W5 description', clients: 16, goal: '10' }, new Map(samples))
 }
 
-/** What a program without a stored description would ask. */
+/** The queries of a program without a stored description. */
 const CATALOG_SQL = `SELECT table_schema, table_name, column_name, data_type, is_nullable FROM information_schema.columns
   WHERE table_schema NOT IN ('pg_catalog', 'information_schema') ORDER BY 1, 2, ordinal_position`
 
-/** Peaks of processes that answer one workload only, then of the one that answered all. */
+/** Peak memory of processes that answer one workload only, then of the process that answered all. */
 async function residents(world: World): Promise<string> {
   const peaks: string[] = []
   for (const [name, next, clients] of [

@@ -1,9 +1,9 @@
 // The workloads of run.ts over the 200,000 orders of world.ts, for contenders that take SQL and for those that take GraphQL.
 
-/** One request, in every language that can say it. */
+/** One request, in each language that can express it. */
 export interface Asked {
   readonly sql: string
-  /** Absent where GraphQL cannot ask for the same. `after` is an id: the page begins behind it. */
+  /** Absent if GraphQL cannot express the same. `after` is an id: the page starts after it. */
   readonly graphql?: {
     readonly query: string
     readonly variables: Readonly<Record<string, number>>
@@ -14,9 +14,12 @@ export interface Asked {
 export interface Workload {
   readonly name: string
   readonly clients: number
-  /** What the ratio to the floor must be at least; '' if there is no goal for it. */
+  /** The goal for the ratio to the floor. '' if there is no goal. */
   readonly goal: string
-  /** CPU time of the floor's process over the service's, as last recorded. Other work on the machine changes it little. */
+  /**
+   * The CPU time of the floor's process divided by the service's, as last recorded. Other load on the machine changes
+   * it little.
+   */
   readonly cpuRatio?: number
   readonly next: () => Asked
 }
@@ -42,7 +45,7 @@ export const page = (after: number, rows: number): Asked => ({
   },
 })
 
-/** 1.5 kB that look up single rows, so that the guard is most of the work. */
+/** 1.5 kB of SQL that looks up single rows, so that the guard is most of the work. */
 const longText = (at: number): string => `WITH recent AS (
   SELECT o.id, o.customer_id, o.total, o.note, o.ordered_at, o.paid FROM orders o
   WHERE o.id BETWEEN ${at} AND ${at + 3} AND o.ordered_at >= '2020-01-01' AND o.total >= 0.50 AND NOT (o.paid AND o.total < 0)

@@ -1,5 +1,5 @@
 // Two services over one database with 200,000 orders: FLOOR(pg), and Vitrine's bundle started by `npm start` with
-// VITRINE_DEMO=0. Stops everything it starts.
+// VITRINE_DEMO=0. Stops everything that it starts.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -30,11 +30,11 @@ export interface Contender {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly pid: number
-  /** The database server, whose CPU time load() counts too. */
+  /** The database server. load() counts its CPU time too. */
   readonly databasePid?: number
 }
 
-/** The database of a world, as a peer is told of it. */
+/** The connection details of a world's database, for peers. */
 export interface Database {
   readonly host: string
   readonly port: number
@@ -42,7 +42,7 @@ export interface Database {
   readonly user: string
   readonly password: string
   readonly url: string
-  /** What is exposed. */
+  /** The exposed tables. */
   readonly tables: readonly string[]
   /** The server's first process. */
   readonly pid: number
@@ -58,16 +58,16 @@ export interface World extends AsyncDisposable {
   readonly readyMs: number
   readonly postgres: TestPostgres
   readonly database: Database
-  /** Another Vitrine process over the same data, which has answered nothing yet. */
+  /** Another Vitrine process over the same data, which has not answered anything yet. */
   fresh(): Promise<Contender>
 }
 
 export interface WorldOptions {
-  /** Makes the data; by default 200,000 orders. */
+  /** Creates the data. Default: 200,000 orders. */
   readonly sql?: string
   /** The tables of this data. */
   readonly tables?: readonly string[]
-  /** Of the database server. */
+  /** Settings of the database server. */
   readonly settings?: Readonly<Record<string, string>>
   /** A checkout with a bundle to compare with. */
   readonly before?: string
@@ -117,7 +117,7 @@ async function service(
   return { contender, schemaUrl: `${at}/schema`, readyMs }
 }
 
-/** The server's first process, which is the parent of each session's. */
+/** The server's first process, which is the parent of each session's process. */
 export async function serverOf(url: string): Promise<number> {
   const client = new Client({ connectionString: url })
   await client.connect()
@@ -149,7 +149,10 @@ async function end(child: ChildProcess): Promise<void> {
   await gone
 }
 
-/** Runs in a new data folder, or in `kept`. The bundle is this checkout's, or that of `folder`; `more` adds to its environment. */
+/**
+ * Runs in a new data folder, or in `kept`. Uses the bundle of this checkout, or that of `folder`. `more`: additional
+ * environment variables.
+ */
 export async function startVitrine(
   stack: AsyncDisposableStack,
   kept?: string,
@@ -168,7 +171,7 @@ export async function startVitrine(
     ...more,
   }
   const started = performance.now()
-  // Its own process group: npm, the shell and the service stop together.
+  // The service gets its own process group, so that npm, the shell and the service stop together.
   const child = spawn('npm', ['start', '--silent'], {
     cwd: folder,
     env,
@@ -232,7 +235,7 @@ export async function signIn(base: string, name?: string, email = PERSON.email):
   return token
 }
 
-/** A new account's datasource of this spec, with `tables` exposed, and a key. */
+/** Creates a new account with a datasource of this spec, with `tables` exposed, and a key. */
 export async function connectTo(
   base: string,
   spec: object,

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-// The stdio bridge to a Vitrine: one JSON-RPC message a line on stdin and stdout, each sent to POST /mcp. It has no
-// dependency and keeps no data. Only messages of the protocol go to stdout; everything for people goes to stderr.
+// The stdio bridge to a Vitrine: it sends each JSON-RPC message from stdin, one per line, to POST /mcp, and writes the
+// answers to stdout. It has no dependencies and stores no data. Only protocol messages are written to stdout; messages
+// for people are written to stderr.
 import { createInterface } from 'node:readline'
 
 const VERSION = '0.1.0'
@@ -17,9 +18,9 @@ The settings are environment variables:
 `
 const MODERN_META = 'io.modelcontextprotocol/protocolVersion'
 const NAMED_BY = { 'tools/call': 'name', 'prompts/get': 'name', 'resources/read': 'uri' }
-/** The service takes 1 MiB. */
+/** The service accepts up to 1 MiB. */
 const LINE_CHARS_MAX = 4 << 20
-/** How long answers under way may take once the client has closed stdin. */
+/** After the client has closed stdin, how long the bridge waits for answers. */
 const LAST_ANSWERS_MS = 2_000
 
 const [argument] = process.argv.slice(2)
@@ -48,9 +49,9 @@ function stop(text, code) {
 }
 
 function serve({ endpoint, key }) {
-  /** What `initialize` settled; newer clients name the version in each message. */
+  /** The protocol version from `initialize`. Newer clients name the version in each message. */
   const session = { version: undefined, client: undefined }
-  /** Requests under way, by id. */
+  /** Requests in progress, by id. */
   const running = new Map()
   const write = (message) => process.stdout.write(`${JSON.stringify(message)}\n`)
   const lines = createInterface({ input: process.stdin, crlfDelay: Infinity })
@@ -59,13 +60,13 @@ function serve({ endpoint, key }) {
     const message = parsed(line)
     if (message === undefined) return write(errorFor(null, -32700, 'This line is not valid JSON.'))
     if (message?.method === 'notifications/cancelled') {
-      // Over HTTP a client cancels by hanging up.
+      // Over HTTP, a client cancels by closing the connection.
       return running.get(message.params?.requestId)?.abort()
     }
     void forward({ endpoint, key, session, running, write }, message)
   })
   lines.on('close', () => {
-    // Answers that are nearly there are still written. A long query ends in the database.
+    // Answers that arrive soon are still written. A long query ends in the database.
     setTimeout(() => {
       for (const gone of running.values()) gone.abort()
       process.exit(0)
@@ -121,14 +122,14 @@ function headersFor(message, key, { version, client }) {
   }
 }
 
-/** A header holds ASCII. Other texts are sent in the form that the protocol defines. */
+/** A header must be ASCII. Other texts are sent in the encoding that the protocol defines. */
 function headerText(text) {
   const value = String(text)
   if (/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(value) && !value.startsWith('=?base64?')) return value
   return `=?base64?${Buffer.from(value).toString('base64')}?=`
 }
 
-/** The messages of an answer: one in JSON, several in a stream of events, none for a notification. */
+/** The messages in a response: one in JSON, several in an event stream, none for a notification. */
 async function* answersOf(response) {
   const type = response.headers.get('content-type') ?? ''
   if (!type.startsWith('text/event-stream')) {
@@ -136,7 +137,12 @@ async function* answersOf(response) {
     if (text === '') return
     const message = parsed(text)
     if (message?.jsonrpc === '2.0') yield message
-    else yield errorFor(null, -32000, `The service answered ${response.status} and no message. Check VITRINE_URL.`)
+    else
+      yield errorFor(
+        null,
+        -32000,
+        `The service answered with status ${response.status} and without a message. Check VITRINE_URL.`,
+      )
     return
   }
   let rest = ''
@@ -154,7 +160,7 @@ async function* answersOf(response) {
 }
 
 const WRONG_KEY =
-  'The key in VITRINE_KEY is not valid: it is mistyped, revoked or expired. Make a new key and set VITRINE_KEY.'
+  'The key in VITRINE_KEY is not valid: it is mistyped, revoked or expired. Create a new key and set VITRINE_KEY.'
 
 function explained({ status }, error) {
   return status === 401 ? { ...error, message: WRONG_KEY } : error

@@ -1,16 +1,16 @@
-// Builds the console into a folder, with a brotli and a gzip copy beside each file that gains from one.
+// Builds the console into a folder. Adds a brotli and a gzip copy of each file that becomes smaller by compression.
 import { constants, brotliCompress, gzip } from 'node:zlib'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { build } from 'vite'
 
-/** Copies of smaller files would not save a packet. */
+/** Compressed copies of smaller files would not save a network packet. */
 const SMALL_BYTES = 1_000
 
 /**
- * Returns the paths of the modules that are in it. Throws if the contract's schema library was bundled: the console
- * imports types only.
+ * Returns the paths of the bundled modules. Throws if the contract's schema library was bundled: the console may import
+ * only types of the contract.
  */
 export async function buildConsole(folder: string): Promise<readonly string[]> {
   const configFile = join(import.meta.dirname, 'vite.config.ts')

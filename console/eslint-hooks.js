@@ -1,5 +1,5 @@
-// A lint rule for React's hooks, because no plugin is installed: a hook is called at the top level of a component or of
-// another hook, and never after an early return.
+// A lint rule for React's hooks, because no plugin is installed: a hook may be called only at the top level of a
+// component or of another hook, and never after an early return.
 const HOOK = /^use[A-Z]/
 const BRANCHES = new Set([
   'IfStatement',
@@ -21,7 +21,7 @@ function nameOf(fn) {
   return fn.parent.type === 'VariableDeclarator' && fn.parent.id.type === 'Identifier' ? fn.parent.id.name : ''
 }
 
-/** Why the call may not stand here, or null. */
+/** Returns the reason why the call is not allowed here, or null. */
 function problemOf(call) {
   let child = call
   for (let node = call.parent; node; child = node, node = node.parent) {
@@ -32,7 +32,7 @@ function problemOf(call) {
         ? 'is called after an early return'
         : null
     }
-    // A test runs always; a branch does not.
+    // The condition itself always runs. A branch may not run.
     const always = node.test === child || node.left === child || node.discriminant === child
     if (BRANCHES.has(node.type) && !always) return 'is called conditionally'
   }

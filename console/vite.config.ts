@@ -1,4 +1,4 @@
-// Builds the console, and serves it during development beside `npm run dev` (docs/console.md).
+// Builds the console, and serves it during development, in addition to `npm run dev` (docs/console.md).
 import react from '@vitejs/plugin-react'
 import { defineConfig, type Plugin } from 'vite'
 import { ROUTES } from '../src/contract/key-routes.ts'
@@ -6,10 +6,10 @@ import { SESSION_ROUTES } from '../src/contract/signed-in-routes.ts'
 
 const SERVICE = process.env['VITRINE_URL'] ?? 'http://127.0.0.1:3000'
 
-/** What the service answers itself. Everything else belongs to the console. */
+/** Paths that the service answers itself. All others belong to the console. */
 const PATHS = ['/auth', '/users', '/teams', '/invitations', '/instance', '/health', '/openapi.json', '/docs']
 
-/** `virtual:routes`: method and path of every operation, taken from the contract. No schema reaches the browser. */
+/** `virtual:routes`: method and path of every operation, from the contract. The browser gets no schemas. */
 function routes(): Plugin {
   const [name, resolved] = ['virtual:routes', '\0virtual:routes']
   return {

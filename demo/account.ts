@@ -1,13 +1,13 @@
-// The account a PostgreSQL server runs as, and how that account reaches its binaries and its data folder. Closed
-// folders stay closed to other accounts.
+// The account a PostgreSQL server runs as, and how that account reaches its binaries and its data folder. Folders that
+// are closed to other accounts stay closed.
 import { chmod, cp, lstat, mkdtemp, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 
 /**
- * The account of a server if we are root, because PostgreSQL refuses to run as root: nobody, by number, so that no
- * account needs to be created.
+ * The account of a server if we run as root, because PostgreSQL refuses to run as root. It is nobody, by number, so
+ * that no account needs to be created.
  */
 export interface Account {
   readonly uid: number
@@ -56,12 +56,12 @@ export async function reachableBin(native: string, account: Account | null): Pro
   const making = await mkdtemp(`${copy}-`)
   await cp(native, making, { recursive: true, verbatimSymlinks: true })
   await chmod(making, 0o755)
-  // Another process may have been faster; its copy is equal.
+  // Another process may have been faster. Its copy is identical.
   await rename(making, copy).catch(() => rm(making, { recursive: true, force: true }))
   return join(copy, 'bin')
 }
 
-/** A path that a child running as the account can open, and the file descriptor it needs for that. */
+/** A path that a child process running as the account can open, and the file descriptor that this needs. */
 export interface Handed {
   readonly name: string
   readonly fd: number | 'ignore'
@@ -69,8 +69,8 @@ export interface Handed {
 }
 
 /**
- * The path itself. If the account cannot enter a folder above it, the path of descriptor `at`, which the child
- * inherits: the data folder of a service that runs as root stays closed to others.
+ * The path itself. If the account cannot enter a folder above it, returns the path of descriptor `at`, which the child
+ * inherits. The data folder of a service that runs as root then stays closed to others.
  */
 export async function hand(path: string, at: number, account: Account | null): Promise<Handed> {
   if (await canEnter(dirname(path), account)) return { name: path, fd: 'ignore', close: () => Promise.resolve() }

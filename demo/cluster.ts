@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import { hand, type Account } from './account.ts'
 
 /**
- * A new cluster in `folder`, which must be missing or empty. The superuser is `postgres`; everybody authenticates with
- * SCRAM.
+ * Creates a cluster in `folder`, which must be missing or empty. The superuser is `postgres`; everybody authenticates
+ * with SCRAM.
  */
 export async function initCluster(
   bin: string,
@@ -46,14 +46,14 @@ export async function initCluster(
 
 export interface RunningCluster extends AsyncDisposable {
   readonly port: number
-  /** Resolves when the server has stopped, for whatever reason. */
+  /** Resolves when the server has stopped, for any reason. */
   readonly ended: Promise<void>
   /** fast: ends sessions and writes everything. immediate: as if killed, but faster. */
   stop(how?: 'fast' | 'immediate'): Promise<void>
 }
 
-// The server is our grandchild. This shell waits for it, and stops it when our end of its standard input closes, which
-// the kernel does even after kill -9. SIGINT is the fast shutdown.
+// The server is our grandchild. This shell waits for the server, and stops it when our end of the shell's standard
+// input closes. The kernel closes it even after kill -9. SIGINT is the fast shutdown.
 const keeper = `exec 9<&0
 "$@" 9<&- </dev/null & server=$!
 { read -r how <&9; if [ "$how" = immediate ]; then kill -QUIT $server; else kill -INT $server; fi; } & watch=$!
@@ -64,7 +64,7 @@ exit $code`
 export interface ServerOptions {
   readonly settings: Readonly<Record<string, string>>
   readonly account: Account | null
-  /** Used if the port is free. */
+  /** Used if this port is free. */
   readonly port?: number
 }
 
@@ -77,7 +77,7 @@ export async function startCluster(
 ): Promise<RunningCluster> {
   for (let attempt = 1; ; attempt++) {
     signal?.throwIfAborted()
-    // Do this before choosing a port: a server that is still stopping holds the preferred port.
+    // This must be done before a port is chosen: a server that is still stopping occupies the preferred port.
     if (await exists(join(folder, 'postmaster.pid'))) await clearStaleServer(folder)
     const started = await tryStart(bin, folder, await freePort(attempt < 5 ? options.port : undefined), options)
     if (typeof started !== 'string') return started
@@ -182,7 +182,7 @@ function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }
 
-/** The preferred port if it is free, else any. */
+/** Returns the preferred port if it is free, otherwise any port. */
 async function freePort(wanted = 0): Promise<number> {
   const server = createServer()
   try {
@@ -199,7 +199,7 @@ async function freePort(wanted = 0): Promise<number> {
   return address.port
 }
 
-/** The parent's PG* and LC_* variables are not meant for this server. */
+/** The parent's PG* and LC_* variables must not affect this server. */
 function environment(): Record<string, string> {
   return { PATH: process.env['PATH'] ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }
 }

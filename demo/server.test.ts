@@ -1,4 +1,4 @@
-// The demo's database as the service starts it: created once, read-only, and stopped with its owner.
+// The demo's database as the service starts it: it is created once, read-only, and stops with its owner.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -88,7 +88,7 @@ test('stops with a killed process, and starts again whatever postmaster.pid says
   child.kill('SIGKILL')
   await once(child, 'exit')
   {
-    // The old server may still be stopping: it is signalled and awaited.
+    // The old server may still be stopping. It gets a signal and is awaited.
     await using next = await start(root)
     assert.equal(String(next.port), line)
     assert.deepEqual(await rows(next, 'SELECT count(*)::int FROM orders'), [[2200]])

@@ -14,10 +14,10 @@ import { fetchedNative } from './fetched-postgres.ts'
 const DATABASE = 'shop'
 const READER = 'vitrine_demo'
 const MAJOR = '18'
-// Beside this source file, and beside the folder of the bundle.
+// The file is beside this source file, and also beside the folder of the bundle.
 const seedFile = new URL('./seed.sql', import.meta.url)
 
-/** The address of the demo's database, and its read-only login. Disposing it shuts the server down in order. */
+/** The address of the demo's database, and its read-only login. Disposing it shuts the server down cleanly. */
 export interface DemoServer extends AsyncDisposable {
   readonly host: '127.0.0.1'
   readonly port: number
@@ -56,7 +56,7 @@ export async function startDemoServer(options: {
     return demoServer(running, known.password)
   }
 
-  // A folder without its passwords is useless, and a folder without a state file is incomplete.
+  // A folder without its passwords cannot be used, and a folder without a state file is incomplete.
   await rm(folder, { recursive: true, force: true })
   const made = {
     password: randomBytes(18).toString('base64url'),
@@ -85,8 +85,8 @@ const settings = {
   timezone: 'UTC',
 }
 
-// The same collation and case rules on every machine, without its locales. A machine crash within the first seconds may
-// cost the demo; waiting for the disk would cost every start a second.
+// The same collation and case rules on every machine, without its locales. If the machine crashes within the first
+// seconds, the demo may be lost; but waiting for the disk would cost every start a second.
 const initArgs = ['--no-sync', '--no-locale', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
 
 function demoServer(running: RunningCluster, password: string): DemoServer {

@@ -23,14 +23,14 @@ const ENTRIES = {
 interface Bundled {
   /** The folders of the packages whose code is in the bundle. */
   readonly packages: ReadonlySet<string>
-  /** Packages whose license nobody has read. */
+  /** Packages whose license is not yet listed in licenses.ts. */
   readonly unread: readonly string[]
 }
 
-/** Makes the whole bundle in an empty folder, with the licenses of what is in it. */
+/** Builds the whole bundle in an empty folder, with the licenses of its packages. */
 export async function bundleInto(folder: string): Promise<Bundled> {
   const [server, console] = await Promise.all([bundle(folder), buildConsole(join(folder, 'console')), copies(folder)])
-  // Scalar's script is a file that its package ships.
+  // Scalar's script is a file in its npm package.
   const packages = packagesOf([...server, ...console, join(ROOT, 'node_modules/@scalar/fastify-api-reference')])
   const { text, problems } = await licensesOf(packages)
   const { version } = JSON.parse(await readFile(join(ROOT, 'node_modules/node/package.json'), 'utf8'))
@@ -38,19 +38,19 @@ export async function bundleInto(folder: string): Promise<Bundled> {
   return { packages, unread: problems }
 }
 
-/** Returns the paths of the modules that are in the bundle. */
+/** Returns the paths of the modules in the bundle. */
 async function bundle(folder: string): Promise<readonly string[]> {
   const built = await rolldown({
     cwd: ROOT,
     input: Object.fromEntries(Object.entries(ENTRIES).filter(([, file]) => existsSync(join(ROOT, file)))),
     platform: 'node',
-    // pg requires its native binding; scalar-script.ts is for the source only (http/api-docs.ts).
-    // ssh2 does without its native parts, which are not built.
+    // pg requires its native binding. scalar.ts is only for running from source (http/docs.ts). ssh2 works without its
+    // native parts, which are not built.
     external: ['pg-native', 'cpu-features', /\/sshcrypto\.node$/, /\/scalar-script\.ts$/],
     transform: {
       // The oldest Node of src/node-version.ts: it lacks the syntax of `using`.
       target: 'node22',
-      // CommonJS packages look for files beside themselves: libpg-query for its .wasm.
+      // CommonJS packages look for files beside themselves: libpg-query looks for its .wasm.
       define: { __dirname: 'import.meta.dirname', __filename: 'import.meta.filename' },
     },
     onLog(level, log, handler) {
@@ -62,7 +62,7 @@ async function bundle(folder: string): Promise<readonly string[]> {
       dir: folder,
       format: 'esm',
       minify: true,
-      // One flat folder: import.meta.url then leads to the same place from an entry and from a chunk.
+      // A single flat folder: import.meta.url then refers to the same folder in an entry and in a chunk.
       entryFileNames: '[name].js',
       chunkFileNames: 'part-[name]-[hash].js',
     })
@@ -81,8 +81,8 @@ async function copies(folder: string): Promise<void> {
 }
 
 /**
- * Built in another folder and swapped in by two renames: a service that starts meanwhile finds one complete bundle or
- * the other.
+ * The bundle is built in another folder, which two renames then swap in. A service that starts meanwhile finds one
+ * complete bundle.
  */
 async function replaceDist(): Promise<void> {
   const dist = join(ROOT, 'dist')

@@ -1,4 +1,4 @@
-// A package whose license nobody has read ends the release.
+// A package with an unlisted license must make the release fail.
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -48,7 +48,7 @@ test('a license that is not listed, or missing, is reported with the name of the
   }
 })
 
-test('the license of the Node that the image has is kept, and another version is asked for', async () => {
+test('the license text of the image’s Node is in the repository, and another version is refused with the needed step', async () => {
   const { dependencies } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'))
   const text = await nodeLicense(dependencies.node)
   assert.match(text, /Node\.js is licensed for use as follows/)

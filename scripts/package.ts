@@ -1,5 +1,6 @@
-// Makes the folder that is published to npm: `npm run -s package [FOLDER]`, by default dist-package/. It holds the bundle, the demo's
-// data and a manifest of its own, without dependencies or scripts: everything is in the bundle.
+// Creates the folder that is published to npm: `npm run -s package [FOLDER]`, by default dist-package/. It contains the
+// bundle, the demo's data and its own manifest. The manifest has no dependencies or scripts, because everything is in
+// the bundle.
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'

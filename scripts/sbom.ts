@@ -1,5 +1,6 @@
-// The bill of materials of the bundle, in CycloneDX: what `npm sbom` knows of the packages whose code is in it. npm alone would list what
-// is installed: tools too, and without the console's packages if tools are left out.
+// Creates the bill of materials of the bundle, in CycloneDX: the output of `npm sbom`, reduced to the packages whose
+// code is in the bundle. npm alone would list the installed packages: with the tools too, or without the console's
+// packages if tools are omitted.
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -15,7 +16,7 @@ const Bom = z.looseObject({
   dependencies: z.array(z.strictObject({ ref: z.string(), dependsOn: z.array(z.string()) })),
 })
 
-/** Throws an Error that names a package of the bundle that npm does not know. */
+/** Throws an Error that names a package of the bundle that is unknown to npm. */
 export async function sbomOf(packages: Iterable<string>): Promise<string> {
   const wanted = new Map<string, string>()
   for (const folder of packages) {
@@ -23,7 +24,7 @@ export async function sbomOf(packages: Iterable<string>): Promise<string> {
     wanted.set(`${name}@${version}`, name)
   }
   const args = ['sbom', '--sbom-format', 'cyclonedx', '--include=dev', '--loglevel=error']
-  // Vite sets NODE_ENV to production. npm then leaves packages out, some of the service's own too.
+  // Vite sets NODE_ENV to production. npm then omits packages, including some of the service's own.
   const { stdout } = await promisify(execFile)('npm', args, {
     cwd: ROOT,
     env: { ...process.env, NODE_ENV: '' },
@@ -31,7 +32,7 @@ export async function sbomOf(packages: Iterable<string>): Promise<string> {
   })
   const bom = Bom.parse(JSON.parse(stdout))
   const components = bom.components.filter(({ name, version }) => wanted.delete(`${name}@${version}`))
-  if (wanted.size > 0) throw new Error(`npm does not know ${[...wanted.keys()].join(', ')}`)
+  if (wanted.size > 0) throw new Error(`npm sbom does not list ${[...wanted.keys()].join(', ')}`)
   const root = bom.metadata.component['bom-ref']
   const refs = new Set([root, ...components.map((component) => component['bom-ref'])])
   const dependencies = bom.dependencies

@@ -43,7 +43,9 @@ const HEAVY = [
   'test/support/no-such-engine.test.ts',
 ]
 
-/** They take longest. Started first, none of them is left over at the end while the other core has nothing to do. */
+/**
+ * These files take longest. They start first, so that none of them runs alone at the end while the other core is idle.
+ */
 const LONGEST = [
   'test/attacks/mongodb/fuzz.test.ts',
   'test/console/*.test.ts',
@@ -58,17 +60,20 @@ const LONGEST = [
 
 interface Run {
   readonly files: readonly string[]
-  /** The store that the tests use; undefined: both. */
+  /** The store that the tests use. Undefined: both. */
   readonly stores?: 'sqlite' | 'postgres'
 }
 
-/** Test files wait for servers half of their time. */
+/** Test files spend half of their time waiting for servers. */
 const CONCURRENCY = Math.min(3 * availableParallelism(), 16)
-/** The limit of a single test, for a machine that is ten times as busy: the longest takes two minutes on an idle one. */
+/**
+ * The limit of a single test, for a machine that is ten times as busy. On an idle machine, the longest test takes two
+ * minutes.
+ */
 const TEST_MS_MAX = 1_800_000
 const MEMORY_DISK = '/dev/shm'
 const MEMORY_BYTES_MIN = 6 * 1024 ** 3
-/** A file that takes longer is named in the output, so that one sees what makes a run long. */
+/** If a file takes longer than this, the output names it, to show what makes a run long. */
 const NAMED_MS = 10_000
 
 const { values: chosen, positionals: places } = parseArgs({
@@ -119,8 +124,8 @@ const stopping = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stopping.abort())
 
 /**
- * Each test file is a process. Without the cache, most of them would strip and compile the whole service anew: a quarter of the CPU
- * time of a run.
+ * Each test file is a process. Without the cache, most of them would strip and compile the whole service again, which
+ * is a quarter of the CPU time of a run.
  */
 process.env['NODE_COMPILE_CACHE'] ??= join(ROOT, 'node_modules/.cache/compile')
 process.chdir(ROOT)
@@ -137,13 +142,13 @@ if (runs.length > 1 || failed.length > 0) summarize()
 if (failed.length > 0 || stopping.signal.aborted) process.exitCode = 1
 
 /**
- * The temporary folder of all tests: in memory if this machine has the room. On a disk, each commit of SQLite waits for it, and each
- * server's copy of its files is written to it.
+ * The temporary folder of all tests: in memory if this machine has enough. On a disk, each commit of SQLite waits for
+ * the disk, and each server's copy of its files is written to the disk.
  */
 function temporaryFolder(): string {
   const made = (at: string): string => {
     const path = mkdtempSync(join(at, 'vitrine-test-run-'))
-    // As /tmp is: other accounts, such as that of PostgreSQL, make files in it.
+    // Same mode as /tmp: other accounts, such as PostgreSQL's, create files in it.
     chmodSync(path, 0o1777)
     return path
   }
@@ -157,12 +162,14 @@ function temporaryFolder(): string {
     if (spawnSync(program).status === 0) return path
     rmSync(path, { recursive: true })
   } catch {
-    // There is no such disk, or it may not be used.
+    // There is no such file system, or it may not be used.
   }
   return made(tmpdir())
 }
 
-/** Another process makes what the test files share: importing the service here would only delay the first of them. */
+/**
+ * Another process prepares the files that the tests share: to import the service here would delay the first test file.
+ */
 async function prepare(): Promise<void> {
   const child = spawn(process.execPath, ['test/support/prepare-run.ts', folder], { stdio: 'inherit' })
   const [code] = await once(child, 'exit')
@@ -206,7 +213,7 @@ function count(stream: TestsStream): void {
   })
 }
 
-/** A test that fails because a test in it fails is told by that one. */
+/** If a test fails only because a test inside it fails, only the inner test is listed. */
 function isOfSubtests(error: Error): boolean {
   return 'failureType' in error && error.failureType === 'subtestsFailed'
 }

@@ -1,7 +1,7 @@
-// Runs before the first paint, so that a chosen theme does not flash. Storage may be disabled.
+// Runs before the first paint, so that the page never flashes in the wrong theme. Storage may be disabled.
 try {
   var theme = localStorage.getItem('vitrine.theme')
   if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme
 } catch {
-  // The system's theme applies.
+  // Use the system's theme.
 }

@@ -1,4 +1,4 @@
-// The entry of the console.
+// The entry point of the console.
 import { CSPProvider } from '@base-ui/react/csp-provider'
 import { QueryClientProvider } from '@tanstack/react-query'
 import { isNotFound, RouterProvider } from '@tanstack/react-router'
@@ -19,13 +19,13 @@ watchService()
 const place = document.getElementById('root')
 if (place === null) throw new Error('index.html has no #root')
 createRoot(place, {
-  // A thing that is not there is a page of its own, not a defect.
+  // If an object does not exist, its own page is shown. This is not a defect.
   onCaughtError: (error) => {
     if (!isNotFound(error)) reportError(error)
   },
 }).render(
   <StrictMode>
-    {/* The content security policy refuses style elements. Our own CSS says what Base UI's would. */}
+    {/* The content security policy refuses style elements. Our own CSS contains the styles that Base UI would add. */}
     <CSPProvider disableStyleElements>
       <QueryClientProvider client={queryClient}>
         <RouterProvider router={router} />

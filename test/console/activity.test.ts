@@ -104,7 +104,7 @@ describe('activity', () => {
     const page = await browser.open(shop.app)
     await signIn(page, mia.email, PATH)
     await ready(page, 'Activity')
-    await page.getByText('Only admins see what others asked. Here is what you asked.').waitFor()
+    await page.getByText('Only admins see the calls of others. These are your own calls.').waitFor()
     assert.equal(await page.getByText('SELECT email').count(), 0)
     await accessible(page, 'a member')
     browser.clean()

@@ -138,10 +138,7 @@ describe('bad input', () => {
     await page.unroute(at)
     await page.route(at, (route) => (route.request().method() === 'PUT' ? route.abort() : route.continue()))
     await review.getByRole('button', { name: /^Save version/ }).click()
-    await review
-      .getByRole('alert')
-      .filter({ hasText: 'The service does not answer. What you typed is kept.' })
-      .waitFor()
+    await review.getByRole('alert').filter({ hasText: 'The service does not answer. Your input is kept.' }).waitFor()
     await page.unroute(at)
     await review.getByRole('button', { name: /^Save version/ }).click()
     await said(page, /^Saved as version/)

@@ -83,7 +83,7 @@ describe('connecting a datasource', () => {
     await field(page, 'Port').fill('5')
     await page
       .getByRole('alert')
-      .getByText(/the field says 5. Choose one/)
+      .getByText(/the field has 5. Choose one/)
       .waitFor()
     await accessible(page, 'a contradiction')
     await shot(page, 'connect-contradiction')

@@ -298,7 +298,7 @@ describe('datasources and their exposure', () => {
     const page = await browser.open(app)
     await signIn(page, owner.email, `${exposure}?from=${items[0].id}`)
     await ready(page, 'Exposure')
-    await page.getByText(/The least change that lets it pass is ticked: 1 column/).waitFor()
+    await page.getByText(/The smallest change that allows the query is ticked: 1 column/).waitFor()
     await accessible(page, 'from a refusal')
     await shot(page, 'exposure-from-refusal')
     await button(page, 'Review changes').click()

@@ -71,7 +71,7 @@ describe('refusals of a member', () => {
     await accessible(page, 'asking')
     await shot(page, 'ask')
     await button(page, 'Send request').click()
-    await page.getByText('Asked. An admin decides.').waitFor()
+    await page.getByText('Requested. An admin decides.').waitFor()
   }
 
   test('a member asks for it; an admin declines one and exposes another, which closes the request', async (t) => {

@@ -152,7 +152,7 @@ test('a provider signs in, asks for the code, is connected and disconnected, and
 
   await page.goto('/app/settings/security')
   await ready(page, 'Security')
-  await page.getByText('Your account has none: you sign in in another way.').waitFor()
+  await page.getByText('Your account has no password: you sign in another way.').waitFor()
   await page.getByRole('row').filter({ hasText: 'ada@example.test' }).waitFor()
   await eachLook(page, '/app/settings/security', 'Security', 'security-provider')
   await button(page, 'Disconnect Acme ID').click()

@@ -37,7 +37,7 @@ test('a webhook is made, tried, turned off and deleted; its secret is shown once
   assert.ok(message !== undefined && isSigned(message, secret))
   await accessible(page, 'the list of webhooks')
   await act('Deliveries')
-  await page.getByText('Nothing was told in the last seven days.').waitFor()
+  await page.getByText('Nothing was sent in the last seven days.').waitFor()
   await page.getByRole('button', { name: 'Close', exact: true }).click()
   await act('Turn off')
   await panel.getByRole('cell', { name: 'Off', exact: true }).waitFor()

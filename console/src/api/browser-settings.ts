@@ -1,5 +1,5 @@
-// Small choices of this browser: theme, shortcuts, last team. Storage may be disabled; then a choice lasts as long as
-// the page. Never holds anything secret.
+// Stores small preferences in this browser: theme, shortcuts, last team. Storage may be disabled; then a preference
+// lasts as long as the page. Never stores a secret.
 import { observable, useObservable } from './observable.ts'
 
 type Name = 'theme' | 'shortcuts' | 'team' | 'signed-out'
@@ -21,7 +21,7 @@ export function remember(name: Name, value: string): void {
   try {
     localStorage.setItem(`vitrine.${name}`, value)
   } catch {
-    // The choice stays in memory.
+    // The preference stays in memory.
   }
 }
 

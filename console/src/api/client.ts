@@ -1,4 +1,4 @@
-// Calls the operations of the contract by name. A wrong parameter, field or name does not compile.
+// Calls the operations of the contract by name. A call with a wrong name, parameter or field does not compile.
 import { routes } from 'virtual:routes'
 import { Refused } from './failure.ts'
 import { send } from './send.ts'
@@ -23,13 +23,13 @@ export async function call<N extends OperationName>(
   return response.json()
 }
 
-/** The answer as it came, for exports. */
+/** Returns the response unchanged, for exports. */
 export async function respond(name: OperationName, input: AnyInput, signal?: AbortSignal): Promise<Response> {
   const [method, path] = routes[name] ?? missing(name)
   return authorized({ method, path: addressOf(path, input), body: input.body, signal })
 }
 
-/** A call with an access token. Tries once more with a new token if the service refuses this one. */
+/** A call with an access token. If the service refuses the token, tries once more with a new one. */
 async function authorized(request: Parameters<typeof send>[0]): Promise<Response> {
   for (let attempt = 1; ; attempt++) {
     const jwt = await accessToken(request.signal)
@@ -44,14 +44,16 @@ async function authorized(request: Parameters<typeof send>[0]): Promise<Response
   }
 }
 
-/** A deletion, and another way to sign in, need a session that is minutes old. Throws the refusal if the person does not sign in again. */
+/**
+ * A deletion, or a new way to sign in, needs a recent sign-in. Throws the refusal if the person does not sign in again.
+ */
 async function askOnce(refusal: Refused, signal: AbortSignal | undefined): Promise<void> {
   await askAgain('fresh', signal).catch(() => {
     throw refusal
   })
 }
 
-/** A path under /auth. These use the session cookie. */
+/** A path under /auth. These paths use the session cookie. */
 export async function auth<N extends AuthName>(
   name: N,
   body?: AuthBody<N>,

@@ -1,6 +1,6 @@
-// What can go wrong with a call: the service refused it, or nobody answered.
+// The errors of a call: the service refused it, or there was no answer.
 
-/** The service answered with an error. `message` is its sentence, and may be shown as it is. */
+/** The service answered with an error. `message` is the sentence of the service, and may be shown unchanged. */
 export class Refused extends Error {
   override readonly name = 'Refused'
   readonly status: number
@@ -19,14 +19,14 @@ export class Refused extends Error {
     return typeof this.body['requestId'] === 'string' ? this.body['requestId'] : null
   }
 
-  /** One sentence for each wrong field of a request. */
+  /** One sentence for each invalid field of a request. */
   get details(): readonly string[] {
     const { details } = this.body
     return Array.isArray(details) ? details.filter((each): each is string => typeof each === 'string') : []
   }
 }
 
-/** No answer: the service is down, or the network is. */
+/** No answer: the service or the network is down. */
 export class Unreachable extends Error {
   override readonly name = 'Unreachable'
   constructor() {
@@ -34,7 +34,7 @@ export class Unreachable extends Error {
   }
 }
 
-/** Nobody is signed in, or the person gave up signing in again. */
+/** Nobody is signed in, or the person cancelled signing in again. */
 export class SignedOut extends Error {
   override readonly name = 'SignedOut'
   constructor() {
@@ -42,7 +42,7 @@ export class SignedOut extends Error {
   }
 }
 
-/** Something in the browser did not work out. The message says what, to the person. */
+/** Something failed in the browser. The message explains it to the person. */
 export class Told extends Error {
   override readonly name = 'Told'
 }
@@ -50,7 +50,7 @@ export class Told extends Error {
 /** The sentence to show for a failed call. */
 export function sentenceOf(error: unknown): string {
   if (error instanceof Refused) return error.details.length > 0 ? error.details.join(' ') : error.message
-  if (error instanceof Unreachable) return 'The service does not answer. What you typed is kept. Try again.'
+  if (error instanceof Unreachable) return 'The service does not answer. Your input is kept. Try again.'
   if (error instanceof SignedOut || error instanceof Told) return error.message
   return 'This page failed. Reload it.'
 }

@@ -1,4 +1,4 @@
-// A value that components can read and that tells them when it changed.
+// A value that components can read, and that notifies them when it changes.
 import { useSyncExternalStore } from 'react'
 
 export interface Observable<T> {

@@ -1,4 +1,4 @@
-// Reads and changes for components. After a change every view is fresh: all reads are asked again.
+// Reads and changes for components. After a change, all reads are fetched again, so that every view is up to date.
 import { MutationCache, QueryClient, queryOptions, useMutation, useQuery } from '@tanstack/react-query'
 import { call } from './client.ts'
 import { Refused, Unreachable } from './failure.ts'

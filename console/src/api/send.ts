@@ -1,4 +1,4 @@
-// One HTTP request to the service, as JSON. Says whether the service answers at all.
+// Sends one HTTP request to the service, as JSON. Records whether the service answers at all.
 import { Refused, Unreachable } from './failure.ts'
 import { observable } from './observable.ts'
 
@@ -33,7 +33,7 @@ export async function send(request: Sent): Promise<Response> {
   return response
 }
 
-/** A proxy in between may answer with something else than JSON. */
+/** A proxy in between may answer with something other than JSON. */
 async function bodyOf(response: Response): Promise<Readonly<Record<string, unknown>>> {
   try {
     const body: unknown = await response.json()
@@ -47,7 +47,7 @@ async function bodyOf(response: Response): Promise<Readonly<Record<string, unkno
 
 const CHECK_MS = 2_000
 
-/** While the service does not answer, asks it again until it does. */
+/** While the service does not answer, polls it until it does. */
 export function watchService(): void {
   let timer: ReturnType<typeof setTimeout> | undefined
   const check = () => {

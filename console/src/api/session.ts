@@ -1,28 +1,28 @@
-// The session of this tab. The access token lives in memory only, is renewed a minute before its end, and one renewal
-// serves every call that waits. If the session ends in the middle, calls wait until the person signed in again.
+// The session of this tab. The access token is in memory only, and is renewed a minute before it expires. Concurrent
+// calls share one renewal. If the session ends during calls, they wait until the person has signed in again.
 import { Refused, SignedOut } from './failure.ts'
 import { observable } from './observable.ts'
 import { send } from './send.ts'
 import { onTabMessage, tellTabs } from './other-tabs.ts'
 
-/** Renew the token this long before its end. */
+/** How long before its expiry the token is renewed. */
 const EARLY_MS = 60_000
 const LIFETIME_MS = 600_000
 
 interface Held {
   readonly jwt: string
-  /** By performance.now(), so that a wrong clock does not matter. */
+  /** By performance.now(), so that a wrong system clock has no effect. */
   readonly until: number
 }
 
-/** Why the page asks for the password again: the session ended, or a deletion needs a fresh sign-in. */
+/** Why the page asks for the password again: the session ended, or a deletion needs a recent sign-in. */
 export type Asking = 'ended' | 'fresh' | null
 
 export const asking = observable<Asking>(null)
 
 let held: Held | null = null
 let renewing: Promise<string> | null = null
-/** True once this page has had a session: then its end must not lose what was typed. */
+/** True if this page has had a session. When the session ends, unsaved input must then not be lost. */
 let wasSignedIn = false
 let again: {
   readonly promise: Promise<void>
@@ -42,8 +42,8 @@ export function openSession(onSignedOut: () => void): void {
 }
 
 /**
- * Asks the service without provoking a refusal, which browsers print as an error. True if this page has had a session:
- * then the next call finds out.
+ * Checks for a session without a request that may be refused, because browsers print refusals as errors. Returns true
+ * if this page has had a session: the next call then finds out whether the session has ended.
  */
 export async function hasSession(): Promise<boolean> {
   if (wasSignedIn) return true
@@ -65,12 +65,12 @@ export async function accessToken(signal?: AbortSignal): Promise<string> {
   }
 }
 
-/** The service refused this token: the next call gets another. */
+/** The service refused this token. The next call gets another token. */
 export function forget(jwt: string): void {
   if (held?.jwt === jwt) held = null
 }
 
-/** The session behind the token was replaced: the next call gets a new token. */
+/** The session of the token was replaced. The next call gets a new token. */
 export function forgetToken(): void {
   held = null
 }
@@ -87,7 +87,7 @@ async function renew(): Promise<string> {
   return token
 }
 
-/** Resolves once the person signed in. Rejects with SignedOut if the person gives up. */
+/** Resolves when the person has signed in. Rejects with SignedOut if the person cancels. */
 export async function askAgain(why: 'ended' | 'fresh', signal?: AbortSignal): Promise<void> {
   if (again === null) {
     again = Promise.withResolvers<void>()
@@ -106,7 +106,7 @@ export async function askAgain(why: 'ended' | 'fresh', signal?: AbortSignal): Pr
   }
 }
 
-/** The person signed in, here or in another tab: waiting calls continue. */
+/** The person signed in, in this or another tab. Waiting calls continue. */
 function resume(): void {
   held = null
   const waiting = again
@@ -115,7 +115,7 @@ function resume(): void {
   waiting?.resolve()
 }
 
-/** The person does not want to sign in again: waiting calls fail, and the session stays as it is. */
+/** The person cancels signing in again. Waiting calls fail, and the session does not change. */
 export function giveUp(): void {
   const waiting = again
   again = null
@@ -123,13 +123,13 @@ export function giveUp(): void {
   waiting?.reject(new SignedOut())
 }
 
-/** The person signed in in this tab. */
+/** The person signed in, in this tab. */
 export function signedIn(): void {
   resume()
   tellTabs('signed-in')
 }
 
-/** Forgets the session. Waiting calls fail. */
+/** Removes the session from memory. Waiting calls fail. */
 export function end(): void {
   held = null
   wasSignedIn = false

@@ -1,4 +1,4 @@
-// How one can sign in to this service: GET /auth/options, public.
+// The ways to sign in to this service: GET /auth/options, public.
 import { queryOptions } from '@tanstack/react-query'
 import { auth } from './client.ts'
 import type { AuthAnswer } from './types.ts'
@@ -12,7 +12,7 @@ export const authOptions = queryOptions({
   queryFn: ({ signal }) => auth('GET /auth/options', undefined, signal),
 })
 
-/** Without passkeys: a passkey is added to an account that exists. */
+/** Without passkeys: a passkey is added to an existing account. */
 export function waysToSignUp(options: Options | undefined): readonly Method[] {
   return (options?.methods ?? []).filter((method) => method !== 'passkey')
 }

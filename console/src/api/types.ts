@@ -1,4 +1,4 @@
-// The types of the wire, taken from the contract. Types only: nothing of the contract is in the bundle.
+// The types of the API, derived from the contract. These are types only: no code of the contract is in the bundle.
 import type { z } from 'zod'
 import type { OPEN_ROUTES } from '../../../src/contract/routes-without-token.ts'
 import type { ROUTES } from '../../../src/contract/key-routes.ts'
@@ -8,11 +8,11 @@ import type { ProviderFailure, SIGN_IN_ROUTES } from '../../../src/contract/sign
 
 type Table = typeof ROUTES & typeof SESSION_ROUTES
 
-/** The id of an operation that takes an access token. */
+/** The id of an operation that requires an access token. */
 export type OperationName = keyof Table
 export type ReadName = { [N in OperationName]: Table[N]['method'] extends 'GET' ? N : never }[OperationName]
 
-/** What JSON makes of an answer: a Map of names is an object. */
+/** The type of an answer after JSON parsing: a Map of names becomes an object. */
 type Wire<T> =
   T extends ReadonlyMap<string, infer V>
     ? { readonly [name: string]: Wire<V> }

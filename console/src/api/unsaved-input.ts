@@ -1,9 +1,9 @@
-// What a person typed and did not save, kept in this tab so that a reload does not lose it. Never holds a secret. Storage
-// may be disabled or full; then it lasts as long as the page.
+// Stores input that a person has not saved yet in this tab, so that a reload does not lose it. Never stores a secret.
+// Storage may be disabled or full; then the input lasts as long as the page.
 
 const place = (name: string) => `vitrine.${name}`
 
-/** Null if nothing is kept. Whoever reads it checks its shape. */
+/** Null if nothing is stored. The caller validates the value. */
 export function readKept(name: string): unknown {
   try {
     return JSON.parse(sessionStorage.getItem(place(name)) ?? 'null')
@@ -12,12 +12,12 @@ export function readKept(name: string): unknown {
   }
 }
 
-/** `null` keeps nothing any more. */
+/** `null` deletes the stored value. */
 export function keep(name: string, value: object | null): void {
   try {
     if (value === null) sessionStorage.removeItem(place(name))
     else sessionStorage.setItem(place(name), JSON.stringify(value))
   } catch {
-    // It stays on the page.
+    // The input stays on the page.
   }
 }

@@ -29,7 +29,7 @@ import { chooseTheme, useTheme } from './theme.ts'
 
 const Palette = lazy(async () => ({ default: (await import('./Palette.tsx')).Palette }))
 
-/** The team of the address, else the last one, else the first. */
+/** The team in the address. Without one: the last team, or else the first. */
 export function teamFor(teams: readonly Team[], wanted: string | undefined): Team | null {
   if (wanted !== undefined)
     return teams.find(({ id }) => id === wanted) ?? teams.find(({ slug }) => slug === wanted) ?? null
@@ -82,7 +82,7 @@ export function Frame() {
   )
 }
 
-/** Another person signed in in another tab: nothing of the first person may stay on the page. */
+/** If another person signs in in another tab, no data of the first person may stay on the page. */
 function useReloadForOther(account: Account | undefined): void {
   const [first, setFirst] = useState<string | null>(null)
   useEffect(() => {
@@ -128,10 +128,10 @@ function SkipLink() {
   )
 }
 
-/** On a narrow screen these stay in the bar; the others are behind More. */
+/** On a narrow screen, these items stay in the bar; the others are in the menu More. */
 const IN_BAR = 4
 
-/** `address`: the team as the address names it, by slug or id, so that the current place is marked. */
+/** `address`: the team as in the address, by slug or id, so that the current item can be marked. */
 function Navigation({ team, address }: { readonly team: Team | null; readonly address: string | undefined }) {
   const [more, setMore] = useState(false)
   const close = () => setMore(false)

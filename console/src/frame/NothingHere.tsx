@@ -1,4 +1,4 @@
-// The page for an address that leads nowhere, or to something that is not the person's to see. Both look the same.
+// The page for an address that does not exist, or that the person may not see. Both cases look the same.
 import { Compass } from 'lucide-react'
 import { LinkButton } from '../parts/Button.tsx'
 import { Icon } from '../parts/Icon.tsx'
@@ -15,7 +15,7 @@ export function NothingHere() {
           <Icon of={Compass} />
         </span>
         <h1 tabIndex={-1}>Nothing here</h1>
-        <p>The address is wrong, what was here is gone, or you have no access to it.</p>
+        <p>The address is wrong, the page was deleted, or you have no access to it.</p>
         <div className="empty-acts">
           <LinkButton to="/">Go to the start</LinkButton>
         </div>

@@ -1,4 +1,4 @@
-// Says that the service does not answer, until it does.
+// Shows that the service does not answer, until it answers again.
 import { CloudOff } from 'lucide-react'
 import { useObservable } from '../api/observable.ts'
 import { online } from '../api/send.ts'
@@ -11,7 +11,7 @@ export function OfflineBar() {
       {!isOnline && (
         <>
           <Icon of={CloudOff} />
-          The service does not answer. What you typed is kept.
+          The service does not answer. Your input is kept.
         </>
       )}
     </div>

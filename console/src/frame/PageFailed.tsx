@@ -1,4 +1,4 @@
-// What is shown instead of a page that failed: the service does not answer, or the page has a defect.
+// Shown instead of a page that failed, because the service does not answer or the page has a defect.
 import { useRouter, type ErrorComponentProps } from '@tanstack/react-router'
 import { RotateCw } from 'lucide-react'
 import { sentenceOf, Unreachable } from '../api/failure.ts'

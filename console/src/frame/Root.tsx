@@ -1,4 +1,4 @@
-// What every page shares: short sentences about what happened, and the question for the password.
+// Parts that every page shares: status messages, and the dialog that asks for the password.
 import { Outlet, useRouter, useRouterState } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
 import { Statuses } from '../parts/StatusMessages.tsx'
@@ -15,7 +15,10 @@ export function Root() {
   )
 }
 
-/** After a navigation the focus moves to the heading, so that a screen reader says where it is. Tabs keep the focus. */
+/**
+ * After a navigation, the focus moves to the heading, so that a screen reader announces the page. Switching tabs does
+ * not move the focus.
+ */
 function useFocusOnNewPage(): void {
   const router = useRouter()
   const path = useRouterState({ select: ({ resolvedLocation }) => resolvedLocation?.pathname })

@@ -1,4 +1,4 @@
-// The list of keys.
+// The list of keyboard shortcuts.
 import { Fragment } from 'react'
 import { Dialog } from '../parts/Dialog.tsx'
 import { MOD } from './keyboard-shortcuts.ts'

@@ -1,4 +1,5 @@
-// Asks for the password over the page when the session ended. The page stays as it is, and waiting calls continue.
+// A dialog that asks for the password when the session has ended. The page below does not change, and waiting calls
+// continue.
 import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense, useEffect, useRef, useState, type FormEvent } from 'react'
 import { auth } from '../api/client.ts'
@@ -12,7 +13,7 @@ import { PasswordField, TextField } from '../parts/Field.tsx'
 import { Failure } from '../parts/Notice.tsx'
 import { useAction } from '../parts/useAction.ts'
 
-/** Few people need it here, and every page loads this file. */
+/** Few people need this part, and every page loads this file. */
 const OtherWays = lazy(async () => ({ default: (await import('../screens/sign-in/OtherWays.tsx')).OtherWays }))
 
 export function SignInAgain() {
@@ -28,7 +29,7 @@ export function SignInAgain() {
       description={
         why === 'fresh'
           ? 'Your sign-in is over ten minutes old. Enter your password to go on.'
-          : 'Your session ended. What you typed is kept.'
+          : 'Your session ended. Your input is kept.'
       }
     >
       {why !== null && <Ask why={why} />}
@@ -37,8 +38,8 @@ export function SignInAgain() {
 }
 
 /**
- * Returns what had the focus before the question. It comes over any page, also over a dialog, and the person continues there. The
- * dialog itself would return to what opened the dialog below it.
+ * Returns the element that had the focus before this dialog, which may open over any page or dialog. The person
+ * continues there. The dialog itself would return the focus to the element that opened the dialog below.
  */
 function useFocusBefore(): () => HTMLElement | true {
   const before = useRef<Element | null>(null)
@@ -70,12 +71,13 @@ function Ask({ why }: { readonly why: 'ended' | 'fresh' }) {
     signedIn()
   })
   const options = useQuery(authOptions).data
-  // Only a passkey leaves the page as it is. A provider leads away and back, which is no loss where nothing was typed.
+  // Only a passkey does not leave the page. Signing in at a provider leaves the page, which loses nothing if there is
+  // no input.
   const offered = options?.methods ?? []
   const other = { methods: why === 'fresh' ? offered : offered.filter((method) => method === 'passkey') }
   const here = location.pathname + location.search
   const resumed = (user: { readonly email: string }) => {
-    // Somebody else's passkey must not continue this person's page.
+    // Another person's passkey must not continue this person's page.
     if (user.email === email) signedIn()
     else location.reload()
   }

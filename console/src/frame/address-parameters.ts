@@ -1,7 +1,7 @@
-// The parameters in an address. All of them are optional texts; anything else is dropped.
+// The query parameters of an address. All of them are optional strings; others are dropped.
 export type Search<N extends string> = { [K in N]?: string }
 
-/** For `validateSearch`. The router reads `1` and `true` as a number and a boolean. */
+/** For `validateSearch`. The router parses `1` and `true` as a number and a boolean. */
 export function texts<const N extends string>(...names: readonly N[]) {
   return (search: Readonly<Record<string, unknown>>): Search<N> => {
     const found: Search<N> = {}

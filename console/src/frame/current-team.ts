@@ -4,19 +4,19 @@ import type { Role, Team } from '../api/types.ts'
 
 export const TeamContext = createContext<Team | null>(null)
 
-/** The team of the page. Only screens under /t/$team may call it. */
+/** The team of the page. Only screens under /t/$team may call this hook. */
 export function useTeam(): Team {
   const team = useContext(TeamContext)
   if (team === null) throw new Error('this screen has no team')
   return team
 }
 
-/** The team beside the page, if any. */
+/** The team in the frame, if there is one. */
 export const useTeamOrNone = () => useContext(TeamContext)
 
 const RANK: Readonly<Record<Role, number>> = { MEMBER: 0, ADMIN: 1, OWNER: 2 }
 
 export const hasRole = (team: Pick<Team, 'role'>, role: Role) => RANK[team.role] >= RANK[role]
 
-/** How a role is written. */
+/** The label of a role. */
 export const ROLE_NAMES: Readonly<Record<Role, string>> = { OWNER: 'Owner', ADMIN: 'Admin', MEMBER: 'Member' }

@@ -1,4 +1,4 @@
-// As whom something is judged: oneself, a role up to one's own, or one of one's keys.
+// The identity that a check uses: the person, a role up to the person's own, or one of the person's keys.
 import { useRead } from '../api/queries.ts'
 import type { Option } from '../parts/Select.tsx'
 import { hasRole, ROLE_NAMES, useTeam } from './current-team.ts'
@@ -17,7 +17,7 @@ export function useAsOptions(): readonly Option<string>[] {
   ]
 }
 
-/** A value of useAsOptions; null for oneself. */
+/** Parses a value of useAsOptions. Null for the person. */
 export function asParts(chosen: string): { readonly kind: 'role' | 'key'; readonly value: string } | null {
   const [kind, value = ''] = chosen.split(':')
   return kind === 'role' || kind === 'key' ? { kind, value } : null

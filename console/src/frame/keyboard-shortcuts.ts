@@ -1,5 +1,5 @@
-// Keys that work on every page. Single letters can be switched off (WCAG 2.1.4), and never fire while somebody types or
-// a dialog is open. A component that handles a key itself prevents its default.
+// Keyboard shortcuts for every page. Single letters can be switched off (WCAG 2.1.4), and have no effect while somebody
+// types or a dialog is open. A component that handles a key itself prevents the default.
 import { useEffect } from 'react'
 import { remember, remembered, useRemembered } from '../api/browser-settings.ts'
 
@@ -45,7 +45,7 @@ export function useKeys(actions: KeyActions): void {
   }, [actions])
 }
 
-/** Somebody types, or a dialog or menu has the keyboard. */
+/** True if somebody types, or a dialog or menu has the keyboard. */
 function isBusy(event: KeyboardEvent): boolean {
   const [target] = event.composedPath()
   if (!(target instanceof Element)) return false
@@ -55,7 +55,7 @@ function isBusy(event: KeyboardEvent): boolean {
   )
 }
 
-/** The filter of the page carries `data-filter`. */
+/** The filter field of the page has the attribute `data-filter`. */
 function focusFilter(): boolean {
   const filter = document.querySelector<HTMLElement>('[data-filter]')
   filter?.focus()

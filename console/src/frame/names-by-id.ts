@@ -1,8 +1,8 @@
-// Names by id, for lists that hold ids only.
+// Names by id, for lists that contain only ids.
 import { useRead } from '../api/queries.ts'
 import { useTeam } from './current-team.ts'
 
-/** The team's datasources that one reaches. */
+/** The datasources of the team that the person reaches. */
 export function useDatasourceNames(): ReadonlyMap<string, string> {
   const datasources = useRead('listDatasources', { params: { teamId: useTeam().id } }).data ?? []
   return new Map(datasources.map(({ id, name }) => [id, name]))

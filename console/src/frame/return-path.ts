@@ -1,7 +1,7 @@
-// Where a person wanted to go before signing in: a page of the console, or the page on which an agent asks for access.
-// Anything else is refused, so that a link to the sign-in page cannot lead to another place.
+// The page that a person wanted to open before signing in: a page of the console, or the page on which an agent asks
+// for access. All other addresses are refused, so that a link to the sign-in page cannot redirect elsewhere.
 const BASE = '/app/'
-/** The service draws this page itself, outside of the console. */
+/** The service itself renders this page, outside of the console. */
 const CONSENT = '/auth/consent'
 
 /** Returns a path of this service, or null. */
@@ -13,7 +13,7 @@ export function nextPath(text: unknown): string | null {
   return url.pathname + url.search + url.hash
 }
 
-/** How the router goes there: a page outside of the console is loaded by the browser. */
+/** Opens the page. The browser loads a page outside of the console. */
 export function nextPlace(text: unknown): { readonly href: string; readonly reloadDocument: boolean } {
   const href = nextPath(text) ?? BASE
   return { href, reloadDocument: !href.startsWith(BASE) }

@@ -1,4 +1,4 @@
-// Light, dark, or as the system has it. theme.js applies the choice before the first paint; this file changes it.
+// The theme: light, dark, or the system's. theme.js applies the theme before the first paint; this file changes it.
 import { remember, remembered, useRemembered } from '../api/browser-settings.ts'
 
 export type Theme = 'system' | 'light' | 'dark'

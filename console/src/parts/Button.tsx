@@ -1,4 +1,4 @@
-// A button, or a link that looks like one. While `busy` it keeps its words and does nothing.
+// A button, or a link that looks like a button. While `busy`, it keeps its label and does nothing.
 import { Link, type LinkProps } from '@tanstack/react-router'
 import type { LucideIcon } from 'lucide-react'
 import type { ButtonHTMLAttributes, MouseEvent, ReactNode, Ref } from 'react'
@@ -6,7 +6,7 @@ import { classes } from './class-names.ts'
 import { Icon } from './Icon.tsx'
 
 interface Look {
-  /** `destroy`: the last step of a deletion. */
+  /** `destroy`: the final button of a deletion. */
   readonly look?: 'primary' | 'danger' | 'destroy' | 'quiet'
   readonly small?: boolean
   readonly wide?: boolean
@@ -35,7 +35,7 @@ export function Button({ look, small, wide, icon, busy, className, children, onC
   )
 }
 
-/** A button of one icon. The label is its name and its tooltip. */
+/** A button that shows only an icon. The label is its accessible name and its tooltip. */
 export function IconButton({
   label,
   icon,

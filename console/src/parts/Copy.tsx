@@ -1,4 +1,4 @@
-// Copies a text, and says that it did.
+// A button that copies a text and confirms it.
 import { Check, Copy as CopyIcon } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { Button } from './Button.tsx'
@@ -7,11 +7,11 @@ import { say } from './StatusMessages.tsx'
 const SHOWN_MS = 2_000
 
 interface CopyProps {
-  /** A long text is made when it is copied. */
+  /** A function creates a long text when it is copied. */
   readonly text: string | (() => string)
-  /** The words on the button. Without them only the icon is shown. */
+  /** The label of the button. Without a label, only the icon is shown. */
   readonly children?: string
-  /** The name of an icon button. */
+  /** The accessible name of an icon button. */
   readonly label?: string
   readonly look?: 'primary' | 'quiet'
   readonly small?: boolean
@@ -42,7 +42,7 @@ export function CopyButton({ text, children, label = 'Copy', look, small = false
   )
 }
 
-/** The clipboard exists only on loopback and over HTTPS. */
+/** Browsers provide the clipboard only on loopback and over HTTPS. */
 export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)

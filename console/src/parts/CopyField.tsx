@@ -1,11 +1,11 @@
-// A value to copy, for example a secret that is shown once. It is selected when it is focused.
+// A field with a value to copy, for example a secret that is shown only once. Focusing the field selects the value.
 import { CopyButton } from './Copy.tsx'
 import { TextField } from './Field.tsx'
 
 interface CopyFieldProps {
   readonly label: string
   readonly value: string
-  /** What the button says. */
+  /** The label of the button. */
   readonly verb: string
 }
 

@@ -9,13 +9,13 @@ interface DialogProps {
   readonly onClose: () => void
   readonly title: ReactNode
   readonly description?: ReactNode
-  /** The buttons. The last one is the way on. */
+  /** The buttons. The last one is the primary action. */
   readonly foot?: ReactNode
   readonly wide?: boolean
-  /** Escape and a click beside do not close it. */
+  /** If set, Escape and a click outside do not close the dialog. */
   readonly stays?: boolean
   readonly initialFocus?: RefObject<HTMLElement | null>
-  /** Where the focus goes at the end. True: to what opened the dialog. */
+  /** The element that gets the focus when the dialog closes. True: the element that opened the dialog. */
   readonly finalFocus?: () => HTMLElement | true
   readonly children?: ReactNode
 }
@@ -25,7 +25,7 @@ interface Change {
   readonly cancel: () => void
 }
 
-/** Closes a dialog; one that stays is not closed by Escape. */
+/** Closes a dialog. If `stays` is set, Escape does not close it. */
 function closing(stays: boolean, onClose: () => void) {
   return (next: boolean, { reason, cancel }: Change) => {
     if (stays && reason === 'escape-key') return cancel()
@@ -57,7 +57,8 @@ export function Dialog({
 }
 
 /**
- * Asks before something that cannot be undone, or that must be answered first. A click beside does not close it. It lies over every dialog.
+ * A dialog for a question that must be answered first, for example before an action that cannot be undone. A click
+ * outside does not close it. It is shown above all other dialogs.
  */
 export function AlertDialog({
   open,

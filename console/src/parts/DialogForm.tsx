@@ -1,4 +1,5 @@
-// Forms inside a dialog: the fields, why the last try failed, and the buttons. The dialog itself is the caller's.
+// Forms inside a dialog: the fields, the error of the last attempt, and the buttons. The caller renders the dialog
+// itself.
 import { useState, type ReactNode } from 'react'
 import { Button } from './Button.tsx'
 import { Checkbox, TextField } from './Field.tsx'
@@ -8,7 +9,7 @@ import type { Action } from './useAction.ts'
 
 interface DialogFormProps {
   readonly action: Pick<Action, 'busy' | 'error' | 'run'>
-  /** What the button that submits says. */
+  /** The label of the submit button. */
   readonly verb: string
   readonly look?: 'primary' | 'destroy'
   readonly disabled?: boolean
@@ -31,7 +32,7 @@ export function DialogForm({ action, verb, look = 'primary', disabled = false, o
   )
 }
 
-/** Asks to type a name before something is deleted for good. */
+/** Requires the person to type a name before a permanent deletion. */
 export function TypedConfirmation({
   name,
   ...rest
@@ -50,7 +51,10 @@ export function TypedConfirmation({
   )
 }
 
-/** The end of a dialog that shows a secret once: it closes only after the person says that it is stored. */
+/**
+ * The last part of a dialog that shows a secret once. The dialog closes only after the person confirms that the secret
+ * is stored.
+ */
 export function StoredConfirmation({ label, onDone }: { readonly label: string; readonly onDone: () => void }) {
   const [stored, setStored] = useState(false)
   return (

@@ -1,4 +1,4 @@
-// A place where something will be: what is missing, why it matters, and the way on.
+// An empty state: what is missing, why it matters, and how to continue.
 import type { LucideIcon } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { Icon } from './Icon.tsx'

@@ -1,4 +1,4 @@
-// Fields of a form: a label, the control, a note, and the sentence that says what is wrong with it.
+// Form fields: a label, the control, a note, and an error sentence.
 import { AlertCircle } from 'lucide-react'
 import { useId, useState } from 'react'
 import type { InputHTMLAttributes, ReactNode, Ref, TextareaHTMLAttributes } from 'react'
@@ -12,7 +12,7 @@ export interface Labelled {
   readonly error?: string | undefined
 }
 
-/** What ties a control to its label, note and error. */
+/** The ids that connect a control with its label, note and error. */
 export function useLabelled({ note, error }: Labelled) {
   const id = useId()
   const described = [error === undefined ? '' : `${id}-error`, note === undefined ? '' : `${id}-note`].join(' ').trim()
@@ -71,7 +71,7 @@ export function NumberField(props: InputProps) {
   return <TextField {...props} type="number" inputMode="numeric" />
 }
 
-/** A password can be shown while it is typed. */
+/** The password can be made visible while it is typed. */
 export function PasswordField({ label, note, error, ...rest }: InputProps) {
   const { id, control } = useLabelled({ label, note, error })
   const [shown, show] = useState(false)
@@ -138,7 +138,7 @@ export const Checkbox = (props: ChoiceProps) => <Choice {...props} type="checkbo
 export const Radio = (props: ChoiceProps) => <Choice {...props} type="radio" />
 export const Switch = (props: ChoiceProps) => <Choice {...props} type="checkbox" role="switch" />
 
-/** Several choices under one question. */
+/** Several checkboxes under one question. */
 export function Group({
   label,
   role = 'group',

@@ -1,4 +1,4 @@
-// An icon beside words. It never carries meaning alone, so it is hidden from assistive technology.
+// An icon beside a label. It has no meaning of its own, so it is hidden from assistive technology.
 import type { LucideIcon } from 'lucide-react'
 
 export function Icon({ of: Shape }: { readonly of: LucideIcon }) {

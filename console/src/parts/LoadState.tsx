@@ -1,4 +1,5 @@
-// What a page shows while a read runs, and when it failed. Missing things become the page Nothing here.
+// The state of a page while a read runs, and when the read failed. For an object that does not exist, the page Nothing
+// here is shown.
 import type { UseQueryResult } from '@tanstack/react-query'
 import { Link, notFound } from '@tanstack/react-router'
 import { RotateCw } from 'lucide-react'
@@ -9,9 +10,9 @@ import { Notice } from './Notice.tsx'
 
 interface LoadStateProps<T> {
   readonly of: Pick<UseQueryResult<T>, 'data' | 'error' | 'refetch' | 'isFetching'>
-  /** The thing in the plural: `members`. */
+  /** The name of the loaded things in the plural: `members`. */
   readonly what: string
-  /** How many lines the skeleton has. */
+  /** The number of lines in the skeleton. */
   readonly lines?: number
   readonly children: (data: T) => ReactNode
 }

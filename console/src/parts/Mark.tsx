@@ -1,4 +1,4 @@
-// The mark: two panes of a display window that meet in a V.
+// The logo: two panes of a display window that meet in a V.
 export function Mark() {
   return (
     <svg className="mark" viewBox="0 0 32 32" aria-hidden>

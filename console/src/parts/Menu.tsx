@@ -30,7 +30,7 @@ export function Menu({
   )
 }
 
-/** The three dots at the end of a row. */
+/** The three-dots menu at the end of a row. */
 export function RowMenu({ label, children }: { readonly label: string; readonly children: ReactNode }) {
   return (
     <Menu
@@ -52,7 +52,7 @@ interface ItemProps {
   readonly disabled?: boolean
   readonly end?: ReactNode
   readonly onSelect?: () => void
-  /** What the item is, if it is a link. */
+  /** The address, if the item is a link. */
   readonly render?: ReactElement
   readonly children: ReactNode
 }
@@ -74,7 +74,7 @@ export function MenuItem({ icon, danger = false, disabled = false, end, onSelect
 
 export const MenuLine = () => <Base.Separator render={<hr />} />
 
-/** One choice of several that stays visible in the menu. */
+/** A menu item for one of several choices. The current choice is visible in the menu. */
 export function MenuChoice<V extends string>({
   label,
   value,

@@ -1,4 +1,4 @@
-// Numbers with their names, side by side.
+// Labelled numbers, side by side.
 export function NamedNumbers({ of }: { readonly of: readonly (readonly [name: string, value: string])[] }) {
   return (
     <dl className="facts">

@@ -1,4 +1,4 @@
-// A sentence that belongs to what stands beside it: a failed save, a warning, a fact.
+// A sentence about the part of the page beside it: a failed save, a warning, a fact.
 import { AlertCircle, AlertTriangle, CheckCircle2, Info } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { Refused, sentenceOf } from '../api/failure.ts'
@@ -7,7 +7,7 @@ import { Icon } from './Icon.tsx'
 
 const ICONS = { none: Info, ok: CheckCircle2, warn: AlertTriangle, bad: AlertCircle }
 
-/** `bad` interrupts a screen reader, because the person waits for the outcome. */
+/** `bad` interrupts a screen reader, because the person is waiting for the outcome. */
 export function Notice({
   tone = 'none',
   role,
@@ -25,7 +25,7 @@ export function Notice({
   )
 }
 
-/** Says why a call failed, in the service's words. Shows nothing without an error. */
+/** Shows why a call failed, in the words of the service. Shows nothing if there is no error. */
 export function Failure({ of }: { readonly of: unknown }) {
   if (of === null || of === undefined) return null
   const requestId = of instanceof Refused ? of.requestId : null

@@ -1,4 +1,4 @@
-// A QR code as shapes. Dark on light in both themes: many cameras read it only so.
+// A QR code as SVG shapes. It is dark on light in both themes: many cameras cannot read it otherwise.
 import { encode } from 'uqr'
 
 export function QrCode({ label, children }: { readonly label: string; readonly children: string }) {

@@ -1,4 +1,4 @@
-// One choice of several, in a list that opens.
+// A select list for one of several choices.
 import { Select as Base } from '@base-ui/react/select'
 import { Check, ChevronsUpDown } from 'lucide-react'
 import { classes } from './class-names.ts'
@@ -16,7 +16,7 @@ interface SelectProps<V extends string> extends Labelled {
   readonly value: V
   readonly onChange: (value: V) => void
   readonly disabled?: boolean
-  /** The label is not shown: it is only the name. */
+  /** If set, the label is not visible. It is only the accessible name. */
   readonly bare?: boolean
   readonly name?: string
 }

@@ -1,5 +1,5 @@
-// Short sentences about what just happened, read out by a screen reader. They go by themselves and never hold the only
-// copy of anything.
+// Short messages about what just happened, which a screen reader announces. They disappear by themselves, so they must
+// never contain the only copy of any information.
 import { Check } from 'lucide-react'
 import { observable, useObservable } from '../api/observable.ts'
 import { Icon } from './Icon.tsx'

@@ -1,4 +1,5 @@
-// A table of rows. On a narrow screen each row becomes a block of lines, and stays a row for assistive technology.
+// A table of rows. On a narrow screen, each row becomes a block of lines, but stays a table row for assistive
+// technology.
 import type { Key, ReactNode } from 'react'
 import { classes } from './class-names.ts'
 
@@ -14,7 +15,7 @@ interface TableProps<R> {
   readonly columns: readonly Column<R>[]
   readonly rows: readonly R[]
   readonly keyOf: (row: R) => Key
-  /** A row that is chosen, for example because its details are open. */
+  /** True for a selected row, for example because its details are open. */
   readonly isCurrent?: (row: R) => boolean
 }
 

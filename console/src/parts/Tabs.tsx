@@ -1,4 +1,4 @@
-// Tabs: panels of one page, or links between pages that share a head.
+// Tabs: panels of one page, or links between pages with a common header.
 import { Tabs as Base } from '@base-ui/react/tabs'
 import { Link, type LinkProps } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
@@ -14,7 +14,7 @@ interface TabsProps<V extends string> {
   readonly tabs: readonly TabOf<V>[]
   readonly value: V
   readonly onChange: (value: V) => void
-  /** The panel of the chosen tab. */
+  /** The panel of the selected tab. */
   readonly children: ReactNode
 }
 
@@ -40,7 +40,7 @@ export interface LinkTab<V extends string> extends TabOf<V> {
   readonly link: LinkProps
 }
 
-/** `value` is the tab of the page that is shown. */
+/** `value`: the tab of the current page. */
 export function LinkTabs<V extends string>({
   label,
   tabs,

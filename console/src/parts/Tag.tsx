@@ -1,4 +1,4 @@
-// A word about a state. The sign before it says the same as the colour.
+// A label for a state. Its icon has the same meaning as its colour.
 import { AlertTriangle, Check, Circle, CircleDot, Pause, X, type LucideIcon } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { classes } from './class-names.ts'
@@ -14,7 +14,7 @@ export function Tag({
 }: {
   readonly tone?: Tone
   readonly icon?: LucideIcon
-  /** Without a ground, for dense tables. */ readonly bare?: boolean
+  /** Without a background, for dense tables. */ readonly bare?: boolean
   readonly children: ReactNode
 }) {
   return (
@@ -25,7 +25,7 @@ export function Tag({
   )
 }
 
-/** Names as code: scopes, types, columns. */
+/** Set in a code font: scopes, types, columns. */
 export const CodeTag = ({ children }: { readonly children: ReactNode }) => (
   <code className="tag tag-code">{children}</code>
 )

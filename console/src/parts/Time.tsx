@@ -1,4 +1,4 @@
-// A moment, relative to now.
+// A time, shown relative to now.
 import { ago, exact } from './format.ts'
 
 export function Time({ at }: { readonly at: string }) {

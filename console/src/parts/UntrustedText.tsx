@@ -1,5 +1,5 @@
-// Texts that come from people and databases. They are data: never markup, isolated from the direction of what stands
-// around them, and cut where they are long.
+// Texts from people and databases. They are shown as data: never as markup, isolated from the text direction of their
+// surroundings, and cut if they are long.
 import { useState } from 'react'
 
 const LONG = 400

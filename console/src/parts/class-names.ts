@@ -1,4 +1,4 @@
-/** Joins the class names that apply. */
+/** Joins class names. Skips false and undefined ones. */
 export function classes(...names: readonly (string | false | undefined)[]): string {
   return names.filter((name) => name !== false && name !== undefined && name !== '').join(' ')
 }

@@ -1,10 +1,10 @@
-// Runs something asynchronous that a person started: busy while it runs, and the error of the last run.
+// Runs an asynchronous action that a person started. Returns whether it is running, and the error of the last run.
 import { useCallback, useRef, useState } from 'react'
 
 export interface Action {
   readonly busy: boolean
   readonly error: unknown
-  /** Does nothing while the last run goes on. */
+  /** Does nothing while the last run is in progress. */
   run(): void
   clear(): void
 }

@@ -1,4 +1,4 @@
-// The texts of a form, and what sets each of them.
+// The values of a form's text fields, and a setter for each field.
 import { useState, type ChangeEvent, type FormEvent } from 'react'
 
 export function useForm<F extends Record<string, string>>(initial: F) {
@@ -13,7 +13,7 @@ export function useForm<F extends Record<string, string>>(initial: F) {
   return { form, field, setForm }
 }
 
-/** For `onSubmit`: the page is not left. */
+/** For `onSubmit`: prevents the browser from leaving the page. */
 export const submitting = (run: () => void) => (event: FormEvent) => {
   event.preventDefault()
   run()

@@ -1,4 +1,4 @@
-// Accounts of the person at GitHub, Google or the company's provider, by which they sign in here too.
+// The person's accounts at GitHub, Google or the company's provider, which can sign in to this account.
 import { useMutation, type UseQueryResult } from '@tanstack/react-query'
 import { useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -23,14 +23,14 @@ import type { Ways } from './Passkeys.tsx'
 type Provider = AuthBody<'POST /auth/connect-provider'>['provider']
 type Connection = Ways['providers'][number]
 
-/** A provider that can be connected, or is. */
+/** A provider that is connected or can be connected. */
 interface Row {
   readonly provider: Provider
   readonly name: string
   readonly connection: Connection | undefined
 }
 
-/** What became of a trip to a provider. */
+/** The result of a redirect to a provider. */
 export function ConnectionOutcome({ oidcName }: { readonly oidcName: string | undefined }) {
   const { failed, provider, connected } = useSearch({ strict: false })
   const failure = providerSentence({ failed, provider }, oidcName)
@@ -110,7 +110,7 @@ export function ConnectedProviders({ ways, methods, oidcName }: ConnectedProvide
   )
 }
 
-/** Leaves for the provider, which leads back to this page. */
+/** Opens the provider's page, which redirects back to this page. */
 function Connect({ provider, name }: { readonly provider: Provider; readonly name: string }) {
   const action = useAction(async () => {
     const { url } = await auth('POST /auth/connect-provider', { provider }).catch((error: unknown) => {

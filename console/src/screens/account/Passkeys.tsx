@@ -1,4 +1,4 @@
-// Passkeys of the person: this device or a security key instead of the password.
+// The person's passkeys: a device or a security key that replaces the password.
 import { useMutation, type UseQueryResult } from '@tanstack/react-query'
 import { KeyRound, Pencil, Plus } from 'lucide-react'
 import { useState } from 'react'
@@ -26,7 +26,7 @@ type Passkey = Ways['passkeys'][number]
 
 interface PasskeysProps {
   readonly ways: UseQueryResult<Ways>
-  /** Passkeys work under the host name in the address. */
+  /** Whether passkeys work under the host name in the address. */
   readonly works: boolean
 }
 
@@ -65,7 +65,7 @@ export function Passkeys({ ways, works }: PasskeysProps) {
   )
 }
 
-/** `Chrome on Linux 2`, if there is one of that name. */
+/** `Chrome on Linux 2`, if the name is already used. */
 function unused(name: string, taken: readonly string[]): string {
   for (let n = 1; ; n++) {
     const candidate = n === 1 ? name : `${name} ${n}`
@@ -73,7 +73,7 @@ function unused(name: string, taken: readonly string[]): string {
   }
 }
 
-/** A passkey is bound to a name. On this machine that is localhost. */
+/** A passkey is bound to a host name. On this machine, the host name is localhost. */
 function NotHere() {
   const isLocal = /^(127\.|\[::1\])/.test(location.hostname)
   const there = `${location.protocol}//localhost:${location.port}/app/settings/security`

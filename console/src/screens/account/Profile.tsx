@@ -1,4 +1,4 @@
-// The person's name, theme and keys of the keyboard, and the deletion of the account.
+// The person's name, theme and keyboard shortcuts, and the deletion of the account.
 import { useState } from 'react'
 import { useCall, useRead } from '../../api/queries.ts'
 import { end } from '../../api/session.ts'
@@ -63,7 +63,12 @@ function NameForm({ account }: { readonly account: Account }) {
       <form className="stack" onSubmit={submitting(action.run)}>
         <div className="columns-2">
           <TextField label="Name" required maxLength={100} autoComplete="name" {...field('name')} />
-          <TextField label="Email" readOnly value={account.email} note="Keys and invitations depend on it: it stays." />
+          <TextField
+            label="Email"
+            readOnly
+            value={account.email}
+            note="It cannot be changed, because keys and invitations depend on it."
+          />
         </div>
         <Failure of={action.error} />
         <div>
@@ -82,7 +87,7 @@ function Danger({ email }: { readonly email: string }) {
     <Panel
       title="Delete account"
       danger
-      lead="Your keys and the access of your agents end. What you did stays in the audit."
+      lead="Your keys and the access of your agents end. Your actions stay in the audit."
     >
       <div>
         <Button look="danger" onClick={() => setOpen(true)}>

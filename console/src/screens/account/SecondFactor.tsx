@@ -1,4 +1,5 @@
-// The second factor: on with the password and a code, off with both. Backup codes are shown once.
+// The second factor. To turn it on, the person enters the password and a code; to turn it off, both again. Backup codes
+// are shown only once.
 import { useQuery } from '@tanstack/react-query'
 import { ShieldCheck } from 'lucide-react'
 import { useState } from 'react'
@@ -20,7 +21,7 @@ import { useForm } from '../../parts/useForm.ts'
 
 type Step = 'on' | 'off' | 'codes'
 
-/** `needsPassword`: the account has none, which the second factor is set up with. */
+/** `needsPassword`: the account has no password yet, but the setup of a second factor requires one. */
 export function SecondFactor({ needsPassword }: { readonly needsPassword: boolean }) {
   const session = useQuery({
     queryKey: ['session'],
@@ -120,7 +121,7 @@ function TurnOn({ onClose }: StepProps) {
   )
 }
 
-/** In groups of four, as people type it. */
+/** In groups of four characters, which are easier to type. */
 const secretOf = (uri: string) => (URL.parse(uri)?.searchParams.get('secret') ?? '').replace(/(.{4})(?=.)/g, '$1 ')
 
 function BackupCodes({ codes, onClose }: StepProps & { readonly codes: readonly string[] }) {
@@ -130,7 +131,7 @@ function BackupCodes({ codes, onClose }: StepProps & { readonly codes: readonly 
       stays
       onClose={() => undefined}
       title="Store your backup codes"
-      description="Each signs you in once if you lose the authenticator. They are shown this once."
+      description="Each code signs you in once if you lose the authenticator. The codes are shown only once."
     >
       <div className="stack">
         <CodeBlock label="backup codes">{codes.join('\n')}</CodeBlock>
@@ -188,7 +189,7 @@ function Confirm({ title, verb, destroys = false, fields: { field }, action, onC
           required
           autoComplete="one-time-code"
           className="mono"
-          note="Of the authenticator, or a backup code."
+          note="From the authenticator, or a backup code."
           {...field('code')}
         />
       </DialogForm>

@@ -1,4 +1,4 @@
-// How the person signs in: password, second factor, passkeys, and the sessions that are open.
+// The ways to sign in: password, second factor and passkeys. Also lists the open sessions.
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { auth } from '../../api/client.ts'
@@ -42,7 +42,7 @@ export function Security() {
   )
 }
 
-/** A person who came by a provider sets a password by a link, as after forgetting it. */
+/** A person who signed up at a provider sets a password through a mailed link, as after forgetting it. */
 function NoPassword({ mail }: { readonly mail: boolean }) {
   const email = useRead('getAccount', {}).data?.email
   const [sent, setSent] = useState(false)
@@ -51,7 +51,7 @@ function NoPassword({ mail }: { readonly mail: boolean }) {
     setSent(true)
   })
   return (
-    <Panel title="Password" lead="Your account has none: you sign in in another way.">
+    <Panel title="Password" lead="Your account has no password: you sign in another way.">
       <Failure of={action.error} />
       {sent ? (
         <Notice tone="ok" role="status">

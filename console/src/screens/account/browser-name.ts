@@ -1,4 +1,4 @@
-// What a browser and its system are called, by the name that it gives itself.
+// The name of a browser and its system, from the User-Agent header.
 
 const BROWSERS = [
   [/Edg\//, 'Edge'],
@@ -15,7 +15,7 @@ const SYSTEMS = [
   [/Linux/, 'Linux'],
 ] as const
 
-/** `Firefox on Linux`, or the text itself where it names no browser that we know. */
+/** `Firefox on Linux`, or the header itself if the browser is unknown. */
 export function browserName(userAgent: string | null): string {
   const agent = userAgent ?? ''
   const browser = BROWSERS.find(([pattern]) => pattern.test(agent))?.[1]

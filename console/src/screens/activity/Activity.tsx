@@ -1,4 +1,4 @@
-// What was asked, refused and changed: calls one by one, refusals by cause, usage by day.
+// Queries, refusals and changes: single calls, refusals grouped by cause, usage by day.
 import { useSearch } from '@tanstack/react-router'
 import { Page } from '../../frame/Page.tsx'
 import { hasRole, useTeam } from '../../frame/current-team.ts'
@@ -29,10 +29,10 @@ export function Activity() {
     <Page
       title="Activity"
       width="full"
-      lead={isManager ? 'Everything that was asked of this team’s datasources, refused calls too.' : undefined}
+      lead={isManager ? 'All calls to this team’s datasources, including refused calls.' : undefined}
       acts={isManager && <Export />}
     >
-      {!isManager && <Notice role="note">Only admins see what others asked. Here is what you asked.</Notice>}
+      {!isManager && <Notice role="note">Only admins see the calls of others. These are your own calls.</Notice>}
       <Tabs label="Activity" tabs={TABS} value={tab} onChange={(next) => set('tab', next === 'calls' ? '' : next)}>
         {tab === 'calls' && <Calls own={!isManager} />}
         {tab === 'refusals' && <Refusals isManager={isManager} />}

@@ -1,4 +1,4 @@
-// One call: what was asked, what the database saw, why it was refused, and what one can do about it.
+// One call: the query, the text that was sent to the database, the reason of a refusal, and the possible next steps.
 import { Eye, SquareTerminal, X } from 'lucide-react'
 import type { ReactNode } from 'react'
 import type { AuditItem } from '../../api/types.ts'

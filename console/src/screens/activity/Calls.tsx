@@ -1,4 +1,4 @@
-// The calls, newest first, with filters, and the chosen call beside its row.
+// The calls, newest first, with filters. The selected call is shown beside its row.
 import { useSearch } from '@tanstack/react-router'
 import { Activity as ActivityIcon, Bot, ChevronDown, KeyRound, UserRound } from 'lucide-react'
 import { useEffect, useState } from 'react'
@@ -21,7 +21,7 @@ import { blockedWords, callerWords, subjectWords, VIA_WORDS } from './call-words
 import { ANY, KINDS, TIMES, timeWords, useAuditQuery, useFilters, type Chosen } from './filters.ts'
 import { useCalls } from './useCalls.ts'
 
-/** A key may be called like a person. */
+/** A key may have the same name as a person. */
 const CALLERS = { API_KEY: KeyRound, SESSION: UserRound, CONNECTOR: Bot } as const
 
 export function Calls({ own }: { readonly own: boolean }) {
@@ -97,7 +97,7 @@ export function Calls({ own }: { readonly own: boolean }) {
   )
 }
 
-/** The call of the address: from the list, or read by itself if the list does not have it. */
+/** The call in the address: from the list, or fetched separately if it is not in the list. */
 function useShown(id: string | undefined, items: readonly AuditItem[], own: boolean): AuditItem | null {
   const team = useTeam()
   const listed = items.find((item) => item.id === id)

@@ -1,4 +1,4 @@
-// What a change changed: each field with its value before and after.
+// The fields of a change, each with its value before and after.
 import type { AuditItem } from '../../api/types.ts'
 import { Table } from '../../parts/Table.tsx'
 import { LongText, Name } from '../../parts/UntrustedText.tsx'

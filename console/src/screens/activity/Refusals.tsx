@@ -1,4 +1,4 @@
-// Refused queries by what was blocked, largest first: what people and agents miss.
+// Refused queries grouped by the blocked object, largest group first.
 import { ShieldCheck } from 'lucide-react'
 import { useRead } from '../../api/queries.ts'
 import { useDatasourceNames } from '../../frame/names-by-id.ts'
@@ -42,7 +42,7 @@ function Groups() {
         {(groups) =>
           groups.length === 0 ? (
             <Empty icon={ShieldCheck} title={`Nothing was refused ${timeWords(days)}`}>
-              When a query asks for something that is not exposed, it appears here with its cause.
+              Queries that name something hidden appear here with the cause.
             </Empty>
           ) : (
             <Table

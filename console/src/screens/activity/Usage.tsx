@@ -1,4 +1,4 @@
-// How much was asked: per day as bars and as a table, per key and per datasource, and what is left of the budget.
+// The number of queries: per day as bars and as a table, per key and per datasource. Also shows the remaining budget.
 import { useRead } from '../../api/queries.ts'
 import type { Usage as UsageAnswer } from '../../api/types.ts'
 import { useDatasourceNames } from '../../frame/names-by-id.ts'
@@ -59,7 +59,7 @@ function Summary({ usage: { budget, days } }: { readonly usage: UsageAnswer }) {
   return <NamedNumbers of={facts} />
 }
 
-/** The table below holds the same numbers, so the bars are a picture with a name. */
+/** The table below contains the same numbers, so the bars are an image with a label. */
 function Bars({ days }: { readonly days: readonly Day[] }) {
   const most = Math.max(1, ...days.map(({ queries }) => queries))
   const [first] = days

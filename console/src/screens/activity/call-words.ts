@@ -1,4 +1,4 @@
-// Pure: an audit item in words.
+// Pure: describes an audit item in words.
 import type { AuditItem } from '../../api/types.ts'
 
 /** `runQuery` → `Run query`. */
@@ -7,28 +7,28 @@ export function actionWords(action: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-/** Who called: the key or agent, else the person. */
+/** The caller: the key or agent, otherwise the person. */
 export function callerWords({ actor, keyName, grantName }: AuditItem): string {
   return keyName ?? grantName ?? actor.name ?? (actor.accountId === null ? 'Somebody who left' : 'Somebody')
 }
 
 export const VIA_WORDS = { API_KEY: 'API key', SESSION: 'Person', CONNECTOR: 'Agent' } as const
 
-/** What was blocked: `column email`. */
+/** The blocked object: `column email`. */
 export const blockedWords = ({ blocked, code }: Pick<AuditItem, 'blocked' | 'code'>) =>
   blocked === undefined ? (code ?? '') : `${blocked.kind} ${blocked.name}`
 
-/** An exposure may let it pass: a table or a column was blocked. */
+/** True if a wider exposure may allow the call: a table or a column was blocked. */
 export const isFixable = ({ outcome, action, blocked, datasourceId }: AuditItem) =>
   outcome === 'DENIED' &&
   action === 'runQuery' &&
   datasourceId !== undefined &&
   (blocked?.kind === 'table' || blocked?.kind === 'column')
 
-/** One line about what was asked or changed. */
+/** One line about the call or the change. */
 export function subjectWords(item: AuditItem): string {
   if (item.query !== undefined) return item.query.replace(/\s+/g, ' ')
-  // Drafts are judged while somebody types, and only counted.
+  // Drafts are checked while somebody types. The audit only counts them.
   const often = item.times === undefined ? '' : `, ${item.times} times`
   const action = `${actionWords(item.action)}${often}`
   return item.target === undefined ? action : `${action}: ${item.target.name}`

@@ -1,16 +1,16 @@
-// What the calls are filtered by. The filters live in the address, so that a view can be shared.
+// The filters of the calls. They are stored in the address, so that a view can be shared.
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import { useTeam } from '../../frame/current-team.ts'
 
-/** Days back from now. */
+/** The number of days before now. */
 export const TIMES = [
   { value: '1', label: 'Last 24 hours' },
   { value: '7', label: 'Last 7 days' },
   { value: '30', label: 'Last 30 days' },
-  { value: 'all', label: 'All that is kept' },
+  { value: 'all', label: 'Everything in the audit' },
 ] as const
-/** What the service groups, and what it counts by day. */
+/** The periods for grouped refusals and for counts by day. */
 export const REFUSAL_TIMES = TIMES.filter(({ value }) => value !== 'all')
 export const USAGE_TIMES = TIMES.filter(({ value }) => value === '7' || value === '30')
 const DEFAULT_TIME = '7'
@@ -18,7 +18,7 @@ const DAY_MS = 86_400_000
 
 export const ANY = 'any'
 
-/** Reads are left out at first: this page and every list make some. */
+/** Reads are hidden by default: this page and every list create some. */
 export const KINDS = [
   { value: 'asked', label: 'Queries and changes', kinds: 'query,change' },
   { value: 'query', label: 'Queries', kinds: 'query' },
@@ -74,7 +74,7 @@ export function useFilters(): Chosen {
   }
 }
 
-/** The filters as the query string of listAudit. The beginning moves with the day, not with each call. */
+/** The filters as the query string of listAudit. The start of the period changes once a day, not with each call. */
 export function useAuditQuery({
   kind,
   outcome,
@@ -103,7 +103,7 @@ export function useAuditQuery({
   }, [kind, outcome, datasource, key, person, from, q])
 }
 
-/** Which days a list without a day filter covers, in words. */
+/** The days that a list without a day filter covers, in words. */
 export const timeWords = (from: string) => {
   const found = TIMES.find(({ value }) => value === from)
   return found === undefined || found.value === 'all' ? 'so far' : `in the ${found.label.toLowerCase()}`

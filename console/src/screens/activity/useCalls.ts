@@ -1,4 +1,4 @@
-// The calls of a team, newest first, page by page; live, with what arrives while one looks.
+// The calls of a team, newest first, page by page. In live mode, new calls are added as they arrive.
 import { useInfiniteQuery, type InfiniteData } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { call } from '../../api/client.ts'
@@ -11,7 +11,7 @@ type Query = Readonly<Record<string, string>>
 const PAGE = 50
 const LIVE_MS = 3_000
 
-/** `own`: only the person's own calls, which need no role. */
+/** `own`: only the person's own calls, which require no role. */
 export function useCalls(teamId: string, query: Query, own: boolean, live: boolean) {
   const key = [own ? 'listActivity' : 'listAudit', teamId, query]
   const pages = useInfiniteQuery({
@@ -24,7 +24,8 @@ export function useCalls(teamId: string, query: Query, own: boolean, live: boole
         : call('listAudit', { params: { teamId }, query: page }, signal)
     },
     getNextPageParam: ({ nextCursor }) => nextCursor,
-    // One asks again by Live, by a filter or by a reload; a change elsewhere must not read every page again.
+    // The calls are fetched again by Live, by a filter or by a reload. A change elsewhere must not fetch every page
+    // again.
     staleTime: Number.POSITIVE_INFINITY,
   })
   const items = pages.data?.pages.flatMap((page) => page.items) ?? []
@@ -42,7 +43,7 @@ export function useCalls(teamId: string, query: Query, own: boolean, live: boole
       )
       if (fresh.items.length > 0) prepend(JSON.parse(keyText), fresh.items)
     }
-    // A look that fails is repeated; the offline bar says why.
+    // A failed request is repeated. The offline bar shows the reason.
     const timer = setInterval(() => void look().catch(() => undefined), LIVE_MS)
     return () => {
       clearInterval(timer)

@@ -1,4 +1,4 @@
-// Who reaches a datasource: everyone from a role on, or only the people who are ticked.
+// The people who reach a datasource: everyone from a role upwards, or only the selected people.
 import { useState } from 'react'
 import { useCall, useRead } from '../../api/queries.ts'
 import type { Answer, Member } from '../../api/types.ts'
@@ -50,7 +50,7 @@ function Form({ list, people }: FormProps) {
   const put = useCall('putAccess')
   const params = { teamId, id }
   const save = useAction(async () => {
-    // The list first: when it begins to count, it is the one that was chosen.
+    // Save the list first, so that the chosen list applies as soon as the mode changes.
     if (reach.accessMode === 'EXPLICIT') {
       const accountIds = people.map(({ accountId }) => accountId).filter((accountId) => chosen.has(accountId))
       await put.mutateAsync({ params, body: { accountIds } })

@@ -1,4 +1,4 @@
-// The pages of one datasource: a head with tabs that are links, and the page of the chosen tab below.
+// The pages of one datasource: a header with tabs that are links, and the page of the selected tab below.
 import { Link, Outlet, useLocation, useParams } from '@tanstack/react-router'
 import { createContext, useContext } from 'react'
 import { useRead } from '../../api/queries.ts'
@@ -10,7 +10,7 @@ import { LinkTabs } from '../../parts/Tabs.tsx'
 
 const Context = createContext<DatasourceItem | null>(null)
 
-/** The datasource of the page. Only the tabs below may call it. */
+/** The datasource of the page. Only the tabs below may call this hook. */
 export function useDatasource(): DatasourceItem {
   const datasource = useContext(Context)
   if (datasource === null) throw new Error('this screen has no datasource')

@@ -1,5 +1,5 @@
-// The connection of a datasource, and its end. Secrets are never shown; one that is not typed is kept, unless it would be
-// sent somewhere else.
+// Changes the connection of a datasource, and disables or deletes the datasource. Secrets are never shown. A secret
+// that is not typed again is kept, unless it would be sent to another address.
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useCall } from '../../api/queries.ts'
@@ -67,7 +67,7 @@ function ConnectionForm() {
     <section className="panel" aria-label="Connection">
       <header>
         <h2>Connection</h2>
-        <p>A changed connection is not checked until you check it under Health.</p>
+        <p>To check a changed connection, open Health.</p>
       </header>
       <form
         onSubmit={(event) => {
@@ -101,7 +101,7 @@ function ConnectionForm() {
   )
 }
 
-/** Nothing of the connection, unless something of it was changed. Then all of it, without an empty secret. */
+/** Returns nothing if no connection field was changed. Otherwise returns all fields, without empty secrets. */
 function changesOf(before: Fields, now: Fields) {
   if (JSON.stringify(before) === JSON.stringify(now)) return {}
   const { type: _, ...rest } = bodyOf(now)
@@ -121,7 +121,7 @@ function Danger() {
     <section className="panel danger" aria-label="Danger">
       <header>
         <h2>Pause or end</h2>
-        <p>A disabled datasource refuses every query and keeps its settings. A deleted one is gone.</p>
+        <p>A disabled datasource refuses every query and keeps its settings. A deletion cannot be undone.</p>
       </header>
       <div className="panel-body">
         <Failure of={disable.error ?? enable.error} />

@@ -1,4 +1,5 @@
-// Texts about tables and columns: proposed by rules or a model, accepted by people, published to agents.
+// Texts about tables and columns. Rules or a model propose them, people accept them, and agents read the published
+// texts.
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { BookOpenText, CheckCheck, History, Send, Sparkles } from 'lucide-react'
 import { useState, type KeyboardEvent } from 'react'
@@ -101,7 +102,7 @@ function Page({ documentation }: { readonly documentation: Texts }) {
       <Failure of={put.error} />
       {current === undefined ? (
         <Empty icon={BookOpenText} title="No text yet">
-          Propose texts for the exposed tables. Nothing is published before somebody accepted it.
+          Propose texts for the exposed tables. A text is published only after somebody accepts it.
         </Empty>
       ) : (
         <div className="doc-columns">

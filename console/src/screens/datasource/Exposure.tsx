@@ -1,5 +1,5 @@
-// Which tables and columns of a datasource are shown. Reads what the editor needs, and says what to do before the database
-// was looked at.
+// The tables and columns of a datasource that are shown. Loads the data of the editor. If the database was not
+// introspected yet, explains how to do this.
 import { useQuery } from '@tanstack/react-query'
 import { Telescope } from 'lucide-react'
 import { isCode } from '../../api/failure.ts'
@@ -16,7 +16,7 @@ import './exposure/exposure.css'
 export function Exposure() {
   const datasource = useDatasource()
   const input = { params: { teamId: datasource.teamId, id: datasource.id } }
-  // A catalog may have megabytes: it is read again only after changes, and never compared value by value.
+  // A catalog may have megabytes. It is fetched again only after changes, and never compared value by value.
   const catalog = useQuery({
     ...read('getCatalog', input),
     structuralSharing: false,

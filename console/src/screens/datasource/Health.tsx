@@ -1,4 +1,4 @@
-// How the connection and its login are, and what changed in the database since the exposure was saved.
+// The state of the connection and its login, and the changes in the database since the exposure was saved.
 import { Link } from '@tanstack/react-router'
 import { PlugZap, Telescope } from 'lucide-react'
 import type { ReactNode } from 'react'

@@ -1,4 +1,5 @@
-// Looks at a database: reads its tables and columns. A large database continues as a job, whose progress is shown.
+// Introspects a database: reads its tables and columns. For a large database this continues as a job, whose progress is
+// shown.
 import { useRef, useState } from 'react'
 import { call } from '../../api/client.ts'
 import { queryClient } from '../../api/queries.ts'
@@ -17,7 +18,7 @@ export interface Progress {
 
 const POLL_MS = 500
 
-/** The job of a look failed or was cancelled. */
+/** The job of an introspection failed or was cancelled. */
 export class LookEnded extends Error {}
 
 export interface Look extends Action {

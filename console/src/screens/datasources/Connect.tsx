@@ -1,5 +1,5 @@
-// Connects a database in four steps: database, connection, check, tables. Nothing is saved before the person continues
-// past the check, or asks to save without it.
+// Connects a database in four steps: database, connection, check, tables. Nothing is saved until the person continues
+// after the check, or saves without it.
 import { useNavigate } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
 import { call } from '../../api/client.ts'
@@ -38,7 +38,7 @@ export function Connect() {
 
   const check = useAction(async () => {
     let now = fields
-    // A string that nobody read yet is read now.
+    // If the connection string was not parsed yet, parse it now.
     if (now.uri.trim() !== '' && now.host === '' && now.type !== 'BIGQUERY') {
       const read = readString(now.uri)
       setProblem(read.problem)
@@ -51,7 +51,7 @@ export function Connect() {
     setReport(next)
   })
   const setFields = (next: Fields) => {
-    // What the check said about a field holds until the field changes.
+    // The result of the check for a field is valid until the field changes.
     setWrong((before) => Object.fromEntries(Object.entries(before).filter(([field]) => isSame(field, fields, next))))
     change({ fields: next })
   }
@@ -77,7 +77,7 @@ export function Connect() {
   const goOn = useAction(async () => {
     const { id, teamId } = await create()
     await look({ teamId, id }, setProgress)
-    // The report of a connection that is not saved is not kept.
+    // The service does not store the report of an unsaved connection.
     await call('testDatasource', { params: { teamId, id } }).catch(() => undefined)
     await queryClient.invalidateQueries()
     await navigate({
@@ -186,7 +186,7 @@ export function Connect() {
   )
 }
 
-/** A name that is right for most. */
+/** A default name that fits most databases. */
 const suggested = ({ database, uri, type }: Fields) =>
   database.trim() !== '' ? database.trim() : uri === '' ? '' : type === 'MONGODB' ? 'mongodb' : 'postgres'
 
@@ -198,7 +198,7 @@ const isComplete = (fields: Fields) =>
       )
     : fields.uri.trim() !== '' || (fields.host.trim() !== '' && fields.database.trim() !== '')
 
-/** What failed, by the field to look at. */
+/** The failed steps, by the field to look at. */
 function wrongOf({ steps }: Answer<'tryConnection'>): Readonly<Record<string, string>> {
   const failed = steps.filter(({ status, field }) => status === 'FAIL' && field !== null)
   return Object.fromEntries(failed.map(({ field, message }) => [field ?? '', message]))

@@ -1,4 +1,4 @@
-// Where one is on the way to the first answer.
+// The progress on the way to the first answer.
 import { Check } from 'lucide-react'
 import { Icon } from '../../parts/Icon.tsx'
 

@@ -1,4 +1,4 @@
-// The fields of a connection. Used to connect a database, and to change a connection.
+// The fields of a connection, used to connect a database and to change a connection.
 import type { ReactNode } from 'react'
 import { useRead } from '../../api/queries.ts'
 import { Button } from '../../parts/Button.tsx'
@@ -20,12 +20,12 @@ import {
 interface ConnectionFieldsProps {
   readonly fields: Fields
   readonly onChange: (fields: Fields) => void
-  /** What is wrong with the connection string. */
+  /** The problem with the connection string. */
   readonly problem: string | null
   readonly onProblem: (problem: string | null) => void
-  /** What the last check said, by the service's name of the field. */
+  /** The result of the last check, by the service's name of each field. */
   readonly wrong?: Readonly<Record<string, string>>
-  /** The sentence under a secret that is kept unless a new one is typed. */
+  /** The note under a secret that is kept unless a new one is typed. */
   readonly kept?: string
 }
 
@@ -33,7 +33,7 @@ export function ConnectionFields(props: ConnectionFieldsProps) {
   return props.fields.type === 'BIGQUERY' ? <BigQueryFields {...props} /> : <ServerFields {...props} />
 }
 
-/** A field that holds one text, with what the last check said about it. */
+/** A text field, with the result of the last check for it. */
 function textFor({ fields, onChange, wrong = {} }: ConnectionFieldsProps) {
   return (field: TextName) => ({
     value: fields[field],
@@ -101,7 +101,7 @@ function ServerFields(props: ConnectionFieldsProps) {
     onProblem(read.problem)
     if (read.problem === null) onChange({ ...fields, ...read.fields })
   }
-  // The address of a string that is sent whole stands nowhere else.
+  // If a connection string is sent unchanged, only the string contains the address.
   const inString = whole
     ? ['host', 'port', 'database', 'username'].map((field) => wrong[field]).find(Boolean)
     : undefined
@@ -124,7 +124,7 @@ function ServerFields(props: ConnectionFieldsProps) {
         </Button>
       </div>
       <Contradictions {...{ fields, onChange, readIt }} />
-      <p className="or">{whole ? 'the string says the rest' : 'or fill in'}</p>
+      <p className="or">{whole ? 'the string contains the rest' : 'or fill in'}</p>
       {!whole && (
         <div className="columns-host">
           <TextField label="Host" {...text('host')} />
@@ -166,7 +166,7 @@ function ServerFields(props: ConnectionFieldsProps) {
   )
 }
 
-/** Fields that few need. */
+/** Fields that are rarely needed. */
 function More({ open, children }: { readonly open: boolean; readonly children: ReactNode }) {
   return (
     <details className="more" open={open || undefined}>
@@ -187,7 +187,7 @@ function Contradictions({ fields, onChange, readIt }: ContradictionsProps) {
     <Notice tone="warn" role="alert">
       {all.map(({ field, inString, given }) => (
         <p key={field}>
-          The string says {field} <bdi>{inString}</bdi>, the field says <bdi>{given}</bdi>. Choose one.
+          The string has {field} <bdi>{inString}</bdi>, the field has <bdi>{given}</bdi>. Choose one.
         </p>
       ))}
       <div className="row conflict-acts">

@@ -1,4 +1,4 @@
-// The databases of a team: state, login, what agents see, and when the database was last looked at.
+// The databases of a team: status, login, what agents see, and the time of the last introspection.
 import { Link } from '@tanstack/react-router'
 import { AlertTriangle, Check, Database, Pause, Play, Plus, Trash2, X } from 'lucide-react'
 import { useState } from 'react'
@@ -103,7 +103,7 @@ function List({ rows, manages, slug }: ListProps) {
   )
 }
 
-/** Managers open the exposure; members ask. */
+/** For managers, the link opens the exposure. For members, the playground. */
 const named = (slug: string, manages: boolean): Column<Datasource> => ({
   head: 'Name',
   kind: 'main',

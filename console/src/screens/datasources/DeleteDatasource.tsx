@@ -7,7 +7,7 @@ import { say } from '../../parts/StatusMessages.tsx'
 import { useAction } from '../../parts/useAction.ts'
 
 interface DeleteProps {
-  /** Null while nothing is to be deleted. */
+  /** Null while no deletion is requested. */
   readonly datasource: Datasource | null
   readonly onClose: () => void
   readonly onDeleted: () => void

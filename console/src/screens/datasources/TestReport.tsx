@@ -1,4 +1,5 @@
-// The outcome of a connection check: each step with its sign, and each remedy once, however many steps it helps.
+// The outcome of a connection check: each step with its icon. Each remedy is shown once, even if it helps with several
+// steps.
 import { AlertTriangle, Check, X, type LucideIcon } from 'lucide-react'
 import { useState } from 'react'
 import type { Answer } from '../../api/types.ts'
@@ -16,7 +17,7 @@ const SIGNS = {
   FAIL: ['bad', X, 'Failed'],
 } as const satisfies Record<string, readonly ['ok' | 'warn' | 'bad', LucideIcon, string]>
 
-/** Those that need somebody come first. */
+/** Steps that need attention come first. */
 const ORDER = { FAIL: 0, WARN: 1, PASS: 2 } as const
 
 const FIELD_WORDS: Readonly<Record<string, string>> = {
@@ -33,7 +34,7 @@ const FIELD_WORDS: Readonly<Record<string, string>> = {
 
 interface TestReportProps {
   readonly of: TestReport
-  /** Leads to the fields that a failed step is about. */
+  /** Scrolls to the fields that a failed step is about. */
   readonly onChange?: () => void
 }
 

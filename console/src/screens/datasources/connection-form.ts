@@ -1,4 +1,4 @@
-// Pure: the fields of a connection as a person fills them in, and the body that they become.
+// Pure: the fields of a connection as a person fills them in, and the request body made from them.
 import type { Input } from '../../api/types.ts'
 import { KINDS, type Kind } from './kind-names.ts'
 
@@ -15,19 +15,22 @@ export interface Fields {
   readonly username: string
   readonly password: string
   readonly sslMode: SslMode
-  /** PEM, of the authority that signed the server's certificate. Empty: those that the service's machine trusts. */
+  /**
+   * The certificate, in PEM, of the authority that signed the server's certificate. Empty: the authorities that the
+   * service's machine trusts.
+   */
   readonly tlsCa: string
-  /** MongoDB: the database that holds the login. */
+  /** MongoDB: the database that contains the login. */
   readonly authSource: string
-  /** BigQuery: `machine` is the identity of the service's own machine, where the operator allows it. */
+  /** BigQuery: `machine` is the identity of the service's own machine, if the operator allows it. */
   readonly identity: 'key' | 'machine'
   readonly serviceAccountKey: string
   readonly location: string
-  /** Names with commas. Empty: all of the project. */
+  /** Names with commas. Empty: all datasets of the project. */
   readonly datasets: string
-  /** Another address than Google's, where the operator allows it. */
+  /** Another address than Google's, if the operator allows it. */
   readonly apiEndpoint: string
-  /** What is configured beside the fields, and stays as it is. */
+  /** Settings that have no field here. They are not changed. */
   readonly config: Readonly<Record<string, unknown>>
 }
 
@@ -53,18 +56,18 @@ export const NO_FIELDS: Fields = {
   config: {},
 }
 
-/** A server on one's own machine seldom has a certificate; the way to any other can be listened to. */
+/** A server on this machine seldom has a certificate. The network path to any other server can be intercepted. */
 const sslModeFor = (host: string): SslMode =>
   /^(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?)$/.test(host.trim()) ? 'disable' : 'verify-full'
 
-/** Another host. TLS follows it while nobody chose another mode. */
+/** Sets another host. If the person has not chosen a TLS mode, the mode follows the host. */
 export const withHost = (fields: Fields, host: string): Fields => ({
   ...fields,
   host,
   sslMode: fields.sslMode === sslModeFor(fields.host) ? sslModeFor(host) : fields.sslMode,
 })
 
-/** Another kind of database. What was typed stays, unless it is a string of the other kind. */
+/** Sets another kind of database. The input is kept, except a string of the other kind. */
 export function withKind(fields: Fields, type: Kind): Fields {
   const kept = readString(fields.uri).fields.type === type
   return { ...fields, type, uri: kept ? fields.uri : '' }
@@ -81,13 +84,13 @@ const DEFAULT_PORT: Readonly<Record<Kind, number | null>> = { POSTGRES: 5432, MO
 
 export const defaultPort = (type: Kind) => DEFAULT_PORT[type]
 
-/** A string of several hosts, or of a DNS record, is more than the fields can say: it is sent as it is. */
+/** A string with several hosts, or with a DNS record, has more information than the fields. It is sent unchanged. */
 export const isSentWhole = ({ type, uri }: Fields) => type === 'MONGODB' && uri.trim() !== ''
 
-/** A MongoDB string may choose TLS by itself. */
+/** A MongoDB string may set TLS itself. */
 export const saysTls = (uri: string) => /^mongodb\+srv:/i.test(uri.trim()) || /[?&](?:tls|ssl)=/i.test(uri)
 
-/** What the fields say, for a test and for creation. */
+/** The values of the fields, for a test and for creation. */
 export function bodyOf(fields: Fields): Trial {
   const { type, uri, host, port, database, username, password, sslMode } = fields
   if (type === 'BIGQUERY') return bigQueryBody(fields)
@@ -123,7 +126,7 @@ function bigQueryBody(fields: Fields): Trial {
   return { ...at, connectionMode: 'SERVICE_ACCOUNT', ...(serviceAccountKey === '' ? {} : { serviceAccountKey }) }
 }
 
-/** An empty value takes its name away. */
+/** If the value is empty, the name is omitted. */
 function configOf(
   before: Fields['config'],
   values: Readonly<Record<string, string | readonly string[]>>,
@@ -144,7 +147,7 @@ function withPassword(uri: string, password: string): string {
 
 export interface ReadString {
   readonly fields: Partial<Fields>
-  /** What is wrong with it. */
+  /** The problem with the string. */
   readonly problem: string | null
 }
 
@@ -156,10 +159,10 @@ const SCHEMES: Readonly<Record<string, Kind>> = {
 }
 
 const STRICT = /^[\w+.-]+:\/\/(?:([^:@/]*)(?::([^@/]*))?@)?([^@]*)$/s
-/** People paste passwords that are not escaped: the last @ ends them. */
+/** People paste passwords that are not percent-encoded, so the last @ ends the password. */
 const LENIENT = /^[\w+.-]+:\/\/([^:@/]*):(.*)@([^@]*)$/s
 
-/** Reads a connection string. The password moves into its field, so that the string can stay visible. */
+/** Parses a connection string. The password moves to its field, so that the string can stay visible. */
 export function readString(text: string): ReadString {
   const uri = text.trim()
   const [, scheme = ''] = /^([\w+.-]+):\/\//.exec(uri) ?? []
@@ -201,7 +204,7 @@ export interface Contradiction {
 
 const COMPARED = ['host', 'port', 'database', 'username'] as const
 
-/** Where a string and the fields say different things. Nothing for a string that is sent as it is. */
+/** The fields that differ from the string. Empty for a string that is sent unchanged. */
 export function contradictionsOf(fields: Fields): readonly Contradiction[] {
   if (fields.type !== 'POSTGRES' || fields.uri.trim() === '') return []
   const { fields: read, problem } = readString(fields.uri)
@@ -212,7 +215,7 @@ export function contradictionsOf(fields: Fields): readonly Contradiction[] {
   })
 }
 
-/** What may be kept in the browser: no secret, and no string that may hold one. */
+/** The values that may be stored in the browser: no secret, and no string that may contain one. */
 export function withoutSecrets(fields: Fields): Fields {
   const { fields: read, problem } = readString(fields.uri)
   return { ...fields, uri: problem === null ? (read.uri ?? '') : '', password: '', serviceAccountKey: '' }
@@ -231,7 +234,7 @@ const TEXTS = [
   'apiEndpoint',
 ] as const satisfies readonly TextName[]
 
-/** Fields as withoutSecrets() wrote them. Anything else is left out. */
+/** Fields that withoutSecrets() wrote. Other fields are dropped. */
 export function fieldsFrom(kept: unknown): Fields {
   if (typeof kept !== 'object' || kept === null) return NO_FIELDS
   const given: Readonly<Record<string, unknown>> = { ...kept }

@@ -1,4 +1,4 @@
-// The kinds of database, as a person calls them.
+// The kinds of database, with their common names.
 import type { Datasource } from '../../api/types.ts'
 
 export type Kind = Datasource['type']
@@ -11,7 +11,7 @@ export const KIND_NAMES: Readonly<Record<Kind, string>> = {
   BIGQUERY: 'BigQuery',
 }
 
-/** What a table is called there. */
+/** The term for a table in this kind of database. */
 export const TABLE_WORDS: Readonly<Record<Kind, readonly [one: string, many: string]>> = {
   POSTGRES: ['table', 'tables'],
   MONGODB: ['collection', 'collections'],

@@ -1,4 +1,4 @@
-// What somebody typed into the wizard, kept until the datasource exists. A reload loses the secrets and nothing else.
+// The input of the wizard, stored until the datasource exists. A reload loses only the secrets.
 import { useEffect, useRef, useState } from 'react'
 import { keep, readKept } from '../../api/unsaved-input.ts'
 import type { Reach } from './AccessChoice.tsx'
@@ -32,7 +32,7 @@ export function useConnectDraft(teamId: string) {
   return {
     draft,
     change: (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part })),
-    /** The datasource exists: the next one begins empty. */
+    /** The datasource exists, so the next one starts empty. */
     forget: () => {
       isOver.current = true
       keep(place, null)

@@ -1,4 +1,4 @@
-// What a team sees first: this week in numbers, what is left of the budget, and what waits for the person.
+// The start page of a team: numbers of this week, the remaining budget, and tasks for the person.
 import { Link } from '@tanstack/react-router'
 import { Plus, SquareTerminal } from 'lucide-react'
 import { useRead } from '../../api/queries.ts'
@@ -106,8 +106,8 @@ function Budget({ budget: { limit, remaining, resetsAt } }: { readonly budget: U
         {label}
       </meter>
       <p className="tiny">
-        {resetsAt === null ? 'Nothing is spent in this window.' : `The window ends ${ago(resetsAt)}.`} Shared by people,
-        keys and agents.
+        {resetsAt === null ? 'Nothing was spent in this window.' : `The window ends ${ago(resetsAt)}.`} Shared by
+        people, keys and agents.
       </p>
     </>
   )

@@ -1,4 +1,5 @@
-// What only this person can move on: databases that show nothing or do not answer, keys that end, refusals that repeat.
+// Tasks that only this person can do: databases that show nothing or do not answer, keys that expire, refusals that
+// repeat.
 import { Link } from '@tanstack/react-router'
 import { ChevronRight, Database, Hand, KeyRound, ShieldX, TriangleAlert, type LucideIcon } from 'lucide-react'
 import type { ReactNode } from 'react'
@@ -141,14 +142,14 @@ function ofKeys(keys: readonly ApiKey[]): readonly Task[] {
                 The key <bdi>{name}</bdi> ends {ago(expiresAt)}
               </>
             ),
-            why: 'Rotate it, and give the new value to who uses it.',
+            why: 'Rotate it, and give the new value to the people who use it.',
             link: { to: '/settings/keys' },
           },
         ],
   )
 }
 
-/** A colleague was refused and asks for it. */
+/** A colleague was refused something and requests it. */
 function ofRequests(team: Team, requests: Answer<'listRequests'>): readonly Task[] {
   return requests.map(({ id, name, blocked, why }) => ({
     id,
@@ -166,7 +167,7 @@ function ofRequests(team: Team, requests: Answer<'listRequests'>): readonly Task
 
 const SHOWN = 3
 
-/** What was refused most this week, where a change of the exposure may help: each is a decision to make. */
+/** The most frequent refusals of this week that a change of the exposure may avoid. Each one is a decision to make. */
 function ofRefusals(team: Team, groups: Answer<'listRefusals'>): readonly Task[] {
   return groups
     .filter(({ fixable }) => fixable)

@@ -1,4 +1,4 @@
-// Makes a key: what it may do, what it reaches, and when it ends.
+// Creates a key: its scopes, its reach, and its expiry.
 import { useState } from 'react'
 import { useCall, useRead } from '../../api/queries.ts'
 import type { Scope } from '../../api/types.ts'

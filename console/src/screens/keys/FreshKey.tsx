@@ -1,4 +1,5 @@
-// A new key, shown this once. Escape and a click beside do not close it: the value would be lost.
+// A new key, which is shown only once. Escape and a click outside do not close the dialog, because the value would be
+// lost.
 import { useState } from 'react'
 import { useRead } from '../../api/queries.ts'
 import { StoredConfirmation } from '../../parts/DialogForm.tsx'
@@ -24,7 +25,7 @@ export function FreshKey({ fresh, onDone }: { readonly fresh: Fresh | null; read
       wide
       onClose={() => undefined}
       title="Copy your key now"
-      description="It is shown this once. Afterwards only its end can be seen."
+      description="It is shown only once. Afterwards, only its last characters are visible."
     >
       {fresh !== null && <Shown fresh={fresh} onDone={onDone} />}
     </Dialog>
@@ -48,7 +49,7 @@ function Shown({ fresh, onDone }: { readonly fresh: Fresh; readonly onDone: () =
   )
 }
 
-/** A datasource that the key reaches, so that the snippet works as it stands. */
+/** A datasource that the key reaches, so that the snippet works unchanged. */
 function useExample({ teamId, datasourceId }: Fresh) {
   const teams = useRead('listTeams', {}).data ?? []
   const team = teamId ?? teams.find(({ status, dataSourceCount }) => status === 'ACTIVE' && dataSourceCount > 0)?.id

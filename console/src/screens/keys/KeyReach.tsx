@@ -1,4 +1,4 @@
-// What a key or a grant is narrowed to, by name.
+// The teams and datasources that a key or a grant is restricted to, by name.
 import { useQueries } from '@tanstack/react-query'
 import { read, useRead } from '../../api/queries.ts'
 import type { Scope } from '../../api/types.ts'
@@ -22,7 +22,7 @@ export function KeyReach({ of: { teamIds, datasourceIds } }: { readonly of: Reac
   return <Listed names={found} all={teamIds?.length ?? 0} one="team" />
 }
 
-/** By id, of all teams that are given. */
+/** The names by id, from all given teams. */
 function useDatasourceNames(teamIds: readonly string[]): ReadonlyMap<string, string> {
   const lists = useQueries({ queries: teamIds.map((teamId) => read('listDatasources', { params: { teamId } })) })
   return new Map(lists.flatMap(({ data = [] }) => data.map(({ id, name }): [string, string] => [id, name])))

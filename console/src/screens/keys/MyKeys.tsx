@@ -1,4 +1,4 @@
-// The API keys of the person, and the agents that the person let in.
+// The person's API keys, and the agents that the person connected.
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Bot, KeyRound, Plus } from 'lucide-react'
 import { useState } from 'react'
@@ -44,7 +44,7 @@ export function MyKeys() {
         {(data) =>
           data.length === 0 ? (
             <Empty icon={KeyRound} title="No key yet">
-              Programs and scripts ask with a key. Make one for each of them, so that each can be ended alone.
+              Programs and scripts ask with a key. Create one for each of them, so that you can end each separately.
             </Empty>
           ) : (
             <Keys keys={data} onFresh={setFresh} />
@@ -124,7 +124,7 @@ const Scopes = ({ of }: { readonly of: Reach['scopes'] }) => (
   </span>
 )
 
-/** Agents came by OAuth and hold no key. What each was allowed can be ended alone. */
+/** Agents connect through OAuth and have no key. The access of each agent can be ended separately. */
 function Agents() {
   const grants = useRead('listGrants', {})
   const [ending, setEnding] = useState<{ readonly id: string; readonly name: string } | null>(null)

@@ -1,4 +1,5 @@
-// The API keys and agents of members that reach this team. Ending one here leaves it its other teams.
+// The API keys and agents of members that reach this team. If access is ended here, they keep access to their other
+// teams.
 import { Bot, KeyRound } from 'lucide-react'
 import { useState } from 'react'
 import { useCall, useRead } from '../../api/queries.ts'

@@ -1,4 +1,4 @@
-// The ends that a key may have, in days.
+// The possible expiries of a key, in days.
 export type Expires = '7' | '30' | '90' | '365' | 'never'
 
 export const EXPIRIES: readonly { readonly value: Expires; readonly label: string }[] = [

@@ -19,7 +19,7 @@ export function LastUse({ of: { lastUsedAt, lastClient } }: { readonly of: Used 
   )
 }
 
-/** A key without an end is a risk, so it says so. */
+/** A key that never expires is a risk, so this is shown. */
 export function Expiry({
   of: { expiresAt, expiring },
 }: {

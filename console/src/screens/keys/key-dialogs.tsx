@@ -1,4 +1,4 @@
-// What can be done with a key or a grant that exists.
+// The actions on an existing key or grant.
 import { useState } from 'react'
 import { useCall } from '../../api/queries.ts'
 import type { ApiKey } from '../../api/types.ts'
@@ -36,7 +36,7 @@ export function RenameKey({ of, onClose }: KeyDialogProps) {
         <Select<NewEnd>
           label="Expires"
           value={expires}
-          options={[{ value: 'keep', label: 'As it is' }, ...EXPIRIES]}
+          options={[{ value: 'keep', label: 'Unchanged' }, ...EXPIRIES]}
           onChange={setExpires}
         />
       </DialogForm>

@@ -1,4 +1,4 @@
-// Programs to copy that ask with a key.
+// Example programs that send a query with a key.
 import type { Datasource } from '../../api/types.ts'
 
 export const SNIPPETS = ['curl', 'Python', 'TypeScript', 'MCP'] as const

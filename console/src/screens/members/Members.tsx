@@ -1,4 +1,4 @@
-// The people of a team, and the invitations that wait.
+// The members of a team, and the pending invitations.
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { UserPlus } from 'lucide-react'
 import { useState } from 'react'
@@ -125,7 +125,7 @@ function StatusOf({ member }: { readonly member: Member }) {
   )
 }
 
-/** A role can be changed by those who have at least it. Nobody grants a role above their own. */
+/** A role can be changed by people who have at least this role. Nobody can grant a role above their own. */
 function RoleOf({ team, member, isMe }: { readonly team: Team; readonly member: Member; readonly isMe: boolean }) {
   const change = useCall('changeMember')
   const { accountId, email, role } = member

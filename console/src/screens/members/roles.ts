@@ -4,6 +4,6 @@ import { hasRole, ROLE_NAMES } from '../../frame/current-team.ts'
 
 const ROLES: readonly Role[] = ['MEMBER', 'ADMIN', 'OWNER']
 
-/** Nobody grants a role above their own. */
+/** Nobody can grant a role above their own. */
 export const rolesUpTo = (own: Role) =>
   ROLES.filter((role) => hasRole({ role: own }, role)).map((value) => ({ value, label: ROLE_NAMES[value] }))

@@ -1,4 +1,4 @@
-// What came of a query: its rows, what the database was sent, what it cost, and the same call as a command line.
+// The result of a query: its rows, the text that the database got, the cost, and the same call as a command line.
 import { Download, FileJson, LineChart, Table2 } from 'lucide-react'
 import { lazy, memo, Suspense, useMemo, useState } from 'react'
 import type { Datasource } from '../../api/types.ts'
@@ -52,7 +52,7 @@ export function Answer({ datasource, ran, running, stopped, body, verdict, limit
   )
 }
 
-/** Typing a query draws the page anew, but not the rows of the last answer. */
+/** Typing a query renders the page again, but not the rows of the last answer. */
 const Result = memo(function Result({
   name,
   ran,
@@ -69,7 +69,7 @@ const Result = memo(function Result({
       <Empty icon={Table2} title={ran === null ? 'No answer yet' : 'No rows'}>
         {ran === null
           ? 'Write a query and run it. Only what is exposed can be read, and nothing can be changed.'
-          : 'The query was not answered. What stands above says why.'}
+          : 'The query was not answered. The reason is shown above.'}
       </Empty>
     )
   const { columns, rows } = answer

@@ -1,4 +1,4 @@
-// An answer as a plot. The grid beside it holds the same numbers, so the plot is a picture with a name.
+// An answer as a chart. The grid beside it contains the same numbers, so the chart is an image with a label.
 import { useEffect, useRef } from 'react'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
@@ -6,7 +6,7 @@ import { useTheme } from '../../frame/theme.ts'
 import type { ChartShape } from './chart-shape.ts'
 
 const HEIGHT = 320
-/** Distinct in both themes, and told apart by the legend. */
+/** Colours that differ in both themes. The legend names them. */
 const LINES = ['--accent', '--ok', '--warn', '--bad', '--ink-2', '--control']
 
 export function Chart({ shape, label }: { readonly shape: ChartShape; readonly label: string }) {
@@ -61,7 +61,7 @@ function optionsOf(shape: ChartShape, element: HTMLElement): uPlot.Options {
   }
 }
 
-/** Without the padding of the element. */
+/** The width without the padding of the element. */
 function widthOf(element: HTMLElement): number {
   const { paddingLeft, paddingRight } = getComputedStyle(element)
   return element.clientWidth - Number.parseFloat(paddingLeft) - Number.parseFloat(paddingRight)
@@ -74,7 +74,7 @@ function labelAt({ labels }: ChartShape, n: number | null): string {
   return label.length > CUT ? `${label.slice(0, CUT)}…` : label
 }
 
-/** A canvas does not know CSS variables or light-dark(). */
+/** A canvas does not support CSS variables or light-dark(). */
 function colourOf(element: HTMLElement, name: string): string {
   const probe = document.createElement('span')
   probe.style.color = `var(${name})`

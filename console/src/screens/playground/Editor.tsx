@@ -22,7 +22,7 @@ export interface EditorProps {
   readonly kind: Kind
   readonly text: string
   readonly onText: (text: string) => void
-  /** Names to complete: tables with their columns. */
+  /** Names for completion: tables with their columns. */
   readonly tables: readonly { readonly schema: string; readonly table: string; readonly columns: readonly string[] }[]
   readonly problem: (Span & { readonly message: string }) | null
   readonly onRun: () => void

@@ -1,4 +1,4 @@
-// A refusal and its way forward: what was blocked, what to write instead, and a button that asks for it to be exposed.
+// A refusal and how to continue: the blocked object, what to write instead, and a button that requests its exposure.
 import { useNavigate } from '@tanstack/react-router'
 import { Eye } from 'lucide-react'
 import { Refused } from '../../api/failure.ts'
@@ -20,7 +20,7 @@ export interface Told {
   readonly canBeExposed: boolean
 }
 
-/** From a verdict or from a refused run. Null if nothing was refused. */
+/** Made from a verdict or from a refused run. Null if nothing was refused. */
 export function refusalOf(from: unknown): Told | null {
   if (from instanceof Refused)
     return from.code === 'QUERY_DENIED' || from.code === 'INVALID_QUERY' ? toldOf(from.message, from.body) : null
@@ -45,7 +45,7 @@ interface RefusalProps {
   readonly refusal: Told
   readonly at: { readonly teamId: string; readonly id: string }
   readonly ran: Ran | null
-  /** Runs the query, so that the refusal is in the audit. */
+  /** Runs the query, so that the refusal is recorded in the audit. */
   readonly run: () => Promise<Ran | null>
 }
 
@@ -89,7 +89,7 @@ export function Refusal({ refusal, at, ran, run }: RefusalProps) {
   )
 }
 
-/** The audit item of the refusal that was just provoked: the newest of one's own. */
+/** The audit item of the refusal that was just caused: the newest of the person's own refusals. */
 async function newestRefusal({ id }: RefusalProps['at']): Promise<string> {
   const { items } = await call('listActivity', {
     query: { datasourceId: id, action: 'runQuery', outcome: 'DENIED', limit: 1 },

@@ -1,5 +1,5 @@
-// The rows of an answer. Only what is in view is in the document, by row and by column, so that 10,000 rows or 1,600
-// columns scroll as ten do. Arrows move the cell, Enter opens it, the copy key copies it, Shift+Space marks its row.
+// The rows of an answer. Only the visible rows and columns are in the document, so that 10,000 rows or 1,600 columns
+// scroll as fast as ten. Arrows move the cell, Enter opens it, the copy key copies it, Shift+Space selects its row.
 import { useVirtualizer, type VirtualItem } from '@tanstack/react-virtual'
 import { memo, useId, useMemo, useRef, useState, type KeyboardEvent } from 'react'
 import { Download } from 'lucide-react'
@@ -34,9 +34,9 @@ const PADDING = 24
 /** The width of a character of the grid's font. */
 const CHARACTER = 7.4
 const [NARROWEST, WIDEST] = [72, 380]
-/** Rows that the widths are taken from. */
+/** The number of rows that determine the column widths. */
 const SAMPLE = 40
-/** Characters of an opened value that are put into the page. */
+/** The number of characters of an opened value that are shown. */
 const OPENED_MAX = 50_000
 
 export function ResultTable({ columns, rows }: ResultTableProps) {
@@ -84,7 +84,7 @@ export function ResultTable({ columns, rows }: ResultTableProps) {
   }
   const cells = across.getVirtualItems()
   const shown = down.getVirtualItems()
-  // Rows that leave give their elements to rows that come.
+  // Elements of rows that leave the view are reused for rows that enter it.
   const slots = useRef(1)
   slots.current = Math.max(slots.current, shown.length)
   const numbers = useMemo(() => columns.map(isNumeric), [columns])
@@ -105,7 +105,7 @@ export function ResultTable({ columns, rows }: ResultTableProps) {
         aria-colcount={columns.length}
         aria-activedescendant={isRendered ? `${id}-at` : undefined}
         tabIndex={0}
-        // The borders and a scrollbar are part of the height.
+        // The height includes the borders and a scrollbar.
         style={{ '--all': `${down.getTotalSize() + 18}px` }}
         onKeyDown={onKeyDown}
       >
@@ -162,7 +162,7 @@ interface GridRowProps {
   readonly top: number
   readonly values: readonly unknown[]
   readonly cells: readonly VirtualItem[]
-  /** Which columns hold numbers. */
+  /** The columns that contain numbers. */
   readonly numbers: readonly boolean[]
   readonly atId: string
   /** The column of the current cell, if it is in this row. */
@@ -183,7 +183,7 @@ const GridRow = memo(function GridRow({ index, top, values, cells, numbers, atId
         const value = values[column]
         const isAt = column === at
         return (
-          // What a database wrote, isolated as every cell of it is.
+          // Text from a database, isolated like every cell.
           <bdi
             key={column}
             id={isAt ? atId : undefined}
@@ -213,7 +213,7 @@ function OpenedCell({
 }: ResultTableProps & { readonly cell: Cell | null; readonly onClose: () => void }) {
   const column = cell === null ? undefined : columns[cell.column]
   const value = cell === null ? null : rows[cell.row]?.[cell.column]
-  // One value is opened for long, and drawn again with each key beside it.
+  // A value may stay open for long, and is rendered again with each key press.
   const text = useMemo(() => openedOf(value), [value])
   const isCut = text.length > OPENED_MAX
   return (
@@ -252,7 +252,7 @@ interface Bounds {
   readonly lastColumn: number
 }
 
-/** Where a key leads, or null if it does not move. */
+/** The cell that a key moves to. Null if the key does not move. */
 function moveOf(event: KeyboardEvent, { row, column }: Cell, { page, lastRow, lastColumn }: Bounds): Cell | null {
   const whole = event.ctrlKey || event.metaKey
   switch (event.key) {

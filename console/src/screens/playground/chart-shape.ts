@@ -1,5 +1,5 @@
-// Pure: whether an answer can be drawn, and how. The first column that is a time, a number or a text is the x axis; the
-// numbers beside it are the series.
+// Pure: decides whether and how an answer can be drawn. The first column with times, numbers or texts is the x axis.
+// The numeric columns beside it are the series.
 import { isMissing, isNumeric, textOf } from './cell-text.ts'
 
 export interface ChartShape {
@@ -19,11 +19,11 @@ interface Column {
 
 const MAX_SERIES = 6
 const MAX_LABELS = 60
-/** Numbers that name something are not worth a line. */
+/** Numbers that identify something are not drawn. */
 const IDENTITY = /(?:^|_)id$/i
 const TIME = /^(?:timestamp|date$|datetime)/i
 
-/** Null if there are fewer than two points, or no number to draw. */
+/** Null if there are fewer than two points, or no numbers to draw. */
 export function chartShape(columns: readonly Column[], rows: readonly (readonly unknown[])[]): ChartShape | null {
   if (rows.length < 2 || columns.length < 2) return null
   const at = xColumn(columns)
@@ -49,7 +49,7 @@ export function chartShape(columns: readonly Column[], rows: readonly (readonly 
   }
 }
 
-/** A time if there is one, else a text, else the first number. */
+/** The first time column; otherwise the first text column; otherwise the first number column. */
 function xColumn(columns: readonly Column[]): number {
   const time = columns.findIndex((column) => kindOf(column) === 'time')
   if (time >= 0) return time

@@ -14,7 +14,7 @@ export function curlOf(origin: string, teamId: string, datasourceId: string, bod
   ].join('\n')
 }
 
-/** A line of the text must not end the text. */
+/** The delimiter must not occur as a line of the text. */
 function markerFor(json: string): string {
   let marker = 'JSON'
   while (json.split('\n').includes(marker)) marker += '_'

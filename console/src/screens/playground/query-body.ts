@@ -1,5 +1,5 @@
-// Pure: what stands in the editor as the body of a query. SQL is sent as it is. For MongoDB the editor holds the JSON of
-// the body.
+// Pure: converts the editor's content to the body of a query. SQL is sent unchanged. For MongoDB, the editor contains
+// the JSON of the body.
 import type { Datasource } from '../../api/types.ts'
 
 export type Kind = Datasource['type']
@@ -12,7 +12,7 @@ interface MongoBody {
 }
 export type Body = SqlBody | MongoBody
 
-/** `problem`: why the text is no body yet. */
+/** `problem`: why the text is not a body yet. */
 export type Written =
   | { readonly kind: 'empty' }
   | { readonly kind: 'problem'; readonly problem: string }
@@ -26,11 +26,11 @@ export function bodyOf(kind: Kind, text: string): Written {
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { kind: 'body', body: value }
     return { kind: 'problem', problem: 'Write an object with collection, and filter or pipeline.' }
   } catch (error) {
-    return { kind: 'problem', problem: error instanceof Error ? error.message : 'This is no JSON.' }
+    return { kind: 'problem', problem: error instanceof Error ? error.message : 'This is not valid JSON.' }
   }
 }
 
-/** What the editor shows before anything was typed. */
+/** The editor's content before anything was typed. */
 export const STARTER: Readonly<Record<Kind, string>> = {
   POSTGRES: '',
   BIGQUERY: '',
@@ -42,7 +42,7 @@ export interface Span {
   readonly to: number
 }
 
-/** The word at a refusal's position, in the text of the editor. Null if the position cannot be told. */
+/** The word at a refusal's position, in the text of the editor. Null if the position is unknown. */
 export function spanAt(kind: Kind, text: string, position: number | undefined): Span | null {
   if (position === undefined) return null
   const from = kind === 'MONGODB' ? placeInJson(text, position) : position
@@ -52,8 +52,8 @@ export function spanAt(kind: Kind, text: string, position: number | undefined): 
 }
 
 /**
- * A MongoDB position counts in the shortest JSON of the body. It has a place in the editor's text if that text is the
- * same JSON but for white space.
+ * A MongoDB position refers to the shortest JSON of the body. It can be mapped to the editor's text if that text is the
+ * same JSON except for white space.
  */
 function placeInJson(text: string, position: number): number | null {
   const places = tokenPlaces(text)

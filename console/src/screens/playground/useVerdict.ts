@@ -1,5 +1,5 @@
-// The verdict on a query while it is typed: a check a moment after the last key. It runs no query,
-// and the audit only counts it.
+// The verdict on a query while it is typed. The check is sent a moment after the last key press. It runs no query, and
+// the audit only counts it.
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { call } from '../../api/client.ts'
@@ -7,13 +7,13 @@ import type { Answer } from '../../api/types.ts'
 import type { Body } from './query-body.ts'
 
 export type Verdict = Answer<'checkQuery'>
-/** Whose rights are checked. Undefined: one's own. */
+/** Whose rights are checked. Undefined: the person's own. */
 export type As = { readonly role: string } | { readonly keyId: string } | undefined
 
 const PAUSE_MS = 350
 
 export interface Judged {
-  /** Of the text as it stands; undefined while it is unknown. */
+  /** The verdict on the current text. Undefined while it is unknown. */
   readonly verdict: Verdict | undefined
   readonly checking: boolean
   readonly error: unknown
@@ -46,7 +46,7 @@ export function useVerdict(
   }
 }
 
-/** The value, once it has not changed for a while. */
+/** Returns the value after it has not changed for a while. */
 function useSettled<T>(value: T, ms: number): T {
   const [settled, settle] = useState(value)
   useEffect(() => {

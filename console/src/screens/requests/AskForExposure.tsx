@@ -1,4 +1,4 @@
-// A member asks the admins for what one of their own queries was refused.
+// A member requests from the admins the object that one of their queries was refused.
 import { Check, Hand } from 'lucide-react'
 import { useState } from 'react'
 import { call } from '../../api/client.ts'
@@ -14,7 +14,7 @@ const WHY_MAX = 500
 
 interface AskForExposureProps {
   readonly at: { readonly teamId: string; readonly id: string }
-  /** The audit item of the refusal. It may be provoked only when somebody asks. */
+  /** Returns the audit item of the refusal. May first cause the refusal. */
   readonly refused: () => Promise<string>
 }
 
@@ -24,7 +24,7 @@ export function AskForExposure({ at, refused }: AskForExposureProps) {
   if (asked)
     return (
       <Tag icon={Check} tone="ok">
-        Asked. An admin decides.
+        Requested. An admin decides.
       </Tag>
     )
   const close = () => setOpen(false)

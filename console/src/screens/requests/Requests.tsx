@@ -1,4 +1,4 @@
-// What members ask for, for those who decide: expose it, or decline with a word.
+// The requests of members, for the managers: expose the object, or decline with a note.
 import { Eye, Hand } from 'lucide-react'
 import { useState } from 'react'
 import { useCall, useRead } from '../../api/queries.ts'
@@ -18,7 +18,7 @@ import { LongText, Name } from '../../parts/UntrustedText.tsx'
 
 type Request = Answer<'listRequests'>[number]
 
-/** Shows nothing while nobody asks. */
+/** Shows nothing if there are no requests. */
 export function Requests() {
   const team = useTeam()
   const open = useRead('listRequests', { params: { teamId: team.id }, query: { state: 'OPEN' } }).data ?? []
@@ -74,7 +74,7 @@ export function Requests() {
         open={declining !== null}
         onClose={() => decline(null)}
         title="Decline the request"
-        description="The exposure stays as it is. Your note is kept with the request."
+        description="The exposure does not change. Your note is stored with the request."
       >
         {declining !== null && <Decline request={declining} onClose={() => decline(null)} />}
       </Dialog>

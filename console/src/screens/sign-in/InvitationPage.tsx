@@ -1,4 +1,4 @@
-// The page of an invitation link: who invites, to which team, as what.
+// The page of an invitation link: the inviter, the team, and the role.
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams } from '@tanstack/react-router'
 import { call } from '../../api/client.ts'

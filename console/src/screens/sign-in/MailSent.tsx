@@ -1,4 +1,4 @@
-// After a sign-up on a service with mail: the address must be verified first.
+// The page after a sign-up if mail is on: the address must be verified first.
 import { Link } from '@tanstack/react-router'
 import { MailCheck } from 'lucide-react'
 import { auth } from '../../api/client.ts'

@@ -1,4 +1,4 @@
-// The ways to sign in besides the password, as far as this service offers them.
+// The ways to sign in without a password that this service offers.
 import { useRouter } from '@tanstack/react-router'
 import { KeyRound, LogIn } from 'lucide-react'
 import type { ReactNode } from 'react'
@@ -23,9 +23,9 @@ interface OtherWaysProps {
   readonly oidcName: string | undefined
   readonly next: string | undefined
   readonly rememberMe?: boolean
-  /** For a sign-up: a token that allows it. */
+  /** For a sign-up: the token that allows it. */
   readonly tokens?: Pick<Order, 'setupToken' | 'inviteToken'>
-  /** Instead of opening `next`, once a passkey signed in. */
+  /** Called after a sign-in with a passkey, instead of opening `next`. */
   readonly onPasskey?: (user: User) => void
 }
 
@@ -77,7 +77,7 @@ function Passkey({
   )
 }
 
-/** Leaves for the page of a provider, which leads back. */
+/** Opens the page of a provider, which redirects back. */
 function Away({ name, order }: { readonly name: string; readonly order: Order }) {
   const action = useAction(async () => {
     const { url } = await auth('POST /auth/sign-in/provider', order).catch((error: unknown) => {

@@ -1,4 +1,4 @@
-// Resets a password: asks for the address, or, with the token of a mailed link, for the new password.
+// Resets a password. Asks for the address, or, with the token of a mailed link, for the new password.
 import { useQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
@@ -17,7 +17,7 @@ import { NewPassword } from './Setup.tsx'
 
 export function Reset() {
   const search = useSearch({ strict: false })
-  // The token leaves the address, so that neither the history nor a screenshot keeps it.
+  // Removes the token from the address, so that neither the history nor a screenshot contains it.
   const [token] = useState(search.token)
   useEffect(() => {
     if (token !== undefined) history.replaceState(history.state, '', location.pathname)
@@ -95,7 +95,7 @@ function SetPassword({ token }: { readonly token: string }) {
 const used = ({ lastUsedAt }: { readonly lastUsedAt: string | null }) =>
   lastUsedAt === null ? 'never used' : `last used ${ago(lastUsedAt)}`
 
-/** What a stolen mailbox could have been used for ends by default; each thing can be kept. */
+/** Access that somebody with the mailbox could have created ends by default. Each item can be kept. */
 function Choose({ held, token, onDone }: { readonly held: Held; readonly token: string; readonly onDone: () => void }) {
   const { form, field } = useForm({ password: '', code: '' })
   const [kept, setKept] = useState<ReadonlySet<string>>(new Set())
@@ -159,7 +159,7 @@ function Choose({ held, token, onDone }: { readonly held: Held; readonly token: 
             <TextField
               label="Code"
               autoComplete="one-time-code"
-              note="Of the authenticator, or a backup code. Without a code the second factor stays on."
+              note="From the authenticator, or a backup code. Without a code the second factor stays on."
               {...field('code')}
             />
           )}

@@ -1,4 +1,4 @@
-// The second step of a sign-in: a code of the authenticator, or a backup code.
+// The second step of a sign-in: a code from the authenticator, or a backup code.
 import { Link, useRouter, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { auth } from '../../api/client.ts'

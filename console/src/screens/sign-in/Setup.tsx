@@ -1,4 +1,4 @@
-// The first account of a service. It becomes the owner of the first team.
+// Creates the first account of a service. It becomes the owner of the first team.
 import { useQuery } from '@tanstack/react-query'
 import { useRouter, useSearch } from '@tanstack/react-router'
 import { auth } from '../../api/client.ts'
@@ -67,7 +67,7 @@ export function Setup() {
   )
 }
 
-/** A password that is chosen: says how long it must be. */
+/** The field for a new password, with its minimum length. */
 export function NewPassword(
   props: Pick<Parameters<typeof PasswordField>[0], 'label' | 'value' | 'onChange' | 'autoFocus'>,
 ) {

@@ -1,4 +1,4 @@
-// The sign-in page: password, and whatever else this service accepts.
+// The sign-in page: the password, and the other ways that this service accepts.
 import { Link, useNavigate, useRouter, useSearch } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
 import { useState, type FormEvent, type ReactNode } from 'react'

@@ -1,4 +1,4 @@
-// Creates an account: for anybody, or for the holder of an invitation.
+// Creates an account, for anybody or for the holder of an invitation.
 import { useQuery } from '@tanstack/react-query'
 import { Link, useRouter, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'

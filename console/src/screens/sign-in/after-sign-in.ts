@@ -1,4 +1,4 @@
-// What happens once a person has signed in: other tabs learn it, and the wanted page opens.
+// Runs after a person has signed in: notifies other tabs, and opens the requested page.
 import type { AnyRouter } from '@tanstack/react-router'
 import { queryClient } from '../../api/queries.ts'
 import { signedIn } from '../../api/session.ts'

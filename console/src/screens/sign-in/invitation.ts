@@ -1,4 +1,4 @@
-// What an invitation says to the holder of its link. No sign-in is needed to read it.
+// The contents of an invitation, for the holder of its link. Needs no sign-in.
 import { useQuery } from '@tanstack/react-query'
 import { isStatus } from '../../api/failure.ts'
 import { send } from '../../api/send.ts'

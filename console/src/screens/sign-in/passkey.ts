@@ -1,9 +1,9 @@
-// Passkeys through the browser's own WebAuthn functions. The service makes and checks the challenges.
+// Passkeys through the browser's own WebAuthn functions. The service creates and checks the challenges.
 import { auth } from '../../api/client.ts'
 import { Told } from '../../api/failure.ts'
 import type { AuthAnswer } from '../../api/types.ts'
 
-/** Returns the account. Throws Refused, or Told if the browser got no passkey. */
+/** Returns the account. Throws Refused, or Told if the browser returned no passkey. */
 export async function signInWithPasskey(
   rememberMe: boolean,
 ): Promise<AuthAnswer<'POST /auth/passkey/sign-in'>['user']> {
@@ -33,7 +33,7 @@ export async function addPasskey(name: string): Promise<void> {
   await auth('POST /auth/passkey/add', { name, response: { ...response, ...SAME } })
 }
 
-/** The service takes no extensions. */
+/** The service accepts no extensions. */
 const SAME = { type: 'public-key', clientExtensionResults: {} } as const
 
 type Answered = ReturnType<PublicKeyCredential['toJSON']>
@@ -54,10 +54,10 @@ async function answered(ask: () => Promise<Credential | null>): Promise<Answered
 
 function sentenceFor(name: string): string {
   switch (name) {
-    // The browser does not say whether the person cancelled, waited too long, or had none.
+    // The browser does not reveal whether the person cancelled, waited too long, or had no passkey.
     case 'NotAllowedError':
     case 'AbortError':
-      return 'No passkey was used. Try again, or go on without one.'
+      return 'No passkey was used. Try again, or continue without one.'
     case 'InvalidStateError':
       return 'This device already has a passkey of your account.'
     default:

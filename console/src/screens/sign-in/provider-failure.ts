@@ -1,5 +1,5 @@
-// Why a sign-in at a provider did not work out. The address holds a word from the service's list, never a sentence:
-// anybody can write a link.
+// The reasons why a sign-in at a provider failed. The address contains a word from the service's list and never a
+// sentence, because anybody can write a link.
 import { Refused, Told } from '../../api/failure.ts'
 import type { ProviderFailure } from '../../api/types.ts'
 
@@ -22,7 +22,7 @@ const SENTENCES: Readonly<Record<ProviderFailure, (at: string) => string>> = {
   RATE_LIMITED: () => 'Too many attempts. Wait a minute, then try again.',
 }
 
-/** Null if there was no failure, or the address holds something else. */
+/** Null if there was no failure, or the address contains an unknown word. */
 export function providerSentence(
   { failed, provider }: { readonly failed?: string | undefined; readonly provider?: string | undefined },
   oidcName: string | undefined,
@@ -35,7 +35,7 @@ function sentenceFor(failed: unknown, name: string): string | null {
   return entry === undefined ? null : entry[1](name)
 }
 
-/** The service's refusal, with the provider's name where it has a reason of the list. */
+/** The service's refusal, with the provider's name if the reason is in the list. */
 export function named(error: unknown, name: string): unknown {
   const sentence = error instanceof Refused ? sentenceFor(error.body['reason'], name) : null
   return sentence === null ? error : new Told(sentence)

@@ -1,4 +1,4 @@
-// A team's name, limits and audit, and its deletion. One save for all fields; nothing saves itself.
+// A team's name, limits and audit, and its deletion. One button saves all fields; nothing is saved automatically.
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useCall, useRead } from '../../api/queries.ts'
@@ -118,7 +118,7 @@ function Form({
           />
         </div>
       </Panel>
-      <Panel title="Limits" lead="They hold for everybody: people, API keys and agents.">
+      <Panel title="Limits" lead="They apply to everybody: people, API keys and agents.">
         <div className="columns-2">
           <NumberField
             label="Queries"
@@ -212,7 +212,7 @@ function Danger() {
     <Panel
       title="Delete team"
       danger
-      lead="Datasources, their secrets and what was chosen go. The audit stays for its retention."
+      lead="Datasources, their secrets and their exposures are deleted. The audit stays for its retention."
     >
       <div>
         <Button look="danger" onClick={() => setOpen(true)}>

@@ -1,4 +1,4 @@
-// A team's webhooks: made, tried, turned off and deleted. The secret is shown once, and the address never again.
+// A team's webhooks: create, test, disable and delete. The secret is shown only once, and the address never again.
 import { useState } from 'react'
 import { useCall, useRead } from '../../api/queries.ts'
 import type { Answer, Input } from '../../api/types.ts'
@@ -162,7 +162,7 @@ function Make({ onClose, onFresh }: { readonly onClose: () => void; readonly onF
         maxLength={2_000}
         autoComplete="off"
         placeholder="https://hooks.example.com/…"
-        note="It is stored sealed and not shown again."
+        note="It is stored encrypted and not shown again."
         {...field('url')}
       />
       <Select
@@ -194,7 +194,7 @@ function Make({ onClose, onFresh }: { readonly onClose: () => void; readonly onF
   )
 }
 
-/** Escape and a click beside do not close it: the value would be lost. */
+/** Escape and a click outside do not close the dialog, because the value would be lost. */
 function FreshSecret({ fresh, onDone }: { readonly fresh: Fresh | null; readonly onDone: () => void }) {
   return (
     <Dialog
@@ -202,7 +202,7 @@ function FreshSecret({ fresh, onDone }: { readonly fresh: Fresh | null; readonly
       stays
       onClose={() => undefined}
       title="Copy the secret now"
-      description="It is shown this once. The receiver checks the signature with it."
+      description="It is shown only once. The receiver checks the signature with it."
     >
       {fresh !== null && (
         <div className="stack">
@@ -228,7 +228,7 @@ function Deliveries({ webhook, onClose }: { readonly webhook: Webhook; readonly 
       <LoadState of={list} what="deliveries" lines={4}>
         {(deliveries) =>
           deliveries.length === 0 ? (
-            <p className="tiny">Nothing was told in the last seven days.</p>
+            <p className="tiny">Nothing was sent in the last seven days.</p>
           ) : (
             <Table
               label="Deliveries"
@@ -262,7 +262,12 @@ function Deletion({ webhook, onClose }: { readonly webhook: Webhook; readonly on
     onClose()
   })
   return (
-    <AlertDialog open onClose={onClose} title={`Delete ${webhook.name}`} description="Its waiting deliveries go too.">
+    <AlertDialog
+      open
+      onClose={onClose}
+      title={`Delete ${webhook.name}`}
+      description="Its waiting deliveries are deleted too."
+    >
       <DialogForm action={action} verb="Delete webhook" look="destroy" onClose={onClose} />
     </AlertDialog>
   )

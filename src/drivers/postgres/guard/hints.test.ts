@@ -128,7 +128,7 @@ const HINTS: Readonly<Record<string, readonly (readonly [string, RegExp])[]>> = 
     ['SELECT DATE_SUB(now(), INTERVAL 1 DAY)', /INTERVAL '1 day'/],
     ['SELECT [id] FROM customers', /double quotes/],
     ['SELECT id FROM customers WHERE id = :id', /Write \$1 and send the value/],
-    ['SELECT id FROM customers WHERE', /missing before/],
+    ['SELECT id FROM customers WHERE', /missing part before/],
     ['SELECT count(id FROM customers', /./],
     ['SELECT id FROM order', /quote it/],
     ['SELECT ‘a’', /straight single quotes/],

@@ -1,4 +1,5 @@
-// Accepts many proposed texts at once: of one table or of all, of some kinds or of all. Stale texts are left.
+// Accepts many proposed texts at once: for one table or all tables, for some kinds or all kinds. Stale texts stay
+// proposed.
 import { useState } from 'react'
 import { useCall } from '../../../api/queries.ts'
 import { Dialog } from '../../../parts/Dialog.tsx'
@@ -24,7 +25,7 @@ export function AcceptMany({ open, onClose, ...rest }: AcceptManyProps) {
       open={open}
       onClose={onClose}
       title="Accept proposed texts"
-      description="Agents see them after you publish. Texts about columns that changed since are left for you to read."
+      description="Agents see them after you publish. Texts whose columns have changed stay proposed, for you to review."
     >
       {open && <Form {...rest} onClose={onClose} />}
     </Dialog>

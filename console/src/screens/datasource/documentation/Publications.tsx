@@ -1,4 +1,4 @@
-// What was published, by whom, and how it differs from what was published before.
+// The publications: time, author, and the difference from the publication before.
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { call } from '../../../api/client.ts'
 import { Button } from '../../../parts/Button.tsx'
@@ -17,7 +17,7 @@ export function Publications({ open, onClose }: { readonly open: boolean; readon
       onClose={onClose}
       wide
       title="Publications"
-      description="Each one is what agents read from its time on."
+      description="Agents read the newest publication."
       foot={<Button onClick={onClose}>Close</Button>}
     >
       {open && <List />}

@@ -1,4 +1,4 @@
-// One text about a table or a column: its state, and the ways to accept, edit or reject it.
+// One text about a table or a column: its state, and the buttons to accept, edit or reject it.
 import { AlertTriangle } from 'lucide-react'
 import { useState } from 'react'
 import { Button } from '../../../parts/Button.tsx'

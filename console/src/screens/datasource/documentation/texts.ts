@@ -1,5 +1,5 @@
-// Pure: the texts about one table, and the body that changes one of them. `statements` and `columns` replace their whole
-// list, so a change sends the others back as they were read.
+// Pure: the texts about one table, and the request body that changes one of them. `statements` and `columns` replace
+// their whole list, so a change sends the other texts back unchanged.
 import type { Answer, Input } from '../../../api/types.ts'
 
 export type Documentation = Answer<'getDocumentation'>
@@ -8,7 +8,7 @@ export type Text = NonNullable<TableTexts['summary']>
 export type Status = Text['status']
 type Body = Input<'putDocumentation'>['body']
 
-/** Which text of a table is meant. */
+/** Identifies a text of a table. */
 export type Place =
   | { readonly kind: 'summary' | 'examples' }
   | { readonly kind: 'statement'; readonly index: number }
@@ -27,7 +27,7 @@ export const keyOf = (place: Place) =>
       ? `column ${place.name}`
       : place.kind
 
-/** Every text below the summary. */
+/** Every text except the summary. */
 export function textsOf(table: TableTexts): readonly Placed[] {
   const placed: Placed[] = table.statements.map((text, index) => ({
     place: { kind: 'statement', index },
@@ -44,7 +44,7 @@ export function textsOf(table: TableTexts): readonly Placed[] {
   return placed
 }
 
-/** The body that gives one text another status or other words. Words that a person wrote are accepted. */
+/** The request body that changes the status or the words of one text. Words that a person wrote are accepted. */
 export function bodyFor(table: TableTexts, place: Place, change: { text?: string; status: Status }): Body {
   const changed = (text: Text | null): Text => {
     const before = text ?? { text: '', origin: 'HUMAN', status: 'ACCEPTED', restsOn: [], stale: false }
@@ -70,7 +70,7 @@ export function bodyFor(table: TableTexts, place: Place, change: { text?: string
 export const KINDS = ['summary', 'columns', 'statements', 'examples'] as const
 export type Kind = (typeof KINDS)[number]
 
-/** How many texts of these kinds wait, without those whose columns changed. */
+/** The number of proposed texts of these kinds, without texts whose columns have changed. */
 export function proposedIn(tables: readonly TableTexts[], kinds: ReadonlySet<Kind>): number {
   const waits = (text: Partial<Pick<Text, 'status' | 'stale'>> | null) =>
     text?.status === 'PROPOSED' && text.stale !== true
@@ -88,7 +88,7 @@ export const isAccepted = ({ status }: Text) => status === 'ACCEPTED' || status 
 
 export interface Coverage {
   readonly tables: number
-  /** Tables with an accepted summary. */
+  /** The number of tables with an accepted summary. */
   readonly summarized: number
   readonly proposed: number
   readonly stale: number

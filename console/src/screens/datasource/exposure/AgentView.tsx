@@ -27,7 +27,7 @@ export function AgentView({ open, onClose, isChanged, datasource }: AgentViewPro
       onClose={onClose}
       wide
       title="As an agent sees it"
-      description="What describe_datasource answers to an agent, word for word. What is not here does not exist for it."
+      description="The exact text that describe_datasource returns to an agent. An agent cannot query anything else."
       foot={<Button onClick={onClose}>Close</Button>}
     >
       {isChanged && (
@@ -39,7 +39,7 @@ export function AgentView({ open, onClose, isChanged, datasource }: AgentViewPro
 }
 
 const DETAILS = [
-  { value: 'fit', label: 'What fits', note: 'as agents ask first' },
+  { value: 'fit', label: 'What fits', note: 'default of an agent' },
   { value: 'names', label: 'Names' },
   { value: 'columns', label: 'Columns' },
   { value: 'full', label: 'Everything' },
@@ -70,13 +70,13 @@ function Pages({ datasource: { teamId, id }, as, detail }: PagesProps) {
   const [cursor, setCursor] = useState<string>()
   const query = { as: asParts(as)?.value, detail: detail === 'fit' ? undefined : detail, cursor }
   const read = useRead('viewAsAgent', { params: { teamId, id }, query })
-  // A cursor ends with the description that it belongs to, so another try begins at the first page.
+  // A cursor is valid for one description only, so a retry starts at the first page.
   const again = () => (cursor === undefined ? void read.refetch() : setCursor(undefined))
   if (read.error !== null && read.data === undefined)
     return <LoadFailed what="description" error={read.error} busy={read.isFetching} onRetry={again} />
   if (read.data === undefined) return <Loading what="description" lines={8} />
   const { barred, page } = read.data
-  if (page === null) return <Notice role="status">{barred} It is told nothing of this datasource.</Notice>
+  if (page === null) return <Notice role="status">{barred} It gets no information about this datasource.</Notice>
   return (
     <>
       <NamedNumbers of={factsOf(page)} />

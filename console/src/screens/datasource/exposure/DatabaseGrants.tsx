@@ -1,4 +1,4 @@
-// "Make the database agree": the service's commands that take from the login what the exposure hides.
+// "Make the database agree": commands from the service that revoke the login's rights on everything the exposure hides.
 import { useRead } from '../../../api/queries.ts'
 import type { Answer } from '../../../api/types.ts'
 import { useTeam } from '../../../frame/current-team.ts'
@@ -47,7 +47,7 @@ export function DatabaseGrants({ open, onClose, isChanged }: DatabaseGrantsProps
   )
 }
 
-/** More lines are copied, but not shown. */
+/** If there are more lines, they are copied but not shown. */
 const LINES_MAX = 400
 
 function Commands({ grants: { kind, text, notes } }: { readonly grants: Answer<'getExposureGrants'> }) {

@@ -1,4 +1,4 @@
-// The editor of an exposure: filter, tree, bar of unsaved changes, and the dialogs around them.
+// The editor of an exposure: filter, tree, bar of unsaved changes, and their dialogs.
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Bot, DatabaseZap, History, ListChecks, Search } from 'lucide-react'
 import { useCallback, useDeferredValue, useMemo, useRef, useState } from 'react'
@@ -220,7 +220,7 @@ export function Editor({ catalog, saved, drift }: EditorProps) {
   )
 }
 
-/** Leaves out names that the database does not have, unless the saved exposure holds them: a save would refuse them. */
+/** Leaves out names that are not in the database, unless the saved exposure contains them: a save would refuse them. */
 function existing(tables: readonly TableNames[], schemas: readonly SchemaNode[], saved: Choice): Choice {
   const known = new Map(
     schemas.flatMap(({ tables: nodes }) =>
@@ -235,7 +235,7 @@ function existing(tables: readonly TableNames[], schemas: readonly SchemaNode[],
     const fits = [...columns].filter((each) => known.get(key)?.has(each) === true || saved.get(key)?.has(each) === true)
     return [key, fits] as const
   })
-  // Tables that are the same as saved stay the same objects.
+  // Unchanged tables keep their objects.
   const next = withColumns(new Map(), names, true)
   return new Map([...next].map(([key, set]) => [key, same(saved.get(key), set)]))
 }
@@ -243,7 +243,7 @@ function existing(tables: readonly TableNames[], schemas: readonly SchemaNode[],
 const same = (before: ReadonlySet<string> | undefined, now: ReadonlySet<string>) =>
   before !== undefined && before.size === now.size && now.isSubsetOf(before) ? before : now
 
-/** Filter, rows, and what is open. */
+/** The filter, the rows, and which rows are open. */
 function useView(schemas: readonly SchemaNode[], choice: Choice, drift: Answer<'getDrift'> | undefined) {
   const [filter, setFilter] = useState(NO_FILTER)
   const settled = useDeferredValue(filter)
@@ -251,7 +251,7 @@ function useView(schemas: readonly SchemaNode[], choice: Choice, drift: Answer<'
   const [flippedInFilter, setFlippedInFilter] = useState<ReadonlySet<string>>(new Set())
   const isFiltered = settled.show !== 'all' || settled.text.trim() !== ''
   const added = useMemo(() => addedOf(drift), [drift])
-  // Rows stay where they are while somebody ticks: the choice counts as it was when the filter was set.
+  // Rows stay visible while somebody ticks: the filter uses the choice at the time when the filter was set.
   const latest = useRef(choice)
   latest.current = choice
   const found = useMemo(() => find(schemas, settled, { choice: latest.current, added }), [schemas, settled, added])
@@ -280,7 +280,7 @@ function useView(schemas: readonly SchemaNode[], choice: Choice, drift: Answer<'
   }
 }
 
-/** How many columns or tables stand behind a filter, for those where the number says something. */
+/** The number of columns or tables that a filter matches. Only for filters where the number is useful. */
 function countsOf(schemas: readonly SchemaNode[], added: ReadonlySet<string>) {
   let [personal, wanted] = [0, 0]
   for (const { tables } of schemas) {

@@ -1,4 +1,4 @@
-// A difference between two exposures as lists of names.
+// Shows the difference between two exposures as lists of names.
 import { Minus, Plus } from 'lucide-react'
 import { Icon } from '../../../parts/Icon.tsx'
 import { counted } from '../../../parts/format.ts'
@@ -14,7 +14,7 @@ export function ExposureDifference({ of }: { readonly of: Difference }) {
   )
 }
 
-/** Up to this many columns, each has its line. Beyond it, each table has one. */
+/** Up to this many columns, each column has a line. For more columns, each table has a line. */
 const COLUMNS_MAX = 40
 const TABLES_MAX = 100
 const NAMES_MAX = 8

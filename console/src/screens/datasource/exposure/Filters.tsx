@@ -1,4 +1,4 @@
-// What the tree shows: words, and one of six views.
+// The filters of the tree: search words, and one of six views.
 import type { ReactNode } from 'react'
 import { classes } from '../../../parts/class-names.ts'
 import { number } from '../../../parts/format.ts'

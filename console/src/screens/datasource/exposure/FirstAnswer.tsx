@@ -1,4 +1,5 @@
-// The last step of connecting: after tables are saved, a key is made here, and the first call with it is shown live.
+// The last step of connecting a database. After tables are saved, a key is created here, and the first call with this
+// key is shown live.
 import { useQuery } from '@tanstack/react-query'
 import { Link, useBlocker } from '@tanstack/react-router'
 import { KeyRound } from 'lucide-react'
@@ -62,7 +63,7 @@ export function FirstAnswer({ saved }: { readonly saved: Choice }) {
   )
 }
 
-/** Asks before the only copy of a key is left behind. */
+/** Asks for confirmation before the only copy of a key is lost. */
 function Leaving({ held }: { readonly held: boolean }) {
   const leaving = useBlocker({
     shouldBlockFn: ({ current, next }) => held && current.pathname !== next.pathname,
@@ -74,7 +75,7 @@ function Leaving({ held }: { readonly held: boolean }) {
       open={leaving.status === 'blocked'}
       onClose={() => leaving.reset?.()}
       title="Leave without the key?"
-      description="The key is shown this once. Without it, make another one under API keys."
+      description="The key is shown only once. If you lose it, create another key under API keys."
       foot={
         <>
           <Button className="start" onClick={() => leaving.proceed?.()}>
@@ -109,7 +110,7 @@ function WithKey({ made, saved, onStored }: WithKeyProps) {
   ].join('\n')
   return (
     <>
-      <p>Copy the key now: it is shown this once. Then ask with it.</p>
+      <p>Copy the key now: it is shown only once. Then send a query with it.</p>
       <CopyField label="API key" value={made.key} verb="Copy key" />
       <CodeBlock label="curl">{command}</CodeBlock>
       <Checkbox label="I have stored this key" onChange={(event) => onStored(event.target.checked)} />
@@ -118,7 +119,7 @@ function WithKey({ made, saved, onStored }: WithKeyProps) {
   )
 }
 
-/** A query that reads a few rows of the first table. */
+/** A query for a few rows of the first table. */
 function exampleOf(type: 'POSTGRES' | 'MONGODB' | 'BIGQUERY', saved: Choice): object {
   const [schema = '', table = ''] = [...saved.keys()][0]?.split('\0') ?? []
   if (type === 'MONGODB') return { collection: table, limit: 5 }

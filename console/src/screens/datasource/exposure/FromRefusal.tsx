@@ -1,5 +1,5 @@
-// The way from a refusal to the least change that lets the query pass. After the save the query is checked again on the
-// spot. Checking runs nothing but EXPLAIN.
+// Shows the smallest change that would allow a refused query. After the save, the query is checked again at once. The
+// check runs only EXPLAIN.
 import { useQuery } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { call } from '../../../api/client.ts'
@@ -18,7 +18,7 @@ export interface Proposal {
   readonly auditId: string
   readonly added: readonly TableNames[]
   readonly note: string
-  /** The version that the proposal widens. */
+  /** The version that the proposal extends. */
   readonly version: number
 }
 
@@ -78,8 +78,8 @@ export function FromRefusal({ auditId, savedVersion, known, onProposal }: FromRe
       {asked !== null && !isSaved && (
         <p>
           {asked.added.length === 0
-            ? 'Nothing is to be added: the exposure lets it pass already.'
-            : `The least change that lets it pass is ticked: ${counted(columnCount(asked.added), 'column')}. Review it, then save.`}
+            ? 'No change is needed: the exposure already allows this query.'
+            : `The smallest change that allows the query is ticked: ${counted(columnCount(asked.added), 'column')}. Review it, then save.`}
         </p>
       )}
     </section>
@@ -87,10 +87,10 @@ export function FromRefusal({ auditId, savedVersion, known, onProposal }: FromRe
 }
 
 interface CheckedProps {
-  /** The query as the audit holds it: SQL, or the JSON of a MongoDB body. */
+  /** The query as the audit stores it: SQL, or the JSON of a MongoDB body. */
   readonly text: string | undefined
   readonly savedVersion: number
-  /** Who asked for it. If the query passes now, their requests are answered. */
+  /** The open requests for this refusal. If the query is now allowed, they are closed. */
   readonly waiting: Answer<'listRequests'>
 }
 

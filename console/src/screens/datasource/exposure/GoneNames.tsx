@@ -1,4 +1,5 @@
-// Names that are exposed but no longer in the database. A save keeps them, in case they come back, unless they are dropped.
+// Exposed names that are no longer in the database. A save keeps them, in case they come back, unless the person drops
+// them.
 import { Button } from '../../../parts/Button.tsx'
 import { Notice } from '../../../parts/Notice.tsx'
 import { counted } from '../../../parts/format.ts'

@@ -1,4 +1,4 @@
-// The impact of a proposal on the last days, in one line, and the queries that it concerns.
+// The impact of a proposed exposure on the queries of the last days: one line, and the affected queries.
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { call } from '../../../api/client.ts'
@@ -10,14 +10,14 @@ import { Notice } from '../../../parts/Notice.tsx'
 import { ago, counted, number } from '../../../parts/format.ts'
 import { IMPACT_DAYS, ReplayEnded, type Impact, type ImpactState } from './usePreview.ts'
 
-/** For the bar of unsaved changes. */
+/** The short form, for the bar of unsaved changes. */
 export function ImpactLine({ is }: { readonly is: ImpactState | null }) {
   if (is === null || is.state === 'failed') return null
   if (is.state === 'replaying') return <span className="soft">Replaying the last {IMPACT_DAYS} days…</span>
   const words = wordsOf(is.impact)
   return (
     <span className="soft">
-      Last {IMPACT_DAYS} days: {words.length === 0 ? 'no query is concerned' : words.join(', ')}
+      Last {IMPACT_DAYS} days: {words.length === 0 ? 'no query is affected' : words.join(', ')}
     </span>
   )
 }
@@ -27,11 +27,11 @@ function wordsOf({ nowAllowed, nowRefused, cannotTell }: Impact): string[] {
   if (nowAllowed.count > 0) words.push(`${counted(nowAllowed.count, 'refused query', 'refused queries')} would pass`)
   if (nowRefused.count > 0)
     words.push(`${counted(nowRefused.count, 'answered query', 'answered queries')} would be refused`)
-  if (cannotTell.count > 0) words.push(`${number(cannotTell.count)} cannot be told`)
+  if (cannotTell.count > 0) words.push(`${number(cannotTell.count)} cannot be judged`)
   return words
 }
 
-/** For the dialog. */
+/** The long form, for the dialog. */
 export function ImpactRegion({ teamId, is }: { readonly teamId: string; readonly is: ImpactState | null }) {
   return (
     <section className="impact" aria-label="Impact" role="region">
@@ -42,8 +42,7 @@ export function ImpactRegion({ teamId, is }: { readonly teamId: string; readonly
         </p>
       ) : is.state === 'failed' ? (
         <Notice tone="warn" role="note">
-          The impact could not be worked out.{' '}
-          {is.error instanceof ReplayEnded ? is.error.message : sentenceOf(is.error)}
+          The impact could not be computed. {is.error instanceof ReplayEnded ? is.error.message : sentenceOf(is.error)}
         </Notice>
       ) : (
         <Outcome teamId={teamId} impact={is.impact} />
@@ -54,7 +53,7 @@ export function ImpactRegion({ teamId, is }: { readonly teamId: string; readonly
 
 function Outcome({ teamId, impact }: { readonly teamId: string; readonly impact: Impact }) {
   const { nowAllowed, nowRefused, cannotTell } = impact
-  if (wordsOf(impact).length === 0) return <p className="soft">No query of these days is concerned.</p>
+  if (wordsOf(impact).length === 0) return <p className="soft">No query of these days is affected.</p>
   return (
     <ul className="stack close">
       <Queries teamId={teamId} of={nowRefused} words={plural(nowRefused.count, 'would be refused', 'answered')} />
@@ -62,7 +61,7 @@ function Outcome({ teamId, impact }: { readonly teamId: string; readonly impact:
       <Queries
         teamId={teamId}
         of={cannotTell}
-        words={`${counted(cannotTell.count, 'query', 'queries')} cannot be told, because their texts were redacted or something changed`}
+        words={`${counted(cannotTell.count, 'query', 'queries')} cannot be judged, because their texts were redacted or something changed`}
       />
     </ul>
   )
@@ -76,7 +75,7 @@ interface QueriesProps {
   readonly words: string
 }
 
-/** As many are shown in the dialog. All of them are in Activity. */
+/** The dialog shows at most this many. All of them are in Activity. */
 const SHOWN = 10
 
 function Queries({ teamId, of, words }: QueriesProps) {

@@ -1,5 +1,5 @@
-// The dialog before a save: what is added and removed, what it would have meant for the last days, a note, and what to do
-// when somebody else saved meanwhile.
+// The dialog before a save: added and removed columns, the impact on the queries of the last days, a note, and the
+// options if somebody else saved meanwhile.
 import { useState } from 'react'
 import { Button } from '../../../parts/Button.tsx'
 import { Dialog } from '../../../parts/Dialog.tsx'
@@ -34,7 +34,7 @@ export function Review({ open, onClose, teamId, draft, impact, note, onNote, onS
       onClose={onClose}
       wide
       title="Review changes"
-      description="The save holds from the next request on, for every key and agent."
+      description="The change applies from the next request on, for every key and agent."
       foot={
         <>
           <Button className="start" onClick={onClose}>

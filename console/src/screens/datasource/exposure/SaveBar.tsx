@@ -1,4 +1,4 @@
-// The bar of unsaved changes: how many, what they would have meant, and the two ways on.
+// The bar of unsaved changes: their number, their impact, and the buttons to review or discard them.
 import { useEffect } from 'react'
 import { isMac, MOD } from '../../../frame/keyboard-shortcuts.ts'
 import { Button } from '../../../parts/Button.tsx'
@@ -36,7 +36,7 @@ export function SaveBar({ difference, impact, onDiscard, onReview }: SaveBarProp
   )
 }
 
-/** The keyboard's save does what the button does. */
+/** The keyboard shortcut for saving does the same as the button. */
 function useSaveKey(onReview: () => void): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {

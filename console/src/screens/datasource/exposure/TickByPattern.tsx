@@ -1,4 +1,4 @@
-// Ticks or unticks every column that fits a pattern, with a count before it happens.
+// Selects or clears every column that matches a pattern. Shows the number of columns first.
 import { useDeferredValue, useMemo, useState } from 'react'
 import { Button } from '../../../parts/Button.tsx'
 import { Dialog } from '../../../parts/Dialog.tsx'
@@ -13,7 +13,7 @@ interface TickByPatternProps {
   readonly open: boolean
   readonly onClose: () => void
   readonly schemas: readonly SchemaNode[]
-  /** What the filter shows, if there is a filter. */
+  /** The columns that the filter shows, if there is a filter. */
   readonly found: readonly Found[] | null
   readonly choice: Choice
   readonly onChange: (choice: Choice) => void
@@ -67,7 +67,7 @@ function Form({ schemas, found, choice, onChange, onClose }: Omit<TickByPatternP
         autoComplete="off"
         autoFocus
         onChange={(event) => setPattern(event.target.value)}
-        note="A star stands for anything: *_id, public.orders.*, billing.*.*. Several patterns with commas. Empty: all."
+        note="A star matches any characters: *_id, public.orders.*, billing.*.*. Several patterns with commas. Empty: all."
       />
       <Group label="Do" role="radiogroup">
         <Radio name="bulk" label="Tick: show these columns" checked={on} onChange={() => setOn(true)} />

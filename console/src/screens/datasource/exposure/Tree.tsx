@@ -1,5 +1,5 @@
-// The tree of schemas, tables and columns. Only the rows in view are in the document. The tree holds the focus; the active
-// row is named by aria-activedescendant.
+// The tree of schemas, tables and columns. Only the visible rows are in the document. The tree has the focus, and
+// aria-activedescendant names the active row.
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useId, useMemo, useRef, useState, type KeyboardEvent } from 'react'
 import { useRowHeight } from './row-height.ts'
@@ -12,12 +12,12 @@ interface TreeProps {
   readonly choice: Choice
   readonly added: Added
   readonly onFlip: (rows: readonly Row[]) => void
-  /** Ticks or unticks all of these as the first one asks for. */
+  /** Ticks or clears all of these columns, depending on the state of the first. */
   readonly onTick: (rows: readonly Row[]) => void
 }
 
 const OVERSCAN = 8
-/** Letters typed within this time are one word. */
+/** Letters typed within this time are combined into one search. */
 const WORD_MS = 700
 
 export function Tree({ rows, choice, added, onFlip, onTick }: TreeProps) {
@@ -105,7 +105,7 @@ export function Tree({ rows, choice, added, onFlip, onTick }: TreeProps) {
     }
   }
   const jump = (event: KeyboardEvent): boolean => {
-    // "/" and "?" belong to the page.
+    // The page handles "/" and "?".
     if (event.key.length !== 1 || /[/?]/.test(event.key)) return false
     const word = typed(event.key.toLowerCase())
     const first = word.length === 1 ? 1 : 0
@@ -129,7 +129,7 @@ export function Tree({ rows, choice, added, onFlip, onTick }: TreeProps) {
       aria-label="Tables and columns"
       aria-activedescendant={isRendered && rows.length > 0 ? `${id}-${active}` : undefined}
       tabIndex={0}
-      // The borders are part of the height.
+      // The height includes the borders.
       style={{ '--all': `${virtual.getTotalSize() + 2}px` }}
       onKeyDown={onKeyDown}
     >
@@ -169,7 +169,7 @@ function parentOf(rows: readonly Row[], at: number): number {
   return at
 }
 
-/** Joins letters that are typed quickly. */
+/** Combines letters that are typed quickly. */
 function useTyped(): (letter: string) => string {
   const last = useRef({ word: '', at: 0 })
   return (letter) => {

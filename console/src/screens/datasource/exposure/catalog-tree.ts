@@ -1,4 +1,4 @@
-// Pure: the catalog as a tree of schemas, tables and columns, and what of it a choice shows.
+// Pure: the catalog as a tree of schemas, tables and columns, and the parts of it that a choice shows.
 import type { Answer } from '../../../api/types.ts'
 import { tableKey, type Choice } from './choice.ts'
 
@@ -50,7 +50,9 @@ function columnNodes(table: CatalogTable): ColumnNode[] {
 const NOTHING: ReadonlySet<string> = new Set()
 const shownBySet = new WeakMap<ReadonlySet<string>, { readonly node: TableNode; readonly shown: ReadonlySet<string> }>()
 
-/** The columns of a table that are shown: the chosen ones with their parts, without those that cannot be exposed. */
+/**
+ * The columns of a table that are shown: the selected columns and their parts, without columns that cannot be exposed.
+ */
 export function shownIn(node: TableNode, choice: Choice): ReadonlySet<string> {
   const chosen = choice.get(node.key)
   if (chosen === undefined) return NOTHING
@@ -67,18 +69,19 @@ export function shownIn(node: TableNode, choice: Choice): ReadonlySet<string> {
 
 export type Checked = 'true' | 'false' | 'mixed'
 
-/** Some columns of a table, as its box stands for them. */
+/** The columns of a table that one checkbox controls. */
 export interface Part {
   readonly node: TableNode
   readonly columns: readonly ColumnNode[]
 }
 
-/** What the box above these columns shows. Columns that cannot be exposed do not count. */
+/** The state of the checkbox for these columns. Columns that cannot be exposed do not count. */
 export function checkedOf(parts: readonly Part[], choice: Choice): Checked {
   let [on, off] = [false, false]
   for (const { node, columns } of parts) {
     const shown = shownIn(node, choice)
-    // A box may stand for thousands of tables, and each of its rows asks: whole tables are counted, not walked.
+    // A checkbox may control thousands of tables, and each of its rows needs this state: whole tables are counted
+    // without visiting their columns.
     if (columns === node.columns) {
       if (shown.size > 0) on = true
       if (shown.size < node.exposable) off = true
@@ -100,8 +103,9 @@ export const canBeTicked = (parts: readonly Part[]) =>
   )
 
 /**
- * The names to choose or to drop for these columns. A part goes with its column: to show it, the column is enough; to
- * hide it, its own name must go too. If all columns of a table are hidden, so are names that the database no longer has.
+ * The names to choose or to drop for these columns. To show a part of a column, the column is enough. To hide a part,
+ * its own name must be removed too. If all columns of a table are hidden, names that the database no longer has are
+ * removed as well.
  */
 export function namesOf({ node, columns }: Part, on: boolean, choice: Choice): Iterable<string> {
   if (!on) {

@@ -1,5 +1,6 @@
-// Pure: what of a database is chosen to be shown. Also holds saved names that the database no longer has, because a save
-// keeps them. A Choice never changes: equal sets of two Choices are often the same object, which makes differences cheap.
+// Pure: the selected tables and columns of a database. A Choice also contains saved names that are no longer in the
+// database, because a save keeps them. It is immutable. Equal sets of two Choices are often the same object, which
+// makes comparisons cheap.
 import type { Answer } from '../../../api/types.ts'
 
 export interface TableNames {
@@ -13,7 +14,7 @@ export type Choice = ReadonlyMap<string, ReadonlySet<string>>
 
 export type Exposure = Answer<'getExposure'>
 
-/** No name holds NUL. */
+/** A separator that no name contains: NUL. */
 export const tableKey = (schema: string, table: string) => `${schema}\0${table}`
 
 export const choiceOf = (tables: readonly TableNames[]): Choice =>
@@ -31,7 +32,7 @@ export interface Difference {
   readonly removed: readonly TableNames[]
 }
 
-/** What `to` shows beyond `from`, and the other way round. */
+/** The columns that `to` has and `from` has not, and vice versa. */
 export function differenceOf(from: Choice, to: Choice): Difference {
   return { added: beyond(from, to), removed: beyond(to, from) }
 }
@@ -47,7 +48,7 @@ function beyond(from: Choice, to: Choice): TableNames[] {
   return tables
 }
 
-/** `on`: adds the columns to what is chosen. Otherwise takes them away. */
+/** `on`: adds the columns to the choice. Otherwise removes them. */
 export function withColumns(
   choice: Choice,
   changes: Iterable<readonly [string, Iterable<string>]>,
@@ -69,7 +70,7 @@ export function withColumns(
 const keyed = (tables: readonly TableNames[]) =>
   tables.map(({ schema, table, columns }) => [tableKey(schema, table), columns] as const)
 
-/** The same change on another choice. */
+/** Applies the same change to another choice. */
 export const apply = (choice: Choice, { added, removed }: Difference): Choice =>
   withColumns(withColumns(choice, keyed(removed), false), keyed(added), true)
 

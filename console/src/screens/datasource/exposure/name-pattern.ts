@@ -1,8 +1,11 @@
-// Pure: patterns of names with stars, without regular expressions, so that none can be slow.
+// Pure: matches names against patterns with stars. It uses no regular expressions, so that no pattern can be slow.
 
 type Matcher = (schema: string, table: string, column: string) => boolean
 
-/** `*_id` names columns, `orders.*` columns of tables, `public.orders.*` all three. Case does not matter. */
+/**
+ * `*_id` matches columns, `orders.*` columns of tables, and `public.orders.*` columns with schema and table. Case does
+ * not matter.
+ */
 export function matcherOf(patterns: string): Matcher {
   const each = patterns
     .toLowerCase()
@@ -19,7 +22,7 @@ export function matcherOf(patterns: string): Matcher {
   }
 }
 
-/** Linear in the text for each star. */
+/** Takes linear time for each star. */
 function isLike(pattern: string, text: string): boolean {
   const [first = '', ...rest] = pattern.split('*')
   if (rest.length === 0) return text === pattern

@@ -1,4 +1,4 @@
-// The height of a row: on a narrow screen and under a finger it is taller.
+// The height of a row. Rows are taller on a narrow screen and on touch devices.
 import { useSyncExternalStore } from 'react'
 
 const narrow = matchMedia('(width < 720px), (pointer: coarse)')

@@ -1,4 +1,4 @@
-// Keeps unsaved changes of an exposure in this tab, so that a reload does not lose them.
+// Stores unsaved changes of an exposure in this tab, so that a reload does not lose them.
 import { useEffect, useRef } from 'react'
 import { keep, readKept } from '../../../api/unsaved-input.ts'
 import { isEmpty, type Difference, type TableNames } from './choice.ts'
@@ -28,7 +28,7 @@ export function writeUnsaved(id: string, difference: Difference): void {
   keep(nameOf(id), isEmpty(difference) ? null : difference)
 }
 
-/** Stores the difference when it settled, and at the latest when the page goes. `paused`: stores nothing. */
+/** Stores the changes after a short pause, and at the latest when the page is closed. `paused`: stores nothing. */
 export function useKeepUnsaved(id: string, difference: Difference, paused: boolean): void {
   const waiting = useRef<(() => void) | null>(null)
   useEffect(() => {

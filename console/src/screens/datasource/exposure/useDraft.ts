@@ -1,5 +1,5 @@
-// The exposure that a person edits: the saved one that they began with, and their choice. What others save meanwhile is
-// taken over as long as nothing is changed here.
+// The exposure that a person is editing: the saved version at the start, and the person's choice. If nothing was
+// changed here, a version that others save meanwhile is taken over.
 import { useEffect, useMemo, useState } from 'react'
 import { call } from '../../../api/client.ts'
 import { isCode, Refused } from '../../../api/failure.ts'
@@ -36,11 +36,11 @@ export interface Draft {
   readonly conflict: Conflict | null
   set(choice: Choice): void
   discard(): void
-  /** Throws Refused. A conflict is kept in `conflict` instead, and the answer is null. */
+  /** Throws Refused. A conflict is stored in `conflict` instead, and null is returned. */
   save(note: string): Promise<Exposure | null>
-  /** What others saved since. */
+  /** The changes that others have saved since. */
   theirs(): Promise<Difference>
-  /** Takes over what others saved, and keeps the changes made here. */
+  /** Takes over the version of others, and reapplies the changes made here. */
   putOnTop(): Promise<void>
 }
 

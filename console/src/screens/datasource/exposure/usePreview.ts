@@ -1,5 +1,5 @@
-// What the audited queries of the last days would do under a proposed exposure. The service replays them as a job; a
-// newer proposal cancels the older job.
+// The outcomes of the audited queries of the last days under a proposed exposure. The service replays the queries as a
+// job. A newer proposal cancels the older job.
 import { useEffect, useState } from 'react'
 import { call } from '../../../api/client.ts'
 import type { Datasource } from '../../../api/types.ts'
@@ -20,7 +20,7 @@ export interface Impact {
   readonly cannotTell: Replayed
 }
 
-/** `done` and `total` are queries. */
+/** `done` and `total` count queries. */
 export type ImpactState =
   | { readonly state: 'replaying'; readonly done: number; readonly total: number }
   | { readonly state: 'done'; readonly impact: Impact }
@@ -33,7 +33,7 @@ interface Known {
 
 const BEGUN: ImpactState = { state: 'replaying', done: 0, total: 0 }
 
-/** Null without a proposal. */
+/** Null if there is no proposal. */
 export function usePreview({ teamId, id }: Datasource, proposal: Choice | null): ImpactState | null {
   const [known, setKnown] = useState<Known | null>(null)
   useEffect(() => {

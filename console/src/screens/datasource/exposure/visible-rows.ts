@@ -1,4 +1,4 @@
-// Pure: which rows of the tree are there, for a filter and what is open.
+// Pure: the rows of the tree for a filter and a set of open rows.
 import type { Answer } from '../../../api/types.ts'
 import { tableKey, type Choice } from './choice.ts'
 import { shownIn, type ColumnNode, type Part, type SchemaNode, type TableNode } from './catalog-tree.ts'
@@ -11,7 +11,9 @@ export interface Filter {
   readonly show: Show
 }
 
-/** What was added in the database since the exposure was saved: tableKey, or tableKey and column. */
+/**
+ * The tables (tableKey) and columns (tableKey and column) that were added to the database since the exposure was saved.
+ */
 export type Added = ReadonlySet<string>
 
 export const addedOf = (drift: Answer<'getDrift'> | undefined): Added =>
@@ -22,14 +24,14 @@ const addedKey = (table: string, column: string | undefined) => (column === unde
 export const isAdded = (added: Added, table: TableNode, column?: ColumnNode) =>
   added.has(table.key) || (column !== undefined && added.has(addedKey(table.key, column.of.name)))
 
-/** A schema with the tables and columns that fit the filter. */
+/** A schema with the tables and columns that match the filter. */
 export interface Found {
   readonly name: string
   readonly parts: readonly FoundTable[]
 }
 
 interface FoundTable extends Part {
-  /** It fits because of some of its columns, so these are worth showing at once. */
+  /** True if the table matches because of some of its columns. These are then shown at once. */
   readonly byColumns: boolean
 }
 
@@ -55,7 +57,7 @@ function foundIn(node: TableNode, text: string, show: Show, context: FilterConte
   const columns = node.columns.filter(
     (column) => (named || column.of.name.toLowerCase().includes(text)) && fits(column),
   )
-  // A query for a hidden table names no column: the table itself is wanted.
+  // A query for a hidden table names no column, so the table itself matches.
   const isWanted = show === 'wanted' && named && isTableWanted(node, context.choice)
   if (columns.length === 0) return isWanted ? { node, columns: node.columns, byColumns: false } : null
   return { node, columns, byColumns: !named || show === 'personal' || show === 'wanted' || show === 'new' }
@@ -86,7 +88,7 @@ export type Row = SchemaRow | TableRow | ColumnRow
 interface InTree {
   readonly id: string
   readonly level: number
-  /** Its place among its siblings, from 1, and their number. */
+  /** The position of the row among its siblings, from 1, and the number of siblings. */
   readonly place: number
   readonly siblings: number
 }
@@ -106,10 +108,10 @@ export interface ColumnRow extends InTree {
   readonly column: ColumnNode
 }
 
-/** More columns than this are not opened by a filter at once. */
+/** If more columns match a filter, they are not opened at once. */
 const OPENED_MAX = 2_000
 
-/** `flipped`: the rows that are not as they are by default. */
+/** `flipped`: the rows whose state differs from their default. */
 export function rowsOf(found: readonly Found[], flipped: ReadonlySet<string>, isFiltered: boolean): readonly Row[] {
   const tables = found.reduce((sum, { parts }) => sum + parts.length, 0)
   const columns = found.reduce((sum, { parts }) => sum + parts.reduce((all, part) => all + part.columns.length, 0), 0)
@@ -131,7 +133,7 @@ export function rowsOf(found: readonly Found[], flipped: ReadonlySet<string>, is
   return rows
 }
 
-/** Siblings are counted over the whole table: parts of a column are told apart by their names, which are paths. */
+/** Siblings are counted over the whole table: parts of a column are identified by their names, which are paths. */
 function columnRows({ node, columns }: Part, rows: Row[]): void {
   columns.forEach((column, n) => {
     const id = `${node.key}\0${column.of.name}`
@@ -139,7 +141,7 @@ function columnRows({ node, columns }: Part, rows: Row[]): void {
   })
 }
 
-/** The tables and columns that the box of a row stands for. */
+/** The tables and columns that the checkbox of a row controls. */
 export function partsOf(row: Row): readonly Part[] {
   if (row.kind === 'schema') return row.found.parts
   return row.kind === 'table' ? [row.part] : [{ node: row.node, columns: [row.column] }]
