@@ -44,7 +44,7 @@ async function bundle(folder: string): Promise<readonly string[]> {
     cwd: ROOT,
     input: Object.fromEntries(Object.entries(ENTRIES).filter(([, file]) => existsSync(join(ROOT, file)))),
     platform: 'node',
-    // pg requires its native binding. scalar.ts is only for running from source (http/docs.ts). ssh2 works without its
+    // pg requires its native binding. scalar-script.ts is only for running from source (http/api-docs.ts). ssh2 works without its
     // native parts, which are not built.
     external: ['pg-native', 'cpu-features', /\/sshcrypto\.node$/, /\/scalar-script\.ts$/],
     transform: {

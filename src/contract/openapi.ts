@@ -306,7 +306,7 @@ const NAMED = {
   Job: shapes.Job,
 } as const satisfies Record<string, ZodType>
 
-/** by-name.ts supplies the schema of objects that zod cannot print. */
+/** name-keyed-objects.ts supplies the schema of objects that zod cannot print. */
 const PRINTED = { io: 'input', unrepresentable: 'any' } as const
 
 const registry = z.registry<{ id: string }>()

@@ -1,6 +1,6 @@
 // Finds names of hidden columns and tables in a text: hidden columns of the text's own table, hidden columns after the
 // name of their table, and hidden tables. A name that is not a plain word counts anywhere in the text. A plain word
-// counts only if it is used as a name (identifiers.ts), so that the word “people” alone hides no sentence.
+// counts only if it is used as a name (words-used-as-names.ts), so that the word “people” alone hides no sentence.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { identifiersOf } from './words-used-as-names.ts'

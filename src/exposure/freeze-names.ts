@@ -111,7 +111,7 @@ function frozenColumns(
   const columns: string[] = []
   for (const column of table.columns) {
     if (!requested.delete(column.name)) continue
-    // A column that could be exposed when it was saved stays in the exposure, but hidden (cut.ts).
+    // A column that could be exposed when it was saved stays in the exposure, but hidden (cut-catalog.ts).
     if (column.unexposable !== null && !saved.has(column.name)) {
       problems.push(`${at}: the column ${named(column.name)} may not be exposed: ${column.unexposable}`)
     }

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import type { FastifyInstance } from 'fastify'
 import type { KnownPath } from './unknown-route.ts'
 
-/** True in `dist/main.js`, false in `src/http/docs.ts`: the neighbouring files are different. */
+/** True in `dist/main.js`, false in `src/http/api-docs.ts`: the neighbouring files are different. */
 const BUNDLED = !import.meta.url.endsWith('.ts')
 
 /** Local sources only. Inline styles are allowed because the page creates them. */

@@ -45,7 +45,7 @@ const CODE_SECONDS = 600
 const REFRESH_SECONDS = 30 * 86_400
 /**
  * A client that lost the answer to a refresh, or has two processes, gets the same tokens again within this time. After
- * this time, the provider would end all tokens of the client and the person, so exchange-tokens.ts refuses a moment
+ * this time, the provider would end all tokens of the client and the person, so exchange-and-revoke-tokens.ts refuses a moment
  * earlier.
  */
 export const REUSE = { seconds: 31, marginMs: 1_000 } as const

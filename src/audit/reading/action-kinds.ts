@@ -17,7 +17,7 @@ const READ = Object.entries({ ...ROUTES, ...SESSION_ROUTES })
   .filter(([, route]) => route.method === 'GET')
   .map(([id]) => id)
   .concat(READING_POSTS)
-/** The actions under /auth (sign-in/paths.ts), and the actions of the operator. */
+/** The actions under /auth (sign-in/allowed-paths.ts), and the actions of the operator. */
 const SIGN_IN: readonly string[] = [
   'signUp',
   'signIn',

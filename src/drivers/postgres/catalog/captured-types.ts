@@ -32,7 +32,7 @@ interface TypeRow {
   readonly hasCheck: boolean
 }
 
-/** `taintOf` returns the code that may run for the type with this oid (trust.ts). */
+/** `taintOf` returns the code that may run for the type with this oid (trusted-extensions.ts). */
 export function readTypes(
   rows: TypeRows,
   extensions: ReadonlyMap<number, CapturedExtension>,

@@ -2,7 +2,7 @@
 // and numbers. PostgreSQL's grammar depends on the kind of a token, not on its value: it treats all plain names alike,
 // and likewise all plain strings and all plain numbers. A form is parsed once with a different mark in each gap. The
 // tree of the form then shows where each token of such a text appears in the text's own tree. This tree is compared
-// with the confined tree, node for node, as if the text had been parsed. known-forms.test.ts compares both methods on
+// with the confined tree, node for node, as if the text had been parsed. reparse-cache.test.ts compares both methods on
 // every text that the tests confine.
 import type { Parse } from './parser.ts'
 import { SeenTwice } from '../../seen-twice-cache.ts'

@@ -236,7 +236,7 @@ interface Wrapping {
  * filled in then. Columns are printed without the alias t0: if c was dropped since introspection, PostgreSQL would read
  * t0.c as the call c(t0) with the whole row (manual, 8.16.5). An unqualified c is a column or an error. It cannot mean
  * the row t0, because no exposed column has the name of a generated alias. It could mean a column of an outer query;
- * the session then answers SCHEMA_STALE (session/hold-columns.ts).
+ * the session then answers SCHEMA_STALE (session/lock-columns.ts).
  */
 function wrap(walk: Walk, base: Base, { aliasname, printed, node, inside }: Wrapping): Node {
   const targetList: Node[] = []
