@@ -18,7 +18,7 @@ class Sealed {
     this.#query = Object.freeze(query)
   }
 
-  /** Returns the query of a genuine object of this kind, or undefined for any other value. */
+  /** Returns the query of a genuine object of this kind; undefined for any other value. */
   static open(confined: object, type: DatasourceType): unknown {
     return #query in confined && confined.#type === type ? confined.#query : undefined
   }
