@@ -7,7 +7,7 @@ import { platform } from './account.ts'
 
 const version = '18.4.0-beta.17'
 
-/** The same values as in package-lock.json. fetched.test.ts compares them. */
+/** The same values as in package-lock.json. fetched-postgres.test.ts compares them. */
 export const POSTGRES_PACKAGES: ReadonlyMap<string, string> = new Map([
   ['darwin-arm64', 'sha512-Kg1ZMNFzkVIJs3g4V2UYEc5X005km9rGinxFBH8R1sOU2Rblvz4pt2Uf93Pu8Rk273Ue9HIdrbMPpgUqwjUi0Q=='],
   ['darwin-x64', 'sha512-4tShSYWMxUQTSWoQAdLnHISvRj6L9gTch9/31ASJPg6wgyN64LDRwMcOINEWybM7N0ropJ3nTYhFT3UX1bKY5Q=='],

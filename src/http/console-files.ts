@@ -9,7 +9,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
 import type { KnownPath } from './unknown-route.ts'
 
-/** True in `dist/main.js`, false in `src/http/console.ts`: the built console is in another folder. */
+/** True in `dist/main.js`, false in `src/http/console-files.ts`: the built console is in another folder. */
 const BUNDLED = !import.meta.url.endsWith('.ts')
 const BUILT = fileURLToPath(new URL(BUNDLED ? './console' : '../../dist/console', import.meta.url))
 

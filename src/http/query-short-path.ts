@@ -1,7 +1,8 @@
 // Handles POST …/query with a known API key without Fastify, which otherwise takes half of the service's time for a
-// small query (docs/decisions/0029-a-short-path-for-queries.md). It handles only requests that pass isUsual(), and
-// decides this before it reads the body. Every other request takes the ordinary path. test/door/quick-query.test.ts
-// sends the same requests through both.
+// small query (docs/decisions/0029-a-short-path-for-queries.md). It handles only usual requests, and decides this before
+// it reads the body. Every other request takes the ordinary path. This file contains the steps that all usual requests
+// share, and the reader behind node:http. query-connection.ts reads the socket itself. test/door/query-short-path.test.ts
+// sends the same requests along all paths.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Authenticator } from '../auth/authenticate.ts'
 import type { Arrival, KeyCaller, Trace } from '../auth/caller.ts'
@@ -114,10 +115,6 @@ export function quickQuery(door: QuickQuery): Take {
   }
 }
 
-/**
- * Path parameters may contain only characters of ids. A URL with percent-encoding or a query string takes the ordinary
- * path.
- */
 /** HTTP/1.1, one plain JSON body of known length. */
 function isUsual({ headers, httpVersionMinor, httpVersionMajor }: IncomingMessage): boolean {
   return (
