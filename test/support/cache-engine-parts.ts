@@ -1,8 +1,11 @@
 // Downloads or unpacks parts of an engine once on a machine, and stores them for later test runs.
-import { access, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
+import { access, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { NoSuchEngine } from './no-such-engine.ts'
+
+/** One second each. */
+const WAITS_MAX = 250
 
 /**
  * Makes `result` once on this machine. Test files run in parallel, so one makes it while the others wait. `make` may
@@ -17,17 +20,15 @@ export async function makeOnce(
   if (await exists(result)) return
   await mkdir(cache, { recursive: true })
   const lock = join(cache, `${name}.making`)
-  const mine = await mkdir(lock).then(
-    () => true,
-    () => false,
-  )
-  if (!mine) {
-    for (let waited = 0; waited < 250 && (await exists(lock)); waited++) await wait(1000)
+  for (let waited = 0; !(await take(lock)); waited++) {
+    if (waited === WAITS_MAX)
+      throw new NoSuchEngine(`The engine's ${name} could not be made for the tests (see ${lock}).`)
+    await wait(1000)
     if (await exists(result)) return
-    throw new NoSuchEngine(`The engine's ${name} could not be made for the tests (see ${lock}).`)
   }
   const folder = await mkdtemp(join(cache, `${name}-`))
   try {
+    if (await exists(result)) return
     await make(folder)
     if ((await readdir(folder)).length > 0) await rename(folder, join(cache, name))
   } catch (error) {
@@ -36,6 +37,26 @@ export async function makeOnce(
   } finally {
     await rm(folder, { recursive: true, force: true })
     await rm(lock, { recursive: true, force: true })
+  }
+}
+
+/** True if this process now holds the lock: a file with the id of its process. What a killed process held is free. */
+async function take(lock: string): Promise<boolean> {
+  const isMine = await writeFile(lock, String(process.pid), { flag: 'wx' }).then(
+    () => true,
+    () => false,
+  )
+  if (isMine) return true
+  const text = await readFile(lock, 'utf8').catch(() => '')
+  if (text !== '' && !isAlive(Number(text))) await rm(lock, { recursive: true, force: true })
+  return false
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
   }
 }
 

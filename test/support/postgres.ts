@@ -2,13 +2,11 @@
 // disk. With TEST_POSTGRES_URL, tests use that server, with their own databases.
 import { execFile } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
-import { setTimeout as wait } from 'node:timers/promises'
 import {
   access,
   chmod,
   chown,
   copyFile,
-  mkdir,
   mkdtemp,
   readdir,
   readFile,
@@ -23,6 +21,7 @@ import { promisify } from 'node:util'
 import { Client } from 'pg'
 import { packagedNative, platform, reachableBin, serverAccount, type Account } from '../../demo/account.ts'
 import { initCluster, startCluster } from '../../demo/cluster.ts'
+import { exists, makeOnce } from './cache-engine-parts.ts'
 import { freePort } from './free-port.ts'
 import { NoSuchEngine } from './no-such-engine.ts'
 
@@ -270,33 +269,10 @@ async function onDemand(version: PostgresVersion): Promise<string | null> {
   if (platform !== 'linux-x64') return null
   const native = join(engines, 'node_modules', `pg${version}`, 'native')
   if (await exists(join(native, 'bin/postgres'))) return native
-  // Test files run in parallel: one installs, and the others wait for it.
-  const installing = join(engines, '.installing')
-  if (
-    await mkdir(installing).then(
-      () => true,
-      () => false,
-    )
-  ) {
-    try {
-      await promisify(execFile)('npm', ['ci', '--no-audit', '--no-fund'], { cwd: engines, timeout: 300_000 })
-    } catch {
-      throw new NoSuchEngine(`PostgreSQL ${version} could not be installed into test/engines/postgres (npm ci failed).`)
-    } finally {
-      await rm(installing, { recursive: true })
-    }
-  } else {
-    for (let waited = 0; waited < 300 && (await exists(installing)); waited++) await wait(1000)
-    await rm(installing, { recursive: true, force: true })
-  }
+  await makeOnce(join(engines, '.engines'), 'npm', join(native, 'bin/postgres'), async () => {
+    await promisify(execFile)('npm', ['ci', '--no-audit', '--no-fund'], { cwd: engines, timeout: 200_000 })
+  })
   return (await exists(join(native, 'bin/postgres'))) ? native : null
-}
-
-function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  )
 }
 
 /** A session with this login: an Ask for introspection and grading. `options` as in libpq ('-c name=value'). */

@@ -173,8 +173,9 @@ describe('queries that multiply rows', () => {
       test(`ends in time: ${name}`, async () => {
         const began = performance.now()
         const { status, json } = await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
-        // 503: a busy machine may not check a long text within the short timeout of this test. Nothing was sent then.
-        assert.ok([200, 403, 422, 503, 504].includes(status), `${status} ${json.error}`)
+        // 503: a busy machine may not check a long text within the short timeout of this test. 502: it may not even connect. Nothing was
+        // sent then.
+        assert.ok([200, 403, 422, 502, 503, 504].includes(status), `${status} ${json.error}`)
         while (await isActive()) {
           const took = performance.now() - began
           assert.ok(took < TIMEOUT_MS + LATE_MS, `still active after ${Math.round(took)} ms`)

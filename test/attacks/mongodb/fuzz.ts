@@ -1,0 +1,77 @@
+// Non-interference: an allowed query on the full database answers as the same query, unguarded, on a copy without the hidden
+// data. FUZZ sets the number of queries, SEED the start of the sequence.
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import type { Db, Document } from 'mongodb'
+import type { TestMongo } from '../../support/mongodb.ts'
+import { engineOrSkip } from '../../support/no-such-engine.ts'
+import { ask, catalog, equal, leaks, unguarded } from './ask.ts'
+import { BARE, EXPOSED, FULL, load } from './fixture.ts'
+import { Generator, know } from './random-query.ts'
+
+export const COUNT = Number(process.env['FUZZ'] ?? 5000)
+const SEED = Number(process.env['SEED'] ?? 14)
+
+/** `checks.cache`: each query also goes through the cache of shapes. It asks no engine, so one file of two does it. */
+export async function fuzz(
+  t: TestContext,
+  start: () => Promise<TestMongo>,
+  checks: { readonly cache: boolean },
+): Promise<void> {
+  const mongo = await engineOrSkip<TestMongo>(t, start)
+  if (mongo === null) return
+  await using _ = mongo
+  const [full, bare] = [mongo.client.db(mongo.database(FULL)), mongo.client.db(mongo.database(BARE))]
+  await load(full, bare)
+  const tally = await run(full, bare, mongo.version, checks.cache)
+  t.diagnostic(JSON.stringify({ ...tally, wrong: tally.wrong.length, refused: tally.refused.length }))
+  assert.deepEqual(tally.wrong.slice(0, 5), [])
+  assert.ok(
+    tally.refused.length < COUNT / 100,
+    `${tally.refused.length} refused: ${tally.refused.slice(0, 3).join('\n')}`,
+  )
+  assert.ok(tally.early > COUNT / 100, `only ${tally.early} sorts before the projection`)
+  assert.ok(tally.withRows > COUNT / 4, `only ${tally.withRows} answers had rows`)
+}
+
+interface Tally {
+  equal: number
+  withRows: number
+  /** Equal answers with rows for which the early form answered (early), or failed (late). */
+  early: number
+  late: number
+  /** Queries that the engine itself refuses on both databases. */
+  invalid: number
+  /** Refused queries that name something hidden. */
+  denied: number
+  readonly refused: string[]
+  readonly wrong: string[]
+}
+
+async function run(full: Db, bare: Db, version: readonly number[], cache: boolean): Promise<Tally> {
+  const exposed = catalog(version)
+  const documents = new Map<string, readonly Document[]>()
+  for (const collection of Object.keys(EXPOSED)) {
+    const found = bare.collection(collection).find({}, { promoteValues: false, bsonRegExp: true }).limit(40)
+    documents.set(collection, await found.toArray())
+  }
+  const generator = new Generator(SEED, know(documents))
+  const tally: Tally = { equal: 0, withRows: 0, early: 0, late: 0, invalid: 0, denied: 0, refused: [], wrong: [] }
+  for (let n = 0; n < COUNT; n++) {
+    const { body, clean, ordered, loose } = generator.next()
+    const [outcome, oracle] = await Promise.all([ask(full, exposed, body, { cache }), unguarded(bare, body)])
+    const note = `#${n} ${JSON.stringify(body)}`
+    if (leaks(outcome, body)) tally.wrong.push(`LEAK ${note}`)
+    else if (outcome.kind === 'refused' && !clean) tally.denied++
+    else if (oracle === null) {
+      if (outcome.kind === 'answered') tally.wrong.push(`ANSWERED ${note}`)
+      else tally.invalid++
+    } else if (outcome.kind !== 'answered') tally.refused.push(`${outcome.why} ${note}`)
+    else if (oracle.length > 1000 || equal(outcome.documents, oracle, { ordered, loose })) {
+      tally.equal++
+      if (oracle.length > 0) tally.withRows++
+      if (oracle.length > 0 && outcome.query.early !== null) tally[outcome.early ? 'early' : 'late']++
+    } else tally.wrong.push(`DIFFERS ${note} ${JSON.stringify(outcome.query.pipeline)}`)
+  }
+  return tally
+}
