@@ -1,9 +1,12 @@
-// The deadline of a call: one signal for the caller's hang-up and the timeout, whichever comes first. Cheaper than
-// AbortSignal.any with AbortSignal.timeout on the hot path of queries. `using` removes the timer and the listener.
+// The deadline of a call: it ends by the caller's hang-up, by the timeout or by a refusal, whichever comes first. One is made for each
+// query. So it makes an AbortSignal only if one is asked for, and calls share timers and listeners. `using` ends it without an abort.
 import type { AppError } from './errors.ts'
 
 export interface Deadline extends Disposable {
+  /** Aborts when the call ends. */
   readonly signal: AbortSignal
+  /** The same without an AbortSignal, for what every query does. */
+  readonly stop: CallStop
   /** True if the timeout, not the caller, ended the call. */
   readonly timedOut: boolean
   /** The refusal that was passed to end(), if end() was what ended the call. */
@@ -12,53 +15,195 @@ export interface Deadline extends Disposable {
   end(refusal: AppError): void
 }
 
+/** A Stop of the drivers (drivers/stop.ts). */
+export interface CallStop {
+  readonly aborted: boolean
+  readonly reason: unknown
+  throwIfAborted(): void
+  addEventListener(type: 'abort', listener: () => void): void
+  removeEventListener(type: 'abort', listener: () => void): void
+  toSignal(): AbortSignal
+}
+
 /** `signal` aborts with the caller's reason, or with a TimeoutError. */
 export function deadlineOf(caller: AbortSignal, timeoutMs: number): Deadline {
   return new CallDeadline(caller, timeoutMs)
 }
 
-/** One object for each call, without closures. */
-class CallDeadline implements Deadline {
-  readonly signal: AbortSignal
+/** One object for each call, and no closures. */
+class CallDeadline implements Deadline, CallStop {
+  readonly expiresAt: number
+  /** The neighbours in its queue. */
+  earlier: CallDeadline | null = null
+  later: CallDeadline | null = null
+  aborted = false
+  reason: unknown = undefined
   timedOut = false
   ended: AppError | null = null
-  readonly #control = new AbortController()
-  readonly #caller: AbortSignal
-  readonly #timer: NodeJS.Timeout
+  readonly #queue: Queue
+  readonly #calls: CallDeadline[]
+  #control: AbortController | null = null
+  #listener: (() => void) | null = null
+  #more: readonly (() => void)[] = NONE
+  #isWaiting = false
 
   constructor(caller: AbortSignal, timeoutMs: number) {
-    this.signal = this.#control.signal
-    this.#caller = caller
-    this.#timer = setTimeout(expire, timeoutMs, this)
-    if (caller.aborted) this.handleEvent()
-    else caller.addEventListener('abort', this)
+    this.expiresAt = performance.now() + timeoutMs
+    this.#queue = queueOf(timeoutMs)
+    this.#calls = callsOf(caller)
+    if (caller.aborted) {
+      this.#abort(caller.reason)
+      return
+    }
+    this.#isWaiting = true
+    this.#calls.push(this)
+    this.#queue.add(this)
   }
 
-  /** The caller hung up. */
-  handleEvent(): void {
-    this.#control.abort(this.#caller.reason)
+  get signal(): AbortSignal {
+    return this.toSignal()
+  }
+
+  get stop(): CallStop {
+    return this
+  }
+
+  toSignal(): AbortSignal {
+    if (this.#control === null) {
+      this.#control = new AbortController()
+      if (this.aborted) this.#control.abort(this.reason)
+    }
+    return this.#control.signal
+  }
+
+  throwIfAborted(): void {
+    if (this.aborted) throw this.reason
+  }
+
+  addEventListener(_type: 'abort', listener: () => void): void {
+    if (this.#listener === null) this.#listener = listener
+    else this.#more = [...this.#more, listener]
+  }
+
+  removeEventListener(_type: 'abort', listener: () => void): void {
+    if (this.#listener === listener) this.#listener = null
+    else if (this.#more.length > 0) this.#more = this.#more.filter((each) => each !== listener)
+  }
+
+  hangUp(reason: unknown): void {
+    if (!this.aborted) this.#abort(reason)
   }
 
   expire(): void {
-    if (this.signal.aborted) return
+    if (this.aborted) return
     this.timedOut = true
-    this.#control.abort(new DOMException('The time limit was reached.', 'TimeoutError'))
+    this.#abort(new DOMException('The time limit was reached.', 'TimeoutError'))
   }
 
   end(refusal: AppError): void {
-    if (this.signal.aborted) return
+    if (this.aborted) return
     this.ended = refusal
-    this.#control.abort(refusal)
+    this.#abort(refusal)
   }
 
   [Symbol.dispose](): void {
-    clearTimeout(this.#timer)
-    this.#caller.removeEventListener('abort', this)
+    if (!this.#isWaiting) return
+    this.#isWaiting = false
+    this.#queue.remove(this)
+    const calls = this.#calls
+    if (calls.at(-1) === this) calls.pop()
+    else calls.splice(calls.indexOf(this), 1)
+  }
+
+  #abort(reason: unknown): void {
+    this[Symbol.dispose]()
+    this.aborted = true
+    this.reason = reason
+    const listeners = [this.#listener, ...this.#more]
+    this.#control?.abort(reason)
+    for (const listener of listeners) listener?.()
   }
 }
 
-function expire(deadline: CallDeadline): void {
-  deadline.expire()
+const NONE: readonly (() => void)[] = []
+
+/** The running calls of a caller's signal, which has one listener for all of them. */
+const running = new WeakMap<AbortSignal, CallDeadline[]>()
+
+function callsOf(caller: AbortSignal): CallDeadline[] {
+  const known = running.get(caller)
+  if (known !== undefined) return known
+  const calls: CallDeadline[] = []
+  running.set(caller, calls)
+  caller.addEventListener(
+    'abort',
+    () => {
+      for (const call of [...calls]) call.hangUp(caller.reason)
+    },
+    { once: true },
+  )
+  return calls
+}
+
+/** Calls with the same timeout expire in the order in which they began, so one timer is enough. */
+class Queue {
+  readonly #timeoutMs: number
+  #first: CallDeadline | null = null
+  #last: CallDeadline | null = null
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(timeoutMs: number) {
+    this.#timeoutMs = timeoutMs
+  }
+
+  add(call: CallDeadline): void {
+    call.earlier = this.#last
+    if (this.#last === null) this.#first = call
+    else this.#last.later = call
+    this.#last = call
+    if (this.#timer === undefined) this.#arm(this.#timeoutMs)
+    else if (this.#first === call) this.#timer.ref()
+  }
+
+  /** The timer stays: the next call comes soon. It does not keep the process alive. */
+  remove(call: CallDeadline): void {
+    const { earlier, later } = call
+    if (earlier === null) this.#first = later
+    else earlier.later = later
+    if (later === null) this.#last = earlier
+    else later.earlier = earlier
+    call.earlier = null
+    call.later = null
+    if (this.#first === null) this.#timer?.unref()
+  }
+
+  #arm(ms: number): void {
+    this.#timer = setTimeout(expireIn, ms, this)
+  }
+
+  expire(): void {
+    this.#timer = undefined
+    // A timer may fire a part of a millisecond too early.
+    const now = performance.now() + 1
+    while (this.#first !== null && this.#first.expiresAt <= now) this.#first.expire()
+    if (this.#first === null) queues.delete(this.#timeoutMs)
+    else if (this.#timer === undefined) this.#arm(Math.max(1, this.#first.expiresAt - now))
+  }
+}
+
+function expireIn(queue: Queue): void {
+  queue.expire()
+}
+
+/** By timeout. */
+const queues = new Map<number, Queue>()
+
+function queueOf(timeoutMs: number): Queue {
+  const known = queues.get(timeoutMs)
+  if (known !== undefined) return known
+  const queue = new Queue(timeoutMs)
+  queues.set(timeoutMs, queue)
+  return queue
 }
 
 /** True if a timeout aborted the signal: ours, or AbortSignal.timeout. */

@@ -1,6 +1,7 @@
 // The errors for a deadline or a disconnect that came before the database's answer. If the database confirms the cancel, the driver
 // throws a QUERY_TIMEOUT error of its own instead.
 import { AppError } from '../errors.ts'
+import type { Stop } from './stop.ts'
 
 /** The query was abandoned: the database was asked to stop it, and nothing waits for a confirmation. */
 export function noAnswer(cause?: unknown): AppError {
@@ -8,11 +9,7 @@ export function noAnswer(cause?: unknown): AppError {
   return new AppError('QUERY_TIMEOUT', message, { cause })
 }
 
-/**
- * The error for work that the signal ended. If the caller disconnected, nobody reads the error, so this error fits that
- * case too.
- */
-export function gaveUp(signal: AbortSignal): AppError {
-  const reason: unknown = signal.reason
+/** The error for work that a Stop ended. A caller who disconnected reads no error, so any error fits that case. */
+export function gaveUp({ reason }: Stop): AppError {
   return reason instanceof AppError ? reason : noAnswer(reason)
 }

@@ -2,6 +2,7 @@
 // that no driver confined cannot reach a database. This file does not depend on accounts, teams or HTTP.
 import type { Confined } from './confined.ts'
 import type { Question } from './example-question.ts'
+import type { Stop } from './stop.ts'
 
 export type DatasourceType = 'POSTGRES' | 'MONGODB' | 'BIGQUERY'
 
@@ -321,12 +322,12 @@ export interface Connection extends AsyncDisposable {
    */
   profile(table: CatalogTable, exposed: Catalog, bounds: ProfileBounds, signal: AbortSignal): Promise<TableProfile>
   /** EXPLAIN or a dry run of a confined query; `check` shows it. Throws as run() does. */
-  estimate(query: Confined, limits: Limits, signal: AbortSignal): Promise<Estimate>
+  estimate(query: Confined, limits: Limits, stop: Stop): Promise<Estimate>
   /**
    * Runs one confined query, read-only, after checking its cost. Throws AppError QUERY_DENIED (cost, with estimate and
    * limit), QUERY_FAILED, QUERY_TIMEOUT, SCHEMA_STALE, DATASOURCE_UNAVAILABLE. An abort ends the work in the database.
    */
-  run(query: Confined, limits: Limits, signal: AbortSignal): Promise<Rows>
+  run(query: Confined, limits: Limits, stop: Stop): Promise<Rows>
 }
 
 /** What the operator allows for every connection. */
@@ -376,7 +377,7 @@ export interface Driver extends AsyncDisposable {
    * Uses no database and no clock: the verdict depends on the arguments only. Returns a promise if the parser may run
    * in a worker thread.
    */
-  confine(body: QueryBody, exposed: Catalog, limits: Limits, signal: AbortSignal): Verdict | Promise<Verdict>
+  confine(body: QueryBody, exposed: Catalog, limits: Limits, stop: Stop): Verdict | Promise<Verdict>
   /**
    * True if confine() does not check column names. The database then checks them: it is sent the exposed columns only.
    * A confined query can therefore still name a column that is not exposed.

@@ -31,6 +31,7 @@ const HEAD_BYTES_MAX = 4_096
 const WHOLE_MS = 1_000
 /** Bytes that are held while a request is answered. The socket pauses when there are more. */
 const HELD_BYTES_MAX = 65_536
+const HEADS_MAX = 4
 const EMPTY_LINE = '\r\n\r\n'
 const NOTHING = Buffer.alloc(0)
 
@@ -40,15 +41,19 @@ export function readQueries(deps: QueryConnections): (socket: Socket) => void {
   return (socket) => new QueryConnection(deps, form, socket).open()
 }
 
+interface ReadHead {
+  readonly bytes: Buffer
+  readonly usual: UsualHead
+}
+
 class QueryConnection implements Exchange, Sender {
   readonly #deps: QueryConnections
   readonly #form: RegExp
   readonly #socket: Socket
   /** For all requests of the connection, because they come one after another. */
   readonly #hangUp = new AbortController()
-  /** The last head, and what it says: most clients send the same one again. */
-  #headBytes: Buffer = NOTHING
-  #head: UsualHead | null = null
+  /** The last heads: most clients send the same ones again, with other lengths of the body. */
+  readonly #heads: ReadHead[] = []
   /** Received bytes that belong to no request that was taken. */
   #held: Buffer = NOTHING
   /** When the first of them was received, by performance.now(). */
@@ -113,24 +118,31 @@ class QueryConnection implements Exchange, Sender {
     const { door, server, isOpen, requestIds } = this.#deps
     const head = isOpen() ? this.#readHead(bytes) : null
     // The caller must be known before the rest is awaited.
-    const begun = head === null ? null : begin(door, head)
+    const begun = head === null ? null : begin(door, head.usual)
     if (head === null || begun === null) return this.#handOver(bytes)
-    const end = this.#headBytes.length + head.length
+    const start = head.bytes.length
+    const end = start + head.usual.length
     if (bytes.length > end) return this.#handOver(bytes)
     if (bytes.length < end) return this.#await(bytes)
     server.emit(QUERY_EVENT, this.#socket, this)
-    this.#answer(begun, bytes.subarray(this.#headBytes.length), requestIds.from(head.requestId))
+    this.#answer(begun, bytes.subarray(start), requestIds.from(head.usual.requestId))
   }
 
-  #readHead(bytes: Buffer): UsualHead | null {
-    const last = this.#headBytes.length
-    if (last > 0 && bytes.length > last && this.#headBytes.compare(bytes, 0, last) === 0) return this.#head
+  #readHead(bytes: Buffer): ReadHead | null {
+    for (const head of this.#heads) {
+      const { length } = head.bytes
+      if (bytes.length > length && head.bytes.compare(bytes, 0, length) === 0) return head
+    }
     const end = bytes.indexOf(EMPTY_LINE)
     if (end < 0 || end > HEAD_BYTES_MAX) return null
     // A copy, so that it does not keep the whole chunk.
-    this.#headBytes = Buffer.from(bytes.subarray(0, end + EMPTY_LINE.length))
-    this.#head = readUsualHead(this.#headBytes.toString('latin1'), this.#form)
-    return this.#head
+    const head = Buffer.from(bytes.subarray(0, end + EMPTY_LINE.length))
+    const usual = readUsualHead(head.toString('latin1'), this.#form)
+    if (usual === null) return null
+    if (this.#heads.length === HEADS_MAX) this.#heads.shift()
+    const read = { bytes: head, usual }
+    this.#heads.push(read)
+    return read
   }
 
   #await(bytes: Buffer): void {

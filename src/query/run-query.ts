@@ -107,7 +107,7 @@ async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, tra
   // `using` would take as long as the guard.
   try {
     running = deps.running.add(call, at, deadline) // 503; later 401, 404 or 409 if the caller loses access
-    const judged = at.driver.confine(queryBody, exposed, limits, deadline.signal)
+    const judged = at.driver.confine(queryBody, exposed, limits, deadline.stop)
     const verdict = judged instanceof Promise ? await inTime(deadline, () => judged) : judged // 503
     trail.guardedAt = performance.now()
     trail.isRead = isRead(verdict)
@@ -203,11 +203,11 @@ async function run(
   marks: QueryMarks,
 ): Promise<Rows> {
   try {
-    const idle = deadline.signal.aborted ? null : deps.leases.takeIdle(at)
+    const idle = deadline.stop.aborted ? null : deps.leases.takeIdle(at)
     const lease = idle ?? (await deps.leases.take(at, deadline.signal, limits.timeoutMs))
     marks.leasedAt = performance.now()
     try {
-      const rows = await lease.connection.run(query, limits, deadline.signal)
+      const rows = await lease.connection.run(query, limits, deadline.stop)
       marks.ranAt = performance.now()
       return rows
     } finally {

@@ -2,6 +2,7 @@
 // abandons are cancelled in BigQuery, and disposing the connection waits for that.
 import type { Confined } from '../../confined.ts'
 import { unseal } from '../../confined.ts'
+import type { Stop } from '../../stop.ts'
 import type {
   Catalog,
   CatalogTable,
@@ -53,14 +54,14 @@ export class BigQueryConnection implements Connection {
     return !this.#isClosed
   }
 
-  run(confined: Confined, limits: Limits, signal: AbortSignal): Promise<Rows> {
+  run(confined: Confined, limits: Limits, stop: Stop): Promise<Rows> {
     const query = unseal<BigQueryQuery>(confined, 'BIGQUERY')
-    return this.#running(query, limits, signal, (at) => runQuery(at, query, limits))
+    return this.#running(query, limits, stop, (at) => runQuery(at, query, limits))
   }
 
-  estimate(confined: Confined, limits: Limits, signal: AbortSignal): Promise<Estimate> {
+  estimate(confined: Confined, limits: Limits, stop: Stop): Promise<Estimate> {
     const query = unseal<BigQueryQuery>(confined, 'BIGQUERY')
-    return this.#running(query, limits, signal, async (at) => ({ cost: await estimateQuery(at, query, limits) }))
+    return this.#running(query, limits, stop, async (at) => ({ cost: await estimateQuery(at, query, limits) }))
   }
 
   introspect(signal: AbortSignal, progress?: (done: number, total: number) => void): Promise<Catalog> {
@@ -95,11 +96,11 @@ export class BigQueryConnection implements Connection {
   #running<T>(
     { location }: { readonly location: string },
     { timeoutMs }: { readonly timeoutMs: number },
-    signal: AbortSignal,
+    stop: Stop,
     work: (at: Running) => Promise<T>,
   ): Promise<T> {
     const { rest, target, buffers, alarm } = this.#parts
-    return this.#within(timeoutMs, signal, async (ended) => {
+    return this.#within(timeoutMs, stop, async (ended) => {
       const out = buffers.take()
       try {
         return await work({
@@ -116,14 +117,14 @@ export class BigQueryConnection implements Connection {
     })
   }
 
-  /** Runs the work until the deadline or an abort of the signal. */
-  async #within<T>(deadlineMs: number, signal: AbortSignal, work: (ended: AbortSignal) => Promise<T>): Promise<T> {
-    if (signal.aborted) throw gaveUp(signal)
+  /** Runs the work until the deadline or the end of the call. */
+  async #within<T>(deadlineMs: number, stop: Stop, work: (ended: AbortSignal) => Promise<T>): Promise<T> {
+    if (stop.aborted) throw gaveUp(stop)
     if (this.#isClosed) throw unavailable('The connection to BigQuery was closed.')
     const ended = new AbortController()
     const timer = setTimeout(() => ended.abort(noAnswer()), deadlineMs)
-    const onAbort = (): void => ended.abort(gaveUp(signal))
-    signal.addEventListener('abort', onAbort, { once: true })
+    const onAbort = (): void => ended.abort(gaveUp(stop))
+    stop.addEventListener('abort', onAbort)
     try {
       return await work(ended.signal)
     } catch (error) {
@@ -133,7 +134,7 @@ export class BigQueryConnection implements Connection {
       throw failure(error)
     } finally {
       clearTimeout(timer)
-      signal.removeEventListener('abort', onAbort)
+      stop.removeEventListener('abort', onAbort)
     }
   }
 

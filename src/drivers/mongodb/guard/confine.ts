@@ -1,6 +1,7 @@
 // The MongoDB guard: turns a body and an exposure into one confined aggregate or a refusal. It uses no server, no
 // client library and no clock, and it refuses everything that it does not understand.
 import { seal } from '../../confined.ts'
+import { signalOf, type Stop } from '../../stop.ts'
 import type { Catalog, Denied, Limits, Malformed, Verdict } from '../../driver.ts'
 import { HERE, IN_THREAD, judge, type Case, type Judged } from './judge.ts'
 import type { MongoBody } from './read-body.ts'
@@ -28,15 +29,15 @@ export function confineAside(
   body: MongoBody,
   exposed: Catalog,
   limits: Limits,
-  signal: AbortSignal,
+  stop: Stop,
 ): Verdict | Promise<Verdict> {
-  signal.throwIfAborted()
+  stop.throwIfAborted()
   const asked = caseOf(body, exposed, limits)
   const shape = shapeOf(body, asked.rowCap)
   const known = shape === null ? null : recall(exposed, shape)
   if (known !== null) return verdictOf({ kind: 'made', query: known })
   const here = judge(asked, HERE)
-  if (here.kind === 'heavy') return inThread(threads, asked, signal)
+  if (here.kind === 'heavy') return inThread(threads, asked, signalOf(stop))
   if (here.kind === 'made' && shape !== null)
     remember(exposed, shape, body, here.query, (marked) => judge({ ...asked, body: marked }, HERE))
   return verdictOf(here)

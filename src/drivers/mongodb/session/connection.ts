@@ -3,6 +3,7 @@
 import type * as mongodb from 'mongodb'
 import type { Confined } from '../../confined.ts'
 import { unseal } from '../../confined.ts'
+import type { Stop } from '../../stop.ts'
 import type {
   Catalog,
   CatalogTable,
@@ -65,14 +66,14 @@ export class MongoConnection implements Connection {
     return this.#ending === null
   }
 
-  run(confined: Confined, limits: Limits, signal: AbortSignal): Promise<Rows> {
+  run(confined: Confined, limits: Limits, stop: Stop): Promise<Rows> {
     const query = unseal<MongoQuery>(confined, 'MONGODB')
-    return this.#within(limits.timeoutMs + GRACE_MS, signal, (at) => runQuery(at, query, limits))
+    return this.#within(limits.timeoutMs + GRACE_MS, stop, (at) => runQuery(at, query, limits))
   }
 
-  estimate(confined: Confined, limits: Limits, signal: AbortSignal): Promise<Estimate> {
+  estimate(confined: Confined, limits: Limits, stop: Stop): Promise<Estimate> {
     const query = unseal<MongoQuery>(confined, 'MONGODB')
-    return this.#within(limits.timeoutMs + GRACE_MS, signal, (at) => estimateQuery(at, query, limits))
+    return this.#within(limits.timeoutMs + GRACE_MS, stop, (at) => estimateQuery(at, query, limits))
   }
 
   introspect(signal: AbortSignal, progress?: (done: number, total: number) => void): Promise<Catalog> {
@@ -133,15 +134,15 @@ export class MongoConnection implements Connection {
     loan?.giveBack()
   }
 
-  /** Runs work with a deadline and the signal. Either one ends the work in the database and closes the client. */
-  async #within<T>(deadlineMs: number, signal: AbortSignal, work: (at: Running) => Promise<T>): Promise<T> {
-    if (signal.aborted) throw gaveUp(signal)
+  /** Runs work with a deadline and until the call ends. Either one ends the work in the database and closes the client. */
+  async #within<T>(deadlineMs: number, stop: Stop, work: (at: Running) => Promise<T>): Promise<T> {
+    if (stop.aborted) throw gaveUp(stop)
     if (!this.usable) throw new AppError('DATASOURCE_UNAVAILABLE', 'The connection to the database was lost.')
     this.#why = null
     this.#ended = null
     this.#begin(deadlineMs)
-    const onAbort = (): void => this.#giveUp(gaveUp(signal))
-    signal.addEventListener('abort', onAbort)
+    const onAbort = (): void => this.#giveUp(gaveUp(stop))
+    stop.addEventListener('abort', onAbort)
     try {
       return await work(this.#running())
     } catch (error) {
@@ -150,7 +151,7 @@ export class MongoConnection implements Connection {
       throw failed
     } finally {
       this.#isAtWork = false
-      signal.removeEventListener('abort', onAbort)
+      stop.removeEventListener('abort', onAbort)
       this.#out.forget()
     }
   }

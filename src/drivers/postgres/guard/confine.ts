@@ -2,6 +2,7 @@
 // the work: parse, confine, print, parse again, compare. The guard uses no database, no clock and no I/O, and refuses
 // everything that it does not know.
 import { seal } from '../../confined.ts'
+import { signalOf, type Stop } from '../../stop.ts'
 import type { Catalog, Denied, Limits, Malformed, QueryBody, Verdict } from '../../driver.ts'
 import type { PostgresQuery } from '../query.ts'
 import { exposedOf } from './exposed.ts'
@@ -14,24 +15,24 @@ import { recall, remember, shapeOf, type Shape } from './shape-cache.ts'
 export type PostgresBody = QueryBody
 
 /**
- * Confines one query to the exposed catalog. Returns the sealed query, a refusal, or a syntax error. Rejects if the signal
- * is aborted, and with AppError SCHEMA_STALE for a capture of another version.
+ * Confines one query to the exposed catalog. Returns the sealed query, a refusal, or a syntax error. Rejects if the call
+ * has ended, and with AppError SCHEMA_STALE for a capture of another version.
  */
 export function confine(
   parser: Parser,
   body: PostgresBody,
   catalog: Catalog,
   limits: Limits,
-  signal: AbortSignal,
+  stop: Stop,
 ): Verdict | Promise<Verdict> {
-  signal.throwIfAborted()
+  stop.throwIfAborted()
   const rowCap = Math.min(body.limit ?? limits.rowCap, limits.rowCap)
   const params = bindParams(body.params, () => exposedOf(catalog))
   const asked: Case = { text: body.text, catalog, rowCap, params: params.forms }
   const shape = shapeOf(body.text, params.key)
   const recalled = shape === null ? null : recall(catalog, shape, rowCap)
   if (recalled !== null) return confined(parser, asked, recalled, params)
-  return judged(parser, asked, shape, params, signal)
+  return judged(parser, asked, shape, params, signalOf(stop))
 }
 
 /** Seals a query for the session, with its parameters. */

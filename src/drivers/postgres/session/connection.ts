@@ -3,6 +3,7 @@
 import type { AppError } from '../../../errors.ts'
 import type { Confined } from '../../confined.ts'
 import { unseal } from '../../confined.ts'
+import type { Stop } from '../../stop.ts'
 import type {
   Catalog,
   CatalogTable,
@@ -61,9 +62,9 @@ export class PostgresConnection implements Connection {
     return this.#session.wire.usable && this.#cancelling === null
   }
 
-  run(confined: Confined, limits: Limits, signal: AbortSignal): Promise<Rows> {
+  run(confined: Confined, limits: Limits, stop: Stop): Promise<Rows> {
     const query = unseal<PostgresQuery>(confined, 'POSTGRES')
-    return this.#within(limits.timeoutMs + GRACE_MS, signal, async () => {
+    return this.#within(limits.timeoutMs + GRACE_MS, stop, async () => {
       const out = buffers.take()
       try {
         return await runQuery(this.#running(), query, limits, out)
@@ -73,9 +74,9 @@ export class PostgresConnection implements Connection {
     })
   }
 
-  estimate(confined: Confined, limits: Limits, signal: AbortSignal): Promise<Estimate> {
+  estimate(confined: Confined, limits: Limits, stop: Stop): Promise<Estimate> {
     const query = unseal<PostgresQuery>(confined, 'POSTGRES')
-    return this.#within(limits.timeoutMs + GRACE_MS, signal, () => estimateQuery(this.#running(), query, limits))
+    return this.#within(limits.timeoutMs + GRACE_MS, stop, () => estimateQuery(this.#running(), query, limits))
   }
 
   introspect(signal: AbortSignal, progress?: (done: number, total: number) => void): Promise<Catalog> {
@@ -128,18 +129,18 @@ export class PostgresConnection implements Connection {
   }
 
   /**
-   * Runs with a deadline and the signal. Either one cancels the statement in the database and closes the session. After
+   * Runs with a deadline and until the call ends. Either one cancels the statement in the database and closes the session. After
    * a timeout, the server gets a moment to report the cancellation.
    */
-  async #within<T>(deadlineMs: number, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    if (signal.aborted) throw gaveUp(signal)
+  async #within<T>(deadlineMs: number, stop: Stop, work: () => Promise<T>): Promise<T> {
+    if (stop.aborted) throw gaveUp(stop)
     this.#why = null
     this.#begin(deadlineMs)
     const onAbort = (): void => {
-      if (isTime(signal.reason)) this.#giveUp(gaveUp(signal))
-      else this.#session.wire.fail(gaveUp(signal))
+      if (isTime(stop.reason)) this.#giveUp(gaveUp(stop))
+      else this.#session.wire.fail(gaveUp(stop))
     }
-    signal.addEventListener('abort', onAbort)
+    stop.addEventListener('abort', onAbort)
     try {
       return await work()
     } catch (error) {
@@ -148,7 +149,7 @@ export class PostgresConnection implements Connection {
     } finally {
       this.#isAtWork = false
       if (this.#why !== null) clearTimeout(this.#timer)
-      signal.removeEventListener('abort', onAbort)
+      stop.removeEventListener('abort', onAbort)
       // The server may still be sending rows, for example after the answer was cut at a cap.
       if (!this.usable) this.#end()
     }

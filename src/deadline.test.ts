@@ -1,0 +1,100 @@
+// What ends a call, and that calls which share a caller or a timeout end each on its own.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { describe, test } from 'node:test'
+import { deadlineOf, type Deadline } from './deadline.ts'
+import { AppError } from './errors.ts'
+
+const LONG = 3_600_000
+const never = new AbortController().signal
+
+/** How a call ended, as its signal, its stop and their listeners tell it. */
+function watch(deadline: Deadline): { readonly heard: unknown[] } {
+  const heard: unknown[] = []
+  deadline.stop.addEventListener('abort', () => heard.push(deadline.stop.reason))
+  const { signal } = deadline
+  signal.addEventListener('abort', () => heard.push(signal.reason))
+  return { heard }
+}
+
+describe('a deadline', () => {
+  test('ends with the reason of a caller who hangs up, for all calls of the caller', () => {
+    const caller = new AbortController()
+    using first = deadlineOf(caller.signal, LONG)
+    using second = deadlineOf(caller.signal, LONG)
+    using over = deadlineOf(caller.signal, LONG)
+    using other = deadlineOf(never, LONG)
+    over[Symbol.dispose]()
+    const heard = [first, second, over, other].map((each) => watch(each).heard)
+    const why = new Error('gone')
+    caller.abort(why)
+    assert.deepEqual(heard, [[why, why], [why, why], [], []])
+    assert.deepEqual(
+      [first.timedOut, first.ended, first.signal.reason, other.signal.aborted],
+      [false, null, why, false],
+    )
+    assert.throws(() => first.stop.throwIfAborted(), why)
+    other.stop.throwIfAborted()
+  })
+
+  test('has ended from the beginning if the caller has', () => {
+    const why = new Error('gone')
+    using deadline = deadlineOf(AbortSignal.abort(why), LONG)
+    assert.deepEqual([deadline.stop.aborted, deadline.signal.aborted, deadline.signal.reason], [true, true, why])
+  })
+
+  test('ends with a TimeoutError, in the order of the timeouts, and not after it is disposed of', async () => {
+    using late = deadlineOf(never, LONG)
+    using first = deadlineOf(never, 20)
+    using between = deadlineOf(never, 20)
+    using second = deadlineOf(never, 20)
+    using third = deadlineOf(never, 40)
+    const order: string[] = []
+    for (const [name, each] of Object.entries({ late, first, between, second, third }))
+      each.stop.addEventListener('abort', () => order.push(name))
+    between[Symbol.dispose]()
+    await once(third.signal, 'abort')
+    assert.deepEqual(order, ['first', 'second', 'third'])
+    assert.deepEqual([first.timedOut, between.timedOut, late.timedOut], [true, false, false])
+    assert.equal(first.signal.reason instanceof DOMException && first.signal.reason.name, 'TimeoutError')
+    assert.equal(between.signal.aborted, false)
+    // A queue that has been empty works again.
+    using again = deadlineOf(never, 20)
+    await once(again.signal, 'abort')
+    assert.equal(again.timedOut, true)
+  })
+
+  test('a call that begins later with the same timeout ends later', async () => {
+    using first = deadlineOf(never, 30)
+    using tick = deadlineOf(never, 10)
+    await once(tick.signal, 'abort')
+    using second = deadlineOf(never, 30)
+    await once(first.signal, 'abort')
+    assert.equal(second.timedOut, false)
+    await once(second.signal, 'abort')
+    assert.equal(second.timedOut, true)
+  })
+
+  test('ends with the first refusal only', () => {
+    const caller = new AbortController()
+    using deadline = deadlineOf(caller.signal, LONG)
+    const { heard } = watch(deadline)
+    const refusal = new AppError('NOT_FOUND', 'Not found.')
+    deadline.end(refusal)
+    deadline.end(new AppError('OVERLOADED', 'Too late.'))
+    caller.abort(new Error('gone'))
+    assert.deepEqual(heard, [refusal, refusal])
+    assert.deepEqual([deadline.ended, deadline.timedOut, deadline.signal.reason], [refusal, false, refusal])
+  })
+
+  test('does not tell a listener that was removed', () => {
+    const caller = new AbortController()
+    using deadline = deadlineOf(caller.signal, LONG)
+    const heard: number[] = []
+    const listeners = [1, 2, 3].map((n) => () => void heard.push(n))
+    for (const listener of listeners) deadline.stop.addEventListener('abort', listener)
+    for (const at of [0, 2]) deadline.stop.removeEventListener('abort', listeners[at] ?? assert.fail())
+    caller.abort()
+    assert.deepEqual(heard, [2])
+  })
+})
