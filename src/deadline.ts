@@ -16,7 +16,7 @@ export interface Deadline extends Disposable {
 }
 
 /** A Stop of the drivers (drivers/stop.ts). */
-export interface CallStop {
+interface CallStop {
   readonly aborted: boolean
   readonly reason: unknown
   throwIfAborted(): void

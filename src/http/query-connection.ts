@@ -10,6 +10,7 @@ import { isLent } from '../operations/prebuilt-json.ts'
 import { QUERY_EVENT, type Exchange } from './connections.ts'
 import { begin, finish, type Begun, type QuickQuery, type Sender } from './query-short-path.ts'
 import { REQUEST_ID, type RequestIds } from './request-id.ts'
+import { JSON_TYPE } from './send-answer.ts'
 import { pathForm, readUsualHead, type UsualHead } from './usual-head.ts'
 
 export interface QueryConnections {
@@ -213,8 +214,13 @@ function headOf(requestId: string, status: number, headers: Readonly<Record<stri
     if (!PLAIN.test(value)) validateHeaderValue(name, value)
     head += `${name}: ${value}\r\n`
   }
+  if (headers['content-type'] === undefined) head += JSON_LINE
+  if (headers['cache-control'] === undefined) head += NOT_STORED_LINE
   return `${head}content-length: ${length}\r\n`
 }
+
+const JSON_LINE = `content-type: ${JSON_TYPE}\r\n`
+const NOT_STORED_LINE = 'cache-control: no-store\r\n'
 
 const PLAIN = /^[\x20-\x7e]*$/
 

@@ -35,8 +35,11 @@ export interface QuickQuery {
 
 type Asked = Omit<UsualHead, 'length' | 'requestId'>
 
+const NO_HEADERS: Readonly<Record<string, string>> = {}
+
 /** Sends an answer to whoever asked. */
 export interface Sender {
+  /** Adds the headers of every JSON answer to `headers`. */
   send(requestId: string, status: number, headers: Readonly<Record<string, string>>, json: Prebuilt['json']): void
 }
 
@@ -74,7 +77,7 @@ export async function finish(
   try {
     const value = await operation(arrival, { params, body: parse(body) })
     if (!isPrebuilt(value)) throw new TypeError('the query operation must return serialized JSON')
-    sender.send(requestId, status, headersOf(value.headers), value.json)
+    sender.send(requestId, status, value.headers ?? NO_HEADERS, value.json)
   } catch (error) {
     const refused = refusal(error, requestId)
     status = refused.status
@@ -152,7 +155,8 @@ class ResponseSender implements Sender {
     const response = this.#response
     if (response.destroyed) return
     const lines = ['x-content-type-options', 'nosniff', REQUEST_ID, requestId]
-    for (const name in headers) lines.push(name, headers[name] ?? '')
+    const all = headersOf(headers)
+    for (const name in all) lines.push(name, all[name] ?? '')
     lines.push('content-length', String(isLent(json) ? json.byteLength : Buffer.byteLength(json)))
     response.writeHead(status, lines)
     if (!isLent(json)) return void response.end(json)

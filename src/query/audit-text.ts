@@ -26,7 +26,7 @@ type AuditedText = Pick<AuditEntry, 'query' | 'printed' | 'redacted' | 'blocked'
 
 export function auditText(driver: Pick<Driver, 'redacted'>, trail: QueryTrail, redacts: boolean): AuditedText {
   const { query, printed, params, tables, isRead, blocked, refusal } = trail
-  if (!redacts) return { query, printed, tables, blocked, params: params?.json, ...refusal?.reason }
+  if (!redacts) return { ...refusal?.reason, query, printed, tables, blocked, params: params?.json }
   const without = (text: string | null) => (text === null || !isRead ? null : (driver.redacted?.(text) ?? null))
   const redacted = without(query)
   return {

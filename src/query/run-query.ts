@@ -128,14 +128,13 @@ async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, tra
   const endedAt = performance.now()
   const durationMs = endedAt - trail.began
   const json = encode(rows, durationMs)
-  const end = {
-    rowCount: rows.rowCount,
-    bytes: typeof json === 'string' ? Buffer.byteLength(json) : json.byteLength,
-    durationMs: rounded(durationMs),
-  }
-  deps.meter.answered(at.driver.type, trail, endedAt, end.rowCount, end.bytes)
-  deps.audit.record(call, { ...aboutOf(at, trail), ...end, outcome: 'ANSWERED' })
-  return { json, headers: trail.headers, ...(rows.truncated && { cut: cutOf(rows, limits) }) }
+  const { rowCount } = rows
+  const bytes = typeof json === 'string' ? Buffer.byteLength(json) : json.byteLength
+  deps.meter.answered(at.driver.type, trail, endedAt, rowCount, bytes)
+  const about = aboutOf(at, trail)
+  deps.audit.record(call, { ...about, rowCount, bytes, durationMs: rounded(durationMs), outcome: 'ANSWERED' })
+  const answer = { json, headers: trail.headers }
+  return rows.truncated ? { ...answer, cut: cutOf(rows, limits) } : answer
 }
 
 function cutOf({ rowCount }: Rows, { rowCap }: Limits): NonNullable<QueryAnswer['cut']> {
@@ -260,7 +259,7 @@ function exposeUrl({ config, origin }: QueryDeps, { teamId, id }: Reached, audit
 
 /** The text that the audit stores of the query, for any outcome. */
 function aboutOf(at: Reached, trail: Trail & QueryTrail) {
-  return { teamId: at.teamId, datasourceId: at.id, ...auditText(at.driver, trail, trail.redacts) }
+  return { ...auditText(at.driver, trail, trail.redacts), teamId: at.teamId, datasourceId: at.id }
 }
 
 function timedOut(limits: Limits, cause: unknown): AppError {

@@ -23,7 +23,7 @@ import { grade } from '../catalog/grade-login.ts'
 import { introspect, INTROSPECTION_QUERIES } from '../catalog/introspect.ts'
 import { profileTable } from '../catalog/profile.ts'
 import { profiledTable } from '../catalog/profile-columns.ts'
-import { BufferPool } from '../../json-bytes.ts'
+import { BufferPool, type JsonBytes } from '../../json-bytes.ts'
 import type { PostgresQuery } from '../query.ts'
 import { ask, estimateQuery, readInto, runQuery, type Known, type Running } from './run.ts'
 import type { Session } from './session.ts'
@@ -64,14 +64,8 @@ export class PostgresConnection implements Connection {
 
   run(confined: Confined, limits: Limits, stop: Stop): Promise<Rows> {
     const query = unseal<PostgresQuery>(confined, 'POSTGRES')
-    return this.#within(limits.timeoutMs + GRACE_MS, stop, async () => {
-      const out = buffers.take()
-      try {
-        return await runQuery(this.#running(), query, limits, out)
-      } finally {
-        buffers.release(out)
-      }
-    })
+    const out = buffers.take()
+    return this.#within(limits.timeoutMs + GRACE_MS, stop, () => runQuery(this.#running(), query, limits, out), out)
   }
 
   estimate(confined: Confined, limits: Limits, stop: Stop): Promise<Estimate> {
@@ -130,9 +124,9 @@ export class PostgresConnection implements Connection {
 
   /**
    * Runs with a deadline and until the call ends. Either one cancels the statement in the database and closes the session. After
-   * a timeout, the server gets a moment to report the cancellation.
+   * a timeout, the server gets a moment to report the cancellation. `out`: a buffer that the work uses.
    */
-  async #within<T>(deadlineMs: number, stop: Stop, work: () => Promise<T>): Promise<T> {
+  async #within<T>(deadlineMs: number, stop: Stop, work: () => Promise<T>, out: JsonBytes | null = null): Promise<T> {
     if (stop.aborted) throw gaveUp(stop)
     this.#why = null
     this.#begin(deadlineMs)
@@ -150,6 +144,7 @@ export class PostgresConnection implements Connection {
       this.#isAtWork = false
       if (this.#why !== null) clearTimeout(this.#timer)
       stop.removeEventListener('abort', onAbort)
+      if (out !== null) buffers.release(out)
       // The server may still be sending rows, for example after the answer was cut at a cap.
       if (!this.usable) this.#end()
     }

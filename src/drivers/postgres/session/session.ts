@@ -5,6 +5,7 @@ import { LostConnection, NO_ROWS, type Outcome, type Sink, type Wire } from './w
 import {
   bindMessage,
   closeStatement,
+  type DatabaseError,
   DESCRIBE,
   describeStatement,
   EXECUTE,
@@ -193,14 +194,23 @@ export class Session {
    * Runs one query like transaction(), after the statement in `check` if there is one. Prepares a preparable query when the
    * session first runs it. If the server refuses to prepare the query, sends it as text.
    */
-  async query(asked: Asked, check: Buffer, pinned: Pinned, sink: Sink): Promise<Told> {
+  query(asked: Asked, check: Buffer, pinned: Pinned, sink: Sink): Promise<Told> {
     const { prepared } = asked
     const isPreparable = prepared !== undefined && !this.#isPooled && PreparedStatements.accepts(prepared.shared)
     if (!isPreparable) return this.#textual(asked, check, pinned, sink)
+    return this.#prepared(asked, prepared, check, pinned, sink)
+  }
+
+  /** After an error of a prepared statement: sends the text instead if that may help. */
+  async #afterError(
+    told: Told,
+    error: DatabaseError,
+    asked: Asked,
+    prepared: NonNullable<Asked['prepared']>,
+    ...[check, pinned, sink]: readonly [check: Buffer, pinned: Pinned, sink: Sink]
+  ): Promise<Told> {
+    if (told.isStale || told.answered || !this.wire.usable) return told
     const { shared } = prepared
-    const told = await this.#prepared(asked, prepared, check, pinned, sink)
-    const { error } = told
-    if (error === null || told.isStale || told.answered || !this.wire.usable) return told
     const isRefused = this.#statements.find(shared) === undefined
     // The result columns changed after the statement was prepared, although the columns of the tables did not.
     const isOutdated = error.code === '0A000'
@@ -213,12 +223,14 @@ export class Session {
   }
 
   async #prepared(
-    { params, reads }: Asked,
-    { shared, values }: NonNullable<Asked['prepared']>,
+    asked: Asked,
+    prepared: NonNullable<Asked['prepared']>,
     check: Buffer,
     pinned: Pinned,
     sink: Sink,
   ): Promise<Told> {
+    const { params, reads } = asked
+    const { shared, values } = prepared
     const around = this.#around(shared.hasOnePlan ? pinned : { ...pinned, plansEach: true })
     const described = this.#describe(reads, around)
     const parsing = joined(around, described)
@@ -228,7 +240,8 @@ export class Session {
     if (known?.fields) {
       sink.describe(known.fields)
       request.bind(known.name, params, values).add(EXECUTE).add(around.after)
-      return this.#finished(request.bytes, parsing, sink, reads, around.statements + checks)
+      const told = await this.#finished(request.bytes, parsing, sink, reads, around.statements + checks)
+      return told.error === null ? told : this.#afterError(told, told.error, asked, prepared, check, pinned, sink)
     }
     const statement = known ?? this.#statements.next(shared)
     if (known === undefined) {
@@ -239,7 +252,7 @@ export class Session {
     const parsedBefore = (around.isNamed ? parsing.length : around.statements) + described.unnamed + checks
     if (known === undefined && told.parsed > parsedBefore) this.#statements.keep(shared, statement)
     statement.fields = told.fields
-    return told
+    return told.error === null ? told : this.#afterError(told, told.error, asked, prepared, check, pinned, sink)
   }
 
   #textual({ text, params, reads }: Asked, check: Buffer, pinned: Pinned, sink: Sink): Promise<Told> {
@@ -348,22 +361,21 @@ export class Session {
     reads: readonly ReadTable[],
     undescribedAfter = 0,
   ): Promise<Told> {
-    const told = await this.#send(request, prepared, sink, reads, undescribedAfter)
+    // As #send() does, without another promise.
+    const held = new Held(reads)
+    const told = this.#toldOf(await this.wire.exchange(request, 1, sink, held, undescribedAfter), held, prepared)
     if (!this.wire.usable || told.status === 'I') return told
     const { status } = await this.wire.exchange(ROLLBACK, 1, NO_ROWS)
     if (status !== 'I') this.wire.fail(new LostConnection('a transaction that did not end'))
     return told
   }
 
-  async #send(
-    request: Buffer,
-    prepared: readonly Prepared[],
-    sink: Sink,
-    reads: readonly ReadTable[],
-    undescribedAfter = 0,
-  ): Promise<Told> {
+  async #send(request: Buffer, prepared: readonly Prepared[], sink: Sink, reads: readonly ReadTable[]): Promise<Told> {
     const held = new Held(reads)
-    const outcome = await this.wire.exchange(request, 1, sink, held, undescribedAfter)
+    return this.#toldOf(await this.wire.exchange(request, 1, sink, held), held, prepared)
+  }
+
+  #toldOf(outcome: Outcome, held: Held, prepared: readonly Prepared[]): Told {
     // These statements come first in the request. The first `parsed` of them therefore exist even if a later statement
     // failed.
     if (prepared.length > 0) {
