@@ -226,10 +226,9 @@ function isOfSubtests(error: Error): boolean {
 /** A run that was stopped fails by the files that it had not ended, not by each test that was cancelled. */
 function tellWhatIsLeft(): void {
   const left = runs.flatMap(({ files }) => longestFirst(files)).filter((file) => !ended.has(join(ROOT, file)))
-  failed.push(`${left.length} files had not ended after ${secondsTaken()} s: ${left.join(', ')}`)
+  const seconds = ((performance.now() - began) / 1000).toFixed(0)
+  failed.push(`${left.length} files had not ended after ${seconds} s: ${left.join(', ')}`)
 }
-
-const secondsTaken = (): string => ((performance.now() - began) / 1000).toFixed(0)
 
 function summarize(): void {
   for (const each of failed) console.log(`# failed: ${each}`)
