@@ -64,6 +64,11 @@ interface Run {
   readonly stores?: 'sqlite' | 'postgres'
 }
 
+interface Failure {
+  readonly file: string
+  readonly why: string
+}
+
 /** Test files spend half of their time waiting for servers. */
 const CONCURRENCY = Math.min(3 * availableParallelism(), 16)
 /** The limit of a single test file, for a machine that is ten times as busy: the longest takes a minute on an idle one. */
@@ -72,6 +77,8 @@ const TEST_MS_MAX = 900_000
 const SECONDS_MAX = Number(process.env['TEST_SECONDS_MAX'] ?? Infinity)
 const MEMORY_DISK = '/dev/shm'
 const MEMORY_BYTES_MIN = 6 * 1024 ** 3
+/** With TEST_AGAIN=1, as .ci/run sets it: if so few files failed, they run once more, one at a time. */
+const AGAIN_FILES_MAX = 5
 /** If a file takes longer than this, the output names it, to show what makes a run long. */
 const NAMED_MS = 10_000
 
@@ -117,7 +124,9 @@ function longestFirst(files: readonly string[]): readonly string[] {
 
 /** The counts of all runs, under the names that Node's runner prints. */
 const counts: Record<string, number> = { tests: 0, suites: 0, pass: 0, fail: 0, cancelled: 0, skipped: 0, todo: 0 }
-const failed: string[] = []
+const failed: Failure[] = []
+/** What failed among other files and passed alone. It is named, because it is to be mended, but does not fail the run. */
+const flaky: Failure[] = []
 const began = performance.now()
 const ended = new Set<string>()
 const stopping = new AbortController()
@@ -136,12 +145,13 @@ process.env['TMPDIR'] = folder
 try {
   if (runs.flatMap(({ files }) => files).length > CONCURRENCY) await prepare()
   for (const each of runs) if (!stopping.signal.aborted) await testsOf(each)
+  if (process.env['TEST_AGAIN'] === '1') await runAgain()
 } finally {
   clearTimeout(deadline)
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
 }
 if (stopping.signal.aborted) tellWhatIsLeft()
-if (runs.length > 1 || failed.length > 0) summarize()
+if (runs.length > 1 || failed.length > 0 || flaky.length > 0) summarize()
 if (failed.length > 0 || stopping.signal.aborted) process.exitCode = 1
 
 /**
@@ -181,13 +191,13 @@ async function prepare(): Promise<void> {
   process.env['TEST_STORE_TEMPLATE'] = join(folder, 'vitrine.db')
 }
 
-async function testsOf({ files, stores }: Run): Promise<void> {
+async function testsOf({ files, stores }: Run, concurrency = CONCURRENCY): Promise<void> {
   if (stores === undefined) delete process.env['TEST_STORES']
   else process.env['TEST_STORES'] = stores
   const names = chosen['test-name-pattern']
   const stream = run({
     files: longestFirst(files).map((file) => join(ROOT, file)),
-    concurrency: CONCURRENCY,
+    concurrency,
     timeout: TEST_MS_MAX,
     signal: stopping.signal,
     ...(names === undefined ? {} : { testNamePatterns: names }),
@@ -195,6 +205,26 @@ async function testsOf({ files, stores }: Run): Promise<void> {
   count(stream)
   const printed = process.stdout.isTTY ? stream.compose(spec) : stream.compose(tap)
   for await (const text of printed) process.stdout.write(text)
+}
+
+/** A busy machine may break a test by luck. Many failed files are no luck. */
+async function runAgain(): Promise<void> {
+  const files = [...new Set(failed.map(({ file }) => file))]
+  if (files.length === 0 || files.length > AGAIN_FILES_MAX || stopping.signal.aborted) return
+  // A test that is written in another file than the one that runs it: nobody knows what to run.
+  const known = new Set(runs.flatMap((each) => each.files))
+  if (!files.every((file) => known.has(file))) return
+  console.log(`# these files failed, and run again alone: ${files.join(', ')}`)
+  const first = failed.splice(0)
+  const once = { ...counts }
+  await testsOf({ files }, 1)
+  // A test that ran twice counts once.
+  Object.assign(counts, once)
+  if (stopping.signal.aborted) failed.push(...first)
+  if (failed.length > 0) return
+  flaky.push(...first)
+  const { pass = 0, fail = 0, cancelled = 0 } = once
+  Object.assign(counts, { pass: pass + fail + cancelled, fail: 0, cancelled: 0 })
 }
 
 function count(stream: TestsStream): void {
@@ -208,7 +238,7 @@ function count(stream: TestsStream): void {
   stream.on('test:fail', ({ name, file = '', details: { error } }) => {
     if (isOfSubtests(error) || stopping.signal.aborted) return
     const [line = ''] = String(error.cause instanceof Error ? error.cause.message : error.message).split('\n')
-    failed.push(`${relative(ROOT, file)}: ${name}: ${line}`)
+    failed.push({ file: relative(ROOT, file), why: `${name}: ${line}` })
   })
   stream.on('test:complete', ({ name, file, details }) => {
     const isFile = name === file
@@ -227,11 +257,12 @@ function isOfSubtests(error: Error): boolean {
 function tellWhatIsLeft(): void {
   const left = runs.flatMap(({ files }) => longestFirst(files)).filter((file) => !ended.has(join(ROOT, file)))
   const seconds = ((performance.now() - began) / 1000).toFixed(0)
-  failed.push(`${left.length} files had not ended after ${seconds} s: ${left.join(', ')}`)
+  failed.push({ file: `${left.length} files`, why: `had not ended after ${seconds} s: ${left.join(', ')}` })
 }
 
 function summarize(): void {
-  for (const each of failed) console.log(`# failed: ${each}`)
+  for (const { file, why } of flaky) console.log(`# passed only when run again alone: ${file}: ${why}`)
+  for (const { file, why } of failed) console.log(`# failed: ${file}: ${why}`)
   for (const [name, value] of Object.entries(counts)) console.log(`# ${name} ${value}`)
   console.log(`# duration_ms ${(performance.now() - began).toFixed(0)}`)
 }
