@@ -35,6 +35,8 @@ export interface MongoColumnDetail {
   readonly presence: number
   /** Average number of elements of its arrays in the sample. Absent if the sample had no array. */
   readonly items?: number
+  /** Set if the sample had an array in one of its arrays. */
+  readonly nested?: true
   /** Whether the path is a top-level field. An exposure saved with `columns: null` lists these. */
   readonly top: boolean
 }

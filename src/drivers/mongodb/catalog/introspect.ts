@@ -184,6 +184,7 @@ function columnOf(
     types: Object.fromEntries(path.types),
     presence,
     ...(items === null ? {} : { items }),
+    ...(path.elements.has('array') && { nested: true }),
     top: path.parent === null,
   }
   return {

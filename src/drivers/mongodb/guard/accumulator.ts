@@ -2,7 +2,9 @@
 import { fieldsOf, operatorOf, textOf } from './read-arguments.ts'
 import { reasonAgainst, type Fields } from './expression-list.ts'
 import { computed } from './computed-value.ts'
-import { gatheredList, largest, list, SMALL, type Extent } from './value-size.ts'
+import { constant } from './amount.ts'
+import { keySteps } from './operator-steps.ts'
+import { anyOf, gatheredList, largest, list, object, SMALL, STORED, type Extent } from './value-size.ts'
 import { numberOf } from './parse-ejson.ts'
 import { isArray, isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { Broken, refusedOperator, shown } from './refusal.ts'
@@ -58,7 +60,7 @@ export function accumulator(of: string, value: Bson, scope: Scope): Accumulated 
   const operator = operatorOf(value)
   if (operator === null) throw refusedShape(of, value)
   const found = operand('accumulator', ACCUMULATORS, operator, scope)
-  return { printed: { [operator[0]]: found.printed }, ...gathered(operator, found.extents, scope) }
+  return { printed: { [operator[0]]: found.printed }, ...gathered(operator, found.extents) }
 }
 
 const ONE_OF = new Set('$first $last $max $min $top $bottom $locf $shift'.split(' '))
@@ -67,23 +69,20 @@ const MANY_OF = new Set('$addToSet $push $topN $bottomN $firstN $lastN $maxN $mi
 function gathered(
   [name, value]: readonly [string, Bson],
   extents: readonly Extent[],
-  { meter }: Scope,
 ): Pick<Accumulated, 'extent' | 'gathers'> {
   const each = largest(extents)
   if (ONE_OF.has(name)) return { extent: each, gathers: null }
   if (MANY_OF.has(name)) {
     const n = numberOf(isDocument(value) ? value['n'] : undefined)
-    const isFew = n !== undefined && n <= FEW
     // $unwind of a gathered array yields as many documents as before.
-    return { extent: { ...gatheredList(each, isFew ? n : meter.gathered()), rows: 1 }, gathers: isFew ? null : 'array' }
+    if (n !== undefined && n <= FEW) return { extent: list(each, constant(n), 1), gathers: null }
+    return { extent: gatheredList(each, 1), gathers: 'array' }
   }
   // Each constant name makes one field.
-  if (name === '$mergeObjects' && each.fields !== null) return { extent: each, gathers: null }
-  if (name === '$mergeObjects') return { extent: gatheredList(each, meter.gathered()), gathers: 'object' }
-  if (name === '$concatArrays' || name === '$setUnion') {
-    const all = gatheredList(each.each ?? each, meter.gathered())
-    return { extent: { ...all, rows: each.items, each: each.each }, gathers: 'array' }
-  }
+  if (name === '$mergeObjects')
+    return each.fields === null ? { extent: STORED, gathers: 'object' } : { extent: object(each.fields), gathers: null }
+  if (name === '$concatArrays' || name === '$setUnion')
+    return { extent: gatheredList(anyOf(each), each.usual), gathers: 'array' }
   return { extent: name === '$percentile' ? list(SMALL, each.items) : SMALL, gathers: null }
 }
 
@@ -102,7 +101,7 @@ export function windowOperator(value: Bson, scope: Scope, sortKeys: number): Acc
   }
   const found = operand('window', WINDOW, operator, scope)
   const printed = { [name]: found.printed, ...(window === undefined ? {} : { window: frame(window) }) }
-  return { printed, ...gathered(operator, found.extents, scope) }
+  return { printed, ...gathered(operator, found.extents) }
 }
 
 function refusedShape(of: string, value: Bson): Error {
@@ -149,6 +148,8 @@ function operand(
 
 function one(value: Bson | undefined, scope: Scope): Operand {
   const { printed, extent } = computed(value, scope)
+  // Sets and extremes compare whole values.
+  scope.meter.step(keySteps(extent))
   return { printed, extents: [extent] }
 }
 

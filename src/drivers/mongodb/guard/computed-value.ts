@@ -1,11 +1,12 @@
 // Confines an expression of a stage, checks it against the bounds, and computes the shape of its value. A path has the
 // shape of its target; an object has the shape of its fields.
 import { expression } from './expression.ts'
-import { at, DOCUMENT, STORED, type Extent } from './value-size.ts'
+import { sizeOf } from './amount.ts'
+import { anything, type Extent } from './value-size.ts'
 import { grown } from './growth.ts'
 import { isDocument, type Bson } from '../query.ts'
 import { variable, type Scope } from './scope.ts'
-import { closed, find, valueAt, WHOLE, type Shape } from './document-shape.ts'
+import { closed, find, shapeWith, valueAt, WHOLE, type Shape } from './document-shape.ts'
 
 export interface Computed {
   readonly printed: Bson
@@ -20,7 +21,8 @@ export function computed(value: Bson | undefined, scope: Scope): Computed {
   const extent = grown(value, {
     meter,
     variables,
-    document: (path) => (part === DOCUMENT ? valueAt(shape, path) : at([part, ...path].join('.'), STORED)),
+    // $redact has descended into an object, of which only the size is known.
+    document: (path) => (part === null ? valueAt(shape, path) : anything(sizeOf(part))),
     root: (path) => valueAt(shape, path),
   })
   return { printed, extent, shape: shapeOf(value, extent, scope) }
@@ -28,18 +30,18 @@ export function computed(value: Bson | undefined, scope: Scope): Computed {
 
 function shapeOf(value: Bson | undefined, extent: Extent, scope: Scope): Shape {
   if (typeof value === 'string') {
-    if (value.startsWith('$$')) return variable(value, scope)?.shape ?? { ...WHOLE, extent }
+    if (value.startsWith('$$')) return variable(value, scope)?.shape ?? shapeWith(extent)
     const found = value.startsWith('$') ? find(scope.shape, value.slice(1).split('.')).shape : WHOLE
-    return found.kids === null ? { ...found, extent } : found
+    return found.kids === null ? { ...found, ...shapeWith(extent), cut: found.cut } : found
   }
-  if (!isDocument(value)) return { ...WHOLE, extent }
+  if (!isDocument(value)) return shapeWith(extent)
   const entries = Object.entries(value)
-  if (entries.length === 0 || entries.some(([name]) => name.startsWith('$'))) return { ...WHOLE, extent }
+  if (entries.length === 0 || entries.some(([name]) => name.startsWith('$'))) return shapeWith(extent)
   const { fields } = extent
   return closed(new Map(entries.map(([name, below]) => [name, shapeOf(below, fields?.get(name) ?? extent, scope)])))
 }
 
 /** The shape of a value that becomes the whole document. */
 export function asDocument(shape: Shape): Shape {
-  return shape.kids === null ? { ...shape, kids: new Map(), open: true } : shape
+  return shape.kids === null ? { kids: new Map(), open: true, cut: shape.cut } : shape
 }

@@ -12,17 +12,23 @@ import { sortSpecOf } from './sort-spec.ts'
 import { checkStages, confineStage, stageOf } from './stages.ts'
 import type { Variables } from './variables.ts'
 
-/** Throws Refusal and Broken. */
+/**
+ * `isRead`: whether mongod reads the documents from the collection, and not again from a cache, as it may in a $lookup. Throws Refusal
+ * and Broken.
+ */
 export function confinePipeline(
   whole: Whole,
   collection: ExposedCollection,
   pipeline: Bson,
   variables: Variables<Extent>,
+  isRead = true,
 ): Flow {
   const stages = checkStages(pipeline, whole)
   const out: BsonDocument[] = []
   const barrier = barrierOf(collection, out)
-  const flow = new Flow(whole, variables, false, out, barrier, shapeOf(collection, barrier), collection.tops)
+  const flow = new Flow(whole, variables, false, out, barrier, shapeOf(collection, barrier), collection.tops, {
+    isRead,
+  })
   const rest = hoist(stages, flow)
   const isCached = collection.rewritten && !variables.isEmpty
   if (isCached) for (const name of collection.tops) barrier.raise(name)
@@ -44,9 +50,9 @@ function hoist(stages: readonly BsonDocument[], flow: Flow): readonly BsonDocume
   for (let stage = stages[at]; stage !== undefined; stage = stages[++at]) {
     const [name, value] = stageOf(stage)
     if (name !== '$match') break
-    const { printed, hoistable } = within(stage, name, () => filter(value, flow.scope))
+    const { hoistable, early } = within(stage, name, () => filter(value, flow.scope))
+    if (hoistable || Object.keys(early).length > 0) flow.out.push({ $match: early })
     if (!hoistable) return stages.slice(at)
-    flow.out.push({ $match: printed })
   }
   for (let stage = stages[at]; stage !== undefined; stage = stages[++at]) {
     const [name, value] = stageOf(stage)

@@ -1,19 +1,18 @@
 // The known fields of a document at one place of a pipeline. Safety rests on the injected projection, not on the shape.
 // The shape serves to refuse hidden names with a clear message, and to find paths through partly shown objects.
+import { scaled, type Amount, constant } from './amount.ts'
 import {
   at as placed,
   below as partOf,
   DOCUMENT,
-  elementsOf,
-  ITEMS,
+  inside,
+  isFixed,
   largest,
   object,
+  settled,
   STORED,
-  storedList,
-  sum,
   type Extent,
 } from './value-size.ts'
-import { within } from './step-meter.ts'
 import { refusedLimit } from './refusal.ts'
 import type { Work } from './work-budget.ts'
 
@@ -32,8 +31,10 @@ export interface Shape {
    * a value if the comparison ran before the projection.
    */
   readonly cut: readonly Cut[]
-  /** The size of the value; absent if nothing is known. */
+  /** What is known of the value, if it is not an object that the query writes. */
   readonly extent?: Extent
+  /** Whether the query writes the value as an object, so that it is no array. */
+  readonly isWritten?: true
 }
 
 /** The limit on known fields of a document, at all depths. */
@@ -43,7 +44,7 @@ export const WHOLE: Shape = { kids: null, open: true, cut: [] }
 
 /** A document with these fields and no others. */
 export function closed(kids: ReadonlyMap<string, Shape>): Shape {
-  return { kids, open: false, cut: [] }
+  return { kids, open: false, cut: [], isWritten: true }
 }
 
 export interface Found {
@@ -117,9 +118,12 @@ export class Draft {
     const name = components[at]
     this.#work.spend(1)
     if (name === undefined) return value
-    if (shape.kids === null) return { ...shape, extent: within(sum([extentOf(shape), extentOf(value)])) }
+    // Somewhere in a value of which nothing is known, there is now another.
+    if (shape.kids === null) return { ...shape, extent: STORED }
     const [own, kids] = this.#copied(shape)
-    kids.set(name, this.#with(kids.get(name) ?? EMPTY, components, at + 1, value))
+    // A field of which nothing is known may be an array.
+    const known = kids.get(name) ?? (shape.open ? WHOLE : EMPTY)
+    kids.set(name, this.#with(known, components, at + 1, value))
     return own
   }
 
@@ -142,7 +146,7 @@ export class Draft {
     const source = kidOf(from, name)
     if (kept.kids === null) return kept
     const [own, kids] = this.#copied(kept)
-    const known = kids.get(name) ?? { kids: new Map<string, Shape>(), open: false, cut: source.cut }
+    const known = kids.get(name) ?? { ...source, kids: new Map<string, Shape>(), open: false }
     kids.set(name, at === components.length - 1 ? source : this.#picked(known, components, at + 1, source))
     return own
   }
@@ -161,7 +165,7 @@ export class Draft {
 /** The shape of one field of a document. */
 function kidOf({ kids, cut, extent }: Shape, name: string): Shape {
   if (kids !== null) return kids.get(name) ?? WHOLE
-  return { ...WHOLE, cut, ...(extent === undefined ? {} : { extent: partOf(extent, [name]) }) }
+  return { ...WHOLE, cut, ...(extent === undefined ? {} : { extent: settled(partOf(extent, [name])) }) }
 }
 
 /** Throws Refusal. */
@@ -175,7 +179,7 @@ export function checkWeight(shape: Shape): void {
   )
 }
 
-const EMPTY: Shape = { kids: new Map(), open: false, cut: [] }
+const EMPTY: Shape = { kids: new Map(), open: false, cut: [], isWritten: true }
 
 const weights = new WeakMap<Shape, number>()
 
@@ -195,7 +199,7 @@ export function union(one: Shape, other: Shape): Shape {
   const cut = [...new Set([...one.cut, ...other.cut])]
   if (one.kids === null || other.kids === null) {
     // The other side's cuts still apply below a value that is shown as a whole.
-    const extent = largest([extentOf(one), extentOf(other)])
+    const extent = settled(largest([extentOf(one), extentOf(other)]))
     return { kids: null, open: true, cut: [...new Set([...cut, ...barriersOf(one), ...barriersOf(other)])], extent }
   }
   // If the other side is open, a field that only one side knows may be anything.
@@ -204,7 +208,16 @@ export function union(one: Shape, other: Shape): Shape {
     const [here, there] = [one.kids.get(name) ?? rest(one), other.kids.get(name) ?? rest(other)]
     kids.set(name, here === null ? (there ?? WHOLE) : there === null ? here : union(here, there))
   }
-  return { kids, open: one.open || other.open, cut }
+  const known = { kids, open: one.open || other.open, cut }
+  if (one.isWritten === true && other.isWritten === true) return { ...known, isWritten: true }
+  return {
+    ...known,
+    extent: { ...STORED, usual: Math.max(usualOf(one), usualOf(other)), isSingle: isSingle(one) && isSingle(other) },
+  }
+}
+
+function usualOf({ extent }: Shape): number {
+  return extent?.usual ?? 1
 }
 
 /** The shape of a field that is not among the known fields. */
@@ -218,64 +231,71 @@ function barriersOf(shape: Shape): readonly Cut[] {
 
 const extents = new WeakMap<Shape, Extent>()
 
-/** The size of a value of this shape. */
+/** What is known of a value of this shape. */
 function extentOf(shape: Shape): Extent {
   if (shape.kids === null) return shape.extent ?? STORED
   const known = extents.get(shape)
   if (known !== undefined) return known
   const fields = new Map([...shape.kids].map(([name, kid]) => [name, extentOf(kid)]))
-  const whole = object(fields)
-  const { bytes = 0, items = ITEMS, rows = null } = shape.extent ?? {}
-  const extent: Extent = {
-    ...whole,
-    bytes: Math.max(whole.bytes, bytes),
-    items,
-    rows,
-    fields: shape.open ? null : fields,
-  }
+  const whole = settled(object(fields))
+  const extent = shape.open || !isSingle(shape) ? { ...STORED, usual: usualOf(shape) } : whole
   extents.set(shape, extent)
   return extent
 }
 
-/** The size of the value at a path. */
-export function extentAt(shape: Shape, path: readonly string[]): Extent {
-  let [at, elements] = [shape, 1]
-  for (const [n, component] of path.entries()) {
-    if (at.kids === null) return eachOf(elements, partOf(extentOf(at), path.slice(n)))
-    const next = at.kids.get(component)
-    if (next === undefined && !isPlace(component)) {
-      return eachOf(elements, at.extent === undefined ? STORED : partOf(at.extent, path.slice(n)))
-    }
-    if (at.extent !== undefined) elements *= elementsOf(at.extent)
-    at = next ?? at
-  }
-  return eachOf(elements, extentOf(at))
+/** Whether the value is one object. An object of the database is one if the sample held no array in its place. */
+function isSingle({ kids, extent, isWritten }: Shape): boolean {
+  return isWritten === true || (kids !== null && extent?.isSingle === true)
+}
+
+/** A value that a stage has computed. */
+export function shapeWith(extent: Extent): Shape {
+  return { ...WHOLE, extent: settled(extent) }
 }
 
 /** The value at a path as a stage reads it. */
 export function valueAt(shape: Shape, path: readonly string[]): Extent {
-  return placed([DOCUMENT, ...path].join('.'), extentAt(shape, path))
-}
-
-/** The size of the values that a path finds in this many elements of an array. */
-function eachOf(elements: number, found: Extent): Extent {
-  return elements <= 1 ? found : { ...storedList(found, elements), rows: found.rows }
-}
-
-/** The number of objects that hold the last name of a path: one for each element of the arrays on the path. */
-export function objectsAt(shape: Shape, path: readonly string[]): number {
-  // Below an unknown value, count the elements of that value only.
-  let [objects, within] = [1, 1]
-  let at = shape
-  for (const name of path.slice(0, -1)) {
-    const isKnown = at.kids !== null
-    if (at.kids?.has(name) === false && !at.open) break
-    at = kidOf(at, name)
-    const elements = elementsOf(extentOf(at))
-    if (isKnown) objects *= elements
-    else within = Math.max(within, elements)
+  const place = [DOCUMENT, ...path].join('.')
+  let [at, usual, single] = [shape, 1, true]
+  for (const [n, component] of path.entries()) {
+    const next = at.kids?.get(component)
+    if (next === undefined) {
+      const found = at.kids === null ? extentOf(at) : STORED
+      const whole = placed([DOCUMENT, ...path.slice(0, n)].join('.'), found)
+      return isPlace(component) ? inside(whole) : many(partOf(whole, path.slice(n)), { place, usual, single })
+    }
+    if (n > 0 || at !== shape) {
+      single &&= isSingle(at)
+      usual *= usualOf(at)
+    }
+    at = next
   }
-  return objects * within
+  return many(placed(place, extentOf(at)), { place, usual, single })
+}
+
+/** One value, or all values that a path finds in arrays. */
+function many(
+  found: Extent,
+  { place, usual, single }: { readonly place: string; readonly usual: number; readonly single: boolean },
+): Extent {
+  if (single) return found
+  const all = placed(place, { ...STORED, usual: usual * found.usual })
+  return { ...all, each: isFixed(found) ? found : null }
+}
+
+/** An object takes at least so many bytes in an array. */
+const OBJECT_LEAST = 8
+
+/** The objects that hold the last name of a path: one for each element of the arrays on the path. */
+export function objectsAt(shape: Shape, path: readonly string[]): Amount {
+  let at = shape
+  for (const [n, name] of path.slice(0, -1).entries()) {
+    const next = at.kids?.get(name)
+    if (next === undefined || !isSingle(next))
+      return scaled(valueAt(shape, path.slice(0, n + 1)).bytes, 1 / OBJECT_LEAST)
+    at = next
+  }
+  return constant(1)
 }
 
 /** The search for similar names takes time in proportion to the number of names. */

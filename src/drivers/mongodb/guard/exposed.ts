@@ -90,7 +90,12 @@ function collectionOf(table: CatalogTable): ExposedCollection | null {
 
 /** Array lengths come from the documents that introspection sampled. */
 function extentsOf(table: CatalogTable): ReadonlyMap<string, Extent> {
-  return new Map(table.columns.map(({ name, detail }) => [name, isSmall(detail) ? SMALL : stored(itemsOf(detail))]))
+  return new Map(
+    table.columns.map(({ name, detail }) => [
+      name,
+      isSmall(detail) ? SMALL : stored(itemsOf(name, detail), isFlat(detail)),
+    ]),
+  )
 }
 
 const SMALL_TYPES = new Set('bool date decimal double int long null objectId timestamp'.split(' '))
@@ -102,10 +107,17 @@ function isSmall(detail: unknown): boolean {
   return names.length > 0 && names.every((name) => SMALL_TYPES.has(name))
 }
 
-/** Array length from the sample. Null if the sample contained no array, undefined without a sample. */
-function itemsOf(detail: unknown): number | null | undefined {
+/** Array length by the sample; null if the sample held no array, undefined without a sample. */
+function itemsOf(name: string, detail: unknown): number | null | undefined {
+  // mongod stores no array as _id.
+  if (name === '_id') return null
   if (typeof detail !== 'object' || detail === null || !('types' in detail)) return undefined
   return 'items' in detail && typeof detail.items === 'number' ? detail.items : null
+}
+
+/** Whether the sample held no array in an array of the path. */
+function isFlat(detail: unknown): boolean {
+  return typeof detail === 'object' && detail !== null && 'types' in detail && !('nested' in detail)
 }
 
 interface Branch extends Map<string, Branch | null> {}

@@ -9,9 +9,10 @@ import { literal } from './literal.ts'
 import { within } from './error-place.ts'
 import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from '../query.ts'
 import { Broken, refusedLimit, refusedOperator } from './refusal.ts'
-import { elementsOf } from './value-size.ts'
-import { branchSteps, patternSteps, TEXT_BYTES } from './pattern-steps.ts'
-import { DOCUMENT_MAX, LONGEST_STORED, TURNS_MAX } from './measured-work.ts'
+import { constant, plus, product, scaled, type Amount } from './amount.ts'
+import { ELEMENT_LEAST, SMALL, type Extent } from './value-size.ts'
+import { DOCUMENT_MAX, TURNS_MAX, worstOf } from './measured-work.ts'
+import { STEP_READS, stepsOf } from './operator-steps.ts'
 import { hold, locate, type Located, type Scope } from './scope.ts'
 import { isPlace, valueAt } from './document-shape.ts'
 import { suggested } from './suggestions.ts'
@@ -22,32 +23,47 @@ export interface Filter {
   readonly printed: BsonDocument
   /** Whether the filter reads the same before and after the projection: only exposed paths, no array index, no $expr. */
   readonly hoistable: boolean
+  /** The conditions, all of which must hold, that read the same. */
+  readonly early: BsonDocument
 }
 
 interface Walk {
   readonly scope: Scope
   hoistable: boolean
-  /** Tests of each element of an array, and steps of regular expressions for each byte. */
-  tests: number
-  byteSteps: number
 }
 
 /** Confines a filter. Throws Refusal and Broken. */
 export function filter(value: Bson | undefined, scope: Scope): Filter {
-  const walk: Walk = { scope, hoistable: true, tests: 0, byteSteps: 0 }
-  const printed = conditions(value, '', walk)
-  // Beyond that the database must know before the filter that the document is small enough.
-  const isQuick = walk.tests * LONGEST_STORED <= TURNS_MAX && walk.byteSteps * DOCUMENT_MAX <= TURNS_MAX
-  return { printed, hoistable: walk.hoistable && isQuick }
+  const printed: Record<string, Bson> = {}
+  const early: Record<string, Bson> = {}
+  let hoistable = true
+  const all = documentOf(value)
+  for (const [name, below] of Object.entries(all)) {
+    if (name === '$comment') continue
+    const walk: Walk = { scope, hoistable: true }
+    const steps = scope.meter.stepsOf(() => {
+      printed[name] = within(all, name, () => conditionOf(name, below, '', walk))
+    })
+    // Beyond that the database must know before the filter that the document is small enough.
+    const isQuick = worstOf(steps, DOCUMENT_MAX) <= TURNS_MAX
+    if (walk.hoistable && isQuick) early[name] = printed[name] ?? null
+    else hoistable = false
+  }
+  return { printed, hoistable, early }
+}
+
+function documentOf(value: Bson | undefined): BsonDocument {
+  if (!isDocument(value)) throw new Broken('a filter must be an object')
+  return value
 }
 
 /** `above` is the path of the array of an $elemMatch, with a dot; empty at the top. */
 function conditions(value: Bson | undefined, above: string, walk: Walk): BsonDocument {
-  if (!isDocument(value)) throw new Broken('a filter must be an object')
   const printed: Record<string, Bson> = {}
-  for (const [name, below] of Object.entries(value)) {
+  const all = documentOf(value)
+  for (const [name, below] of Object.entries(all)) {
     if (name === '$comment') continue
-    printed[name] = within(value, name, () => conditionOf(name, below, above, walk))
+    printed[name] = within(all, name, () => conditionOf(name, below, above, walk))
   }
   return printed
 }
@@ -82,23 +98,43 @@ function refusedName(name: string): Error {
   return refusedOperator(name, reasonAgainst(name), suggested(name, OPERATORS, HINT))
 }
 
-/** Counts a test of each value at the path, with these regular expressions. */
-function countTest(found: Located, walk: Walk, patterns: readonly string[]): void {
-  const { meter, shape } = walk.scope
-  // An array index means nothing in an expression, so the array is measured.
-  const end = found.components.findIndex(isPlace)
-  const array = valueAt(shape, end === -1 ? found.components : found.components.slice(0, end))
-  const elements = elementsOf(array)
-  let [steps, byteSteps] = [1, 0]
-  for (const pattern of patterns) {
-    steps += patternSteps(pattern, TEXT_BYTES)
-    byteSteps += branchSteps(pattern)
-  }
-  meter.loop(elements, () => meter.step(steps), elements > 1 ? { array, below: true } : undefined)
-  if (elements > 1) walk.tests += patterns.length + 1
-  if (byteSteps === 0) return
-  walk.byteSteps += byteSteps
-  meter.long([array], byteSteps)
+/** Counts so many tests of each value at the path, and these regular expressions. */
+function countTests(found: Located, walk: Walk, { times = 1, patterns = [], operand = null }: Tests): void {
+  const { meter } = walk.scope
+  const { bytes, items, isSingle } = measuredAt(found, walk)
+  const isDotted = found.components.length > 1
+  const values: Amount = isSingle ? constant(1) : plus(1, isDotted ? scaled(bytes, 1 / ELEMENT_LEAST) : items)
+  meter.step(scaled(values, times * (1 + bytesIn(operand) / STEP_READS)))
+  for (const pattern of patterns)
+    meter.step(
+      plus(
+        product(values, constant(PATTERN_STEPS)),
+        stepsOf('$regexMatch', { operand: { input: null, regex: pattern }, args: [{ ...SMALL, bytes }] }),
+      ),
+    )
+}
+
+/** The value that is tested. An array index means nothing in an expression, so the array is measured. */
+function measuredAt({ components }: Located, { scope }: Walk): Extent {
+  const end = components.findIndex(isPlace)
+  return valueAt(scope.shape, end === -1 ? components : components.slice(0, end))
+}
+
+interface Tests {
+  readonly times?: number
+  readonly patterns?: readonly string[]
+  /** What each value is compared with. */
+  readonly operand?: Bson
+}
+
+const PATTERN_STEPS = 3
+
+/** About the bytes of a value of the query. */
+function bytesIn(value: Bson): number {
+  if (typeof value === 'string') return value.length
+  if (isArray(value)) return value.reduce<number>((all, each) => all + bytesIn(each), 0)
+  if (value instanceof Scalar && value.of.kind === '$binary') return value.of.base64.length
+  return isDocument(value) ? Object.values(value).reduce<number>((all, each) => all + bytesIn(each), 0) : 8
 }
 
 function condition(path: string, value: Bson, walk: Walk): Bson {
@@ -106,7 +142,7 @@ function condition(path: string, value: Bson, walk: Walk): Bson {
   const operators = isDocument(value) && Object.keys(value).some((name) => name.startsWith('$'))
   if (operators) return tests(path, value, found, walk)
   markPath(found, walk)
-  countTest(found, walk, patternsOf(value))
+  countTests(found, walk, { patterns: patternsOf(value), operand: value })
   return compared(value, found, walk)
 }
 
@@ -165,9 +201,9 @@ function tests(path: string, value: BsonDocument, found: Located, walk: Walk): B
 
 function test(path: string, name: string, operand: Bson, found: Located, walk: Walk): Bson {
   markPath(found, walk)
-  countTest(found, walk, patternsOf(operand, name))
-  // Each point is compared with each side of the area.
-  if (name.startsWith('$geo')) for (let sides = numbersIn(operand); sides > 8; sides -= 8) countTest(found, walk, [])
+  countTests(found, walk, { times: timesOf(name, operand), patterns: patternsOf(operand, name) })
+  // mongod parses what is stored for each test.
+  if (name.startsWith('$geo')) walk.scope.meter.step(scaled(measuredAt(found, walk).bytes, CORNER_STEPS))
   switch (name) {
     case '$eq':
     case '$ne':
@@ -180,11 +216,7 @@ function test(path: string, name: string, operand: Bson, found: Located, walk: W
     case '$nin':
       return list(name, operand).map((value) => compared(value, found, walk))
     case '$all':
-      // Each value is sought in the whole array.
-      return list(name, operand).map((value) => {
-        countTest(found, walk, [])
-        return every(path, value, found, walk)
-      })
+      return list(name, operand).map((value) => every(path, value, found, walk))
     case '$not':
       return negated(path, operand, found, walk)
     case '$regex':
@@ -194,6 +226,19 @@ function test(path: string, name: string, operand: Bson, found: Located, walk: W
     default:
       return plainTest(name, operand)
   }
+}
+
+/** mongod parses each point, and compares it with each side of an area. */
+const POINT_STEPS = 160
+
+/** Steps for each byte of a stored shape. */
+const CORNER_STEPS = 2
+
+/** How many tests of each value a test is. Each value of $all is sought in the whole array. */
+function timesOf(name: string, operand: Bson): number {
+  if (name.startsWith('$geo')) return POINT_STEPS + numbersIn(operand) / 8
+  if (name.startsWith('$bits')) return isArray(operand) ? 1 + operand.length : 1 + bytesIn(operand) * 8
+  return name === '$all' && isArray(operand) ? Math.max(1, operand.length) : 1
 }
 
 function numbersIn(value: Bson): number {
@@ -226,6 +271,7 @@ function elements(path: string, operand: Bson, found: Located, walk: Walk): Bson
   const names = Object.keys(operand)
   const ofFields = names.every((name) => !name.startsWith('$') || name === '$and' || name === '$or' || name === '$nor')
   if (found.numeric) walk.hoistable = false
+  countTests(found, walk, {})
   if (ofFields) return conditions(operand, `${path}.`, walk)
   markPath(found, walk)
   return tests(path, operand, found, walk)

@@ -2,16 +2,17 @@
 // $densify and $fill.
 import { accumulator, bounds, windowOperator } from './accumulator.ts'
 import { arrayOf, fieldsOf, textOf, wholeOf } from './read-arguments.ts'
-import { computed } from './computed-value.ts'
+import { computed, type Computed } from './computed-value.ts'
+import { keySteps } from './operator-steps.ts'
 import type { Flow } from './pipeline-state.ts'
 import type { Gathered } from './runtime-checks.ts'
 import { checkName, outputPath } from './field-names.ts'
 import { isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { within } from './error-place.ts'
 import { Broken, shown } from './refusal.ts'
-import { resolve } from './scope.ts'
-import { checkWeight, closed, extentAt, WHOLE, type Shape } from './document-shape.ts'
-import { largest, object, type Extent } from './value-size.ts'
+import { resolve, type Scope } from './scope.ts'
+import { checkWeight, closed, shapeWith, valueAt, WHOLE, type Shape } from './document-shape.ts'
+import { largest, object, SMALL, type Extent } from './value-size.ts'
 import { sortSpecOf } from './sort-spec.ts'
 
 /** `written` holds the names that the query writes. MongoDB's own `count` is a column only if a document has it. */
@@ -20,39 +21,42 @@ function made(flow: Flow, id: Shape, outputs: Outputs, written: readonly string[
   checkWeight(shape)
   flow.shape = shape
   flow.columns = ['_id', ...written]
-  flow.hold(outputs.gathered)
 }
 
 interface Outputs {
   readonly printed: BsonDocument
   readonly shapes: ReadonlyMap<string, Shape>
-  readonly gathered: readonly Gathered[]
 }
 
-const COUNT: Outputs = { printed: {}, shapes: new Map([['count', WHOLE]]), gathered: [] }
+const COUNT: Outputs = { printed: {}, shapes: new Map([['count', shapeWith(SMALL)]]) }
 
 /** `written` is the object of the body that contains the outputs. */
 function outputs(of: string, value: BsonDocument, flow: Flow, written = value): Outputs {
   const printed: Record<string, Bson> = {}
   const shapes = new Map<string, Shape>()
-  const gathered: Gathered[] = []
   for (const [name, below] of Object.entries(value)) {
     const found = within(written, name, () => {
       checkName(of, name)
       return accumulator(of, below, flow.scope)
     })
     printed[name] = found.printed
-    shapes.set(name, { ...WHOLE, extent: found.extent })
-    if (found.gathers !== null) gathered.push({ path: name, as: found.gathers })
+    shapes.set(name, shapeWith(found.extent))
   }
-  return { printed, shapes, gathered }
+  return { printed, shapes }
+}
+
+/** A key that documents are grouped by. */
+function keyed(value: Bson | undefined, scope: Scope): Computed {
+  const key = computed(value, scope)
+  scope.meter.step(keySteps(key.extent))
+  return key
 }
 
 export function group(value: Bson, flow: Flow): void {
   if (!isDocument(value) || value['_id'] === undefined) throw new Broken('$group takes an object with _id')
   const { _id: id, ...rest } = value
   const { scope } = flow
-  const key = within(value, '_id', () => computed(id, scope))
+  const key = within(value, '_id', () => keyed(id, scope))
   const found = outputs('$group', rest, flow, value)
   flow.out.push({ $group: { _id: key.printed, ...found.printed } })
   made(flow, key.shape, found)
@@ -64,7 +68,7 @@ export function bucket(value: Bson, flow: Flow): void {
   const bounds = arrayOf('$bucket', read['boundaries'])
   const printed = {
     // The server computes groupBy again for each boundary that it compares.
-    groupBy: scope.meter.loop(2 * bounds.length, () => computed(read['groupBy'], scope).printed),
+    groupBy: scope.meter.repeat(2 * bounds.length, () => computed(read['groupBy'], scope).printed),
     boundaries: bounds.map((bound) => computed(bound, scope).printed),
     ...(read['default'] === undefined ? {} : { default: computed(read['default'], scope).printed }),
   }
@@ -76,7 +80,7 @@ export function bucket(value: Bson, flow: Flow): void {
 export function bucketAuto(value: Bson, flow: Flow): void {
   const read = fieldsOf('$bucketAuto', value, ['groupBy', 'buckets'], ['output', 'granularity'])
   const { granularity } = read
-  const key = computed(read['groupBy'], flow.scope)
+  const key = keyed(read['groupBy'], flow.scope)
   const printed = {
     groupBy: key.printed,
     buckets: wholeOf('$bucketAuto', read['buckets'], 1),
@@ -84,8 +88,10 @@ export function bucketAuto(value: Bson, flow: Flow): void {
   }
   const output = bucketOutput('$bucketAuto', read['output'], flow)
   flow.out.push({ $bucketAuto: { ...printed, ...(output === null ? {} : { output: output.printed }) } })
-  const ends = object(new Map(['min', 'max'].map((name) => [name, key.extent])))
-  made(flow, { ...WHOLE, extent: ends }, output ?? COUNT, output === null ? [] : undefined)
+  // Granularity rounds numbers.
+  const end = { ...key.extent, number: null }
+  const ends = object(new Map(['min', 'max'].map((name) => [name, end])))
+  made(flow, shapeWith(ends), output ?? COUNT, output === null ? [] : undefined)
 }
 
 function bucketOutput(of: string, value: Bson | undefined, flow: Flow): Outputs | null {
@@ -96,7 +102,7 @@ function bucketOutput(of: string, value: Bson | undefined, flow: Flow): Outputs 
 
 export function sortByCount(value: Bson, flow: Flow): void {
   const { scope } = flow
-  const key = computed(value, scope)
+  const key = keyed(value, scope)
   flow.out.push({ $sortByCount: key.printed })
   made(flow, key.shape, COUNT, [])
 }
@@ -105,7 +111,7 @@ export function count(value: Bson, flow: Flow): void {
   const name = textOf('$count', value)
   checkName('$count', name)
   flow.out.push({ $count: name })
-  flow.shape = closed(new Map([[name, WHOLE]]))
+  flow.shape = closed(new Map([[name, shapeWith(SMALL)]]))
   flow.columns = [name]
 }
 
@@ -129,12 +135,12 @@ export function setWindowFields(value: Bson, flow: Flow): void {
     outputPath('$setWindowFields', name)
     const found = within(output, name, () => windowOperator(below, scope, sortKeys))
     fields[name] = found.printed
-    shapes.set(name, { ...WHOLE, extent: found.extent })
+    shapes.set(name, shapeWith(found.extent))
     if (found.gathers !== null) gathered.push({ path: name, as: found.gathers })
   }
   flow.out.push({
     $setWindowFields: {
-      ...(partitionBy === undefined ? {} : { partitionBy: computed(partitionBy, scope).printed }),
+      ...(partitionBy === undefined ? {} : { partitionBy: keyed(partitionBy, scope).printed }),
       ...sortBy,
       output: fields,
     },
@@ -175,6 +181,8 @@ export function densify(value: Bson, flow: Flow): void {
       range: { step, bounds: ends, ...(unit === undefined ? {} : { unit: textOf('$densify', unit) }) },
     },
   })
+  const densified = largest([valueAt(flow.shape, field.split('.')), SMALL])
+  flow.set('$densify', [[field, shapeWith({ ...densified, number: null })]])
 }
 
 export function fill(value: Bson, flow: Flow): void {
@@ -185,14 +193,14 @@ export function fill(value: Bson, flow: Flow): void {
   const fields: Record<string, Bson> = {}
   const shapes = new Map<string, Shape>()
   for (const [name, below] of Object.entries(output)) {
-    const stored = extentAt(flow.shape, outputPath('$fill', name))
+    const stored = valueAt(flow.shape, outputPath('$fill', name))
     const found = filling(below, flow)
     fields[name] = found.printed
-    shapes.set(name, { ...WHOLE, extent: largest(found.extent === null ? [stored] : [stored, found.extent]) })
+    shapes.set(name, shapeWith(largest(found.extent === null ? [stored] : [stored, found.extent])))
   }
   flow.out.push({
     $fill: {
-      ...(partitionBy === undefined ? {} : { partitionBy: computed(partitionBy, scope).printed }),
+      ...(partitionBy === undefined ? {} : { partitionBy: keyed(partitionBy, scope).printed }),
       ...partitionFields('$fill', read['partitionByFields'], flow),
       ...sortBySpec('$fill', read['sortBy'], flow),
       output: fields,

@@ -1,10 +1,11 @@
 // $lookup, $unionWith and $graphLookup. They read exposed collections only, and their documents are projected before
 // anything else reads them.
 import { fieldsOf, textOf, wholeOf } from './read-arguments.ts'
+import { scaled } from './amount.ts'
 import { Barrier } from './barrier.ts'
 import { barrierOf, shapeOf, type ExposedCollection } from './exposed.ts'
 import { computed } from './computed-value.ts'
-import { at, DOCUMENT, gatheredList, type Extent } from './value-size.ts'
+import { at, DOCUMENT, settled, STORED, type Extent } from './value-size.ts'
 import { withoutGaps } from './close-gaps.ts'
 import { filter } from './filter.ts'
 import { within } from './error-place.ts'
@@ -14,7 +15,7 @@ import { isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { Broken, refusedCollection, refusedOperator, refusedPath, refusedStage } from './refusal.ts'
 import { fieldsHint, resolve, withVariables, type Scope } from './scope.ts'
 import { confinePipeline } from './confine-pipeline.ts'
-import { checkWeight, extentAt, union, WHOLE, type Shape } from './document-shape.ts'
+import { checkWeight, union, valueAt, WHOLE, type Shape } from './document-shape.ts'
 import { atLeast } from './minimum-versions.ts'
 
 function collectionOf(of: string, name: Bson | undefined, flow: Flow): ExposedCollection {
@@ -47,13 +48,13 @@ export function lookup(value: Bson, flow: Flow): void {
   const { scope, bound } = letOf(read['let'], flow)
   const perDocument = fields !== null || bound !== null || !flow.variables.isEmpty
   flow.whole.join({ stage: '$lookup', collection: from.name, foreignField: fields?.foreignField ?? null, perDocument })
-  const inner = confinePipeline(flow.whole, from, pipeline ?? [], scope.variables)
+  const inner = confinePipeline(flow.whole, from, pipeline ?? [], scope.variables, false)
   flow.out.push({
     $lookup: { from: from.name, ...fields, ...(bound === null ? {} : { let: bound }), pipeline: inner.out, as },
   })
   const rows = fields === null ? FOUND_ALL : fields.foreignField === '_id' ? 1 : FOUND
-  flow.set('$lookup', [[as, manyOf(inner.shape, rows, flow)]])
-  flow.hold([{ path: as, as: 'array' }])
+  flow.gatherInto()
+  flow.set('$lookup', [[as, manyOf(inner.shape, rows)]])
 }
 
 /** Assumed documents of a $lookup without foreignField. */
@@ -63,8 +64,9 @@ const FOUND_ALL = 100
 const FOUND = 10
 
 /** An array of documents of this shape. `rows` is their number for the cost estimate. */
-function manyOf(shape: Shape, rows: number, flow: Flow): Shape {
-  return { ...shape, extent: { ...gatheredList(extentAt(shape, []), flow.whole.load.gathered()), rows } }
+function manyOf(shape: Shape, rows: number): Shape {
+  const { isWritten: _, ...known } = shape
+  return { ...known, extent: { ...STORED, usual: rows } }
 }
 
 /** localField and foreignField. The server reads foreignField from raw documents, so it must be exposed as a whole. */
@@ -76,9 +78,21 @@ function equality(
   if (read['localField'] === undefined && read['foreignField'] === undefined) return null
   const localField = textOf('$lookup', read['localField'])
   const foreignField = textOf('$lookup', read['foreignField'])
-  within(read, 'localField', () => resolve(localField, flow.scope))
+  const { components } = within(read, 'localField', () => resolve(localField, flow.scope))
+  countSought(valueAt(flow.shape, components), flow)
   within(read, 'foreignField', () => checkRaw(foreignField, rawScope(from, flow)))
   return { localField, foreignField }
+}
+
+/** mongod keeps so many bytes for each value that it looks up. */
+const SOUGHT_KEPT = 600
+const SOUGHT_STEPS = 20
+
+/** Counts the values that a stage looks up: all elements of an array. */
+function countSought(value: Extent, { scope }: Flow): void {
+  if (value.isSingle) return
+  scope.meter.step(scaled(value.items, SOUGHT_STEPS))
+  scope.meter.made({ ...value, kept: scaled(value.items, SOUGHT_KEPT) })
 }
 
 function rawScope(from: ExposedCollection, flow: Flow): Scope {
@@ -102,7 +116,7 @@ function letOf(value: Bson | undefined, flow: Flow): { readonly scope: Scope; re
   for (const [name, below] of Object.entries(value)) {
     const { printed, extent } = computed(below, flow.scope)
     bound[name] = printed
-    extents.set(name, at(`${DOCUMENT}$${name}`, extent))
+    extents.set(name, at(`${DOCUMENT}$${name}`, settled(extent)))
   }
   return { scope: withVariables(flow.scope, Object.keys(value), extents), bound }
 }
@@ -114,6 +128,8 @@ export function unionWith(value: Bson, flow: Flow): void {
   const pipeline = 'pipeline' in read ? read['pipeline'] : undefined
   const inner = confinePipeline(flow.whole, from, pipeline ?? [], flow.variables)
   flow.out.push({ $unionWith: { coll: from.name, pipeline: inner.out } })
+  flow.isRead &&= inner.isRead
+  flow.size = Math.max(flow.size, inner.size)
   flow.shape = union(flow.shape, inner.shape)
   checkWeight(flow.shape)
   flow.columns = [...new Set([...flow.columns, ...inner.columns])]
@@ -140,10 +156,12 @@ export function graphLookup(value: Bson, flow: Flow): void {
   const depthField = depthOf(read['depthField'], raw)
   const restriction = restrictionOf(read['restrictSearchWithMatch'], raw)
   flow.whole.join({ stage: '$graphLookup', collection: from.name, foreignField: connectToField, perDocument: true })
+  const start = computed(read['startWith'], flow.scope)
+  countSought(start.extent, flow)
   flow.out.push({
     $graphLookup: {
       from: from.name,
-      startWith: computed(read['startWith'], flow.scope).printed,
+      startWith: start.printed,
       connectFromField,
       connectToField,
       as,
@@ -200,8 +218,8 @@ function reproject(from: ExposedCollection, as: string, depthField: string | nul
   if (documents) flow.out.push({ $lookup: { let: { g: `$${as}` }, pipeline: inner, as } })
   const found = documents ? shapeOf(from, barrier) : shapeOf(from, barrier, as)
   const kids = depthField === null || found.kids === null ? found.kids : new Map([...found.kids, [depthField, WHOLE]])
-  flow.set('$graphLookup', [[as, manyOf({ ...found, kids }, FOUND, flow)]])
-  flow.hold([{ path: as, as: 'array' }])
+  flow.gatherInto()
+  flow.set('$graphLookup', [[as, manyOf({ ...found, kids }, FOUND)]])
 }
 
 /** The known fields of the document, and the exposed fields of the documents found. */

@@ -88,12 +88,11 @@ test('a short body, or one whose size is refused, is judged on the main thread',
 
 test('a short body that takes many steps goes to a thread', async () => {
   await using guard = await opened()
-  const looped = many(40, (k) => [`m${k}`, { $map: { input: '$a', in: { $concat: ['$$this', 'x'] } } }] as const)
-  const body = people(
-    { $group: { _id: '$name', a: { $push: '$name' } } },
-    { $set: Object.fromEntries(looped) },
-    { $set: Object.fromEntries(looped) },
-  )
+  // The guard computes the step of a $reduce twice, and the step within it four times.
+  const step = { $add: ['$$value', ...many(20, () => '$$this')] }
+  const nested = (depth: number): unknown =>
+    depth === 0 ? step : { $reduce: { input: ['$list'], initialValue: 0, in: nested(depth - 1) } }
+  const body = people({ $set: { x: nested(8) } })
   assert.ok(body.nodes < 1_000)
   assert.deepEqual(plain(await guard.aside(body)), plain(confine(body, catalog(), LIMITS)))
   assert.equal(guard.asked(), 1)

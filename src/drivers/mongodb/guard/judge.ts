@@ -7,14 +7,14 @@ import { exposedOf } from './exposed.ts'
 import { Whole } from './pipeline-state.ts'
 import { parseEjson } from './parse-ejson.ts'
 import { shareLimits } from './runtime-checks.ts'
-import { LENGTHS, Load } from './step-meter.ts'
+import { Load } from './step-meter.ts'
 import { outlineOf } from './document-shape.ts'
 import { placeOf, positionOf, within, type Path } from './error-place.ts'
 import { printed } from './print.ts'
 import { isArray, SMALL_ROWS_MAX, type Bson, type MongoQuery } from '../query.ts'
 import type { MongoBody } from './read-body.ts'
 import { readsOf } from './read-collections.ts'
-import { Broken, Growth, Refusal, refusedCollection, refusedLimit } from './refusal.ts'
+import { Broken, Refusal, refusedCollection, refusedLimit } from './refusal.ts'
 import { confinePipeline } from './confine-pipeline.ts'
 import { Variables } from './variables.ts'
 import { TooMuchHere, Work, WORK_MAX } from './work-budget.ts'
@@ -23,8 +23,6 @@ export const DEPTH_MAX = 24
 const NODES_MAX = 20_000
 /** The most fields of one object. */
 const FIELDS_MAX = 1_000
-/** Several lengths of gathered arrays are tried only for bodies with at most this many values. */
-const NODES_TRIED = 1_000
 
 /** The budget for judging one body. */
 export interface Bounds {
@@ -120,39 +118,8 @@ interface Asked extends Case {
   readonly work: Work
 }
 
-/** Finds the longest gathered arrays that fit the bounds. The printed query enforces this length. */
-function query(body: MongoBody, stages: Bson, asked: Asked): MongoQuery {
-  const tried = (n: number): MongoQuery | Growth => withLength(LENGTHS[n], { body, stages, asked })
-  let found = tried(0)
-  if (!(found instanceof Growth)) return found
-  let [fails, passes] = [0, LENGTHS.length - 1]
-  found = tried(passes)
-  if (found instanceof Growth) throw found
-  while (passes - fails > 1 && body.nodes <= NODES_TRIED) {
-    const n = Math.floor((fails + passes) / 2)
-    const next = tried(n)
-    if (next instanceof Growth) fails = n
-    else [found, passes] = [next, n]
-  }
-  return found
-}
-
-/** If shorter arrays may help, returns the refusal instead of throwing it. */
-function withLength(
-  length: number | undefined,
-  { body, stages, asked }: { readonly body: MongoBody; readonly stages: Bson; readonly asked: Asked },
-): MongoQuery | Growth {
-  const load = new Load(asked.work, length)
-  try {
-    return queryOf(body, stages, asked, load)
-  } catch (error) {
-    if (error instanceof Growth && load.gathers) return error
-    throw error
-  }
-}
-
-function queryOf(body: MongoBody, stages: Bson, { catalog, rowCap }: Asked, load: Load): MongoQuery {
-  const whole = new Whole(exposedOf(catalog), load)
+function query(body: MongoBody, stages: Bson, { catalog, rowCap, work }: Asked): MongoQuery {
+  const whole = new Whole(exposedOf(catalog), new Load(work))
   const { exposed } = whole
   const collection = within(body, 'collection', () => {
     const found = exposed.collection(body.collection)

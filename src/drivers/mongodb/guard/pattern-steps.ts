@@ -1,8 +1,6 @@
 // Estimates the steps of a regular expression by how much it can backtrack. mongod fails a match that backtracks for about
 // 3 ms from one start position, but it starts again at every position of the string.
 
-/** Assumed length of a stored string. */
-export const TEXT_BYTES = 16
 /** The most steps for one start position, by mongod's own backtracking limit. */
 const ATTEMPT_MAX = 60_000
 const TRY = 0.6
@@ -27,13 +25,20 @@ export function branchSteps(pattern: string): number {
  * to the end of the line and back.
  */
 export function wideSteps(pattern: string): number {
-  const { isWide, isAnchored, branches } = partsOf(pattern)
+  const { isWide, isAnchored, branches, repeats } = partsOf(pattern)
   if (isAnchored || !isWide) return 0
-  // If a match must begin with a certain letter, few positions are tried.
-  return branches === 0 && /^\w(?![*?{])/.test(pattern) ? WIDE_STEPS / 8 : WIDE_STEPS
+  const steps = WIDE_STEPS * Math.max(1, repeats)
+  // A letter that a match must begin with stands at few positions.
+  return branches === 0 && /^\w(?![*?{])/.test(pattern) ? steps / 8 : steps
 }
 
 const WIDE_STEPS = 1 / 20
+
+/** The same for repetitions that end at a space, such as `\w+`: steps for each byte of the text and each of its longest word. */
+export function narrowSteps(pattern: string): number {
+  const { repeats, isWide, isAnchored } = partsOf(pattern)
+  return isAnchored || isWide || repeats === 0 ? 0 : WIDE_STEPS * repeats
+}
 
 interface Parts {
   /** Number of repetitions without a small bound, and of back references. */

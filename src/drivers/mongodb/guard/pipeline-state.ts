@@ -3,14 +3,14 @@ import type { Barrier } from './barrier.ts'
 import type { EarlySort } from './early-sort.ts'
 import type { BsonDocument, Join } from '../query.ts'
 import type { Exposed } from './exposed.ts'
-import { CONSTANT, countsOf, DOCUMENT, type Extent } from './value-size.ts'
-import { Spare, type Measured } from './measured-work.ts'
+import type { Extent } from './value-size.ts'
+import { DOCUMENT_MAX, NOTHING, Spare, worstOf, type Measured } from './measured-work.ts'
 import { cancelPoints, lengthCheck, QUICK_STEPS, type Gathered, type Limit } from './runtime-checks.ts'
 import { Meter, STEPS_MAX, type Load } from './step-meter.ts'
 import { outputPath } from './field-names.ts'
 import type { Scope } from './scope.ts'
 import { Draft, type Shape } from './document-shape.ts'
-import { refusedGrowth, refusedLimit } from './refusal.ts'
+import { refusedLimit } from './refusal.ts'
 import type { Variables } from './variables.ts'
 import { atLeast } from './minimum-versions.ts'
 import type { Work } from './work-budget.ts'
@@ -56,13 +56,8 @@ export class Whole {
   }
 }
 
-/** How many times longer than a stored array the value may be. */
-function copiesIn(extent: Extent): number {
-  if ((extent.degree ?? 1) > 1) return Infinity
-  return [...countsOf(extent)].reduce((all, [part, times]) => (part === CONSTANT ? all : all + times), 0)
-}
-
-const NOTHING: Measured = { steps: null, bytes: null, vars: [] }
+/** Most of the memory that mongod gives a stage which gathers documents. */
+const GATHERED_MAX = 100 * 1024 * 1024
 
 export class Flow {
   readonly whole: Whole
@@ -77,8 +72,10 @@ export class Flow {
   columns: readonly string[]
   /** Set if the first stage after the projection is a sort that may be tried before the projection. */
   early: EarlySort | null = null
-  /** How often the stages so far may have copied a part of the document into itself. */
-  grown = 1
+  /** Whether the documents come from the collection as mongod reads them. No stage so far has multiplied or gathered them. */
+  isRead: boolean
+  /** The most bytes that the document may have. */
+  size: number
   #meter: Meter
   /** The steps that the stage may take for one document, if it sorts before it computes. */
   #most: number | undefined
@@ -91,7 +88,10 @@ export class Flow {
     barrier: Barrier,
     shape: Shape,
     columns: readonly string[],
+    { isRead, size = DOCUMENT_MAX }: { readonly isRead: boolean; readonly size?: number },
   ) {
+    this.isRead = isRead
+    this.size = size
     this.whole = whole
     this.variables = variables
     this.inFacet = inFacet
@@ -99,7 +99,7 @@ export class Flow {
     this.barrier = barrier
     this.shape = shape
     this.columns = columns
-    this.#meter = new Meter(whole.load)
+    this.#meter = new Meter(whole.load, isRead)
   }
 
   /**
@@ -109,13 +109,15 @@ export class Flow {
   stage(print: () => void): void {
     const looks = this.#looks()
     const before = this.out.at(-1)
-    this.#meter = new Meter(this.whole.load)
+    this.#meter = new Meter(this.whole.load, this.isRead)
     this.#most = undefined
-    const size = this.#size()
+    const isRead = this.isRead
     print()
     // Find the place again: printing the stage may have inserted a barrier further up.
     const at = before === undefined ? 0 : this.out.lastIndexOf(before) + 1
-    const added = looks(this.#meter.worst, this.#measured(size))
+    const { steps } = this.#meter.stage
+    this.whole.load.settle(this.#meter.stage)
+    const added = looks(steps.constant, this.#measured(isRead))
     // mongod moves a $match that reads other fields before these stages, but never before a $limit.
     const isMatch = added.length > 0 && Object.hasOwn(this.out[at] ?? {}, '$match')
     this.out.splice(at, 0, ...added, ...(isMatch ? [{ $limit: Number.MAX_SAFE_INTEGER }] : []))
@@ -126,17 +128,23 @@ export class Flow {
     this.out.push(...this.#looks()(STEPS_MAX, NOTHING))
   }
 
-  /** How much larger than a stored document this one may be: mongod gathers up to 100 MB. */
-  #size(): number {
-    return this.grown * (this.whole.load.gathers ? 6 : 1)
+  /** $bsonSize needs MongoDB 4.4. */
+  #measured(isRead: boolean): Measured {
+    const [{ stage }, size] = [this.#meter, this.size]
+    this.size += worstOf(stage.bytes, size) + stage.bytes.constant
+    if (!atLeast(this.whole.exposed.server, [4, 4])) return NOTHING
+    return this.whole.spare.measured(stage, { size, isRead, ...(this.#most !== undefined && { most: this.#most }) })
   }
 
-  /** $bsonSize needs MongoDB 4.4. */
-  #measured(size: number): Measured {
-    const { turned, reads } = this.#meter
-    return atLeast(this.whole.exposed.server, [4, 4])
-      ? this.whole.spare.measured(turned, reads, size, this.#most)
-      : NOTHING
+  /** Notes that the stage has put other documents into each document. */
+  gatherInto(): void {
+    this.size += GATHERED_MAX
+  }
+
+  /** Notes that the stage has made other documents, or several of each. */
+  gather(): void {
+    this.isRead = false
+    this.gatherInto()
   }
 
   /** Returns a function from a stage's number of steps to the cancel points before it. */
@@ -149,19 +157,17 @@ export class Flow {
     return (steps, work) => cancelPoints(steps, name, work, limits)
   }
 
-  /** Adds a check that fails gathered arrays longer than the assumed length or `most`. */
-  hold(gathered: readonly Gathered[], most = Infinity): void {
-    const length = Math.min(this.whole.load.held ?? Infinity, most)
-    if (length === Infinity || gathered.length === 0) return
-    this.out.push(lengthCheck(gathered, length))
+  /** Adds a check that fails gathered arrays with more elements. */
+  hold(gathered: readonly Gathered[], most: number): void {
+    if (gathered.length > 0) this.out.push(lengthCheck(gathered, most))
   }
 
   /** For a stage that sorts before it computes: cancel points before it do not help. */
   checkSorted(name: string): void {
     this.#most = QUICK_STEPS
-    const { worst: steps } = this.#meter
+    const steps = this.#meter.stage.steps.constant
     if (steps <= QUICK_STEPS) return
-    throw refusedGrowth(
+    throw refusedLimit(
       'steps',
       `${name} takes about ${Math.round(steps)} steps for one document; the limit for this stage is ${QUICK_STEPS}`,
       `Compute the values in a $set before ${name}, and use the new fields in ${name}.`,
@@ -172,7 +178,7 @@ export class Flow {
     return {
       exposed: this.whole.exposed,
       shape: this.shape,
-      part: DOCUMENT,
+      part: null,
       barrier: this.barrier,
       variables: this.variables,
       meter: this.#meter,
@@ -183,7 +189,6 @@ export class Flow {
 
   /** Sets the fields that a stage writes, in order, and checks their paths. */
   set(of: string, fields: Iterable<readonly [path: string, shape: Shape]>): void {
-    this.#grow([...fields].map(([, shape]) => shape))
     const draft = new Draft(this.shape, this.whole.work)
     const columns = new Set(this.columns)
     for (const [path, shape] of fields) {
@@ -193,11 +198,6 @@ export class Flow {
     }
     this.shape = draft.finish()
     this.columns = [...columns]
-  }
-
-  #grow(shapes: readonly Shape[]): void {
-    const copies = shapes.map(({ extent }) => (extent === undefined ? 1 : copiesIn(extent)))
-    this.grown *= Math.max(1, ...copies)
   }
 
   /** Removes the fields at these paths. */

@@ -1,14 +1,15 @@
 // $project, $set, $addFields and $unset: checks them and computes the fields of the documents after them.
 import { arrayOf, flagOf, textOf } from './read-arguments.ts'
 import { computed, type Computed } from './computed-value.ts'
-import { storedList } from './value-size.ts'
+import { isConstant } from './amount.ts'
+import { list } from './value-size.ts'
 import type { Flow } from './pipeline-state.ts'
 import { outputPath } from './field-names.ts'
 import { isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { within } from './error-place.ts'
 import { Broken } from './refusal.ts'
 import { resolve, type Scope } from './scope.ts'
-import { closed, Draft, objectsAt, valueAt, WHOLE, type Shape } from './document-shape.ts'
+import { closed, Draft, objectsAt, shapeWith, valueAt, WHOLE, type Shape } from './document-shape.ts'
 
 interface Leaf {
   readonly path: string
@@ -39,12 +40,12 @@ interface Part {
 function computedAt(path: readonly string[], value: Bson, scope: Scope): Pick<Computed, 'printed' | 'shape'> {
   const above = path.slice(0, -1)
   if (above.length === 0) return computed(value, scope)
-  const objects = objectsAt(scope.shape, path)
-  const array = valueAt(scope.shape, above.slice(0, 1))
-  const found = scope.meter.loop(objects, () => computed(value, scope), { array, below: true })
-  if (objects === 1) return found
-  const { printed, shape, extent } = found
-  return { printed, shape: { ...shape, extent: scope.meter.made(storedList(extent, objects)) } }
+  const items = objectsAt(scope.shape, path)
+  const array = { items, bytes: valueAt(scope.shape, above.slice(0, 1)).bytes }
+  const found = scope.meter.loop(array, scope.meter.element(), () => computed(value, scope))
+  if (isConstant(items)) return found
+  const { printed, extent } = found
+  return { printed, shape: shapeWith(scope.meter.made(list(extent, items))) }
 }
 
 function readInto(leaves: Leaf[], prefix: string, { of, spec, scope }: Part): BsonDocument {

@@ -1,11 +1,13 @@
 // The number of elements that $range creates. If the query does not determine the number, the printed form fails in the
 // database when the bound is exceeded. mongod builds the whole array in memory, and a cancel does not interrupt it.
 import { arrayOf } from './read-arguments.ts'
+import { constant, isConstant, most, NONE, plus, product, scaled, type Amount } from './amount.ts'
+import { together, type Extent } from './value-size.ts'
 import { numberOf } from './parse-ejson.ts'
 import { isArray, isDocument, type Bson } from '../query.ts'
 import { Broken, refusedLimit } from './refusal.ts'
 
-export const RANGE_MAX = 10_000
+const RANGE_MAX = 10_000
 
 /** Elements of a range with constant ends; undefined if an end is computed. Throws Refusal if there are too many. */
 export function writtenItems(value: Bson | undefined): number | undefined {
@@ -21,16 +23,21 @@ export function writtenItems(value: Bson | undefined): number | undefined {
   )
 }
 
-/** The most elements, by the absolute values of start and end. */
-export function itemsBetween(value: Bson | undefined, start: number, end: number): number {
+/** The most elements, by the largest absolute values of start and end. The database fails a range above the bound. */
+export function itemsBetween(value: Bson | undefined, start: Amount | null, end: Amount | null): Amount {
+  if (start === null || end === null) return constant(RANGE_MAX)
   const step = numberOf(endsOf(value)[2])
-  return Math.ceil((start + end) / Math.max(1, Math.abs(step ?? 1)))
+  const items = plus(scaled(plus(start, end), 1 / Math.max(1, Math.abs(step ?? 1))), 1)
+  return isConstant(items) ? constant(Math.min(items.constant, RANGE_MAX)) : items
 }
 
 /** Whether the range is within the bound for any stored values. */
 export function isShort(value: Bson | undefined): boolean {
-  const [start, end] = endsOf(value).map((each) => certainBound(each, 0))
-  return writtenItems(value) !== undefined || itemsBetween(value, start ?? 0, end ?? 0) <= RANGE_MAX
+  if (writtenItems(value) !== undefined) return true
+  const [start = null, end = null] = endsOf(value).map((each) => certainBound(each, 0))
+  if (start === null || end === null) return false
+  const step = numberOf(endsOf(value)[2]) ?? 1
+  return (start.constant + end.constant) / Math.max(1, Math.abs(step)) <= RANGE_MAX
 }
 
 /** Start, end and step. Throws Broken. */
@@ -50,54 +57,53 @@ export function capped(ends: readonly Bson[]): Bson {
   return { $let: { vars: { vt_from: start, vt_to: end, vt_by: step }, in: range } }
 }
 
-/**
- * The largest absolute value of an expression, derived from the query alone. Infinity if it depends on stored values.
- */
-function certainBound(value: Bson | undefined, depth: number): number {
+/** The largest absolute value of an expression, by the query alone; null if it depends on stored values. */
+function certainBound(value: Bson | undefined, depth: number): Amount | null {
   const number = numberOf(value)
-  if (number !== undefined) return Math.abs(number)
-  if (!isDocument(value) || depth > 8) return Infinity
+  if (number !== undefined) return constant(Math.abs(number))
+  if (!isDocument(value) || depth > 8) return null
   const [[name, operand] = ['', null]] = Object.entries(value)
   const all = (isArray(operand) ? operand : [operand]).map((each) => certainBound(each, depth + 1))
-  return boundOf(name, operand, all, Infinity)
+  return boundOf(name, operand, all, null)
 }
 
+/** The largest absolute value that an operator returns. */
+export function numberBound(name: string, operand: Bson, args: readonly Extent[]): Amount | null {
+  const { bytes, items } = together(args)
+  const isList = name === '$size' || name === '$indexOfArray'
+  const bounds = args.map((arg) => arg.number)
+  return boundOf(name, operand, bounds, isList ? items : bytes)
+}
+
+/** Dates are numbers of milliseconds of 64 bits. */
+const YEAR_MAX = 300_000_000
+const SMALL_NUMBERS = new Set(
+  '$dayOfMonth $dayOfWeek $hour $isoDayOfWeek $isoWeek $minute $month $second $week'.split(' '),
+)
+const LENGTHS = new Set('$indexOfArray $indexOfBytes $indexOfCP $size $strLenBytes $strLenCP'.split(' '))
+
 /**
- * The largest absolute value that an operator returns. Derived from the bounds of its arguments (in order) and from
- * their number of elements or characters.
+ * The largest absolute value that an operator returns, by the bounds of its arguments (in order) and by the number of
+ * elements or bytes that they have. Null if it is unknown.
  */
-export function boundOf(name: string, operand: Bson, all: readonly number[], size: number): number {
-  const [first = Infinity, second = Infinity, third = Infinity] = all
+function boundOf(name: string, operand: Bson, all: readonly (Amount | null)[], size: Amount | null): Amount | null {
+  const [first = null, second = null, third = null] = all
+  if (LENGTHS.has(name)) return size
+  if (SMALL_NUMBERS.has(name)) return constant(60)
   switch (name) {
-    case '$size':
-    case '$strLenCP':
-    case '$strLenBytes':
-    case '$indexOfCP':
-    case '$indexOfBytes':
-    case '$indexOfArray':
-      return size
-    case '$dayOfMonth':
-    case '$dayOfWeek':
-    case '$month':
-    case '$hour':
-    case '$minute':
-    case '$second':
-    case '$week':
-    case '$isoWeek':
-      return 60
     case '$dayOfYear':
-      return 366
+      return constant(366)
     case '$year':
     case '$isoWeekYear':
-      return 9999
+      return constant(YEAR_MAX)
     case '$add':
     case '$subtract':
-      return all.reduce((total, each) => total + each, 0)
+      return known(all, (bounds) => plus(...bounds))
     case '$multiply':
-      return all.reduce((total, each) => total * each, 1)
+      return known(all, (bounds) => bounds.reduce(product, constant(1)))
     case '$divide': {
       const by = numberOf(isArray(operand) ? operand[1] : undefined)
-      return by === undefined ? Infinity : first / Math.abs(by)
+      return by === undefined || by === 0 ? null : known([first], ([bound = NONE]) => scaled(bound, 1 / Math.abs(by)))
     }
     case '$mod':
       return second
@@ -105,9 +111,9 @@ export function boundOf(name: string, operand: Bson, all: readonly number[], siz
     case '$min':
     case '$max':
     case '$ifNull':
-      return Math.max(...all)
+      return known(all, (bounds) => most(...bounds))
     case '$cond':
-      return isArray(operand) ? Math.max(second, third) : Infinity
+      return isArray(operand) ? known([second, third], (bounds) => most(...bounds)) : null
     case '$abs':
     case '$toInt':
     case '$toLong':
@@ -115,10 +121,18 @@ export function boundOf(name: string, operand: Bson, all: readonly number[], siz
       return first
     case '$ceil':
     case '$floor':
+      return known([first], ([bound = NONE]) => plus(bound, 1))
     case '$trunc':
+      return first
+    // 6,000 to thousands is 10,000.
     case '$round':
-      return first + 1
+      return isArray(operand) && operand.length > 1 ? null : known([first], ([bound = NONE]) => plus(bound, 1))
     default:
-      return Infinity
+      return null
   }
+}
+
+function known(all: readonly (Amount | null)[], by: (bounds: readonly Amount[]) => Amount): Amount | null {
+  const bounds = all.flatMap((bound) => bound ?? [])
+  return bounds.length === all.length && bounds.length > 0 ? by(bounds) : null
 }

@@ -36,10 +36,7 @@ export class Refusal extends Error {
   }
 }
 
-/** The query creates values that are too large, or takes too many steps. Shorter gathered arrays may fit the bounds. */
-export class Growth extends Refusal {}
-
-/** A value or argument does not have the form that is required at its place. */
+/** A value or argument does not have the form that its place requires. */
 export class Broken extends Error {
   override readonly name = 'Broken'
   readonly trail: Place[] = []
@@ -77,10 +74,6 @@ export function refusedVariable(name: string, hint: Hint): Refusal {
 /** The query exceeds a bound. `name` is what the bound limits. */
 export function refusedLimit(name: string, why: string, hint?: string): Refusal {
   return new Refusal('limit', name, why, hint ?? 'Split the query into smaller queries, or write it with fewer parts.')
-}
-
-export function refusedGrowth(name: string, why: string, hint: string): Growth {
-  return new Growth('limit', name, why, hint)
 }
 
 /** A caller's name for use in a sentence: shortened, without control characters and line breaks. */

@@ -1,6 +1,6 @@
 // Stages that the guard adds so that the database enforces the guard's assumptions: gathered arrays are no longer than
 // assumed, no document is too large for a stage, and mongod checks for a cancel often enough if a stage takes long for one.
-import { READ_MAX, STEP_READS, TURNS_MAX, type Measured } from './measured-work.ts'
+import { MADE_MAX, TURNS_MAX, UNSEEN, type Measured } from './measured-work.ts'
 import { STEPS_MAX } from './step-meter.ts'
 import type { Bson, BsonDocument } from '../query.ts'
 
@@ -30,9 +30,6 @@ function isWithin(limit: Limit): Bson {
   return { $eq: [{ $size: one }, 1] }
 }
 
-/** Documents that old versions of mongod process between two checks for a cancel. */
-const UNSEEN = 128
-
 /** Steps that a stage may take for one document without cancel points: 128 documents then take at most STEPS_MAX. */
 export const QUICK_STEPS = Math.floor(STEPS_MAX / UNSEEN)
 
@@ -59,27 +56,20 @@ export function cancelPoints(
 }
 
 function measuredTimes(least: number, { steps, bytes, vars, most }: Measured, limits: Limit[]): Bson {
-  const all: Bson = { $add: ['$$vt_steps', { $divide: ['$$vt_bytes', STEP_READS] }] }
-  const needed: Bson = { $toInt: { $min: [UNSEEN, { $add: [1, { $divide: [all, QUICK_STEPS] }] }] } }
-  const [turns, reads]: readonly [Limit, Limit] = [
-    ['$$vt_steps', most ?? TURNS_MAX],
-    ['$$vt_bytes', most === undefined ? READ_MAX : most * STEP_READS],
-  ]
+  const needed: Bson = { $toInt: { $min: [UNSEEN, { $add: [1, { $divide: ['$$vt_steps', QUICK_STEPS] }] }] } }
+  const turns: Limit = ['$$vt_steps', most ?? TURNS_MAX]
+  const made: Limit = ['$$vt_bytes', MADE_MAX]
   if (steps !== null && most === undefined) limits.push(turns)
-  if (bytes !== null && most === undefined) limits.push(reads)
-  const holds: Bson = { $and: [isWithin(turns), isWithin(reads)] }
-  const times: Bson = { $cond: [holds, { $max: [least, needed] }, 0] }
+  if (bytes !== null) limits.push(made)
+  const times: Bson = { $cond: [{ $and: [isWithin(turns), isWithin(made)] }, { $max: [least, needed] }, 0] }
   const work: Bson = { $let: { vars: { vt_steps: steps ?? 0, vt_bytes: bytes ?? 0 }, in: times } }
-  return vars.reduceRight<Bson>(
-    (inner, own) => (Object.keys(own).length === 0 ? inner : { $let: { vars: own, in: inner } }),
-    work,
-  )
+  return Object.keys(vars).length === 0 ? work : { $let: { vars, in: work } }
 }
 
 /** All stages of a query together may take as much as one. */
 export function shareLimits(limits: readonly Limit[]): void {
   for (const limit of limits) {
     const alike = limits.filter(([of]) => of === limit[0]).length
-    limit[1] = Math.floor((limit[0] === '$$vt_steps' ? TURNS_MAX : READ_MAX) / alike)
+    limit[1] = Math.floor((limit[0] === '$$vt_steps' ? TURNS_MAX : MADE_MAX) / alike)
   }
 }

@@ -13,8 +13,8 @@ import { missing, type Vocabulary } from './minimum-versions.ts'
 export interface Scope {
   readonly exposed: Exposed
   readonly shape: Shape
-  /** The part of the extents that describes this document. */
-  readonly part: string
+  /** The size of the object that $redact has descended into; null for the whole document. */
+  readonly part: string | null
   /** The barrier of the projection before this pipeline. */
   readonly barrier: Barrier
   /** The variables of $let, $map, $lookup …, without $$, and their sizes. */

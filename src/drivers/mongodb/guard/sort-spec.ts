@@ -5,7 +5,10 @@ import { within } from './error-place.ts'
 import { Broken, refusedLimit, refusedOperator } from './refusal.ts'
 import { componentsOf } from './field-names.ts'
 import { resolve, type Scope } from './scope.ts'
-import { isPlace } from './document-shape.ts'
+import { isPlace, valueAt } from './document-shape.ts'
+import { plus, scaled } from './amount.ts'
+import { STEP_READS } from './operator-steps.ts'
+import { ELEMENT_LEAST } from './value-size.ts'
 
 const KEYS_MAX = 32
 
@@ -39,10 +42,20 @@ export function sortSpecOf(of: string, value: BsonDocument, scope: Scope | null)
     if (scope === null) componentsOf(name)
     else {
       const { kind, numeric, crossed, components } = within(value, name, () => resolve(name, scope))
+      countKeys(components, scope)
       if (kind !== 'whole' || numeric) hoistable = false
       if (crossed.length > 0) cut.push(components.slice(0, crossed.length))
     }
     printed[name] = direction
   }
   return { printed, hoistable, cut }
+}
+
+/** mongod reads all values at the path to find the smallest or the largest. */
+function countKeys(path: readonly string[], { meter, shape }: Scope): void {
+  const { bytes, items, isSingle } = valueAt(shape, path)
+  if (!isSingle)
+    meter.step(
+      plus(scaled(path.length > 1 ? scaled(bytes, 1 / ELEMENT_LEAST) : items, 2), scaled(bytes, 1 / STEP_READS)),
+    )
 }

@@ -2,7 +2,8 @@
 // with a reason.
 import { booleanOf, fieldsOf, textOf, wholeOf } from './read-arguments.ts'
 import { asDocument, computed } from './computed-value.ts'
-import { elementOf, gatheredList, innerOf, OBJECT_BYTES } from './value-size.ts'
+import { plus, scaled } from './amount.ts'
+import { anyOf, STORED, type Extent } from './value-size.ts'
 import { filter } from './filter.ts'
 import { Flow, type Whole } from './pipeline-state.ts'
 import { checkName, outputPath } from './field-names.ts'
@@ -13,7 +14,7 @@ import { isArray, isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { Broken, refusedLimit, refusedStage } from './refusal.ts'
 import { within } from './error-place.ts'
 import { needVersion, resolve, type Scope } from './scope.ts'
-import { checkWeight, closed, extentAt, find, valueAt, WHOLE, type Shape } from './document-shape.ts'
+import { checkWeight, closed, find, shapeWith, valueAt, WHOLE, type Shape } from './document-shape.ts'
 import { sortSpecOf } from './sort-spec.ts'
 import { suggested } from './suggestions.ts'
 
@@ -79,8 +80,16 @@ export function confineStage(stage: BsonDocument, flow: Flow): void {
     if (!reader) throw refusedStage(name, reasonAgainst(name), suggested(name, READERS.keys(), HINT))
     needVersion('stage', name, flow.whole.exposed)
     flow.stage(() => reader(value, flow))
+    if (!STREAMING.has(name)) flow.gather()
   })
 }
+
+/** Stages that pass on each document as it comes, or other documents that are read. */
+const STREAMING = new Set(
+  '$addFields $graphLookup $limit $lookup $match $project $redact $replaceRoot $replaceWith $set $skip $unionWith $unset'.split(
+    ' ',
+  ),
+)
 
 const HINT = `Allowed stages: ${[...READERS.keys()].join(' ')}.`
 
@@ -140,22 +149,32 @@ function unwind(value: Bson, flow: Flow): void {
     },
   }
   const components = path.slice(1).split('.')
-  const array = extentAt(flow.shape, components)
-  flow.whole.unwinds.set(stage, array.rows ?? array.items)
+  const array = valueAt(flow.shape, components)
+  flow.whole.unwinds.set(stage, array.usual)
   flow.out.push(stage)
   const known = find(flow.shape, components)
-  if (known.isNamed) flow.set('$unwind', [[path.slice(1), { ...known.shape, extent: elementOf(array) }]])
+  if (known.isNamed) flow.set('$unwind', [[path.slice(1), unwound(known.shape, anyOf(array))]])
   else loosenTop(components[0] ?? '', flow)
   if (typeof index === 'string') flow.set('$unwind', [[index, WHOLE]])
+}
+
+/** The element of an array of this shape. */
+function unwound(shape: Shape, element: Extent): Shape {
+  // An array of objects has become one object.
+  return {
+    ...shape,
+    ...shapeWith({ ...element, usual: 1 }),
+    kids: shape.kids,
+    open: shape.open,
+    cut: shape.cut,
+  }
 }
 
 /** Somewhere in the field, an array is now one of its elements. */
 function loosenTop(name: string, flow: Flow): void {
   const shape = flow.shape.kids?.get(name)
-  if (shape?.extent === undefined) return
-  const { extent } = shape
-  const items = Math.max(extent.items, innerOf(extent))
-  flow.set('$unwind', [[name, { ...shape, extent: { ...extent, items, inner: items, each: null, fields: null } }]])
+  if (shape?.extent !== undefined)
+    flow.set('$unwind', [[name, { ...shape, extent: { ...STORED, usual: shape.extent.usual } }]])
 }
 
 function replace(name: '$replaceRoot' | '$replaceWith', value: Bson | undefined, flow: Flow): void {
@@ -173,12 +192,17 @@ function redact(value: Bson, flow: Flow): void {
     void flow.out.push({ $redact: computed(value, { ...own, redacting: true }).printed })
   // $$DESCEND applies the expression to every nested object, which has other fields.
   if (!mentions(value, '$$DESCEND')) return print(scope)
-  const whole = valueAt(flow.shape, [])
-  const part = scope.meter.variable(whole.bytes, whole)
-  const objects = 1 + whole.bytes / OBJECT_BYTES
+  const { bytes } = valueAt(flow.shape, [])
+  const objects = { items: plus(1, scaled(bytes, 1 / OBJECT_LEAST)), bytes: scaled(bytes, LEVELS) }
+  const part = scope.meter.element()
   const own = { ...scope, part, shape: { ...scope.shape, open: true } }
-  scope.meter.loop(objects, () => print(own), { array: whole, variable: part, below: true })
+  scope.meter.loop(objects, part, () => print(own))
 }
+
+/** An object takes at least so many bytes in another. */
+const OBJECT_LEAST = 8
+/** Objects stand in each other so deep: each counts in all around it. */
+const LEVELS = 20
 
 function mentions(value: Bson, text: string): boolean {
   if (isArray(value)) return value.some((element) => mentions(element, text))
@@ -194,7 +218,10 @@ function facet(value: Bson, flow: Flow): void {
   for (const [name, pipeline] of branches) {
     checkName('$facet', name)
     const stages = checkStages(pipeline, flow.whole)
-    const inner = new Flow(flow.whole, flow.variables, true, [], flow.barrier, flow.shape, flow.columns)
+    const inner = new Flow(flow.whole, flow.variables, true, [], flow.barrier, flow.shape, flow.columns, {
+      isRead: false,
+      size: flow.size,
+    })
     for (const stage of stages) {
       if (stageOf(stage)[0] === '$facet')
         throw refusedStage(
@@ -205,10 +232,9 @@ function facet(value: Bson, flow: Flow): void {
       confineStage(stage, inner)
     }
     printed[name] = inner.out
-    shapes.set(name, { ...WHOLE, extent: gatheredList(extentAt(inner.shape, []), flow.whole.load.gathered()) })
+    shapes.set(name, { ...WHOLE, extent: STORED })
   }
   flow.out.push({ $facet: printed })
   flow.shape = closed(shapes)
   flow.columns = branches.map(([name]) => name)
-  flow.hold(flow.columns.map((path) => ({ path, as: 'array' })))
 }

@@ -1,497 +1,391 @@
-// The size of the value of an expression: bytes, elements, and how often the value of a variable occurs in it. Sizes of
-// constants are exact. Sizes of stored values come from the sample, or a usual size is assumed.
+// Upper bounds for the value of an expression: its bytes, with everything in it, and its elements. Bounds of what the query
+// writes are numbers. Bounds of stored values are sizes that the database measures (measured-work.ts).
+import {
+  constant,
+  isConstant,
+  mentions,
+  most,
+  NONE,
+  overAll,
+  plus,
+  product,
+  replaced,
+  scaled,
+  sizeOf,
+  type Amount,
+  type Size,
+} from './amount.ts'
 import { numberOf } from './parse-ejson.ts'
 import { isArray, isDocument, Scalar, type Bson } from '../query.ts'
 
+/**
+ * What is known of a value. To know less is always safe: `bytes` bounds all that is in the value, and so the length of each array
+ * in it.
+ */
 export interface Extent {
-  /** Bytes besides those of `parts`. */
-  readonly bytes: number
-  /**
-   * How often parts of other values occur in the value: "3.list" is the path `list` of loop variable 3. Negative: removed from
-   * the value. "s.list" is the path `list` of the document before the stage, "s$v.list" that of $$v, a variable of $lookup;
-   * `bytes` contains an estimate of their sizes.
-   */
-  readonly parts: ReadonlyMap<string, number>
-  /** The part that the value is, and nothing else. */
-  readonly place?: string
-  /** Elements of an array, or pieces that a string may be split into. */
-  readonly items: number
+  readonly bytes: Amount
+  /** Elements of an array, or fields of an object. */
+  readonly items: Amount
+  /** Whether only the bytes bound the elements. */
+  readonly isLoose: boolean
+  /** The memory that mongod takes for the value, besides that of values which exist anyway. */
+  readonly kept: Amount
+  /** The largest absolute value of a number; null if it is unknown. */
+  readonly number: Amount | null
   /** The least number of bytes of a string. */
   readonly least: number
-  /** The largest absolute value of a number. */
-  readonly most: number
-  /** Documents that $unwind makes of the value; null means `items`. */
-  readonly rows: number | null
-  /** The fields of an object that the query itself writes. */
+  /** Documents that $unwind usually makes of the value, for the estimate of the cost. */
+  readonly usual: number
+  /** Whether the value is no array. The sample is trusted: a path that held no array in it holds none. */
+  readonly isSingle: boolean
+  /** All fields of an object that the query writes. */
   readonly fields: ReadonlyMap<string, Extent> | null
-  /** The extent of one element. */
+  /** A bound for each element of an array that the query makes. */
   readonly each: Extent | null
-  /**
-   * What bounds a number, or the length of an array: the lengths of these parts, each so many times, and a constant under "".
-   * Absent: the lengths of `parts`.
-   */
-  readonly counts?: Counts
-  /** The length is at most this power of that sum; absent for 1. */
-  readonly degree?: number
-  /** The bytes of those parts bound the length, not their elements: elements of elements may be counted. */
-  readonly isSpread?: boolean
-  /** All elements together are at most `parts`, so that no part stands in several elements. */
-  readonly isShared?: boolean
-  /** The most elements of an array in it that `each` and `fields` do not tell. */
-  readonly inner?: number
-  /** The part of which the value is an element, and nothing else. */
-  readonly among?: string
+  /** The path that the value is, and nothing else; see bytesAt(). */
+  readonly place: string | null
+  /** Whether the value is neither an array nor an object. */
+  readonly isScalar: boolean
 }
 
-export type Counts = ReadonlyMap<string, number>
-
-/** What bounds the length of an array. */
-type Lengths = Pick<Extent, 'counts' | 'degree' | 'isSpread'>
-
-/** The part that is the whole document before the stage. */
+/** The document before the stage, as a place: "s.a.b" is its path a.b, and "s$v.a" the path a of $$v, a variable of $lookup. */
 export const DOCUMENT = 's'
-/** In counts, what begins [part, separator], as JSON: the pieces of a text count, or its bytes if the separator is empty. */
-export const PIECES = '/'
-/** The key of the constant in counts. */
-export const CONSTANT = ''
 
-/** Assumed elements of a stored array without a sample. */
-export const ITEMS = 20
-/** Larger stored arrays count as this many elements, so that one pass over them is always allowed. */
-const ITEMS_MAX = 20_000
-const STORED_BYTES = 1_000
+/** Whether the database can measure the place before the stage. */
+export function isStored(place: string): boolean {
+  return place.startsWith(DOCUMENT)
+}
+
+/** The bytes of the value at a place, or of the element of a loop. */
+export function bytesAt(place: string): Size {
+  return `#${place}`
+}
+
+/** The elements or fields of the value at a place. */
+function lengthAt(place: string): Size {
+  return `|${place}`
+}
+
+/** The pieces into which a separator splits the text at a place. */
+export function piecesAt(place: string, separator: string): Size {
+  return `/${JSON.stringify([place, separator])}`
+}
+
+/** The longest piece of the text at a place without a space. */
+export function wordAt(place: string): Size {
+  return `~${place}`
+}
+
+/** The bytes of the object at a place without these fields. Only the value of a $reduce has such a size. */
+export function bytesWithout(place: string, names: readonly string[]): Size {
+  return `-${JSON.stringify([place, ...names])}`
+}
+
+/** What a size measures. */
+export interface Measure {
+  readonly of: 'bytes' | 'length' | 'pieces' | 'word'
+  readonly place: string
+  readonly separator: string
+}
+
+export function measureOf(size: Size): Measure {
+  const place = size.slice(1)
+  if (size.startsWith('#')) return { of: 'bytes', place, separator: '' }
+  if (size.startsWith('|')) return { of: 'length', place, separator: '' }
+  if (size.startsWith('~')) return { of: 'word', place, separator: '' }
+  const [path = '', separator = '']: readonly string[] = JSON.parse(place)
+  return { of: 'pieces', place: path, separator }
+}
+
+/** Documents that $unwind makes of a stored array without a sample. */
+const ITEMS = 20
+/** An element of an array takes at least so many bytes: a type, its number as a text, and no value. */
+export const ELEMENT_LEAST = 5
 const NAME_BYTES = 8
 /** An object as mongod holds it while it computes. */
 export const OBJECT_BYTES = 200
-/** mongod bounds the memory of a gathered array. The array counts as at most this many bytes; only copies count more. */
-const GATHERED_BYTES = 4 * 1024 * 1024
-/** Keeps sums and products finite. */
-const HUGE = 1e100
-
-const NONE: ReadonlyMap<string, number> = new Map()
+const SCALAR_BYTES = 16
+/** What mongod keeps for an element of an array: twice as much, while the array grows. */
+export const ELEMENT_KEPT = 32
+/** What mongod keeps for a field of an object. */
+export const FIELD_KEPT = 48
 
 /** A number, a date or a boolean. */
 export const SMALL: Extent = {
-  bytes: 16,
-  parts: NONE,
-  items: 1,
+  bytes: constant(SCALAR_BYTES),
+  items: constant(1),
+  isLoose: false,
+  kept: constant(SCALAR_BYTES),
+  number: null,
   least: 0,
-  most: Infinity,
-  rows: null,
+  usual: 1,
+  isSingle: true,
   fields: null,
   each: null,
+  place: null,
+  isScalar: true,
 }
 
-/** Some part of the document: at() says which one when the value is read. */
-const SOMEWHERE: ReadonlyMap<string, number> = new Map([[DOCUMENT, 1]])
+export function number(bound: Amount | null): Extent {
+  return bound === null ? SMALL : { ...SMALL, number: bound }
+}
+
+/** A value of which only the bytes are known. */
+export function anything(bytes: Amount, usual = ITEMS): Extent {
+  const items = scaled(bytes, 1 / ELEMENT_LEAST)
+  return { ...SMALL, bytes, items, isLoose: true, kept: bytes, usual, isSingle: false, isScalar: false }
+}
+
+/** A stored value, for a shape; at() says where it is. */
+const SOMEWHERE = anything(sizeOf(bytesAt(DOCUMENT)))
 
 /**
- * The stored value at one path. `items` is the length of its arrays in the sample: null if the sample held no array,
- * undefined without a sample.
+ * The stored value at one path. `items` is the length of its arrays in the sample: null if the sample held no array. `isFlat`: whether
+ * the sample held no array in an array.
  */
-export function stored(items?: number | null): Extent {
-  const most = Math.min(Math.max(items ?? ITEMS, ITEMS), ITEMS_MAX)
-  const bytes = (STORED_BYTES * most) / ITEMS
-  return { ...SMALL, bytes, parts: SOMEWHERE, items: most, rows: items === null ? 1 : (items ?? ITEMS) }
-}
-
-/** Whether the database can measure the part before the stage: a part of the document or of a variable of $lookup. */
-export function isStored(part: string): boolean {
-  return part.startsWith(DOCUMENT)
+export function stored(items?: number | null, isFlat = false): Extent {
+  return {
+    ...SOMEWHERE,
+    usual: items === null ? 1 : Math.max(items ?? ITEMS, 1),
+    isSingle: items === null,
+    each: isFlat ? { ...SOMEWHERE, isSingle: true } : null,
+  }
 }
 
 export const STORED = stored()
 
-/** Whether the query alone tells the size. What is as long as a stored value has parts. */
-function isFixed({ parts }: Extent): boolean {
-  return parts.size === 0
+/** Whether the query alone determines the size. */
+export function isFixed({ bytes }: Extent): boolean {
+  return isConstant(bytes)
 }
 
-/** Parts for an array that has fixed elements and this length, so that nothing takes it for an array of the query. */
-export function lengthParts(counts: Counts): ReadonlyMap<string, number> {
-  const parts = new Map<string, number>()
-  for (const [written, times] of counts) {
-    if (written === CONSTANT) continue
-    const [part = '']: readonly string[] = written.startsWith(PIECES) ? JSON.parse(written.slice(1)) : [written]
-    parts.set(part, (parts.get(part) ?? 0) + times * LEAST_BYTES)
-  }
-  return parts
-}
-
-/** The least bytes of an element of an array. */
-export const LEAST_BYTES = 8
-
-/** A number that counts something. */
-function isNumber({ parts, items, each, fields }: Pick<Extent, 'parts' | 'items' | 'each' | 'fields'>): boolean {
-  return parts.size === 0 && items === 1 && each === null && fields === null
-}
-
-const placed = new WeakMap<Extent, Map<string, Extent>>()
-
-/** A value as a stage reads it at this part. Whatever earlier stages made it of, the database can measure it there. */
-export function at(part: string, extent: Extent): Extent {
-  if (isFixed(extent)) return uncounted(extent)
-  const known = placed.get(extent) ?? new Map<string, Extent>()
-  placed.set(extent, known)
-  const found = known.get(part) ?? placedAt(part, extent)
-  known.set(part, found)
-  return found
-}
-
-function placedAt(part: string, extent: Extent): Extent {
-  const { counts: _, degree: __, isSpread: ___, ...rest } = extent
-  const whole = new Map([[part, 1]])
-  const isShared = true
-  const fields =
-    extent.fields === null
-      ? null
-      : new Map([...extent.fields].map(([name, field]) => [name, at(`${part}.${name}`, field)]))
+/** The value at this place. What the query alone determines stays. */
+export function at(place: string, extent: Extent): Extent {
+  if (isFixed(extent)) return { ...extent, kept: NONE }
   return {
-    ...rest,
-    parts: whole,
-    place: part,
-    isShared,
-    each: extent.each === null ? null : among(part, extent.each),
-    fields,
+    ...extent,
+    bytes: sizeOf(bytesAt(place)),
+    items: isConstant(extent.items) ? extent.items : sizeOf(lengthAt(place)),
+    isLoose: false,
+    kept: NONE,
+    number: null,
+    least: 0,
+    fields: mapped(extent.fields, (field, name) => at(`${place}.${name}`, field)),
+    each: extent.each === null ? null : elementAt(place, extent.each),
+    place,
   }
 }
 
-/** A value without numbers that count something: what they count is another document's in later stages. */
-function uncounted(extent: Extent): Extent {
-  const { fields, each, counts } = extent
-  if (isNumber(extent)) return counts === undefined ? extent : SMALL
-  if (fields === null && each === null) return extent
-  const inner = fields === null ? null : new Map([...fields].map(([name, field]) => [name, uncounted(field)]))
-  return { ...extent, fields: inner, each: each === null ? null : uncounted(each) }
+/** Each element of the array at this place. */
+function elementAt(place: string, each: Extent): Extent {
+  const { isSingle, isScalar } = each
+  return isFixed(each) ? each : { ...anything(sizeOf(bytesAt(place))), kept: NONE, isSingle, isScalar }
 }
 
-/** A value somewhere in this part. */
-function among(part: string, extent: Extent): Extent {
-  if (isFixed(extent)) return uncounted(extent)
-  const { counts: _, degree: __, place: ___, fields, each, ...rest } = extent
-  const inner = fields === null ? null : new Map([...fields].map(([name, field]) => [name, among(part, field)]))
-  const element = each === null ? null : among(part, each)
-  const parts = new Map([[part, 1]])
-  return { ...rest, parts, isSpread: true, isShared: true, each: element, fields: inner }
+/** What a stage has computed, for the stages after it: sizes of the document before the stage mean nothing there. */
+export function settled(extent: Extent): Extent {
+  const { fields, each, number: bound, items, usual, isSingle, isScalar } = extent
+  const known = {
+    ...(isFixed(extent) ? extent : SOMEWHERE),
+    number: bound !== null && isConstant(bound) ? bound : null,
+    fields: mapped(fields, settled),
+    each: each === null ? null : settled(each),
+    place: null,
+    kept: NONE,
+    usual,
+    isSingle,
+    isScalar,
+  }
+  return isConstant(items) || isFixed(extent)
+    ? { ...known, items: isConstant(items) ? items : scaled(extent.bytes, 1 / ELEMENT_LEAST) }
+    : known
 }
 
-/** A value among those that a path finds in an array. */
-export function loosened(extent: Extent): Extent {
-  const { counts: _, degree: __, place: ___, fields, each, ...rest } = extent
-  if (isFixed(extent)) return extent
-  const inner = fields === null ? null : new Map([...fields].map(([name, field]) => [name, loosened(field)]))
-  return { ...rest, fields: inner, each: each === null ? null : loosened(each), isSpread: true }
+function mapped(fields: Extent['fields'], by: (field: Extent, name: string) => Extent): Extent['fields'] {
+  return fields === null ? null : new Map([...fields].map(([name, field]) => [name, by(field, name)]))
 }
 
-/** The same value, which may be any part of what it was. */
-export function moved({ place: _, among: __, ...extent }: Extent): Extent {
-  return extent
+/** The same value, which is no longer the one at a place. */
+export function moved(extent: Extent): Extent {
+  return extent.place === null ? extent : { ...extent, place: null }
 }
 
-/** The whole value of a variable. */
-export function wholeOf(variable: string, like: Pick<Extent, 'items' | 'each' | 'fields' | 'least'>): Extent {
-  const { items, each, least } = like
-  const fields =
-    like.fields === null
-      ? null
-      : new Map([...like.fields].map(([name, field]) => [name, at(`${variable}.${name}`, field)]))
-  const place = { parts: new Map([[variable, 1]]), place: variable, isShared: true }
+/** Some value in this one. */
+export function inside({ bytes, kept, usual }: Extent): Extent {
+  return { ...anything(bytes, usual), kept }
+}
+
+/** A value at the path below this value. */
+export function below(extent: Extent, [name, ...rest]: readonly string[]): Extent {
+  if (name === undefined) return extent
+  return below(fieldOf(extent, name), rest)
+}
+
+function fieldOf(extent: Extent, name: string): Extent {
+  const { fields, each, place, isScalar } = extent
+  if (isScalar) return SMALL
+  if (fields !== null) return fields.get(name) ?? SMALL
+  const element = each === null ? null : fieldOf(each, name)
+  const fixed = element !== null && isFixed(element) ? element : null
+  if (place !== null) return { ...at(`${place}.${name}`, { ...STORED, usual: extent.usual }), each: fixed }
+  if (element === null) return inside(extent)
+  const { items, isLoose } = extent
+  return { ...inside(extent), items, isLoose, each: element }
+}
+
+/** An array of this length. `all` is the size of all elements, `kept` their memory. */
+export function arrayOf(
+  items: Amount,
+  { bytes: all, kept, each, usual }: Pick<Extent, 'bytes' | 'kept' | 'each' | 'usual'>,
+): Extent {
+  const bytes = plus(SCALAR_BYTES, all, scaled(items, NAME_BYTES))
+  const elements = plus(SCALAR_BYTES, kept, scaled(items, ELEMENT_KEPT))
   return {
+    ...SMALL,
+    bytes,
     items,
-    each: each === null ? null : among(variable, each),
-    fields,
-    least,
-    most: Infinity,
-    rows: null,
-    bytes: 0,
-    ...place,
-  }
-}
-
-/** The largest number whose value is unknown: $range makes no more elements. */
-const NUMBER_MAX = 10_000
-
-/** What bounds a number or the length of an array. */
-export function countsOf({ counts, parts, items, most, each, fields }: Extent): Counts {
-  if (counts !== undefined) return counts
-  if (parts.size === 0)
-    return new Map([
-      [CONSTANT, isNumber({ parts, items, each, fields }) ? Math.max(1, Math.min(most, NUMBER_MAX)) : items],
-    ])
-  return new Map([...parts].flatMap(([part, often]) => (often > 0 ? [[part, Math.max(1, often)]] : [])))
-}
-
-/** The parts whose lengths bound the length of an array. */
-export function lengthsOf(extent: Extent): readonly string[] {
-  return [...countsOf(extent).keys()].filter((part) => part !== CONSTANT)
-}
-
-/** A value that is at most as long as these together. */
-export function counted(extents: readonly Extent[]): Required<Pick<Lengths, 'counts'>> & Lengths {
-  const counts = new Map<string, number>()
-  for (const extent of extents) {
-    for (const [part, times] of countsOf(extent)) counts.set(part, Math.min((counts.get(part) ?? 0) + times, HUGE))
-  }
-  const degree = Math.max(1, ...extents.map((extent) => extent.degree ?? 1))
-  const isSpread = extents.some((extent) => extent.isSpread === true)
-  return { counts, ...(degree > 1 && { degree }), ...(isSpread && { isSpread }) }
-}
-
-function isCounted(extents: readonly Extent[]): boolean {
-  return extents.some(({ counts, isSpread }) => counts !== undefined || isSpread === true)
-}
-
-/** The length is at most `n`, whatever is stored. */
-export function fixedLength(n: number): Required<Pick<Extent, 'counts'>> {
-  return { counts: new Map([[CONSTANT, n]]) }
-}
-
-export function sum(extents: readonly Extent[], bytes = 0): Extent {
-  const parts = new Map<string, number>()
-  let [total, items, least] = [bytes, 0, 0]
-  for (const extent of extents) {
-    total += extent.bytes
-    items += extent.items
-    least += extent.least
-    for (const [part, times] of extent.parts) parts.set(part, (parts.get(part) ?? 0) + times)
-  }
-  return {
-    bytes: Math.min(total, HUGE),
-    parts,
-    items: Math.min(items, HUGE),
-    least,
-    most: Infinity,
-    rows: null,
-    fields: null,
-    each: null,
-    ...lengthsTogether(extents),
-    isShared: extents.every(isShared),
-    inner: Math.max(0, ...extents.map((extent) => Math.max(extent.items, innerOf(extent)))),
-  }
-}
-
-/** The values right in this one, as far as they are known. */
-export function childrenOf({ each, fields }: Extent): readonly Extent[] {
-  return [...(each === null ? [] : [each]), ...(fields?.values() ?? [])]
-}
-
-/** The most elements of any array in the value. */
-export function innerOf(extent: Extent): number {
-  return childrenOf(extent).reduce((most, child) => Math.max(most, child.items, innerOf(child)), extent.inner ?? 0)
-}
-
-/** What bounds the length of these together. A constant beside a stored value counts, too. */
-function lengthsTogether(extents: readonly Extent[]): Partial<Lengths> {
-  if (isCounted(extents)) return counted(extents)
-  if (extents.every(isFixed) || !extents.some(isFixed)) return {}
-  const fixed = extents.filter(isFixed).reduce((all, { items }) => all + items, 0)
-  const { counts } = counted(extents.filter((extent) => !isFixed(extent)))
-  return { counts: new Map([...counts, [CONSTANT, fixed]]) }
-}
-
-/** Whether all elements of an array together are at most its parts. */
-export function isShared({ parts, isShared: known = false }: Extent): boolean {
-  return parts.size === 0 || known
-}
-
-/** The largest of the extents in every respect. */
-export function largest(extents: readonly Extent[]): Extent {
-  const [first = SMALL, ...others] = extents
-  if (others.length === 0) return moved(first)
-  const parts = new Map(first.parts)
-  let { bytes, items, least, most } = first
-  for (const extent of others) {
-    bytes = Math.max(bytes, extent.bytes)
-    items = Math.max(items, extent.items)
-    least = Math.min(least, extent.least)
-    most = Math.max(most, extent.most)
-    for (const [part, times] of extent.parts) parts.set(part, Math.max(parts.get(part) ?? 0, times))
-  }
-  for (const [part, times] of parts) {
-    if (times < 0 && others.some((other) => !other.parts.has(part))) parts.set(part, 0)
-  }
-  const sizes = { bytes, parts, items, least, most }
-  return {
-    ...{ ...sizes, rows: null, fields: largestFields(extents), each: eachOf(extents) },
-    ...lengthsTogether(extents),
-    isShared: extents.every(isShared),
-    inner: Math.max(...extents.map(innerOf)),
-  }
-}
-
-function largestFields(extents: readonly Extent[]): Extent['fields'] {
-  const merged = new Map<string, Extent>()
-  for (const { fields } of extents) {
-    if (fields === null) return null
-    for (const [name, extent] of fields) {
-      const known = merged.get(name)
-      merged.set(name, known === undefined ? extent : largest([known, extent]))
-    }
-  }
-  return merged
-}
-
-/** The largest element of all arrays; null if the elements of one array are unknown. */
-export function eachOf(extents: readonly Extent[]): Extent | null {
-  const each = extents.flatMap((extent) => extent.each ?? [])
-  return each.length === extents.length ? largest(each) : null
-}
-
-export function times(extent: Extent, n: number): Extent {
-  const multiplied = (all: ReadonlyMap<string, number>): ReadonlyMap<string, number> =>
-    new Map([...all].map(([part, some]) => [part, Math.min(some * n, HUGE)]))
-  return {
-    ...moved(extent),
-    bytes: Math.min(extent.bytes * n, HUGE),
-    parts: multiplied(extent.parts),
-    ...(extent.counts !== undefined && { counts: multiplied(extent.counts) }),
-    most: Infinity,
-    rows: null,
-    fields: null,
-    each: null,
-    inner: innerOf(extent),
+    kept: elements,
+    each: each === null ? null : moved(each),
+    usual,
+    isSingle: false,
+    isScalar: false,
   }
 }
 
 /** An array with this many elements of one extent. */
-export function list(each: Extent, items: number): Extent {
-  const { degree: _, isSpread: __, ...whole } = times(each, items)
-  return { ...whole, ...fixedLength(items), items, least: 0, each: moved(each) }
-}
-
-/** An array that a stage makes, and whose length only stored documents tell. */
-export function storedList(each: Extent, items: number): Extent {
-  const { counts: _, ...whole } = list(each, items)
-  return { ...whole, parts: SOMEWHERE }
+export function list(each: Extent, items: Amount, usual = isConstant(items) ? items.constant : ITEMS): Extent {
+  return arrayOf(items, { bytes: product(items, each.bytes), kept: product(items, each.kept), each, usual })
 }
 
 /** An array that a stage gathers from many documents. */
-export function gatheredList(each: Extent, items: number): Extent {
-  const whole = storedList(each, items)
-  return { ...whole, bytes: Math.min(whole.bytes, GATHERED_BYTES) }
+export function gatheredList(element: Extent, usual: number): Extent {
+  return { ...SOMEWHERE, each: settled(element), usual }
 }
 
-/** The number of values at a path: more than one for an array. */
-export function elementsOf({ each, rows, items }: Extent): number {
-  return each === null && rows === 1 ? 1 : items
+/** The elements of a list that the query writes. */
+export function written(elements: readonly Extent[]): Extent {
+  const { bytes, kept } = together(elements)
+  const each = elements.length === 0 ? SMALL : largest(elements)
+  return arrayOf(constant(elements.length), { bytes, kept, each, usual: elements.length })
 }
 
+/** An object that the query writes. */
 export function object(fields: ReadonlyMap<string, Extent>): Extent {
   let names = OBJECT_BYTES
   for (const name of fields.keys()) names += name.length + NAME_BYTES
-  return { ...sum([...fields.values()], names), items: 1, least: 0, fields }
+  const all = together([...fields.values()])
+  const [bytes, kept] = [plus(names, all.bytes), plus(names + fields.size * FIELD_KEPT, all.kept)]
+  return { ...SMALL, bytes, kept, items: constant(fields.size), fields, isScalar: false }
+}
+
+/** A string. */
+export function text(bytes: Amount, least = 0): Extent {
+  return { ...SMALL, bytes, kept: bytes, least }
+}
+
+/** The sizes of all these together. */
+export function together(extents: readonly Extent[]): Pick<Extent, 'bytes' | 'items' | 'kept'> {
+  return {
+    bytes: plus(...extents.map(({ bytes }) => bytes)),
+    items: plus(...extents.map(({ items }) => items)),
+    kept: plus(...extents.map(({ kept }) => kept)),
+  }
+}
+
+/** One of these. */
+export function largest(extents: readonly Extent[]): Extent {
+  const [first = SMALL, ...others] = extents
+  if (others.length === 0) return moved(first)
+  const nested = extents.filter(({ isScalar }) => !isScalar)
+  return {
+    bytes: most(...extents.map(({ bytes }) => bytes)),
+    items: most(...extents.map(({ items }) => items)),
+    isLoose: nested.some(({ isLoose }) => isLoose),
+    kept: most(...extents.map(({ kept }) => kept)),
+    number: extents.reduce<Amount | null>(
+      (bound, extent) => (bound === null || extent.number === null ? null : most(bound, extent.number)),
+      NONE,
+    ),
+    least: Math.min(...extents.map(({ least }) => least)),
+    usual: Math.max(...extents.map(({ usual }) => usual)),
+    isSingle: extents.every(({ isSingle }) => isSingle),
+    fields: largestFields(nested),
+    each: largestEach(nested),
+    place: null,
+    isScalar: nested.length === 0,
+  }
+}
+
+function largestFields(extents: readonly Extent[]): Extent['fields'] {
+  if (extents.length === 0) return null
+  const all = new Map<string, Extent[]>()
+  for (const { fields } of extents) {
+    if (fields === null) return null
+    for (const [name, field] of fields) all.set(name, [...(all.get(name) ?? []), field])
+  }
+  return new Map([...all].map(([name, fields]) => [name, largest(fields)]))
+}
+
+function largestEach(extents: readonly Extent[]): Extent | null {
+  const each = extents.flatMap((extent) => extent.each ?? [])
+  return each.length === 0 || each.length < extents.length ? null : largest(each)
 }
 
 /** At least the bytes of a string. */
-function bytesOf(text: string): number {
-  return text.length + 2 * (text.match(/[^\0-\x7f]/g)?.length ?? 0)
+function bytesOf(value: string): number {
+  return value.length + 2 * (value.match(/[^\0-\x7f]/g)?.length ?? 0)
 }
 
 /** A value that the query writes out. */
 export function literalExtent(value: Bson): Extent {
-  const number = numberOf(value)
-  if (number !== undefined) return { ...SMALL, most: Math.abs(number) }
-  if (typeof value === 'string')
-    return { ...SMALL, bytes: bytesOf(value) + 8, items: bytesOf(value) + 1, least: value.length }
+  const known = numberOf(value)
+  if (known !== undefined) return number(constant(Math.abs(known)))
+  if (typeof value === 'string') return text(constant(bytesOf(value) + TEXT_BYTES), value.length)
   if (value instanceof Scalar)
-    return { ...SMALL, bytes: 16 + (value.of.kind === '$binary' ? value.of.base64.length : 0) }
-  if (isArray(value)) return arrayOf(value.map(literalExtent))
+    return text(constant(SCALAR_BYTES + (value.of.kind === '$binary' ? value.of.base64.length : 0)))
+  if (isArray(value)) return written(value.map(literalExtent))
   if (!isDocument(value)) return SMALL
-  return object(new Map(Object.entries(value).map(([name, below]) => [name, literalExtent(below)])))
+  return object(new Map(Object.entries(value).map(([name, each]) => [name, literalExtent(each)])))
 }
 
-export function arrayOf(elements: readonly Extent[]): Extent {
-  const each = elements.length === 0 ? SMALL : largest(elements)
-  const whole = { ...sum(elements, elements.length * NAME_BYTES), items: elements.length, least: 0, each }
-  return { ...whole, ...fixedLength(elements.length) }
+/** What a string takes besides its characters. */
+export const TEXT_BYTES = 8
+
+/** The element of an array in a loop, whose size is `own`. */
+export function elementOf({ each }: Extent, own: Size): Extent {
+  if (each !== null && isFixed(each)) return { ...each, kept: NONE }
+  const element = { ...anything(sizeOf(own)), kept: NONE }
+  if (each === null) return element
+  const fields = mapped(each.fields, (field) => (isFixed(field) ? { ...field, kept: NONE } : element))
+  const { isScalar, isSingle } = each
+  const { items, isLoose } = each.isLoose ? element : each
+  return { ...element, items, isLoose, fields, isSingle, isScalar }
 }
 
-/** An element of an array. The bytes of the array bound its length. */
-export function elementOf(array: Extent): Extent {
-  const element = array.each ?? shareOf(array)
-  return array.place === undefined || isFixed(element) ? element : { ...element, among: array.place }
+/** One element of an array. */
+export function anyOf(array: Extent): Extent {
+  return array.each ?? inside(array)
 }
 
-function shareOf(array: Extent): Extent {
-  const usual = array.rows === null ? Math.max(ITEMS, Math.min(array.items, ITEMS_MAX)) : ITEMS
-  const share = 1 / Math.max(1, array.items)
-  // One element may be as large as all of a stored array.
-  const parts = new Map([...array.parts].map(([part, often]) => [part, isStored(part) ? often : often * share]))
-  const { counts: _, degree: __, ...element } = times(array, share)
+/** An extent that holds for each element of an array, instead of one for the element of size `own`. */
+export function atRest(extent: Extent, own: Size, array: Extent): Extent {
+  const rest = (amount: Amount): Amount => replaced(amount, (size) => (size === own ? array.bytes : null))
+  const items = rest(extent.items)
   return {
-    ...element,
-    parts,
-    ...(parts.size > 0 && { isSpread: true }),
-    // An array that the query makes may have all elements in one element; a stored array seldom does.
-    items: Math.max(usual, array.fields === null ? innerOf(array) : 0),
-    least: 0,
+    ...extent,
+    bytes: rest(extent.bytes),
+    items,
+    isLoose: extent.isLoose || mentions(extent.items, own),
+    kept: rest(extent.kept),
+    number: extent.number === null ? null : rest(extent.number),
+    fields: mapped(extent.fields, (field) => atRest(field, own, array)),
+    each: extent.each === null ? null : atRest(extent.each, own, array),
+    place: null,
   }
 }
 
-/** The extent of the value at a path below this value. */
-export function below(extent: Extent, [name, ...rest]: readonly string[]): Extent {
-  if (name === undefined) return extent
-  if (extent.fields !== null) return below(extent.fields.get(name) ?? SMALL, rest)
-  if (extent.each?.fields) return of(extent, below(extent.each, [name, ...rest]))
-  if (extent.place !== undefined) {
-    const { counts: _, degree: __, isSpread: ___, ...like } = extent
-    const place = `${extent.place}.${name}`
-    return below({ ...like, parts: new Map([[place, 1]]), place, each: null }, rest)
-  }
-  if (extent.each !== null) return of(extent, below(extent.each, [name, ...rest]))
-  const { counts: _, degree: __, ...like } = extent
-  const items = Math.max(extent.items, innerOf(extent))
-  return extent.parts.size === 0 ? { ...extent, items } : { ...like, items, isSpread: true }
-}
-
-/** An array as long as this one. */
-function of(array: Extent, each: Extent): Extent {
-  return { ...list(each, array.items), ...counted([array]) }
-}
-
-/** How often the value of a variable can occur in the extent. Parts that do not overlap count once. */
-export function timesOf(variable: string, { parts }: Extent): number {
-  let most = 0
-  for (const part of parts.keys()) {
-    if (part !== variable && !part.startsWith(`${variable}.`)) continue
-    let total = 0
-    for (let end = part.length; end > 0; end = part.lastIndexOf('.', end - 1))
-      total += parts.get(part.slice(0, end)) ?? 0
-    most = Math.max(most, total)
-  }
-  return most
-}
-
-/** The extent with `often` copies of a value in place of a variable. */
-export function filled(extent: Extent, variable: string, value: Extent, often = timesOf(variable, extent)): Extent {
-  const isOf = (part: string): boolean => part === variable || part.startsWith(`${variable}.`)
-  const rest = new Map([...extent.parts].filter(([part]) => !isOf(part)))
-  const { among: of } = value
-  const put =
-    often === 0
-      ? []
-      : [of === undefined ? times(value, often) : { ...times(value, often), parts: partsIn(of, extent, variable) }]
-  const { items, least } = extent
-  const all = { ...sum([{ ...extent, parts: rest }, ...put]), items, least }
-  if (!isCounted([extent, value])) return all
-  return { ...all, ...countedFilled(extent, isOf, value) }
-}
-
-/** The parts of a variable, as parts of the array whose element it is. */
-export function partsIn(array: string, { parts }: Extent, variable: string): ReadonlyMap<string, number> {
-  const own = [...parts].filter(([part, often]) => often > 0 && (part === variable || part.startsWith(`${variable}.`)))
-  return new Map(own.map(([part, often]) => [array + part.slice(variable.length), often]))
-}
-
-function countedFilled(extent: Extent, isOf: (part: string) => boolean, value: Extent): Lengths {
-  const counts = new Map<string, number>()
-  const add = (part: string, times: number): void =>
-    void counts.set(part, Math.min((counts.get(part) ?? 0) + times, HUGE))
-  const all = [...countsOf(extent)]
-  for (const [part, times] of all) {
-    if (!isOf(part)) add(part, times)
-    else for (const [other, more] of countsOf(value)) add(other, times * more)
-  }
-  const { degree, isSpread } = counted(all.some(([part]) => isOf(part)) ? [extent, value] : [extent])
-  return { counts, ...(degree !== undefined && { degree }), ...(isSpread && { isSpread }) }
+/** An array with one such value for each element of another. */
+export function overEach(body: Extent, own: Size, array: Extent): Extent {
+  const [bytes, kept] = [overAll(body.bytes, own, array), overAll(body.kept, own, array)]
+  return arrayOf(array.items, { bytes, kept, each: atRest(body, own, array), usual: array.usual })
 }

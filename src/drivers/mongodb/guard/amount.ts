@@ -1,0 +1,163 @@
+// Upper bounds that the query alone does not determine: polynomials in sizes that only the database knows. No coefficient is
+// negative, so a larger size never makes an amount smaller.
+
+/** A size that only the database knows; see value-size.ts. */
+export type Size = string
+
+/** A product of sizes, so many times. */
+export interface Term {
+  readonly times: number
+  readonly sizes: readonly Size[]
+}
+
+export interface Amount {
+  readonly constant: number
+  /** By their sizes. */
+  readonly terms: ReadonlyMap<string, Term>
+}
+
+/** Keeps sums and products finite. Whatever is limited, this is above the limit. */
+export const HUGE = 1e100
+/** An amount with more terms, or with products of more sizes, counts as huge. */
+const TERMS_MAX = 48
+export const DEGREE_MAX = 6
+
+const NO_TERMS: ReadonlyMap<string, Term> = new Map()
+
+export const NONE: Amount = { constant: 0, terms: NO_TERMS }
+
+export function constant(n: number): Amount {
+  return { constant: bounded(n), terms: NO_TERMS }
+}
+
+export function sizeOf(size: Size, times = 1): Amount {
+  return { constant: 0, terms: new Map([[size, { times, sizes: [size] }]]) }
+}
+
+export function isConstant({ terms }: Amount): boolean {
+  return terms.size === 0
+}
+
+function bounded(n: number): number {
+  return n < HUGE ? n : HUGE
+}
+
+/** Whether an amount depends on a size. */
+export function mentions({ terms }: Amount, size: Size): boolean {
+  return [...terms.values()].some(({ sizes }) => sizes.includes(size))
+}
+
+/** The sum of these. */
+export function plus(...amounts: readonly (Amount | number)[]): Amount {
+  let total = 0
+  let terms: Map<string, Term> | null = null
+  for (const amount of amounts) {
+    if (typeof amount === 'number') {
+      total += amount
+      continue
+    }
+    total += amount.constant
+    if (amount.terms.size === 0) continue
+    terms ??= new Map()
+    for (const [key, term] of amount.terms) addTerm(terms, key, term)
+  }
+  return terms === null ? constant(total) : made(total, terms)
+}
+
+function addTerm(terms: Map<string, Term>, key: string, { times, sizes }: Term): void {
+  if (times === 0) return
+  terms.set(key, { times: bounded((terms.get(key)?.times ?? 0) + times), sizes })
+}
+
+function made(total: number, terms: ReadonlyMap<string, Term>): Amount {
+  return terms.size > TERMS_MAX ? constant(HUGE) : { constant: bounded(total), terms }
+}
+
+export function scaled(amount: Amount, n: number): Amount {
+  if (n === 1) return amount
+  if (n <= 0) return NONE
+  if (isConstant(amount)) return constant(amount.constant * n)
+  const terms = [...amount.terms].map(([key, { times, sizes }]): [string, Term] => [
+    key,
+    { times: bounded(times * n), sizes },
+  ])
+  return { constant: bounded(amount.constant * n), terms: new Map(terms) }
+}
+
+export function product(one: Amount, other: Amount): Amount {
+  if (isConstant(one)) return scaled(other, one.constant)
+  if (isConstant(other)) return scaled(one, other.constant)
+  const terms = new Map<string, Term>()
+  for (const a of each(one)) {
+    for (const b of each(other)) {
+      const sizes = [...a.sizes, ...b.sizes].sort()
+      if (sizes.length > DEGREE_MAX) return constant(HUGE)
+      if (sizes.length > 0) addTerm(terms, keyOf(sizes), { times: bounded(a.times * b.times), sizes })
+    }
+  }
+  return made(one.constant * other.constant, terms)
+}
+
+/** No name of a field contains the separator. */
+function keyOf(sizes: readonly Size[]): string {
+  return sizes.join('\0')
+}
+
+/** All terms, the constant among them. */
+export function each({ constant: own, terms }: Amount): readonly Term[] {
+  return own === 0 ? [...terms.values()] : [{ times: own, sizes: [] }, ...terms.values()]
+}
+
+/** At least each of these. */
+export function most(...amounts: readonly Amount[]): Amount {
+  const [first = NONE, ...others] = amounts
+  if (others.length === 0) return first
+  if (amounts.every(isConstant)) return constant(Math.max(...amounts.map((amount) => amount.constant)))
+  const terms = new Map(first.terms)
+  let total = first.constant
+  for (const amount of others) {
+    total = Math.max(total, amount.constant)
+    for (const [key, term] of amount.terms) {
+      const known = terms.get(key)
+      if (known === undefined || known.times < term.times) terms.set(key, term)
+    }
+  }
+  return made(total, terms)
+}
+
+/** The amount with other amounts in place of some sizes; `by` returns null for a size that stays. */
+export function replaced(amount: Amount, by: (size: Size) => Amount | null): Amount {
+  if (isConstant(amount)) return amount
+  const parts: (Amount | number)[] = [amount.constant]
+  for (const { times, sizes } of amount.terms.values())
+    parts.push(sizes.reduce<Amount>((all, size) => product(all, by(size) ?? sizeOf(size)), constant(times)))
+  return plus(...parts)
+}
+
+/**
+ * The sum of an amount over all elements of an array. `own` is the size of one element: the sum of its powers is at most
+ * the power of `bytes`, the size of all elements together. What does not depend on the element counts `items` times.
+ */
+export function overAll(
+  amount: Amount,
+  own: Size,
+  { bytes, items }: { readonly bytes: Amount; readonly items: Amount },
+): Amount {
+  if (isConstant(amount)) return product(items, amount)
+  const parts = each(amount).map(({ times, sizes }) => {
+    const others = sizes
+      .filter((size) => size !== own)
+      .reduce<Amount>((all, size) => product(all, sizeOf(size)), constant(times))
+    const often = sizes.length - sizes.filter((size) => size !== own).length
+    return Array.from({ length: often }).reduce<Amount>(
+      (all) => product(all, bytes),
+      often === 0 ? product(others, items) : others,
+    )
+  })
+  return plus(...parts)
+}
+
+/** A larger amount with fewer different sizes. `whole` returns the size that a size is a part of, and how many of it that can be. */
+export function coarse(amount: Amount, whole: (size: Size) => readonly [size: Size, times: number]): Amount {
+  return replaced(amount, (size) => sizeOf(...whole(size)))
+}

@@ -1,0 +1,199 @@
+// What a $reduce grows to. The step is computed once with a $$value of unknown size; the sizes of $$value in the result show
+// what a turn adds, and whether turns multiply.
+import {
+  constant,
+  each,
+  isConstant,
+  most,
+  overAll,
+  plus,
+  product,
+  replaced,
+  scaled,
+  type Amount,
+  type Size,
+  type Term,
+} from './amount.ts'
+import { anything, atRest, ELEMENT_LEAST, largest, measureOf, object, SMALL, type Extent } from './value-size.ts'
+import { refusedLimit } from './refusal.ts'
+
+export interface Turns {
+  /** The array that is gone through; `own` is the size of its element. */
+  readonly input: Extent
+  readonly own: Size
+  readonly initial: Extent
+  /** The result of a step whose $$value is at the place `value`. */
+  readonly turn: Extent
+  readonly value: string
+  /** The name of $$value in the query. */
+  readonly name: string
+}
+
+/** This few turns may multiply the value, as long as the product is small. */
+const TURNS_MULTIPLIED = 16
+
+/** The extent of the result, and of $$value in every turn. Throws Refusal if turns multiply the value. */
+export function afterTurns(turns: Turns): Extent {
+  const { initial, turn, input, own } = turns
+  if (!isOfValue(turn.bytes, turns)) return scrubbed(largest([initial, atRest(turn, own, input)]), turns)
+  const fields = fieldsAfter(turns)
+  if (fields !== null) return object(fields)
+  const bytes = bytesAfter(turns)
+  const items = lengthAfter(turns, [])
+  const whole = items === null ? anything(bytes) : { ...anything(bytes), items, isLoose: false }
+  if (turn.fields === null || (initial.fields === null && !initial.isScalar)) return whole
+  return {
+    ...whole,
+    fields: new Map(namesOf(turns).map((name) => [name, { ...anything(bytes), ...lengthOf(turns, name) }])),
+  }
+}
+
+function namesOf({ initial, turn }: Turns): readonly string[] {
+  return [...new Set([...(initial.fields?.keys() ?? []), ...(turn.fields?.keys() ?? [])])]
+}
+
+function lengthOf(turns: Turns, name: string): Partial<Extent> {
+  const items = lengthAfter(turns, [name])
+  return items === null ? {} : { items, isLoose: false }
+}
+
+/** The fields of an object, if each depends on itself alone; null otherwise. */
+function fieldsAfter(turns: Turns): ReadonlyMap<string, Extent> | null {
+  const { initial, turn, value } = turns
+  if (turn.fields === null || (initial.fields === null && !initial.isScalar)) return null
+  const fields = new Map<string, Extent>()
+  for (const name of namesOf(turns)) {
+    const [start, step] = [initial.fields?.get(name) ?? SMALL, turn.fields.get(name) ?? SMALL]
+    const place = `${value}.${name}`
+    const isOfOthers = [step.bytes, step.items].some((amount) =>
+      sizesOf(amount).some((size) => isPartOf(placeOf(size), value) && !isPartOf(placeOf(size), place)),
+    )
+    if (isOfOthers) return null
+    fields.set(name, afterTurns({ ...turns, initial: start, turn: step, value: place }))
+  }
+  // An object that is passed on whole is no sum of its fields.
+  return sizesOf(turn.bytes).some((size) => placeOf(size) === value) ? null : fields
+}
+
+/** The extent without sizes of $$value, which mean nothing after the last turn. */
+function scrubbed(extent: Extent, turns: Turns): Extent {
+  const { bytes, number, items, fields, each } = extent
+  return {
+    ...extent,
+    number: null,
+    ...(isOfValue(items, turns) && anything(bytes)),
+    ...(number !== null && !isOfValue(number, turns) && { number }),
+    fields: fields === null ? null : new Map([...fields].map(([name, field]) => [name, scrubbed(field, turns)])),
+    each: each === null ? null : scrubbed(each, turns),
+    kept: isOfValue(extent.kept, turns) ? bytes : extent.kept,
+  }
+}
+
+function sizesOf({ terms }: Amount): readonly Size[] {
+  return [...terms.values()].flatMap(({ sizes }) => sizes)
+}
+
+function placeOf(size: Size): string {
+  if (!size.startsWith('-')) return measureOf(size).place
+  const [place = '']: readonly string[] = JSON.parse(size.slice(1))
+  return place
+}
+
+function isPartOf(place: string, whole: string): boolean {
+  return place === whole || place.startsWith(`${whole}.`)
+}
+
+/** Whether an amount depends on $$value. */
+function isOfValue(amount: Amount, { value }: Turns): boolean {
+  return sizesOf(amount).some((size) => isPartOf(placeOf(size), value))
+}
+
+function bytesAfter(turns: Turns): Amount {
+  const { initial, turn, input, own, value, name } = turns
+  const known = replaced(turn.bytes, (size) => {
+    const { of, place } = size.startsWith('-') ? { of: 'bytes', place: '' } : measureOf(size)
+    if (of === 'bytes' || !isPartOf(place, value)) return null
+    const path = place === value ? [] : place.slice(value.length + 1).split('.')
+    // A length that cannot be known apart from the bytes counts as bytes.
+    return lengthAfter(turns, path) ?? scaled(sizeOfBytes(place), 1 / ELEMENT_LEAST)
+  })
+  const [ofValue, others] = [true, false].map((isOf) =>
+    each(known).filter(({ sizes }) => sizes.some((size) => isPartOf(placeOf(size), value)) === isOf),
+  )
+  const added = amountOf(others ?? [])
+  if (ofValue === undefined || ofValue.length === 0)
+    return most(initial.bytes, atRest({ ...turn, bytes: added }, own, input).bytes)
+  const often = oftenIn(ofValue)
+  const grown = plus(initial.bytes, overAll(added, own, input))
+  if (often <= 1) return grown
+  const isFew = isConstant(input.items) && input.items.constant <= TURNS_MULTIPLIED
+  if (!isFew || often === Infinity) throw multiplied(name, often)
+  return scaled(grown, often ** input.items.constant)
+}
+
+function sizeOfBytes(place: string): Amount {
+  return amountOf([{ times: 1, sizes: [`#${place}`] }])
+}
+
+function amountOf(terms: readonly Term[]): Amount {
+  return plus(
+    ...terms.map(({ times, sizes }) =>
+      sizes.reduce<Amount>(
+        (all, size) => product(all, { constant: 0, terms: new Map([[size, { times: 1, sizes: [size] }]]) }),
+        constant(times),
+      ),
+    ),
+  )
+}
+
+/** How often the value, or a part of it, can occur in the result. Parts that do not overlap count once. */
+function oftenIn(terms: readonly Term[]): number {
+  if (terms.some(({ sizes }) => sizes.length > 1)) return Infinity
+  const found = terms.map(({ times, sizes: [size = ''] }) => {
+    const [place, ...without]: readonly string[] = size.startsWith('-') ? JSON.parse(size.slice(1)) : [placeOf(size)]
+    return { times, place: place ?? '', without }
+  })
+  const places = found.flatMap(({ place, without }) => [
+    place,
+    `${place}.\0`,
+    ...without.map((name) => `${place}.${name}`),
+  ])
+  const covering = (part: string): number =>
+    found
+      .filter(
+        ({ place, without }) => isPartOf(part, place) && !without.some((name) => isPartOf(part, `${place}.${name}`)),
+      )
+      .reduce((all, { times }) => all + times, 0)
+  return Math.max(...places.map(covering))
+}
+
+/** The length of the value, or of the array at a path in it, after all turns; null if only the bytes bound it. */
+function lengthAfter(turns: Turns, path: readonly string[]): Amount | null {
+  const { initial, turn, input, own, value } = turns
+  const [start, step] = [fieldAt(initial, path), fieldAt(turn, path)]
+  if (start === null || step === null) return null
+  const self = `|${[value, ...path].join('.')}`
+  const [before, others] = [true, false].map((isSelf) =>
+    each(step.items).filter(({ sizes }) => sizes.includes(self) === isSelf),
+  )
+  const added = amountOf(others ?? [])
+  if (isOfValue(added, turns) || (before ?? []).some(({ sizes, times }) => sizes.length > 1 || times > 1)) return null
+  if (before?.length === 0) return most(start.items, atRest({ ...step, items: added }, own, input).items)
+  return plus(start.items, overAll(added, own, input))
+}
+
+function fieldAt(extent: Extent, path: readonly string[]): Extent | null {
+  return path.reduce<Extent | null>((at, name) => {
+    if (at === null || at.isScalar) return at === null ? null : SMALL
+    return at.fields === null ? null : (at.fields.get(name) ?? SMALL)
+  }, extent)
+}
+
+function multiplied(name: string, often: number): Error {
+  const times = often === Infinity ? 'several times' : `${Math.ceil(often)} times`
+  return refusedLimit(
+    '$reduce',
+    `the result of a step of $reduce contains $$${name} ${times}, and each step multiplies it; the limit is 1`,
+    `Put $$${name} into the result once, as in {"$concatArrays": ["$$${name}", ["$$this"]]}. Uses that only compare or count do not matter.`,
+  )
+}
