@@ -73,7 +73,7 @@ const neverSeen = (): Asked => ({
 })
 
 export const WORKLOADS: readonly Workload[] = [
-  { name: 'W1 point look-up, other literals', clients: 16, goal: '1.0', cpuRatio: 0.75, next: () => lookUp(id()) },
+  { name: 'W1 point look-up, other literals', clients: 16, goal: '1.0', cpuRatio: 0.65, next: () => lookUp(id()) },
   { name: 'W1 with one client', clients: 1, goal: '', next: () => lookUp(id()) },
   { name: 'W1s the same text', clients: 16, goal: '1.25', next: () => lookUp(4711) },
   { name: 'W1t point look-up by a string', clients: 16, goal: '', next: byString },
