@@ -19,7 +19,7 @@ function clocks() {
   return { at, pass, open }
 }
 
-test('a clock that runs with the time is believed, also for months', () => {
+test('a clock that agrees with the elapsed time is trusted, even for months', () => {
   const { at, pass, open } = clocks()
   const doubt = open(at.wall - DAY)
   for (let n = 0; n < 100; n++) {
@@ -51,7 +51,7 @@ test('a start 40 days after the last entry is doubted for a day', () => {
   assert.equal(doubt.reason(), null)
 })
 
-test('a correction by minutes is no jump', () => {
+test('a correction by minutes is not a jump', () => {
   const { at, open } = clocks()
   const doubt = open(null)
   at.wall += 600_000

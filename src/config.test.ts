@@ -219,7 +219,7 @@ describe('the environment', () => {
       assert.equal(problem({ HOST: '0.0.0.0', VITRINE_PUBLIC_URL: 'https://a.example', ...both('GITHUB') }), '')
     })
 
-    test('takes an issuer over HTTPS, or on this machine', () => {
+    test('accepts an issuer over HTTPS, or on this machine', () => {
       const at = (VITRINE_OIDC_ISSUER: string) => problem({ ...both('OIDC'), VITRINE_OIDC_ISSUER })
       for (const url of ['https://id.example', 'http://127.0.0.1:8080/a', 'http://[::1]:1/', 'http://localhost/']) {
         assert.equal(at(url), '', url)

@@ -1,4 +1,4 @@
-// What ends a call, and that calls which share a caller or a timeout end each on its own.
+// Tests what ends a call, and that calls with the same caller or timeout end independently.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { describe, test } from 'node:test'
@@ -8,7 +8,7 @@ import { AppError } from './errors.ts'
 const LONG = 3_600_000
 const never = new AbortController().signal
 
-/** How a call ended, as its signal, its stop and their listeners tell it. */
+/** How a call ended, according to its signal, its stop and their listeners. */
 function watch(deadline: Deadline): { readonly heard: unknown[] } {
   const heard: unknown[] = []
   deadline.stop.addEventListener('abort', () => heard.push(deadline.stop.reason))
@@ -43,7 +43,7 @@ describe('a deadline', () => {
     assert.deepEqual([deadline.stop.aborted, deadline.signal.aborted, deadline.signal.reason], [true, true, why])
   })
 
-  test('ends with a TimeoutError, in the order of the timeouts, and not after it is disposed of', async () => {
+  test('ends with a TimeoutError, in the order of the timeouts, and never after it was disposed', async () => {
     using late = deadlineOf(never, LONG)
     using first = deadlineOf(never, 20)
     using between = deadlineOf(never, 20)
@@ -58,13 +58,13 @@ describe('a deadline', () => {
     assert.deepEqual([first.timedOut, between.timedOut, late.timedOut], [true, false, false])
     assert.equal(first.signal.reason instanceof DOMException && first.signal.reason.name, 'TimeoutError')
     assert.equal(between.signal.aborted, false)
-    // A queue that has been empty works again.
+    // A queue that was empty in between works again.
     using again = deadlineOf(never, 20)
     await once(again.signal, 'abort')
     assert.equal(again.timedOut, true)
   })
 
-  test('a call that begins later with the same timeout ends later', async () => {
+  test('of two calls with the same timeout, the later one ends later', async () => {
     using first = deadlineOf(never, 30)
     using tick = deadlineOf(never, 10)
     await once(tick.signal, 'abort')
@@ -87,7 +87,7 @@ describe('a deadline', () => {
     assert.deepEqual([deadline.ended, deadline.timedOut, deadline.signal.reason], [refusal, false, refusal])
   })
 
-  test('does not tell a listener that was removed', () => {
+  test('does not call a removed listener', () => {
     const caller = new AbortController()
     using deadline = deadlineOf(caller.signal, LONG)
     const heard: number[] = []

@@ -1,4 +1,4 @@
-// Which versions of Node are refused, and what an older Node than the source's own gets added.
+// Which versions of Node are refused, and what is added to a Node that is older than the source requires.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { nodeProblem } from './node-version.ts'

@@ -27,7 +27,7 @@ test('sums of parts have the percentiles of the whole', () => {
   assert.equal(percentile(one, 0.95), percentile(whole, 0.95))
 })
 
-test('no times have no percentile, and times of nothing have the least', () => {
+test('without durations there is no percentile, and durations of 0 have the smallest one', () => {
   assert.equal(percentile(new Map(), 0.5), null)
   const times: Times = new Map()
   addTime(times, 0)

@@ -370,13 +370,13 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(revokeKey(rooms, stranger, last.id as never)), 'NOT_FOUND')
     })
 
-    test('a key tells its state, its replacement and its last client', async () => {
+    test('a key shows its state, its replacement and its last client', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
       const call = await someone(rooms, 'ada@example.test')
       const old = await createKey(rooms, call, { name: 'k', scopes: ['profile'] })
       await gate.authenticate(bearer(old.key), 'agent/1.0 \u{1f600}')
-      // Keys are listed by the time they were made.
+      // Keys are listed in the order of their creation.
       rooms.clock.at += 1_000
       const next = await rotateKey(rooms, call, old.id as never, { graceSeconds: 60 })
       const shown = async () => {
@@ -392,7 +392,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual((await shown())[0]?.slice(0, 2), [old.id, 'EXPIRED'])
     })
 
-    test('a key is renamed, and its expiry moved, but an end that was fixed stays', async () => {
+    test('a key can be renamed and its expiry changed, unless the expiry is final', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
       const call = await someone(rooms, 'ada@example.test')

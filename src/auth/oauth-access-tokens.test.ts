@@ -1,5 +1,5 @@
-// The tokens of agents: which ones authenticate at the connector, that REST takes none, and that the row of the grant
-// decides on each call. On both stores.
+// The tokens of agents: which of them authenticate at the connector, that REST accepts none, and that the row of the
+// grant decides on each call. On both stores.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { SignJWT, exportJWK, generateKeyPair } from 'jose'
@@ -83,12 +83,12 @@ for (const dialect of DIALECTS) {
         iat: seconds,
         exp: seconds + 600,
       }
-      // The rooms' own gate has the system's clock.
+      // The rooms' own gate uses the system's clock.
       const gate = authenticator(rooms)
       return { rooms, gate, call, sign, gid, claims }
     }
 
-    test('the connector takes a token of a grant and an API key; REST takes no token of a grant', async () => {
+    test('the connector accepts a token of a grant and an API key; REST accepts no token of a grant', async () => {
       const { rooms, gate, call, sign, gid, claims } = await opened()
       await using _rooms = rooms
       const token = await sign(claims)
@@ -112,7 +112,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await gate.authenticateConnector(bearer(key))).kind, 'key')
     })
 
-    test('the connector takes a token for each name of a loopback service, and for one audience only', async () => {
+    test('the connector accepts a token for each name of a loopback service, and for one audience only', async () => {
       const { rooms, gate, sign, claims } = await opened()
       await using _rooms = rooms
       const [canonical, ...others] = connectorResources(ORIGIN)
@@ -171,7 +171,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeFor(token), 'UNAUTHENTICATED')
     })
 
-    test('an ended, expired or narrowed grant holds on the next call of the same token', async () => {
+    test('an ended, expired or narrowed grant affects the next call with the same token', async () => {
       const { rooms, gate, call, sign, gid, claims } = await opened()
       await using _rooms = rooms
       const token = bearer(await sign(claims))
@@ -194,7 +194,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(gate.authenticateConnector(token)), 'UNAUTHENTICATED')
     })
 
-    test('a token with fewer scopes than its grant has only these; a scope of the token alone counts for nothing', async () => {
+    test('a token with fewer scopes than its grant has only these scopes; a scope that only the token has is ignored', async () => {
       const { rooms, gate, sign, claims } = await opened()
       await using _rooms = rooms
       const scopesOf = async (scope: string) => {
@@ -208,7 +208,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await scopesOf(''), [])
     })
 
-    test('the last use of a grant is noted, and its audit rows name the grant and the agent', async () => {
+    test('the last use of a grant is stored, and its audit rows name the grant and the agent', async () => {
       const { rooms, gate, call, sign, gid, claims } = await opened()
       await using _rooms = rooms
       const caller = await gate.authenticateConnector(bearer(await sign(claims)))

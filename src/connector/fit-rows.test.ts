@@ -11,7 +11,7 @@ const answerOf = (rows: readonly unknown[][], name = 'a') =>
     durationMs: 1,
   })
 
-test('an answer that fits stays as it is', () => {
+test('an answer that fits is not changed', () => {
   assert.equal(rowsWithin(answerOf([[1], [2]]), 1_000), null)
 })
 

@@ -1,4 +1,5 @@
-// Reading a wrong body must not take longer than reading a right one. Each problem costs many times as much as a value.
+// Reading an invalid body must not take longer than reading a valid one. Each problem costs many times as much as a
+// value.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { z, type ZodType } from 'zod'
@@ -21,7 +22,7 @@ function fieldsOf(body: ZodType): readonly string[] {
 }
 
 const routes: Readonly<Record<string, Route>> = { ...ROUTES, ...SESSION_ROUTES }
-/** The others take few values, or their drivers read the body. */
+/** The other routes accept few values, or their drivers read the body. */
 const large = Object.entries(routes).filter(([, route]) => route.valuesMax !== undefined && route.rawBody !== true)
 
 describe('a body that may hold many values', () => {

@@ -60,7 +60,7 @@ for (const { name, change, want } of [
     want: ['password', 'tlsCa'],
   },
   { name: 'another setting', change: { config: { location: 'EU' } }, want: [] },
-  { name: 'nothing of the connection', change: {}, want: [] },
+  { name: 'no field of the connection', change: {}, want: [] },
 ]) {
   test(`${name}: ${want.length === 0 ? 'secrets are kept' : `${want.join(', ')} must be sent again`}`, () => {
     assert.deepEqual(missing(change), want)

@@ -16,7 +16,7 @@ function told(type: DatasourceType, ...steps: readonly (readonly [string, string
   return toldReport(type, report, AT)
 }
 
-test('commands of each kind of database are told from advice', () => {
+test('commands of each kind of database are distinguished from advice', () => {
   for (const [type, remedy, kind] of [
     ['POSTGRES', 'CREATE ROLE "r" LOGIN;\nGRANT …', 'SQL'],
     ['POSTGRES', 'REVOKE CREATE ON SCHEMA "public" FROM PUBLIC;', 'SQL'],
@@ -30,7 +30,7 @@ test('commands of each kind of database are told from advice', () => {
   }
 })
 
-test('steps with the same remedy share its id, which is that of the first', () => {
+test('steps with the same remedy share the id of the first of these steps', () => {
   const { steps, remedies } = told('POSTGRES', ['tls', null], ['row security', 'A'], ['roles', 'B'], ['writes', 'A'])
   assert.deepEqual(
     steps.map(({ id, remedyId }) => [id, remedyId]),

@@ -45,18 +45,18 @@ test('counts refusals of seven days by the hour, each row once over several scan
   await collected.refusals(NOW).take(of(recent, refused(NOW - 8 * HOUR_MS)))
   assert.equal(collected.evidence(NOW, true).of(CUSTOMERS)?.column('email').refusals, 2)
   const later = collected.refusals(NOW + 5_000)
-  assert.equal(later.filter.from, new Date(NOW - 10_000).toISOString(), 'late rows of other processes are met')
+  assert.equal(later.filter.from, new Date(NOW - 10_000).toISOString(), 'includes rows that other processes write late')
   await later.take(of(refused(NOW + 4_000), recent))
   const evidence = collected.evidence(NOW + 5_000, true)
   assert.equal(evidence.of(CUSTOMERS)?.column('email').refusals, 3)
   assert.equal(evidence.of(CUSTOMERS)?.refusals, 3)
   assert.equal(evidence.of(CUSTOMERS)?.column('id').refusals, 0)
   const afterAWeek = collected.evidence(NOW + 7 * 24 * HOUR_MS - 2 * HOUR_MS, true)
-  assert.equal(afterAWeek.of(CUSTOMERS)?.refusals, 2, 'old hours are left out')
+  assert.equal(afterAWeek.of(CUSTOMERS)?.refusals, 2, 'leaves out old hours')
   assert.notEqual(afterAWeek.stamp, evidence.stamp)
 })
 
-test('a scan that is cut short starts the evidence with the rows that it took', async () => {
+test('a scan that is cut short starts the evidence with the rows that it read', async () => {
   const collected = new CollectedEvidence(catalog, 1)
   const cut = async function* () {
     yield* of(refused(NOW - 1_000), refused(NOW - HOUR_MS))
@@ -66,7 +66,11 @@ test('a scan that is cut short starts the evidence with the rows that it took', 
   const evidence = collected.evidence(NOW, false)
   assert.equal(evidence.refusalsSince, new Date(NOW - HOUR_MS).toISOString())
   assert.equal(evidence.of(CUSTOMERS)?.refusals, 2)
-  assert.equal(collected.refusals(NOW).filter.from, new Date(NOW - 10_000).toISOString(), 'it does not start again')
+  assert.equal(
+    collected.refusals(NOW).filter.from,
+    new Date(NOW - 10_000).toISOString(),
+    'a scan that failed does not start again',
+  )
 })
 
 test('a scan that fails before its first row leaves everything to the next one', async () => {
@@ -80,7 +84,7 @@ test('a scan that fails before its first row leaves everything to the next one',
   assert.equal(collected.refusals(NOW).filter.from, from)
 })
 
-test('tells the last read of a table, of a named column, and of all columns', async () => {
+test('returns the last read of a table, of a named column, and of all columns', async () => {
   const collected = new CollectedEvidence(catalog, 1)
   const [first, second, third] = [NOW - 3 * HOUR_MS, NOW - 2 * HOUR_MS, NOW - HOUR_MS]
   await collected
@@ -99,7 +103,7 @@ test('tells the last read of a table, of a named column, and of all columns', as
   assert.equal(seen?.column('note').lastReadAt, iso(first))
 })
 
-test('refusals of unknown names, functions and costs belong to no column', async () => {
+test('refusals of unknown names, functions and costs count for no column', async () => {
   const collected = new CollectedEvidence(catalog, 1)
   const cost: AuditItem = { ...refused(NOW - 1), blocked: { kind: 'cost', name: '1' } }
   await collected.refusals(NOW).take(of(refused(NOW - 2, 'no_such_column'), cost))

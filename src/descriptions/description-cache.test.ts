@@ -49,7 +49,7 @@ for (const dialect of DIALECTS) {
     const fresh = (): Descriptions => openDescriptions({ ...rooms, catalogs: openCatalogs(rooms) })
     const text = async (part: Part) => (await rooms.descriptions.of(await at.at(), part)).json.toString()
 
-    test('renders both parts anew after a change, without what the change hides', async () => {
+    test('renders both parts again after a change, without what the change hides', async () => {
       await at.expose(SHOWN)
       await at.profile()
       const call = at.call()

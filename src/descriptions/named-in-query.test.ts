@@ -36,7 +36,7 @@ const catalog: Catalog = {
 const names = namesOf(catalog)
 const keys = (tables: readonly CatalogTable[]) => tables.map((each) => `${each.schema}.${each.table}`).sort()
 
-describe('the tables that a query names', () => {
+describe('finds the tables that a query names', () => {
   const rows: readonly (readonly [string, readonly string[]])[] = [
     ['SELECT * FROM CUSTOMERS', ['public.Customers']],
     ['SELECT 1 FROM orders o', ['archive.orders', 'public.orders']],
@@ -48,7 +48,7 @@ describe('the tables that a query names', () => {
   for (const [text, tables] of rows) test(text, () => assert.deepEqual(keys(tablesNamed(namesIn(text), names)), tables))
 })
 
-describe('the tables that a refusal means', () => {
+describe('finds the tables that a refusal means', () => {
   const rows: readonly (readonly [string, readonly string[]])[] = [
     ['orders', ['archive.orders', 'public.orders']],
     ['archive.orders', ['archive.orders']],
@@ -60,7 +60,7 @@ describe('the tables that a refusal means', () => {
   for (const [name, tables] of rows) test(name, () => assert.deepEqual(keys(tablesBlocked(name, names)), tables))
 })
 
-describe('the column that a refusal means', () => {
+describe('finds the column that a refusal means', () => {
   const columns = columnsByName(table('public', 't', ['Email', 'address', 'address.city']))
   const rows: readonly (readonly [string, string | undefined])[] = [
     ['email', 'Email'],
@@ -72,12 +72,12 @@ describe('the column that a refusal means', () => {
   for (const [name, column] of rows) test(name, () => assert.equal(columnBlocked(name, columns), column))
 })
 
-test('names of a query are words, quoted names, and the parents of dotted paths', () => {
+test('finds as names of a query: words, quoted names, and the parents of dotted paths', () => {
   const found = namesIn('{"filter":{"address.city":"X"},"pipeline":[{"$group":{"_id":"$kind"}}]}')
   for (const name of ['address.city', 'address', 'city', 'kind', '_id']) assert.ok(found.has(name), name)
 })
 
-describe('whether a query reads every column', () => {
+describe('finds whether a query reads every column', () => {
   const rows: readonly (readonly [string, boolean])[] = [
     ['SELECT * FROM t', true],
     ['select distinct * from t', true],

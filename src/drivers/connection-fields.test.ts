@@ -14,7 +14,9 @@ function der(tag: number, content: Buffer): Buffer {
   return Buffer.concat([Buffer.from([tag, ...size]), content])
 }
 
-/** A well-formed RSA key that is only useful for taking long: no machine makes a real key of that size in time. */
+/**
+ * A well-formed RSA key whose only purpose is to take long: no machine can generate a real key of this size in time.
+ */
 function longKey(bits: number): string {
   const modulus = randomBytes(bits / 8)
   modulus[0] = 0x80
@@ -24,7 +26,7 @@ function longKey(bits: number): string {
   return `-----BEGIN RSA PRIVATE KEY-----\n${key.toString('base64').replace(/.{64}/g, '$&\n')}\n-----END RSA PRIVATE KEY-----\n`
 }
 
-test('a key must fit its certificate, and a key that takes seconds to sign is refused by its length', async () => {
+test('a key must match its certificate, and a key that takes seconds to sign is refused by its length', async () => {
   await using certificates = await makeCertificates()
   const { pem } = certificates
   const pair = { tlsCertificate: pem['ann.crt'] ?? '', tlsKey: pem['ann.key'] ?? '' }

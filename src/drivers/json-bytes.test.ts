@@ -1,11 +1,11 @@
-// The memory of results: who may read it, and how much is kept.
+// The memory of results: who may read it, and how much is pooled.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BufferPool, JsonBytes, writeRaw } from './json-bytes.ts'
 
 const LONG = 100_000
 
-/** A result of so many letters, lent from this pool. */
+/** A result of this many letters, lent from this pool. */
 function lent(pool: BufferPool, letter: string, length = LONG): ReturnType<JsonBytes['lend']> {
   const out = pool.take()
   out.length = 0
@@ -21,7 +21,7 @@ function memoryOf(json: string | Buffer): ArrayBufferLike {
   return json.buffer
 }
 
-test('a lent text stays as it is until it is given back, and then its memory is used again', () => {
+test('a lent text does not change until it is released; then its memory is reused', () => {
   const pool = new BufferPool()
   const first = lent(pool, 'a')
   const second = lent(pool, 'b')
@@ -43,7 +43,7 @@ test('a text that would waste most of its buffer is copied', () => {
   const large = lent(pool, 'a', 1 << 20)
   const memory = memoryOf(large.json)
   large.release?.()
-  // It outgrows the buffer that it begins in.
+  // The text outgrows the buffer that it starts in.
   const small = lent(pool, 'b', 40_000)
   assert.equal(small.release, undefined)
   assert.notEqual(memoryOf(small.json), memory)
@@ -52,7 +52,7 @@ test('a text that would waste most of its buffer is copied', () => {
   assert.equal(String(small.json), 'b'.repeat(40_000))
 })
 
-test('a text of some kilobytes is lent too, and its buffer used again after it is given back', () => {
+test('a text of some kilobytes is lent too, and its buffer is reused after the release', () => {
   const pool = new BufferPool()
   const first = lent(pool, 'a', 10_000)
   const second = lent(pool, 'b', 10_000)
@@ -70,7 +70,7 @@ test('a short text is a string', () => {
   assert.deepEqual(lent(pool, 'b', 0), { json: '' })
 })
 
-test('a pool keeps at most 16 MB, and no buffer over 4 MB', () => {
+test('a pool stores at most 16 MB, and no buffer over 4 MB', () => {
   const pool = new BufferPool()
   pool.give(Buffer.alloc((4 << 20) + 1))
   assert.equal(pool.large(1), undefined)
@@ -82,7 +82,7 @@ test('a pool keeps at most 16 MB, and no buffer over 4 MB', () => {
   assert.equal(pool.large(4 << 20)?.length, 4 << 20)
 })
 
-test('a result without a pool is copied, and forgets what it read', () => {
+test('a result without a pool is copied, and keeps no reference to its source', () => {
   const out = new JsonBytes(16)
   writeRaw(Buffer.alloc(LONG, 'a'), 0, LONG, out)
   const first = out.lend()

@@ -41,7 +41,7 @@ describe('the console’s files', () => {
     assert.deepEqual([again.status, again.text], [304, ''])
   })
 
-  test('an asset is immutable, and sent compressed to those who take it', async () => {
+  test('an asset is immutable, and is sent compressed to clients that accept it', async () => {
     const encodings = { 'gzip, br': 'gzip', 'gzip;q=0': null, identity: null } as const
     for (const [accepted, encoding] of Object.entries(encodings)) {
       const answer = await app.ask('GET', '/app/assets/a-1.js', { headers: { 'accept-encoding': accepted } })
@@ -66,7 +66,7 @@ describe('the console’s files', () => {
     assert.equal((await app.ask('POST', '/app')).status, 405)
   })
 
-  test('a console that is not built is said in one sentence', async () => {
+  test('a missing console is reported in one sentence', async () => {
     await using bare = await startApp({ consoleDir: join(folder, 'nowhere') })
     const answer = await bare.ask('GET', '/app')
     assert.equal(answer.status, 503)

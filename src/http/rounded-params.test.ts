@@ -38,7 +38,7 @@ describe('a numeric parameter', () => {
     test(`is accepted: ${written}`, () => assert.deepEqual(refusedIn(written), []))
   }
 
-  test('is checked only in parameters; a MongoDB filter takes doubles', () => {
+  test('is checked only in parameters; a MongoDB filter accepts doubles', () => {
     assert.equal(roundedParams('{"filter":{"params":0.12345678901234567890}}'), null)
     assert.equal(roundedParams('{"params":[],"filter":{"x":0.12345678901234567890}}'), null)
   })

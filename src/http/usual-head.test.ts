@@ -1,4 +1,4 @@
-// A head that readUsualHead() takes means the same to node:http.
+// If readUsualHead() accepts a head, node:http interprets it in the same way.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
@@ -20,7 +20,7 @@ const read = (lines: readonly string[], first = FIRST) => readUsualHead(headOf(l
 const without = (name: string): string[] => USUAL.filter((line) => !line.startsWith(name))
 
 describe('the head of a usual query', () => {
-  test('is read, whatever the case of its names and the order of its lines', () => {
+  test('is read for any case of its names and any order of its lines', () => {
     const expected = {
       ...{ teamId: 'team_1', datasourceId: 'ds-2', length: 7, authorization: 'Bearer key', userAgent: undefined },
       ...{ requestId: undefined, traceparent: undefined },
@@ -84,10 +84,10 @@ describe('the head of a usual query', () => {
     'too many headers': [[...USUAL, ...Array.from({ length: 47 }, (_, n) => `x-${n}: 1`)]],
   }
   for (const [what, [lines, first]] of Object.entries(refused)) {
-    test(`leaves to node:http: ${what}`, () => assert.equal(read(lines, first), null))
+    test(`is left to node:http: ${what}`, () => assert.equal(read(lines, first), null))
   }
 
-  test('node:http reads every head that is taken in the same way', async () => {
+  test('node:http reads every accepted head in the same way', async () => {
     let seen: IncomingMessage | null = null
     let body = ''
     await using server = createServer((request, response) => {
@@ -127,7 +127,7 @@ describe('the head of a usual query', () => {
         head,
       )
     }
-    assert.ok(taken > 100, `${taken} of the heads were taken`)
+    assert.ok(taken > 100, `${taken} of the heads were accepted`)
   })
 })
 

@@ -68,7 +68,7 @@ describe('the profile of the demo shop', () => {
     let compared = 0
     for (const { at, table, name, stats } of cells()) {
       for (const { value, share } of stats?.values ?? []) {
-        // A label that no row holds has no share.
+        // A label that no row has gets no share.
         if (share === undefined) continue
         const counted = `SELECT count(*) FILTER (WHERE "${name}"::text = '${String(value).replaceAll("'", "''")}'), count(*) FROM "${table}"`
         const [having = 0, rows = 0] = (await plain(counted)).map(Number)

@@ -40,7 +40,7 @@ test('a job returns its result to waiting and to later callers', async () => {
   )
 })
 
-test('a running job tells the step it is at and who started it, and an ended one only who', async () => {
+test('a running job shows its step and who started it, an ended job only who started it', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   await using jobs = await openJobs({ store })
@@ -256,7 +256,7 @@ test('only one of two processes on a PostgreSQL store runs a kind for a datasour
   for (const input of [1, 2, 3, 4, 5]) {
     const both = await Promise.all([one, other].map((jobs, n) => jobs.begin(id, 'count', [input, n], 1)))
     const [begun, ...more] = both.filter((job) => job !== null)
-    assert.ok(begun && more.length === 0, 'of two orders one is taken')
+    assert.ok(begun && more.length === 0, 'of two requests one is accepted')
     assert.ok(await one.cancel(id, begun.id))
     assert.ok(await other.cancel(id, begun.id))
     await assert.rejects(begun.ended())
@@ -310,6 +310,6 @@ test('an abandoned job does not block new jobs, unless it is resumable', async (
   const shared = await jobs.start(id, 'peek', endless)
   assert.deepEqual([shared.id, shared.isElsewhere], [alive, true])
   const lost = await row('count', '"all"', 61_000)
-  assert.equal(await jobs.begin(id, 'count', 'some', 1), null, 'it goes on in whichever process finds it')
+  assert.equal(await jobs.begin(id, 'count', 'some', 1), null, 'it continues in any process that finds it')
   assert.equal((await jobs.begin(id, 'count', 'all', 1))?.id, lost)
 })

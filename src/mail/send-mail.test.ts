@@ -12,7 +12,7 @@ import { openMail } from './send-mail.ts'
 const LINK = 'https://vitrine.example.com/auth/reset-password?token=s3cr3t-token'
 const letter = resetLetter('ada@example.test', LINK)
 
-/** Opens mail to a server address. `lines` holds the log as it is written. */
+/** Opens mail to a server address. `lines` contains the log lines as they are written. */
 function post(SMTP_URL: string | undefined, env: Record<string, string> = {}) {
   const lines: string[] = []
   const news = new EventTarget()

@@ -1,4 +1,5 @@
-// Reading client metadata documents, from a real TLS server under a name of its own, and what is never read.
+// Reads client metadata documents from a real TLS server with its own host name, and tests which documents are never
+// read.
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
@@ -55,7 +56,7 @@ describe('client metadata documents', () => {
         .end(typeof body === 'string' ? body : JSON.stringify(body))
   }
 
-  test('are read by their address, and say who the client is', async () => {
+  test('are read from their address, and identify the client', async () => {
     json({ ...DOCUMENT, logo_uri: 'http://169.254.169.254/', jwks_uri: 'http://10.0.0.1/' })
     const client = await openClientDocuments(transport).read(ID)
     assert.deepEqual(client, { id: ID, name: 'Agent', host: 'agent.example', redirectUris: [REDIRECT] })
@@ -84,7 +85,7 @@ describe('client metadata documents', () => {
     }
   })
 
-  test('a failure is remembered for half a minute', async () => {
+  test('a failure is cached for half a minute', async () => {
     json('{', {}, 500)
     let now = 0
     const documents = openClientDocuments(transport, () => now)
@@ -181,14 +182,14 @@ describe('client metadata documents', () => {
     assert.deepEqual(asked, [])
   })
 
-  test('reads eight at a time', async () => {
+  test('reads at most eight at a time', async () => {
     const waiting: ServerResponse[] = []
     answer = (_request, response) => void waiting.push(response)
     asked = []
     const documents = openClientDocuments(transport)
     const ids = Array.from({ length: 12 }, (_, n) => `https://agent.example/${n}.json`)
     const reads = ids.map((id) => documents.read(id))
-    // The four above the limit are refused at once, and not remembered.
+    // The four above the limit are refused at once, and the refusals are not cached.
     assert.deepEqual(await Promise.all(reads.slice(8)), [null, null, null, null])
     while (waiting.length < 8) await new Promise((resolve) => setImmediate(resolve))
     assert.equal(asked.length, 8)
@@ -222,11 +223,11 @@ describe('client metadata documents', () => {
     } finally {
       unsubscribe('net.client.socket', count)
     }
-    // A name that resolves to one: the address is checked before the connection.
+    // A name that resolves to a private address: the address is checked before the connection.
     assert.equal(await openClientDocuments().read('https://localhost/client.json'), null)
   })
 
-  test('an id is the address of a document only if it is written in one way', () => {
+  test('an id is the address of a document only in its normalized form', () => {
     assert.ok(isDocumentId(ID) && isDocumentId('https://agent.example/a?b=c'))
     const others = [
       'http://agent.example/client.json',

@@ -1,4 +1,4 @@
-// Codes, tokens, clients and grants in the store, on both stores. test/door has the same over HTTP.
+// Codes, tokens, clients and grants, on both stores. test/door tests the same over HTTP.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { sql } from 'kysely'
@@ -31,7 +31,7 @@ async function someone(rooms: Rooms, name: string): Promise<Browser> {
   return { id: json.user.id, cookie }
 }
 
-/** Moves the end of the time in which a used refresh token gets the same answer again. */
+/** Moves the time until which a used refresh token gets the same answer again. */
 const endReplay = ({ store }: Rooms) =>
   store.write((tx) =>
     tx
@@ -57,7 +57,7 @@ for (const dialect of DIALECTS) {
 
     const opened = async () => {
       const rooms = await openRooms(source)
-      // The provider has the system's clock.
+      // The provider uses the system's clock.
       const service: Service = onRooms(rooms)
       const ada = await someone(rooms, 'Ada')
       const call = callOf(rooms, asId(ada.id))
@@ -127,13 +127,13 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(errorOf(await refresh(service, client.clientId, first.refresh)), INVALID)
       assert.deepEqual(errorOf(await refresh(service, client.clientId, second.refresh)), INVALID)
       assert.deepEqual([await gate(first.access), await gate(second.access)], ['refused', 'refused'])
-      // The other connection of the same agent and person goes on.
+      // The other connection of the same agent and person continues.
       assert.equal(await gate(other.access), 'grant')
       tokensIn(await refresh(service, client.clientId, other.refresh))
       assert.equal((await listGrants(rooms, call)).length, 1)
     })
 
-    test('a refresh keeps to the client, the resource and the scopes, and asks the grant', async () => {
+    test('a refresh is bound to the client, the resource and the scopes, and checks the grant', async () => {
       const { rooms, service, ada, call, team, client, gate } = await opened()
       await using _rooms = rooms
       const other = await registered(service)
@@ -144,7 +144,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(errorOf(await tried({ resource: 'https://other.example/mcp' })), [400, 'invalid_target'])
       assert.deepEqual(errorOf(await tried({ scope: 'data:schema data:read' })), [400, 'invalid_scope'])
       const next = tokensIn(await tried({ scope: 'data:schema' }))
-      // The next refresh works too, although the agent did not name offline_access.
+      // The next refresh also works, although the agent did not request offline_access.
       const last = tokensIn(await refresh(service, client.clientId, next.refresh))
       const [grant] = await listGrants(rooms, call)
       await endGrant(rooms, call, asId<GrantId>(grant?.id ?? ''))
@@ -175,12 +175,12 @@ for (const dialect of DIALECTS) {
       for (const each of others) assert.deepEqual(each, first)
       assert.equal(await gate(first.access), 'grant')
       tokensIn(await refresh(service, client.clientId, first.refresh))
-      // Another request with the same token is none of them.
+      // Another request with the same token does not count as simultaneous.
       const other = await refresh(service, client.clientId, tokens.refresh, { scope: 'data:schema' })
       assert.deepEqual(errorOf(other), INVALID)
     })
 
-    test('an agent revokes its own tokens only, and learns nothing of others', async () => {
+    test('an agent revokes its own tokens only, and learns nothing about tokens of others', async () => {
       const { rooms, service, ada, team, client, gate } = await opened()
       await using _rooms = rooms
       const other = await registered(service)
@@ -215,7 +215,7 @@ for (const dialect of DIALECTS) {
       )
       assert.notEqual(both[0]?.json.url, both[1]?.json.url)
       assert.equal((await listGrants(rooms, call)).length, 2)
-      // The page was shown to Ada, and the browser is now Bo's.
+      // The page was shown to Ada, but the browser now has Bo's session.
       const stale = await decide(service, { ...bo, id: ada.id }, query, { teamIds: [team] })
       assert.deepEqual([stale.status, stale.json.code], [409, 'CONFLICT'])
       // Bo may use the link himself, but gets only what he reaches.
@@ -237,7 +237,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await gate(access), 'grant')
     })
 
-    test('a client that nobody allowed anything is deleted after a day', async () => {
+    test('a client without a grant is deleted after a day', async () => {
       const { rooms, service, ada, team, client } = await opened()
       await using _rooms = rooms
       const unused = await registered(service)
@@ -249,7 +249,7 @@ for (const dialect of DIALECTS) {
       assert.ok(!rows.some((row) => row.clientId === unused.clientId))
     })
 
-    test('an address registers 30 clients a minute', async () => {
+    test('an address can register 30 clients a minute', async () => {
       const { rooms, service } = await opened()
       await using _rooms = rooms
       // opened() has registered one.

@@ -31,7 +31,7 @@ describe('a JSON text that is parsed in slices', () => {
     '['.repeat(1_000) + ']'.repeat(1_000),
     '{"a":'.repeat(1_000) + '[]' + '}'.repeat(1_000),
   ]) {
-    test(`is read as JSON.parse reads it: ${text.slice(0, 60)}`, () => {
+    test(`is read like JSON.parse: ${text.slice(0, 60)}`, () => {
       assert.deepEqual(parsed(text), JSON.parse(text))
       assert.equal(JSON.stringify(parsed(text)), JSON.stringify(JSON.parse(text)))
     })
@@ -82,13 +82,13 @@ describe('a JSON text that is parsed in slices', () => {
     '\ufeff1',
     '/**/1',
   ]) {
-    test(`is refused where JSON.parse refuses it: ${JSON.stringify(text)}`, () => {
+    test(`is refused if JSON.parse refuses it: ${JSON.stringify(text)}`, () => {
       assert.throws(() => JSON.parse(text), SyntaxError)
       assert.throws(() => parsed(text), SyntaxError)
     })
   }
 
-  test('damaged at any place is read or refused as by JSON.parse', () => {
+  test('damaged at any position, is read or refused like JSON.parse', () => {
     const whole = String.raw`{"a":[1,-2.5e3,"x\"y\\",{"b":null,"\u0063":[true,[],{}]}],"d":"é"}`
     const outcome = (read: () => unknown): string => {
       try {
@@ -116,7 +116,7 @@ describe('a JSON text that is parsed in slices', () => {
     assert.ok(refused > 500, String(refused))
   })
 
-  test('may not hold a key to which JavaScript gives a meaning, unless keys are names', () => {
+  test('may not contain a key with a meaning in JavaScript, unless keys are names', () => {
     for (const text of [
       '{"__proto__":1}',
       '[{"a":{"__proto__":{}}}]',
@@ -131,7 +131,7 @@ describe('a JSON text that is parsed in slices', () => {
     assert.equal(Object.getPrototypeOf(parsed('{"__proto__":{"x":1}}', { namesAsKeys: true })), Object.prototype)
   })
 
-  test('tells of each number as it was written, with its holder', () => {
+  test('reports each number as written, with the object or array that contains it', () => {
     const told: unknown[] = []
     const onNumber: Reading['onNumber'] = (holder, key, value, source) =>
       told.push([Array.isArray(holder), key, value, source])
@@ -143,7 +143,7 @@ describe('a JSON text that is parsed in slices', () => {
     ])
   })
 
-  test('gives the event loop its turn every 500 values, whatever they are', async () => {
+  test('yields to the event loop every 500 values, for values of any kind', async () => {
     for (const value of [
       many(30_000, (k) => ({ [`k${k}`]: 1 })),
       many(30_000, () => []),

@@ -1,4 +1,4 @@
-// What counts as personal by name, what the privacy rules let through, and the signals.
+// Which columns are personal by name, which values the privacy rules allow, and the signals.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { ColumnSample } from '../drivers/profile-from-sample.ts'
@@ -194,7 +194,7 @@ describe('the privacy rules', () => {
 })
 
 describe('signals', () => {
-  test('report what was seen and nothing more', () => {
+  test('report only what the profile found', () => {
     assert.deepEqual(kept('a', ['x', 'y', 'x']).signals, ['always populated although nullable'])
     assert.deepEqual(kept('a', ['x', 'y', 'x'], { more: { nullable: false } }).signals, [])
     assert.deepEqual(kept('a', ['x', 'y', null]).signals, ['unique'])

@@ -1,4 +1,5 @@
-// What the audit keeps of a refused query if the team redacts literals: texts without any literal, and all numbers.
+// What the audit stores of a refused query if the team redacts literals: texts without any literal, but with all
+// numbers.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { redactedSql } from '../drivers/postgres/guard/redact.ts'

@@ -73,7 +73,7 @@ describe('a refused document is repaired', async () => {
       people({ $group: { _id: '$name', n: { $sum: 1 } } }),
     ],
     [people({ $match: { name: 'Ada' } }, { $out: 'copy' }), people({ $match: { name: 'Ada' } })],
-    // Conditions, groups and the only output stay; nothing is near.
+    // Conditions, groups and the only output stay. No similar name exists.
     [filtered({ name: 'Ada', ssn: 'x' }), undefined],
     [people({ $match: { ssn: 'x' } }), undefined],
     [people({ $project: { ssn: 1 } }), undefined],

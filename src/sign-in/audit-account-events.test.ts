@@ -104,7 +104,7 @@ for (const dialect of DIALECTS) {
       ])
       const out = await auth(rooms, 'POST sign-in/email', { email: EMAIL, password: OTHER })
       await auth(rooms, 'POST sign-out', {}, { cookie: out.cookie })
-      // A cookie of no session signs nobody out.
+      // A cookie without a session signs nobody out.
       await auth(rooms, 'POST sign-out', {}, { cookie: out.cookie })
       await auth(rooms, 'POST sign-out', {})
       await rooms.audit.flush()

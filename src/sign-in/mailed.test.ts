@@ -288,7 +288,7 @@ for (const dialect of DIALECTS) {
         const { text } = await smtp.next(email)
         assert.ok(text.includes(`&callbackURL=${encodeURIComponent(path)}`), text)
         if (path.startsWith('/app/')) {
-          // The console has a page of its own.
+          // The console has its own page.
           assert.match(text, /^https:\/\/vitrine\.example\.com\/app\/verify\?token=/m)
         } else {
           const query = /verify-email(\?\S+)/.exec(text)?.[1] ?? ''
@@ -350,7 +350,7 @@ for (const dialect of DIALECTS) {
       assert.doesNotMatch(text + html, /evil/)
     })
 
-    test('above the limit no mail is sent, silently, but known devices still get theirs', async () => {
+    test('above the limit no mail is sent, without an error, but known devices still get mail', async () => {
       await using rooms = await openRooms(source, env)
       const [email, nobody] = ['first@example.test', 'nobody@example.test']
       await verified(rooms, email)

@@ -1,4 +1,4 @@
-// Passkeys: made and used, and every way to misuse one. On both stores. The authenticator is in software; the console's
+// Passkeys: creating, using, and every way to misuse one. On both stores. The authenticator is software; the console's
 // tests use Chromium's.
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
@@ -88,7 +88,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('an answer that was made elsewhere, for something else or by somebody else is refused', async () => {
+    test('an answer from another page, for another purpose or by another person is refused', async () => {
       await using rooms = await openRooms(source, ENV)
       const passkey = await addPasskey(await signedUp(rooms))
       const strange = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
@@ -121,7 +121,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('an answer works once, in one browser, for what it was asked for, and within five minutes', async () => {
+    test('an answer works once, in one browser, for its purpose, and within five minutes', async () => {
       await using rooms = await openRooms(source, ENV)
       const own = await signedUp(rooms)
       const passkey = await addPasskey(own)
@@ -159,7 +159,7 @@ for (const dialect of DIALECTS) {
       assert.equal(sessions.length, before.length + 1)
     })
 
-    test('one is made on our page only, by a person who signed in a moment ago', async () => {
+    test('can be created only on our page, by a person who signed in recently', async () => {
       await using rooms = await openRooms(source, ENV)
       const own = await signedUp(rooms)
       assert.equal(await codeOf(browserOf(rooms).ask('POST passkey/add-options', {})), 'UNAUTHENTICATED')
@@ -185,7 +185,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(late), 'REAUTHENTICATION_REQUIRED')
     })
 
-    test('one of another person is neither renamed nor removed, and the last way to sign in stays', async () => {
+    test('of another person can be neither renamed nor removed, and the last way to sign in stays', async () => {
       await using rooms = await openRooms(source, ENV)
       const own = await signedUp(rooms)
       await addPasskey(own)
@@ -193,7 +193,7 @@ for (const dialect of DIALECTS) {
       const bob = await signedUp(rooms, 'bob@example.test')
       assert.equal(await codeOf(bob.ask('POST passkey/rename', { id, name: 'mine' })), 'NOT_FOUND')
       assert.equal(await codeOf(bob.ask('POST passkey/remove', { id })), 'NOT_FOUND')
-      // An account without a password came by a provider.
+      // An account without a password was created at a provider.
       await rooms.store.write((tx) => tx.deleteFrom('sign_in_methods').execute())
       const last = await refusal(own.ask('POST passkey/remove', { id }))
       assert.deepEqual([last['code'], last['reason']], ['CONFLICT', 'LAST_WAY'])
@@ -201,7 +201,7 @@ for (const dialect of DIALECTS) {
       await own.ask('POST passkey/remove', { id })
     })
 
-    test('the owner hears of each by mail, and a new password ends those that are not kept', async () => {
+    test('the owner is notified of each by mail, and a new password removes those that are not kept', async () => {
       await using smtp = await startSmtp()
       await using rooms = await openRooms(source, { ...ENV, SMTP_URL: smtp.url })
       const own = await signedUp(rooms)
@@ -231,7 +231,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(reset?.changes['passkeys'], { added: [], removed: ['Not mine'] })
     })
 
-    test('where mail is on, an unverified address does not sign in with one', async () => {
+    test('if mail is on, an unverified address cannot sign in with one', async () => {
       await using smtp = await startSmtp()
       const at = await source.config()
       const same = { config: () => Promise.resolve(at), [Symbol.asyncDispose]: () => Promise.resolve() }
@@ -244,7 +244,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await refusal(signIn(browserOf(rooms), passkey)))['reason'], 'EMAIL_NOT_VERIFIED')
     })
 
-    test('do not satisfy a team that requires a second factor: the password still opens the account', async () => {
+    test('do not satisfy a team that requires a second factor: the password still signs in', async () => {
       await using rooms = await openRooms(source, ENV)
       await addPasskey(await signedUp(rooms))
       const { id } = await rooms.store.db.selectFrom('accounts').select('id').executeTakeFirstOrThrow()

@@ -175,7 +175,7 @@ describe('SSH tunnels', () => {
     assert.match(detailsOf({ secrets: both }), /sshPrivateKey: send either this or sshPassword/)
     assert.match(
       detailsOf({ secrets: secrets({ sshPassword: 'x', sshPassphrase: 'canary' }) }),
-      /sshPassphrase: is for an sshPrivateKey/,
+      /sshPassphrase: needs an sshPrivateKey/,
     )
     assert.match(detailsOf({ connectionMode: 'DIRECT' }), /config\.ssh/)
     for (const more of [{ config: at({ hostKey: 'canary' }) }, { secrets: both }]) {

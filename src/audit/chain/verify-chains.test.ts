@@ -462,7 +462,7 @@ for (const dialect of DIALECTS) {
         assert.deepEqual(marks, [])
       })
 
-      test('a manually inserted mark neither ends an existing team nor stops pruning', async () => {
+      test('a manually inserted entry neither ends an existing team nor stops pruning', async () => {
         await using store = await open()
         let at = start
         const [lives, ended] = [newId<TeamId>(), newId<TeamId>()]

@@ -1,4 +1,4 @@
-// What `test` reports for narrow, wide and broken credentials, and the commands that create better ones.
+// Tests the reports of `test` for narrow, wide and broken credentials, and the commands that create better ones.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { connectBigQuery, type ConnectedBigQuery } from '../../../../test/support/bigquery-connected.ts'
@@ -20,7 +20,7 @@ async function grade(at: ConnectedBigQuery) {
 const granted: Known = { says: /CREATE TABLE/, analysis: { statistics: { statementType: 'CREATE_TABLE' } } }
 
 describe('credentials', () => {
-  test('pass if they may read what is exposed and write nothing; nothing is run or created', async () => {
+  test('pass if they may read the exposed tables and write nothing; nothing is run or created', async () => {
     await using at = await connectBigQuery()
     const { report, step } = await grade(at)
     assert.equal(report.grade, 'PASS')
@@ -48,7 +48,7 @@ describe('credentials', () => {
     assert.match((await grade(at)).step('writes').message, /unknown whether/)
   })
 
-  test('get a warning if they may not read what is exposed', async () => {
+  test('get a warning if they may not read the exposed tables', async () => {
     await using at = await connectBigQuery({ known: [{ says: /COUNT.*secrets/, analysis: DENIED }] })
     const { step } = await grade(at)
     assert.deepEqual(
@@ -101,7 +101,7 @@ describe('credentials', () => {
     assert.match(step.message, /also see hr/)
   })
 
-  test('of an emulator are not tested for writing, and reported as none', async () => {
+  test('of an emulator are not tested for writing, and are reported as missing', async () => {
     await using at = await connectBigQuery({ emulator: true, known: [granted] })
     const { report, step } = await grade(at)
     assert.deepEqual([step('connection').status, step('writes').status], ['WARN', 'PASS'])

@@ -1,5 +1,5 @@
-// How the guard rewrites a query: each form of FROM, each scope, each star. And what it refuses, with which blocked
-// name.
+// How the guard rewrites a query: each form of FROM, each scope, each star. Also what it refuses, and under which
+// blocked name.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { CAPS, confined, judge, SHOP, outcomeOf, catalogOf } from '../../../../test/support/bigquery-guard.ts'
@@ -574,7 +574,7 @@ describe('a verdict', () => {
       assert.equal(verdictFor(sql.replace('§', hidden), hidden), verdictFor(sql.replace('§', none), none))
     }
   })
-  test('lists all that a dry run may report', () => {
+  test('lists all tables that a dry run may report', () => {
     const query = confined(
       SHOP,
       'SELECT * FROM shop.v_notes JOIN shop.customers USING (id) JOIN (SELECT 1 AS id FROM `shop.events_2024*`) USING (id)',

@@ -1,4 +1,4 @@
-// The lexical rules: what ends a comment, a string and a name, and which forms are refused because nobody needs them.
+// The lexical rules: the ends of comments, strings and names, and rare forms that are refused.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { lex } from './lex.ts'
@@ -46,7 +46,7 @@ describe('strings', () => {
 })
 
 describe('names', () => {
-  test('after a dot every word is a name, even a reserved word, and is quoted so that it stays one', () => {
+  test('after a dot every word is a name, even a reserved word, and is quoted so that it stays a name', () => {
     assert.deepEqual(texts('SELECT id.FROM, x.select.y'), [
       SELECT,
       'id',

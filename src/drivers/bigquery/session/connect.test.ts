@@ -1,4 +1,4 @@
-// Which addresses a connection may use, and with which identity: the operator's rules, tested at the sockets.
+// The addresses that a connection may use, and the identity for each: the operator's rules, tested at the sockets.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { PROJECT, startShop } from '../../../../test/support/bigquery-shop.ts'
@@ -33,7 +33,7 @@ describe('an address', () => {
     })
   }
 
-  test('that never answers is given up when the caller aborts', async () => {
+  test('that never answers is abandoned when the caller aborts', async () => {
     await using double = await startShop()
     double.rig('datasets', 'hang', 9)
     await using driver = await createBigQueryDriver({ allowEndpoint: true })

@@ -1,4 +1,4 @@
-// Converts pages in BigQuery's form to rows in Vitrine's form: every type, exactly. And refuses invalid pages.
+// Converts pages in BigQuery's format to rows in Vitrine's format, exactly for every type. Refuses invalid pages.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { JsonBytes } from '../../json-bytes.ts'

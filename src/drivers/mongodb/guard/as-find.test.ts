@@ -18,7 +18,7 @@ function made(body: object, rowCap = 100): MongoQuery {
     : assert.fail(JSON.stringify(verdict))
 }
 
-test('a filter, a sort, a skip and a limit are sent as find, and printed so', () => {
+test('a filter, a sort, a skip and a limit are sent and printed as a find command', () => {
   const filter = { name: { $gt: 'a' } }
   const none = { sort: null, skip: null, projection }
   assert.deepEqual(made({}).find, { ...none, filter: {}, limit: 101 })
@@ -31,13 +31,13 @@ test('a filter, a sort, a skip and a limit are sent as find, and printed so', ()
     query.printed(),
     '{"find":"people","filter":{"name":{"$gt":"a"}},"sort":{"age":-1,"name":1},"skip":3,"limit":7,"projection":{"name":1,"home.city":1,"age":1,"_id":0}}',
   )
-  // The limit of the rows still holds behind a larger one.
+  // The limit on rows still applies if the query has a larger one.
   assert.equal(made({ pipeline: [{ $limit: 5_000 }] }).find?.limit, 101)
   assert.equal(made({ pipeline: [{ $limit: { $numberLong: '7' } }] }).find?.limit, 7)
   assert.deepEqual(Object.keys(made({ filter }).find?.filter ?? {}), ['name'])
 })
 
-test('everything else is sent as a pipeline', () => {
+test('every other pipeline is sent as a pipeline', () => {
   const stages: readonly (readonly object[])[] = [
     [{ $limit: 3 }, { $skip: 1 }],
     [{ $limit: 3 }, { $sort: { age: 1 } }],

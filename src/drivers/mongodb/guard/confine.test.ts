@@ -30,14 +30,14 @@ const computed = (name: string): object => ({
   $set: { [name]: { $cond: [{ $eq: [{ $type: `$${name}` }, 'missing'] }, '$$REMOVE', `$${name}`] } },
 })
 
-test('puts the projection first, and asks for one row more than the row cap', () => {
+test('puts the projection first, and requests one row more than the row cap', () => {
   assert.deepEqual(queryOf({}).pipeline, [P, END])
   assert.equal(queryOf({ limit: 5 }).rowCap, 5)
   assert.equal(queryOf({ limit: 5000 }).rowCap, 100)
   assert.deepEqual(queryOf({ collection: 'orders' }).pipeline[0], { $project: { person: 1, total: 1, _id: 0 } })
 })
 
-test('puts filters, sorts and limits before the projection if they read the same there, so that indexes serve them', () => {
+test('puts filters, sorts and limits before the projection if they read the same values there, so that they can use indexes', () => {
   const filter = { 'home.city': 'Ghent', cards: { $elemMatch: { brand: 'visa' } } }
   assert.deepEqual(queryOf({ filter }).pipeline, [{ $match: filter }, P, END])
   const pipeline = [{ $match: { name: 'x' } }, { $sort: { 'meta.at': 1, name: -1 } }, { $skip: 1 }, { $limit: 5 }]
@@ -100,7 +100,7 @@ test('projects joined documents, and reports the columns and joins', () => {
   assert.deepEqual(columns, ['_id', 'name', 'home', 'cards', 'meta', 'o'])
 })
 
-test('takes the columns from the last stage that fixes them', () => {
+test('takes the columns from the last stage that determines them', () => {
   const columns = (...pipeline: object[]): readonly string[] => queryOf({ pipeline }).columns
   assert.deepEqual(columns({ $project: { b: '$name', name: 1 } }), ['_id', 'b', 'name'])
   assert.deepEqual(columns({ $group: { _id: '$name', n: { $sum: 1 } } }, { $set: { z: 1 } }), ['_id', 'n', 'z'])
@@ -116,7 +116,7 @@ test('prints a scalar as strict Extended JSON', () => {
   assert.ok(text.includes('{"$date":"2024-05-31T10:00:00.000Z"}') && text.includes('{"$numberLong":"5"}'), text)
 })
 
-test('$reduce may pass $$value on, but not nest it deeper', () => {
+test('$reduce may return $$value, but must not nest it deeper', () => {
   const reduced = (step: unknown): string =>
     verdict({ pipeline: [{ $project: { x: { $reduce: { input: '$meta', initialValue: [], in: step } } } }] }, [9, 0, 0])
       .kind

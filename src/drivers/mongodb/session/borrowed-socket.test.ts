@@ -40,11 +40,11 @@ describe('a borrowed connection', { skip }, () => {
   })
   after(() => stack.disposeAsync())
 
-  /** Which socket the library uses, as the server sees it. */
+  /** The socket that the library uses, as the server sees it. */
   const libraryAddress = async (): Promise<unknown> =>
     (await login.client.db('admin').command({ whatsmyuri: 1 }))['you']
 
-  test('is the library’s, logged in, and goes back to it', async () => {
+  test('belongs to the library, is logged in, and is returned to it', async () => {
     const own = await libraryAddress()
     for (let n = 0; n < 3; n++) {
       const loan = await borrow(login, soon())
@@ -59,7 +59,7 @@ describe('a borrowed connection', { skip }, () => {
     }
   })
 
-  test('is closed if it is given back while it works, and the library opens another', async () => {
+  test('is closed if it is returned during a command, and the library opens another', async () => {
     const loan = await borrow(login, soon())
     const own = (await asked(loan, { whatsmyuri: 1 }))['you']
     const slow = asked(loan, { sleep: 1, millis: 1 })
@@ -70,11 +70,11 @@ describe('a borrowed connection', { skip }, () => {
     next.giveBack()
   })
 
-  test('waits no longer than its signal', async () => {
+  test('stops waiting when its signal aborts', async () => {
     await assert.rejects(borrow(login, AbortSignal.abort(new RangeError('gone'))), RangeError)
   })
 
-  test('a query whose connection was lost since the last one is answered over another', async () => {
+  test('a query whose connection was lost since the last query is answered over another connection', async () => {
     const sockets = new Set<Socket>()
     const proxy = createServer((near) => {
       const far = connect(server.port, '127.0.0.1')

@@ -140,7 +140,8 @@ test('a replica set: discovers members, follows readPreference, and survives a f
     input(`mongodb://ann:ann-pw@127.0.0.1:${second}/shop?authSource=admin&directConnection=true`),
   )
   assert.equal((await alone.db.collection('orders').findOne())?.['a'], 1)
-  // A borrowed connection leads to the same member, which answers only if it is told that it may be a secondary.
+  // A borrowed connection leads to the same member. The member answers only if the command allows reads from a
+  // secondary.
   for (const [of, mode] of [
     [login, undefined],
     [far, 'secondary'],

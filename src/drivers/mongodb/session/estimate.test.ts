@@ -1,4 +1,4 @@
-// What the cost of a query over a view tells of the collection below it, which is not exposed.
+// What the cost of a query over a view reveals about the collection below it, which is not exposed.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { mongoCatalog } from '../../../../test/support/mongo-catalog.ts'
@@ -11,7 +11,7 @@ import { planCost } from './estimate.ts'
 const LIMITS = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 60_000, maxCost: 1_000_000 }
 const catalog = mongoCatalog({ shown: ['_id', 'n'], other: ['_id', 'n'] }, { documents: 10 })
 
-/** The cost of scanning the hidden collection below a view, which has so many documents; `other` has 300. */
+/** The cost of scanning the hidden collection below a view. The collection has this many documents; `other` has 300. */
 async function cost(hidden: number, ...pipeline: object[]): Promise<number> {
   const verdict = confine(readBody({ collection: 'shown', pipeline }), catalog, LIMITS)
   assert.ok(verdict.kind === 'confined', verdict.kind)
@@ -25,7 +25,7 @@ async function cost(hidden: number, ...pipeline: object[]): Promise<number> {
   })
 }
 
-test('the size of a hidden collection counts by its magnitude alone', async () => {
+test('only the magnitude of a hidden collection’s size affects the cost', async () => {
   const join = { $lookup: { from: 'other', pipeline: [], as: 'x' } }
   for (const [some, more] of [
     [501_000, 999_999],
@@ -38,7 +38,7 @@ test('the size of a hidden collection counts by its magnitude alone', async () =
   }
 })
 
-test('it counts as no less than it is, and over the limit only where it is', async () => {
+test('the rounded size is never smaller than the real size, and exceeds the limit only if the real size does', async () => {
   for (const hidden of [1, 7, 1_000, 499_999, 500_001, 999_999, 1_000_000, 1_000_001, 5_000_000]) {
     const counted = await cost(hidden)
     assert.ok(counted >= hidden && counted <= 2 * hidden + 1, `${hidden} counts as ${counted}`)

@@ -73,7 +73,7 @@ test('explains a lookup by an index once for all values, and other queries each 
   assert.deepEqual(await ask({ n: 5 }), { rows: 1, explains: 1 })
   assert.deepEqual(await ask({ n: 6 }), { rows: 1, explains: 0 })
   assert.deepEqual(await ask({ n: { $eq: 7 }, open: 1 }), { rows: 1, explains: 0 })
-  // Another kind of value, several values or a join: explained again.
+  // Another kind of value, several values or a join: the plan is read again.
   assert.deepEqual(await ask({ n: '6' }), { rows: 0, explains: 1 })
   assert.deepEqual(await ask({ n: { $gt: 1_990 } }), { rows: 9, explains: 1 })
   assert.deepEqual(await ask({ n: { $gt: 1_990 } }), { rows: 9, explains: 1 })

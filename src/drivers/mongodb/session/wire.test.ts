@@ -48,7 +48,7 @@ const body = (size: number): Buffer => {
   return bytes
 }
 
-test('an answer is the same however its bytes arrive, and commands follow each other', async () => {
+test('an answer does not depend on the chunks in which it arrives, and commands can follow each other', async () => {
   await using at = await pair()
   at.far.setNoDelay(true)
   for (const [n, cuts] of [[], [1], [2, 3], [4], [5], [FRAME - 1], [FRAME + 4], [3, 4, 1_000]].entries()) {
@@ -67,7 +67,7 @@ test('an answer is the same however its bytes arrive, and commands follow each o
   assert.ok(at.wire.usable)
 })
 
-test('anything but one plain answer to the command ends the connection', async () => {
+test('anything other than one plain answer to the command closes the connection', async () => {
   const short = body(8)
   short.writeInt32LE(9, 0)
   for (const wrong of [
@@ -94,7 +94,7 @@ test('anything but one plain answer to the command ends the connection', async (
   }
 })
 
-test('bytes without a command, and a closed socket, make it unusable', async () => {
+test('bytes without a command, and a closed socket, make the connection unusable', async () => {
   await using early = await pair()
   early.far.write(answer(0, EMPTY))
   await once(early.own, 'close')
@@ -122,7 +122,7 @@ test('an abandoned exchange ends with its reason, and leaves the socket open', a
   assert.equal(at.wire.release(), false)
 })
 
-test('one exchange at a time; a released socket has its bytes read by others', async () => {
+test('one exchange at a time; others read the bytes of a released socket', async () => {
   await using at = await pair()
   const first = at.wire.exchange(command())
   await assert.rejects(at.wire.exchange(command()), LostConnection)

@@ -21,7 +21,7 @@ let everything: Catalog
 let exposed: Catalog
 
 before(async () => {
-  // A cluster of its own even where others are shared: roles and grants are the subject.
+  // This test has its own cluster even if others share one, because roles and grants are its subject.
   postgres = await startPostgres({ settings: {} })
   shop = await postgres.createDatabase('shop', readFileSync(join(attacks, 'fixture.sql'), 'utf8'))
   await using session = await askAs(postgres, shop)
@@ -32,7 +32,7 @@ after(async () => {
   await postgres[Symbol.asyncDispose]()
 })
 
-/** As the rooms cut a catalog by an exposure. */
+/** Cuts a catalog to an exposure like the service. */
 function cut(catalog: Catalog): Catalog {
   const shown = catalog.tables.flatMap((one) => {
     const entry = tables.find((item) => item.schema === one.schema && item.table === one.table)
@@ -61,7 +61,7 @@ function step(steps: readonly TestStep[], name: string): TestStep {
 const statuses = (steps: readonly TestStep[]): Record<string, string> =>
   Object.fromEntries(steps.map((one) => [one.name, one.status]))
 
-test('a superuser is warned of, with the lines of a better login', async () => {
+test('a superuser gets a warning, with the SQL of a better login', async () => {
   const steps = await graded('postgres', postgres.password)
   for (const name of ['superuser', 'writes', 'ownership', 'row security', 'roles', 'creates']) {
     assert.equal(step(steps, name).status, 'WARN', name)
@@ -91,9 +91,9 @@ test('a careless service account: writes and creates, but owns nothing', async (
   assert.match(step(steps, 'grants').message, /may read \d+ columns that are not exposed/)
 })
 
-test('the printed lines make a login that passes every step and reads the exposed columns alone', async () => {
+test('the printed SQL creates a login that passes every step and reads only the exposed columns', async () => {
   const lines = step(await graded('postgres', postgres.password), 'superuser').remedy ?? ''
-  // Nothing a role's lines could mend.
+  // Warnings that the SQL for a role cannot fix.
   await postgres.query(shop, 'DROP CAST (integer AS public.secret_ref)')
   await postgres.query(shop, `${lines}\nALTER ROLE vitrine_reader PASSWORD 'reader-pw';`)
   const steps = await graded('vitrine_reader', 'reader-pw')
@@ -107,7 +107,7 @@ test('the printed lines make a login that passes every step and reads the expose
     const from = `${identifier(schema)}.${identifier(table)}`
     if (shown.length > 0) await reader.ask(`SELECT ${shown.map((one) => identifier(one.name)).join(', ')} FROM ${from}`)
     for (const { name } of columns.filter((one) => !shown.some((other) => other.name === one.name))) {
-      // The catalogs of extensions show themselves to everybody.
+      // Everybody can read the catalogs of extensions.
       if (/^pg_(buffercache|freespacemap)/.test(table)) continue
       await assert.rejects(
         reader.ask(`SELECT ${identifier(name)} FROM ${from}`),
@@ -126,7 +126,7 @@ test('the printed lines make a login that passes every step and reads the expose
   )
 })
 
-/** Every exposed table through the guard, as the service would. */
+/** Sends every exposed table through the guard, as the service would. */
 async function readConfined(username: string, password: string): Promise<void> {
   const signal = AbortSignal.timeout(60_000)
   const limits = { rowCap: 1_000, maxResponseBytes: 10_000_000, timeoutMs: 10_000, maxCost: 1e9 }
@@ -167,7 +167,7 @@ test('roles, BYPASSRLS, ownership and grants that are missing', async () => {
   assert.equal(step(weak, 'grants').remedy, 'GRANT SELECT ("b") ON "public"."a" TO "weak";')
 })
 
-test('an open schema is closed by the lines, and a cast between built-in types fails the test', async () => {
+test('the printed SQL closes an open schema, and a cast between built-in types fails the test', async () => {
   const database = await postgres.createDatabase('open', 'GRANT CREATE ON SCHEMA public TO PUBLIC')
   await postgres.query('postgres', `CREATE ROLE plain LOGIN PASSWORD 'pw'`)
   const open = await graded('plain', 'pw', null, database)
@@ -199,7 +199,7 @@ test('names that need quoting are quoted in every line', async () => {
   assert.deepEqual(held, [['t']])
 })
 
-test('a login without any privilege is a WARN that says so, with the grants that end it', async () => {
+test('a login without any privilege gets a WARN with this reason, and the grants that solve it', async () => {
   const database = await postgres.createDatabase(
     'nothing',
     `CREATE TABLE things (id int); CREATE ROLE nobody LOGIN PASSWORD 'nobody-pw'`,

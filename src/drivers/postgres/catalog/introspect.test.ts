@@ -1,4 +1,4 @@
-// Introspection against real servers: the corpus' fixture as three logins, and what databases of every kind may hold.
+// Introspection of real servers: the fixture of the corpus with three logins, and databases with unusual objects.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
@@ -52,7 +52,7 @@ describe('the shop of the corpus', () => {
     seen = await look(shop)
   })
 
-  test('a superuser sees every table of every schema but the system’s, partitions too', () => {
+  test('a superuser sees every table of every schema except the system’s, including partitions', () => {
     for (const name of ['private.salaries', 'public.customers', 'public.Customers', 'public.measurements_2023']) {
       assert.ok(names(seen).includes(name), name)
     }
@@ -72,11 +72,11 @@ describe('the shop of the corpus', () => {
     assert.deepEqual(about('v_customer_public'), ['view', null, false])
     assert.deepEqual(about('mv_daily_sales'), ['materialized view', 500, true])
     assert.deepEqual(about('measurements'), ['partitioned table', 400, true])
-    // Reading a parent reads its children.
+    // Reading a parent table also reads its children.
     assert.deepEqual(about('events'), ['table', 105, true])
   })
 
-  test('columns in order, as the login would write their types', () => {
+  test('columns in order, with their types as the login would write them', () => {
     const orders = table(seen, 'orders').columns
     assert.deepEqual(
       orders.map((one) => [one.name, one.type, one.nullable]),
@@ -96,7 +96,7 @@ describe('the shop of the corpus', () => {
     assert.equal((column(seen, 'typed_values', 'ia').detail as ColumnDetail).type.name, '_int4')
   })
 
-  test('keys: primary in key order, foreign column by column, also composite ones', () => {
+  test('keys: primary keys in key order, foreign keys column by column, including composite keys', () => {
     assert.deepEqual(detail(table(seen, 'order_items')).primaryKey, ['order_id', 'line_no'])
     assert.deepEqual(detail(table(seen, 'measurements_2023')).primaryKey, ['sensor_id', 'at'])
     assert.equal(column(seen, 'regions', 'code').primaryKey, true)
@@ -120,7 +120,7 @@ describe('the shop of the corpus', () => {
     assert.equal(column(seen, 'customers', 'id').description, null)
   })
 
-  test('a login with column grants sees its tables, and may not expose what it cannot read', async () => {
+  test('a login with column grants sees its tables, and may not expose columns that it cannot read', async () => {
     const narrow = await look(shop, 'vitrine_oracle', 'oracle-pw')
     assert.ok(!names(narrow).includes('private.salaries'))
     assert.ok(!names(narrow).includes('public.api_keys'))
@@ -150,7 +150,7 @@ describe('the shop of the corpus', () => {
   })
 })
 
-test('the path is the login’s own, whatever the session is pinned to', async () => {
+test('the captured path is the login’s own, not the session’s fixed path', async () => {
   const name = await postgres.createDatabase(
     'path',
     `CREATE SCHEMA "Sales Ops"; CREATE SCHEMA extra; CREATE TYPE extra.mood AS ENUM ('ok');
@@ -168,7 +168,7 @@ test('the path is the login’s own, whatever the session is pinned to', async (
   }
 })
 
-test('generated, dropped, quoted and domain columns; keys that are deferrable or carry more columns', async () => {
+test('generated, dropped, quoted and domain columns; keys that are deferrable or include more columns', async () => {
   const seen = await fill(
     'odd',
     `CREATE DOMAIN never_null AS text NOT NULL; CREATE DOMAIN above AS never_null; CREATE DOMAIN mail AS text CHECK (VALUE ~ '@');
@@ -206,7 +206,7 @@ test('generated, dropped, quoted and domain columns; keys that are deferrable or
   assert.ok(!names(seen).some((name) => name.endsWith('.mine')))
 })
 
-test('types: what a query may name, and columns that would run or show something', async () => {
+test('types: which types a query may name, and which columns would run or reveal something', async () => {
   const seen = await fill(
     'types',
     `CREATE TYPE e AS ENUM ('a'); CREATE DOMAIN plain AS e; CREATE DOMAIN checked AS int CHECK (VALUE > 0);
@@ -239,7 +239,7 @@ test('types: what a query may name, and columns that would run or show something
     assert.ok(types.has(name), name)
     assert.ok(refused(name), name)
   }
-  assert.ok(!types.has('unused'), 'row types nobody uses are left out')
+  assert.ok(!types.has('unused'), 'unused row types are left out')
   assert.deepEqual(types.get('secret')?.attributes, [], 'a row type shows no columns')
   assert.deepEqual(types.get('deep')?.attributes, [
     { name: 'c', type: { schema: 'public', name: 'c' }, typeOid: types.get('c')?.oid },
@@ -267,11 +267,15 @@ test('types: what a query may name, and columns that would run or show something
   assert.match(column(seen, 'y', 'c').unexposable ?? '', /CHECK of the domain public\.leaky calls public\.chk\(text\)/)
   assert.ok(refused('mail'))
   assert.ok(refused('alias'))
-  assert.equal(column(seen, 'x', 'a').unexposable, null, 'compiled code is a superuser’s: such a column may be read')
-  assert.equal(column(seen, 'w', 'q').unexposable, null, 'a cast by INOUT runs nobody’s function')
+  assert.equal(
+    column(seen, 'x', 'a').unexposable,
+    null,
+    'only superusers can install compiled code, so the column may be read',
+  )
+  assert.equal(column(seen, 'w', 'q').unexposable, null, 'a cast WITH INOUT calls no user-defined function')
 })
 
-test('what would look a name up is read as text alone, and not at all inside another type', async () => {
+test('types that look up names are read only as text, and not at all inside another type', async () => {
   const seen = await fill(
     'names',
     `CREATE DOMAIN rel AS regclass; CREATE TYPE holder AS (r regclass, n int); CREATE TYPE grant_ AS (a aclitem[]);
@@ -288,10 +292,10 @@ test('what would look a name up is read as text alone, and not at all inside ano
       .map((one) => one.name),
     ['r', 'rs', 'd', 'ds'],
   )
-  assert.match(column(seen, 't', 'hs').unexposable ?? '', /holder holds names/)
+  assert.match(column(seen, 't', 'hs').unexposable ?? '', /holder contains names of objects/)
 })
 
-test('a cast or operator class between built-in types closes the database, by name', async () => {
+test('a cast or operator class between built-in types makes the database unusable, and is named', async () => {
   const cast = `CREATE FUNCTION leak(jsonb) RETURNS date LANGUAGE sql AS 'SELECT current_date'; CREATE CAST (jsonb AS date) WITH FUNCTION leak(jsonb)`
   await assert.rejects(fill('casts', cast), /the cast \(jsonb AS date\) with function public\.leak\(jsonb\)/)
   const cmp = `CREATE FUNCTION lt(point, point) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT true';
@@ -301,7 +305,7 @@ test('a cast or operator class between built-in types closes the database, by na
   await assert.rejects(fill('classes', cmp), { code: 'DATASOURCE_UNAVAILABLE', message: /public\.points for point/ })
 })
 
-test('an extension in a schema of its own is trusted with its path; beside other things it is not', async (t) => {
+test('an extension in its own schema is trusted on the path; beside other objects it is not', async (t) => {
   const available = await postgres.query('postgres', `SELECT 1 FROM pg_available_extensions WHERE name = 'citext'`)
   if (available.length === 0) return t.skip('this server has no citext')
   const seen = await fill(
@@ -321,7 +325,7 @@ test('an extension in a schema of its own is trusted with its path; beside other
       ['hstore', null],
     ],
   )
-  // What belongs to the extension and tables beside it leave public trusted, once the function is gone.
+  // Once the function is gone, public is trusted: it contains only objects of the extension, and tables.
   const name = await postgres.createDatabase(
     'extensions2',
     'REVOKE CREATE ON SCHEMA public FROM PUBLIC; CREATE EXTENSION hstore; CREATE TABLE t (h hstore)',
@@ -329,7 +333,7 @@ test('an extension in a schema of its own is trusted with its path; beside other
   assert.deepEqual(capture(await look(name)).trustedSchemas, ['public'])
 })
 
-test('a view says what its definition does, through other views too', async () => {
+test('a view has warnings about its definition, including other views in it', async () => {
   const seen = await fill(
     'views',
     `CREATE TABLE t (a int); CREATE FUNCTION definer() RETURNS int LANGUAGE sql STABLE SECURITY DEFINER AS 'SELECT 1';

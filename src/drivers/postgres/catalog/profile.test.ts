@@ -82,7 +82,7 @@ describe('profiles of tables', () => {
   const columns = (told: TableProfile): Map<string, ColumnProfile> =>
     new Map(told.columns.map((column) => [column.name, column]))
 
-  test('of a small table every number is exact, and values read as in an answer', async () => {
+  test('for a small table every number is exact, and values have the same form as in an answer', async () => {
     const told = await profile('kinds')
     assert.deepEqual([told.rowsSampled, told.complete, told.estimatedRows], [200, true, 200])
     const of = columns(told)
@@ -123,7 +123,7 @@ describe('profiles of tables', () => {
     assert.deepEqual(of.get('id')?.signals, ['ascends in the order rows are stored'])
   })
 
-  test('of a large table the statistics and some pages tell, near to what plain SQL counts', async () => {
+  test('for a large table the statistics and some pages are used, and the result is close to plain SQL', async () => {
     const told = await profile('large')
     assert.equal(told.complete, false)
     assert.ok(told.rowsSampled > 5_000 && told.rowsSampled <= 10_000, String(told.rowsSampled))
@@ -137,7 +137,7 @@ describe('profiles of tables', () => {
     assert.deepEqual(of.get('day')?.range, { min: '2020-01-01', max: '2020-12-30' })
   })
 
-  test('a table that was never analysed, and one of partitions, are sampled', async () => {
+  test('a table that was never analysed and a partitioned table are sampled', async () => {
     const told = await profile('unseen', { rows: 1_000 })
     assert.ok(told.rowsSampled > 200 && told.rowsSampled <= 1_000)
     assert.equal(columns(told).get('x')?.distinctCount, 3)
@@ -146,7 +146,7 @@ describe('profiles of tables', () => {
     assert.deepEqual([columns(parts).get('part')?.distinctCount, columns(parts).get('id')?.distinctCount], [2, 40_000])
   })
 
-  test('NaN, infinities and dates BC are no ends of a range', async () => {
+  test('NaN, infinities and dates BC are never the end of a range', async () => {
     const of = columns(await profile('odd'))
     assert.deepEqual(of.get('at')?.range, { min: '2023-01-01T00:00:00Z', max: '2024-05-06T07:08:09Z' })
     assert.deepEqual(of.get('day')?.range, { min: '2024-05-06', max: '2024-05-06' })
@@ -154,13 +154,13 @@ describe('profiles of tables', () => {
     assert.deepEqual([of.get('many')?.values, of.get('many')?.range?.min], [null, 1])
   })
 
-  test('an empty table tells that it is', async () => {
+  test('an empty table is reported as empty', async () => {
     const told = await profile('empty')
     assert.deepEqual([told.rowsSampled, told.complete, told.estimatedRows], [0, true, 0])
     assert.deepEqual([told.columns[0]?.nullFrac, told.columns[0]?.distinctCount], [null, null])
   })
 
-  test('texts of a megabyte are read by their beginning', async () => {
+  test('of texts of a megabyte, only the beginning is read', async () => {
     const before = process.memoryUsage().rss
     const told = await profile('huge')
     assert.deepEqual([told.rowsSampled, told.columns[1]?.sample?.longest], [60, 257])
@@ -168,14 +168,14 @@ describe('profiles of tables', () => {
     assert.ok(process.memoryUsage().rss - before < 64e6)
   })
 
-  test('a table of 1,600 columns is sampled by fewer rows', async () => {
+  test('a table of 1,600 columns is sampled with fewer rows', async () => {
     const told = await profile('wide')
     assert.equal(told.columns.length, 1_600)
     assert.ok(told.rowsSampled > 50 && told.rowsSampled <= 501, String(told.rowsSampled))
     assert.ok(told.columns.every((column) => column.range !== null))
   })
 
-  test('a view is read by its first rows, unless that is too dear, fails or takes too long', async () => {
+  test('of a view, the first rows are read, unless that costs too much, fails or takes too long', async () => {
     const told = await profile('recent')
     assert.deepEqual([told.rowsSampled, told.complete, columns(told).get('kind')?.distinctCount], [1_000, true, 6])
     await assert.rejects(profile('broken'), isCode('QUERY_FAILED'))
@@ -185,7 +185,7 @@ describe('profiles of tables', () => {
     assert.ok(connection.usable)
   })
 
-  test('names are only ever names', async () => {
+  test('names never become SQL', async () => {
     const told = await profile('odd "name"')
     assert.deepEqual(
       told.columns.map((column) => [column.name, column.nullFrac]),
@@ -198,7 +198,7 @@ describe('profiles of tables', () => {
     )
   })
 
-  test('only what the exposed table holds is named to the database', async () => {
+  test('only names of the exposed table are sent to the database', async () => {
     const table = { ...tableOf('kinds'), columns: tableOf('kinds').columns.filter(({ name }) => name === 'label') }
     const exposed = { ...catalog, tables: [table] }
     await server.query(database, 'REVOKE ALL ON kinds FROM PUBLIC; CREATE ROLE narrow LOGIN PASSWORD $$n$$')
@@ -214,7 +214,7 @@ describe('profiles of tables', () => {
     await assert.rejects(narrow.profile(tableOf('large'), exposed, BOUNDS, soon()), TypeError)
   })
 
-  test('a table or a column that is gone is told as a schema that has moved on', async () => {
+  test('a missing table or column is reported as SCHEMA_STALE', async () => {
     await server.query(database, 'CREATE TABLE leaving (id int, name text); INSERT INTO leaving VALUES (1, $$x$$)')
     const now = await connection.introspect(soon())
     const leaving = now.tables.find((each) => each.table === 'leaving')
@@ -226,7 +226,7 @@ describe('profiles of tables', () => {
     assert.ok(connection.usable)
   })
 
-  test('over TLS rows are read in slices too, to the same end', async () => {
+  test('over TLS, rows are read in slices too, with the same result', async () => {
     await using certificates = await makeCertificates()
     const file = (name: string): string => join(certificates.folder, name)
     const tls = { certFile: file('server.crt'), keyFile: file('server.key'), caFile: file('ca.crt') }

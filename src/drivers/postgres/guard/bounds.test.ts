@@ -12,12 +12,12 @@ after(() => guard[Symbol.asyncDispose]())
 
 const TEXT_MAX = 65_536
 
-/** As often as a text of this length holds. */
+/** Repeats the piece until the text has this length. */
 function filled(head: string, piece: string, tail = '', length = TEXT_MAX): string {
   return head + piece.repeat(Math.floor((length - head.length - tail.length) / piece.length)) + tail
 }
 
-/** Each was slow, or broke the parser, or could. */
+/** Each of these texts was slow, broke the parser, or could do so. */
 const FAMILIES: Readonly<Record<string, (length: number) => string>> = {
   'runs of comments': (length) => filled('SELECT 1 ', '/**/', '', length),
   'comments in comments': (length) => filled('SELECT 1 ', '/*', '', length),
@@ -57,7 +57,7 @@ function msOf({ user, system }: NodeJS.CpuUsage): number {
 
 describe('a text of 64 KiB, of', () => {
   for (const [name, make] of Object.entries(FAMILIES)) {
-    test(`${name}: judged without breaking a thread, and without holding up others`, async () => {
+    test(`${name}: is judged without breaking a thread, and without delaying others`, async () => {
       await guard.judge('SELECT 1', shop())
       const before = process.threadCpuUsage()
       const verdict = await guard.judge(make(TEXT_MAX), shop())
@@ -65,13 +65,13 @@ describe('a text of 64 KiB, of', () => {
       const said = JSON.stringify(verdict)
       assert.doesNotMatch(said, /parser ran out of time or memory/)
       assert.ok(said.length < 4_000, `the answer repeats the text: ${said.length}`)
-      // The defects held the main thread for seconds. Its CPU time does not depend on other load.
+      // The defects blocked the main thread for seconds. Its CPU time does not depend on other load.
       assert.ok(busyMs < 500, `the main thread worked for ${busyMs} ms`)
     })
   }
 })
 
-test('a text of 4 KiB is no trouble for the main thread either', async () => {
+test('a text of 4 KiB does not delay the main thread either', async () => {
   for (const [name, make] of Object.entries(FAMILIES)) {
     const before = process.threadCpuUsage()
     await guard.judge(make(4_096), shop())

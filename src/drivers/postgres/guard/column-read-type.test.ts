@@ -57,12 +57,12 @@ for (const [column, to] of [
   })
 }
 
-test('any other type made here is read as it is', async () => {
+test('any other user-defined type is read as itself', async () => {
   const said = say(await guard.judge('SELECT m FROM t', shown))
   assert.equal(said, 'SELECT "t1"."m" AS "m" FROM (SELECT "m" FROM "public"."t" AS "t0") AS "t1" ("m") LIMIT 1001')
 })
 
-test('a literal beside a column of a domain with a CHECK runs none: the column is read as what lies below', async () => {
+test('a literal beside a column of a domain runs no CHECK: the column is read as the base type', async () => {
   const checked = catalog(
     [typed(table('t', ['id int4', 'd public.above', 'ds public._above']), [23, 20_001, 20_002])],
     {

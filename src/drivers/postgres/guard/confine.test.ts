@@ -10,7 +10,7 @@ before(async () => {
 })
 after(() => guard[Symbol.asyncDispose]())
 
-/** name, SQL, what is printed or `kind: name`. */
+/** Name, SQL, and the printed text or `kind: name`. */
 type Row = readonly [string, string, string]
 
 function each(title: string, rows: readonly Row[], exposed = shop()): void {
@@ -199,7 +199,7 @@ test('NATURAL JOIN joins on the exposed columns that both sides have', async () 
   assert.match((await guard.confined('SELECT * FROM a NATURAL LEFT JOIN b', hidden)).text, /LEFT JOIN .* ON TRUE/)
 })
 
-describe('reads no table from any slot of an expression', () => {
+describe('cannot read a table from any part of an expression', () => {
   const slots: readonly string[] = [
     'SELECT # ',
     'SELECT 1 ORDER BY #',
@@ -520,7 +520,7 @@ each('says numbers and strings as every server reads them', [
   ['dollars', 'SELECT $x$;--$x$', `SELECT ';--' AS "?column?"`],
 ])
 
-describe('groups by a table’s key as a server would', () => {
+describe('groups by a table’s key like a server', () => {
   const rows: readonly Row[] = [
     [
       'the key covers the rest',
@@ -567,19 +567,19 @@ describe('groups by a table’s key as a server would', () => {
     })
   }
 
-  test('json, which has no =, is taken from any row of the group', async () => {
+  test('a json column, which has no =, is taken from any row of the group', async () => {
     const { text } = await guard.confined('SELECT id, doc FROM products GROUP BY id', shop())
     assert.match(text, /\("pg_catalog"\."array_agg"\("t1"\."doc"\)\)\[1\] AS "doc".* GROUP BY "t1"\."id" LIMIT/)
   })
 
-  test('a key that is not shown whole covers nothing', async () => {
+  test('a key with a hidden column covers no other columns', async () => {
     const exposed = catalog([table('regions', ['country text', 'label text'], { key: ['country', 'code'] })])
     const { text } = await guard.confined('SELECT country, label FROM regions GROUP BY country', exposed)
     assert.match(text, /GROUP BY "t1"\."country" LIMIT/)
   })
 })
 
-describe('asks for one row more than it will answer', () => {
+describe('requests one row more than the answer will have', () => {
   const rows: readonly Row[] = [
     ['no limit', 'SELECT 1', 'LIMIT 1001'],
     ['a lower one', 'SELECT 1 LIMIT 5', 'LIMIT 5'],
@@ -613,7 +613,7 @@ describe('asks for one row more than it will answer', () => {
   })
 })
 
-test('queries that read the same columns share one list of them, and no others do', async () => {
+test('queries share a list of columns if and only if they read the same columns', async () => {
   const exposed = shop()
   const reads = async (sql: string) => (await guard.confined(sql, exposed)).reads
   const list = await reads('SELECT id AS a, name FROM customers')
@@ -632,7 +632,7 @@ test('queries that read the same columns share one list of them, and no others d
   assert.deepEqual(list, (await guard.confined('SELECT id, name FROM customers', shop())).reads)
 })
 
-test('tells what is read, our aliases, and whether a table’s size bounds the cost', async () => {
+test('returns the tables that are read, our aliases, and whether a table’s size bounds the cost', async () => {
   const query = await guard.confined('SELECT upper(name) FROM customers AS people WHERE id > 5 ORDER BY 1', shop())
   assert.deepEqual(query.reads, [
     {
@@ -679,7 +679,7 @@ test('a hidden name and one that does not exist are refused by the same words', 
   }
 })
 
-test('a refusal names what was blocked, hints how to go on, and says where', async () => {
+test('a refusal has the blocked name, a hint and a position', async () => {
   const verdict = await guard.judge("SELECT 'ü😀', ssn FROM customers", shop())
   assert.deepEqual(verdict, {
     kind: 'denied',
@@ -697,7 +697,7 @@ test('a refusal names what was blocked, hints how to go on, and says where', asy
   })
 })
 
-describe('knows what a server does not have yet', () => {
+describe('refuses features that the server does not have yet', () => {
   const older: readonly Row[] = [
     [
       'a function',
@@ -732,7 +732,7 @@ describe('knows what a server does not have yet', () => {
   })
 })
 
-describe('weighs what the server would copy', () => {
+describe('the weight counts the copies that the server would make', () => {
   const doubling = (n: number, how: string): string =>
     `WITH a0 AS (SELECT 1 AS x)${Array.from({ length: n }, (_, i) => `, a${i + 1} AS ${how} (SELECT l.x FROM a${i} l, a${i} r)`).join('')} SELECT * FROM a${n}`
 
@@ -741,17 +741,17 @@ describe('weighs what the server would copy', () => {
     assert.equal(say(await guard.judge(doubling(101, ''), shop())), 'limit: WITH')
   })
 
-  test('what is used twice and not inlined is planned once', async () => {
+  test('an expression that is used twice and not inlined is planned once', async () => {
     assert.match(say(await guard.judge(doubling(30, ''), shop())), /^WITH/)
     assert.match(say(await guard.judge(doubling(8, 'NOT MATERIALIZED'), shop())), /^WITH/)
   })
 
-  test('a long UNION is no deep query', async () => {
+  test('a long UNION is not a deep query', async () => {
     assert.match(say(await guard.judge(`SELECT 1${' UNION ALL SELECT 1'.repeat(500)}`, shop())), /^\(SELECT/)
     assert.equal(say(await guard.judge(`SELECT 1${' UNION ALL SELECT 1'.repeat(1_500)}`, shop())), 'limit: UNION')
   })
 
-  test('too deep is a limit', async () => {
+  test('too much depth is refused as a limit', async () => {
     assert.equal(say(await guard.judge(`SELECT ${'NOT '.repeat(500)}true`, shop())), 'limit: depth')
     assert.equal(
       say(await guard.judge(`${'SELECT * FROM ('.repeat(70)}SELECT 1${') x'.repeat(70)}`, shop())),

@@ -148,7 +148,7 @@ const HINTS: Readonly<Record<string, readonly (readonly [string, RegExp])[]>> = 
 }
 
 for (const [title, rows] of Object.entries(HINTS)) {
-  describe(`hints tell ${title}`, () => {
+  describe(`hints suggest ${title}`, () => {
     for (const [sql, expected] of rows) {
       test(sql, async () => {
         assert.match(hintOf(await guard.judge(sql, billing())), expected)

@@ -1,5 +1,5 @@
-// Trees that no parser would make, given to the guard as if one had: whatever stands in them, wherever, is refused or
-// printed as what it is. Every place of every allowed node is tried.
+// Gives the guard trees that no parser would create. The hostile part, anywhere in a tree, must be refused or printed
+// literally. Every position in every allowed node is tried.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { audit } from '../../../../test/support/postgres-audit.ts'
@@ -14,7 +14,7 @@ import type { Parsed, Parser } from './parser.ts'
 
 before(() => loadModule())
 
-/** Between them they hold every node of the allow-list. */
+/** Together, these queries contain every node of the allow-list. */
 const QUERIES = [
   'SELECT DISTINCT ON (id) id AS a, c.*, -total FROM orders c WHERE id IN (1, 2.5) AND NOT (note IS NULL OR flag IS TRUE) ORDER BY id DESC NULLS LAST LIMIT 3 OFFSET 1',
   "SELECT CASE id WHEN 1 THEN 'x' ELSE 'y' END, COALESCE(note, 'z'), GREATEST(1, id), NULLIF(id, 0), ARRAY[1, id], ROW(id, note), (tags)[1:2], (tags)[1] FROM orders",
@@ -48,12 +48,12 @@ interface Place {
   readonly holder: Json | unknown[]
   readonly key: string | number
   readonly value: unknown
-  /** The node that the place belongs to. */
+  /** The node that contains the position. */
   readonly of: string
   readonly kind: string
 }
 
-/** Every place of a tree that the allow-list knows. */
+/** Every position in a tree that the allow-list describes. */
 function* places(name: string, struct: Json): Generator<Place> {
   const keys = new Map<string, string>(Object.entries(Object.entries(NODES).find(([each]) => each === name)?.[1] ?? {}))
   for (const [key, value] of Object.entries(struct)) {
@@ -86,7 +86,7 @@ function treeOf(sql: string): { stmts: { stmt: { SelectStmt: Json } }[] } {
   return parsed.kind === 'tree' ? (parsed.tree as never) : { stmts: [] }
 }
 
-/** The guard on a tree, whatever its text. */
+/** Runs the guard on a tree, independent of its text. */
 async function judged(tree: unknown): Promise<{ readonly said: string; readonly reported: readonly string[] }> {
   const reported: string[] = []
   let isFirst = true
@@ -106,13 +106,13 @@ async function judged(tree: unknown): Promise<{ readonly said: string; readonly 
   try {
     return { said: say(await confine(parser, { text: 'x', limit: null, ...params }, exposed, CAPS, signal)), reported }
   } catch (error) {
-    // A parameter more or less than was sent.
+    // A parameter with a number that is one too high or too low.
     if (!(error instanceof AppError) || error.code !== 'INVALID_REQUEST') throw error
     return { said: `params: ${error.message}`, reported }
   }
 }
 
-/** Changes one place after the other, and hands each changed tree on. */
+/** Changes one position after the other, and yields each changed tree. */
 async function eachPlace(
   change: (place: Place) => readonly unknown[],
   check: (place: Place, tree: unknown, put: unknown, sql: string) => Promise<void>,
@@ -136,7 +136,7 @@ async function eachPlace(
 
 const where = (place: Place, sql: string): string => `${place.of}.${String(place.key)} of ${sql}`
 
-test('the queries are fine as they are, and hold every allowed node', async () => {
+test('the unchanged queries are allowed, and contain every allowed node', async () => {
   const met = new Set(['SelectStmt'])
   for (const sql of QUERIES) {
     const tree = treeOf(sql)
@@ -169,7 +169,7 @@ describe('refuses', () => {
     assert.ok(count > 500)
   })
 
-  test('an unknown node in every place of one', async () => {
+  test('an unknown node at every position of a node', async () => {
     await eachPlace(
       ({ kind }) => (kind === 'node' || kind === 'item' ? [{ UnheardOf: {} }, { A_Const: {}, UnheardOf: {} }] : []),
       async (place, tree, _put, sql) => {
@@ -178,7 +178,7 @@ describe('refuses', () => {
     )
   })
 
-  test('a value of another kind in every place', async () => {
+  test('a value of another kind at every position', async () => {
     await eachPlace(
       ({ kind }) =>
         kind === 'text' ? [1, null, ['x']] : kind === 'flag' ? [false, 'x'] : kind === 'int' ? ['1'] : [7, 'x'],
@@ -188,7 +188,7 @@ describe('refuses', () => {
     )
   })
 
-  test('a query of a hidden table in every place of a node', async () => {
+  test('a query of a hidden table at every position of a node', async () => {
     const select = { targetList: [], fromClause: [{ RangeVar: { relname: 'secrets', inh: true } }], op: 'SETOP_NONE' }
     const hidden = [
       { SubLink: { subLinkType: 'EXPR_SUBLINK', subselect: { SelectStmt: select } } },
@@ -251,7 +251,7 @@ const HOSTILE = [
   'Infinity',
 ]
 
-test('a hostile text in every place of one says nothing else, or is refused', async () => {
+test('a hostile text at every position of a text stays a text, or is refused', async () => {
   let confined = 0
   const count = await eachPlace(
     ({ kind }) => (kind === 'text' ? HOSTILE : []),

@@ -7,10 +7,10 @@ import { openParser } from './parser-pool.ts'
 const SIGNAL = new AbortController().signal
 const catalog = shop()
 const of = (text: string) => ({ text, catalog, rowCap: 10, params: [] })
-/** Long enough to take a thread some time. */
+/** Long enough to keep a thread busy for some time. */
 const LONG = `SELECT 1 IN (1${', 1'.repeat(9_900)})`
 
-test('says where a syntax error is, in UTF-16 units', async () => {
+test('returns the position of a syntax error in UTF-16 units', async () => {
   await using parser = await openParser({ threads: 1 })
   const text = "SELECT '😀' FRM x y"
   for (const parsed of [parser.parse(text), await parser.judge(of(text), SIGNAL)]) {
@@ -29,7 +29,7 @@ test('repeats little of the text in a message', async () => {
   assert.ok(far.kind === 'malformed' && far.why.length < 200, JSON.stringify(far).slice(0, 300))
 })
 
-test('ends a thread that takes too long, and goes on with another', async () => {
+test('ends a thread that takes too long, and continues with another', async () => {
   const told: string[] = []
   await using parser = await openParser({ threads: 1, deadlineMs: 1, report: (problem) => told.push(problem) })
   assert.equal((await parser.judge(of(LONG), SIGNAL)).kind, 'lost')
@@ -37,7 +37,7 @@ test('ends a thread that takes too long, and goes on with another', async () => 
   assert.equal(told.length, 2)
 })
 
-test('sends a thread each catalog once, and the oldest again', async () => {
+test('sends each catalog to a thread once, and an evicted one again', async () => {
   await using parser = await openParser({ threads: 1 })
   const catalogs = Array.from({ length: 6 }, () => shop())
   for (const each of [...catalogs, ...catalogs]) {
@@ -46,7 +46,7 @@ test('sends a thread each catalog once, and the oldest again', async () => {
   }
 })
 
-test('gives up on a caller that has gone', async () => {
+test('stops for a caller that has disconnected', async () => {
   await using parser = await openParser({ threads: 1 })
   const gone = new AbortController()
   const waiting = parser.judge(of(LONG), gone.signal)
@@ -55,7 +55,7 @@ test('gives up on a caller that has gone', async () => {
   assert.equal((await parser.judge(of('SELECT 1'), SIGNAL)).kind, 'made')
 })
 
-test('tells a defect with a hash, never the text', async () => {
+test('reports a defect with a hash, never the text', async () => {
   const told: string[] = []
   await using parser = await openParser({ report: (problem, hash) => told.push(problem, hash) })
   parser.report('it differs', 'SELECT secret')
@@ -63,8 +63,8 @@ test('tells a defect with a hash, never the text', async () => {
   assert.match(told[1] ?? '', /^[0-9a-f]{64}$/)
 })
 
-// The last one: it breaks the parser of this process.
-test('does not use the parser of the main thread again once a text broke it, and tells so once', async () => {
+// This test must be the last: it breaks the parser of this process.
+test('does not use the parser of the main thread again once a text broke it, and reports this once', async () => {
   const told: string[] = []
   await using parser = await openParser({ threads: 1, report: (problem) => told.push(problem) })
   assert.equal(parser.parse(`SELECT 1${'+1'.repeat(100_000)}`).kind, 'lost')

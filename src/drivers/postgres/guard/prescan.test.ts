@@ -8,7 +8,7 @@ describe('comments', () => {
     const scanned = prescan(text)
     return scanned.kind === 'fine' ? scanned.text : scanned.kind
   }
-  test('are spaces to the parser, one for each character', () => {
+  test('become spaces for the parser, one for each character', () => {
     for (const [text, expected] of [
       ['SELECT 1 /* a /* b */ c */, 2 -- d\n', 'SELECT 1                  , 2     \n'],
       ['SELECT/**/1', 'SELECT    1'],
@@ -20,15 +20,15 @@ describe('comments', () => {
       assert.equal(expected.length, text.length)
     }
   })
-  test('keep two strings apart that a line break would join', () => {
+  test('separate two strings that a line break would join', () => {
     assert.equal(handedOn("SELECT 'a' /* c */\n'b'"), "SELECT 'a' /**/   \n'b'")
     assert.equal(handedOn("SELECT 'a' -- c\n /* c *//**/ 'b'"), "SELECT 'a'     \n /**/        'b'")
   })
-  test('that never end are told where they begin', () => {
+  test('that never end are refused with the position of their start', () => {
     const scanned = prescan('SELECT 1 /* a /* b */')
     assert.deepEqual(scanned, { kind: 'malformed', why: 'unterminated /* comment', at: 9 })
   })
-  test('nest eight deep at most, as the interface promises', () => {
+  test('may be nested eight deep at most, as the interface promises', () => {
     const nested = (depth: number) => `SELECT ${'/*'.repeat(depth)}${'*/'.repeat(depth)} 1`
     assert.equal(prescan(nested(8)).kind, 'fine')
     const why = 'comments are nested too deep'
@@ -37,14 +37,14 @@ describe('comments', () => {
   })
 })
 
-test('operators that run on for longer than any name are refused before the parser reads them again and again', () => {
+test('operator runs that are longer than any name are refused before the parser would read them repeatedly', () => {
   assert.equal(prescan(`SELECT 1 ${'+-'.repeat(31)} 1`).kind, 'fine')
   for (const run of ['+-', '+', '<', '@-', '*']) {
     assert.equal(prescan(`SELECT 1 ${run.repeat(64)} 1`).kind, 'malformed', run)
   }
 })
 
-test('more tokens than any query has are refused with their number', () => {
+test('too many tokens are refused, with their number', () => {
   assert.equal(prescan(`SELECT 1 IN (1${', 1'.repeat(9_990)})`).kind, 'fine')
   const scanned = prescan(`SELECT 1 IN (1${', 1'.repeat(10_000)})`)
   assert.ok(scanned.kind === 'many' && scanned.tokens === 20_006, JSON.stringify(scanned))
@@ -55,7 +55,7 @@ describe('depth', () => {
     const scanned = prescan(text)
     return scanned.kind === 'fine' ? scanned.depth : Number.POSITIVE_INFINITY
   }
-  test('of a flat list is small, however long', () => {
+  test('of a flat list is small, whatever its length', () => {
     const flat = [
       `SELECT 1 IN (${'1, '.repeat(9_900)}1)`,
       `VALUES ${"(1, 'a'), ".repeat(3_000)}(1, 'b')`,
@@ -79,7 +79,7 @@ describe('depth', () => {
     ]
     for (const text of chains) assert.ok(depthOf(text) >= 500 && depthOf(text) < 1_200, text.slice(0, 40))
   })
-  test('over 1,600 is turned away', () => {
+  test('over 1,600 is refused', () => {
     assert.equal(prescan(`SELECT ${'('.repeat(1_601)}`).kind, 'deep')
     assert.equal(prescan(`SELECT 1${'+1'.repeat(1_601)}`).kind, 'deep')
   })

@@ -1,4 +1,4 @@
-// Short texts that cause much work are refused at once, before the database is asked.
+// Short texts that cause much work are refused at once, before the database is used.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { shop, table } from '../../../../test/support/postgres-catalog.ts'
@@ -17,7 +17,7 @@ function nested(count: number, innermost: string, around: (query: string) => str
   return query
 }
 
-/** CPU time, because a busy machine may delay a test as long as it likes. */
+/** Measures CPU time, because a busy machine may delay a test for any time. */
 function assertQuick(before: NodeJS.CpuUsage): void {
   const { user, system } = process.cpuUsage(before)
   assert.ok(user + system < 3_000_000, `it took ${(user + system) / 1000} ms of CPU time`)
@@ -66,7 +66,7 @@ for (const [name, clause] of [
   ['ORDER BY', 'ORDER BY'],
   ['GROUP BY', 'GROUP BY'],
 ] as const) {
-  test(`one output meant thousands of times in ${name} is looked for once`, async () => {
+  test(`an output that ${name} names thousands of times is resolved once`, async () => {
     const before = process.cpuUsage()
     const sql = `SELECT ${list(1_600, () => '1 AS x')} FROM orders ${clause} ${list(6_000, () => 'x')}`
     assert.match(say(await guard.judge(sql, wide)), /^SELECT 1 AS "x"/)
@@ -100,7 +100,7 @@ for (const sql of [
   "SELECT (mail, 1) IS DISTINCT FROM ('A', 1) FROM mails",
   "SELECT v.column1 = 'A' FROM (VALUES ('x'), ((SELECT mail FROM mails))) v",
 ]) {
-  test(`a row's comparison that would not be citext's is refused: ${sql}`, async () => {
+  test(`a row comparison that would not use citext's operator is refused: ${sql}`, async () => {
     assert.equal(say(await guard.judge(sql, mails)), 'operator: =')
   })
 }

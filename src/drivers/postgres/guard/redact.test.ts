@@ -10,7 +10,7 @@ after(() => parser[Symbol.asyncDispose]())
 const { parse } = parser
 const parses = (text: string) => parse(text).kind === 'tree'
 
-test('texts and numbers are taken out, names stay', async () => {
+test('strings and numbers are removed, names stay', async () => {
   for (const [text, kept] of [
     ["SELECT id FROM t WHERE name = 'Ada' AND age > 41", 'SELECT id FROM t WHERE name = ? AND age > ?'],
     ['SELECT "customerId", t1.x2 FROM "Order" AS o1', 'SELECT "customerId", t1.x2 FROM "Order" AS o1'],
@@ -48,7 +48,7 @@ const SECRETS = [
   "SELECT e'a' -- x\r 'b\\'SECRET' || $$'$$",
 ]
 
-test('no way of writing a literal, a comment or an odd name leaves it there', async () => {
+test('a literal, a comment or an unusual name is removed in every spelling', async () => {
   let seen = 0
   for (const text of SECRETS) {
     if (!parses(text)) continue
@@ -56,23 +56,25 @@ test('no way of writing a literal, a comment or an odd name leaves it there', as
     const kept = redactedSql(text)
     assert.ok(kept !== null && !/SECRET|5EC/.test(kept), `${text} → ${kept}`)
   }
-  // All but one that a server takes no longer, and one whose strings libpg-query parts at a comment.
+  // All except one that servers no longer accept, and one whose strings libpg-query splits at a comment.
   assert.equal(seen, SECRETS.length - 2)
 })
 
-test('where it cannot be told there is no text', () => {
+test('no text is returned if literals cannot be found with certainty', () => {
   for (const text of ["SELECT 'open", 'SELECT "open', 'SELECT $a$open', 'SELECT \\']) {
     assert.equal(redactedSql(text), null, text)
   }
 })
 
-test('a text made to be long in the reading is not', () => {
+test('a text that is made to take long does not take long', () => {
   assert.equal(redactedSql(`SELECT E'a' ${'-- '.repeat(20_000)}`), 'SELECT ?')
   assert.equal(redactedSql(`SELECT E'a'${'\n--'.repeat(20_000)}`), 'SELECT ?')
   assert.equal(redactedSql(`SELECT E'${"\\'".repeat(30_000)}'`), 'SELECT ?')
 })
 
-/** Where constants stand that were written as such: not words that the grammar takes for a text. */
+/**
+ * The positions of constants that were written as constants. Words that the grammar turns into strings are excluded.
+ */
 function constants(tree: unknown, bytes: Buffer, found = new Set<number>()): Set<number> {
   if (typeof tree !== 'object' || tree === null) return found
   for (const [name, value] of Object.entries(tree)) {
@@ -91,7 +93,7 @@ function constants(tree: unknown, bytes: Buffer, found = new Set<number>()): Set
   return found
 }
 
-test('every constant of the corpus is taken out', async () => {
+test('every constant of the corpus is removed', async () => {
   const texts = ['attacks', 'legit'].flatMap((name) => {
     const json: unknown = JSON.parse(
       readFileSync(new URL(`../../../../test/attacks/postgres/${name}.json`, import.meta.url), 'utf8'),

@@ -1,5 +1,5 @@
-// The tree of a known form is the tree that parsing the text gives; test/attacks/postgres/attacks.test.ts asks the same of every text of
-// the corpus.
+// The tree of a known form equals the tree from parsing the text. test/attacks/postgres/attacks.test.ts checks this for
+// every text of the corpus.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loadModule } from 'libpg-query'
@@ -8,7 +8,7 @@ import { parseText } from './parse-text.ts'
 
 await loadModule()
 
-/** The tree as a confined one is: without positions. */
+/** The tree in the form of a confined tree: without positions. */
 function treeOf(text: string): object {
   const parsed = parseText(text)
   assert.ok(parsed.kind === 'tree', text)
@@ -19,7 +19,7 @@ function treeOf(text: string): object {
   return stmts[0].stmt.SelectStmt
 }
 
-/** Asks so often that the form is known, and returns the last answer and how often the parser was asked for it. */
+/** Calls until the form is known. Returns the last answer, and how often the parser was called for it. */
 function known(text: string, tree = treeOf(text)): { same: true | undefined; parses: number } {
   let parses = 0
   const parse = (each: string) => (parses++, parseText(each))
@@ -38,7 +38,7 @@ const TEXTS = [
   'WITH "c" ("x") AS (VALUES (1, \'a\'), (2, \'b\')) SELECT "pg_catalog"."f"("n" => 3, VARIADIC ARRAY[1, 2]) FROM "c" AS "d" ("x") GROUP BY GROUPING SETS (("x"), ())',
 ]
 
-test('a text of a known form is not parsed, and its tree is what parsing gives', () => {
+test('a text of a known form is not parsed, and its tree equals the parsed tree', () => {
   for (const text of TEXTS) {
     assert.deepEqual(known(text), { same: true, parses: 0 }, text)
     const others = text
@@ -49,7 +49,7 @@ test('a text of a known form is not parsed, and its tree is what parsing gives',
   }
 })
 
-test('a tree that differs anywhere from the text is not the same', () => {
+test('a tree that differs anywhere from the text is detected', () => {
   for (const text of TEXTS) {
     const json = JSON.stringify(treeOf(text))
     const changes = [...json.matchAll(/:"(\w+)"|:(\d+)|"(\w+)":/g)]
@@ -62,7 +62,7 @@ test('a tree that differs anywhere from the text is not the same', () => {
   }
 })
 
-test('two trees that print alike are told apart, and so are tokens in the wrong place', () => {
+test('two trees with the same text are distinguished, and so are tokens at wrong positions', () => {
   const text = 'SELECT "a"."x" FROM "t" AS "a" WHERE ("a"."x" OPERATOR("pg_catalog".<) "a"."y")'
   assert.equal(known(text).same, true)
   assert.equal(
@@ -76,7 +76,7 @@ test('two trees that print alike are told apart, and so are tokens in the wrong 
   )
 })
 
-test('what the parser shortens, reads or leaves out belongs to the form', () => {
+test('tokens that the parser shortens, interprets or omits are part of the form', () => {
   const tokens = (text: string): readonly string[] | undefined => formOf(text)?.tokens
   assert.deepEqual(
     tokens(`SELECT 0, '', 00, 1.0, $3, 1e5, "${'a'.repeat(63)}", "pg_catalog"."x", OPERATOR("pg_catalog".=)`),

@@ -8,7 +8,7 @@ import { Scanner } from './scanner.ts'
 
 before(() => loadModule())
 
-/** Tokens without comments, as places in UTF-16 units. */
+/** Tokens without comments, as positions in UTF-16 units. */
 function ours(text: string): string[] {
   const out: string[] = []
   const scanner = new Scanner(text)
@@ -20,8 +20,9 @@ function ours(text: string): string[] {
 }
 
 /**
- * Null where PostgreSQL's scanner gives up on the text. libpg-query's copy makes tokens of comments, and so ends a string
- * at one; PostgreSQL's does not. The parser never sees a comment, so texts are compared as it sees them.
+ * Null if PostgreSQL's scanner refuses the text. libpg-query's copy of the scanner returns comments as tokens, and
+ * therefore ends a string at a comment; PostgreSQL's does not. The parser never gets a comment, so the texts are
+ * compared without comments.
  */
 function theirs(text: string): string[] | null {
   try {
@@ -33,13 +34,13 @@ function theirs(text: string): string[] | null {
   }
 }
 
-/** The text as the prescan hands it on. */
+/** The text after the prescan. */
 function withoutComments(text: string): string {
   const scanned = prescan(text)
   return scanned.kind === 'fine' ? scanned.text : text
 }
 
-/** Pieces that are hard to read where they meet. */
+/** Pieces that are difficult to separate when they are adjacent. */
 const PIECES = [
   ...["'", "''", '"', '""', '$', '$$', '$a$', '$1', '\\', "\\'", "E'", "e'", "b'", "x'", "n'", "U&'", 'U&"', 'u&'],
   ...[
@@ -114,7 +115,7 @@ function random(seed: number): () => number {
 
 const CASES = Number(process.env['SCANNER_CASES'] ?? 20_000)
 
-test('finds the same tokens as PostgreSQL, in texts made of what is hard to read', () => {
+test('finds the same tokens as PostgreSQL, in texts made of pieces that are difficult to scan', () => {
   const next = random(23)
   let compared = 0
   for (let n = 0; n < CASES; n++) {
@@ -128,7 +129,7 @@ test('finds the same tokens as PostgreSQL, in texts made of what is hard to read
   assert.ok(compared > CASES / 10, `only ${compared} texts were readable`)
 })
 
-test('finds the same tokens where the review found others', () => {
+test('finds the same tokens in texts where a review found different ones', () => {
   for (const text of [
     `SELECT E'a''b\\'c' || 1`,
     `SELECT 'a'\n'b' || 1`,
@@ -152,6 +153,6 @@ test('reads a run of operator characters once, however many operators are in it'
   let tokens = 0
   while (scanner.next()) tokens += 1
   assert.equal(tokens, 400_000)
-  // It took minutes: the rest of the run was read again for each of them.
+  // This took minutes: the rest of the run was scanned again for each operator.
   assert.ok(performance.now() - started < 60_000)
 })

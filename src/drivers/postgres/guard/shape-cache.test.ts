@@ -14,10 +14,10 @@ after(() => parser[Symbol.asyncDispose]())
 const limits: Limits = { rowCap: 1_000, maxResponseBytes: 1 << 20, timeoutMs: 1_000, maxCost: 1e6 }
 const signal = new AbortController().signal
 
-/** A catalog of its own: nothing is remembered for it. */
+/** A separate catalog, for which nothing is cached. */
 const catalog = () => catalogOf([table('orders', ['id int4', 'total numeric', 'note text'], { key: ['id'] })])
 
-/** The printed text, or the refusal as text. */
+/** The printed text, or the refusal as a string. */
 async function ask(text: string, shown: Catalog): Promise<string> {
   const verdict = await confine(parser, { text, limit: null }, shown, limits, signal)
   return verdict.kind === 'confined' ? unseal<PostgresQuery>(verdict.query, 'POSTGRES').text : JSON.stringify(verdict)
@@ -66,7 +66,7 @@ const STRINGS = [
   "'now'",
 ]
 
-test('a remembered shape gives what a text never seen gives, whatever its numbers and strings', async () => {
+test('a cached shape gives the same result as a new text, for any numbers and strings', async () => {
   const shown = catalog()
   let seed = 20_261_121
   const next = (): number => (seed = (seed * 48_271) % 2_147_483_647)
@@ -80,7 +80,7 @@ test('a remembered shape gives what a text never seen gives, whatever its number
   }
 })
 
-test('the values of a shape are numbers that stand alone, and strings that are compared', () => {
+test('the values of a shape are separate numbers, and strings that are compared', () => {
   const read = (text: string): unknown => shapeOf(text)?.values
   assert.deepEqual(read('SELECT 1, a1, 1.5, 1e5, .5, 12345678901, "2", \'3\', -4, x[5:6], 07'), ['1', '4', '5', '6'])
   const strings =
@@ -110,7 +110,7 @@ test('a third query of a shape is not parsed again', async () => {
   assert.equal(parsed, before)
 })
 
-/** How often the parser is asked for each of these texts, one after the other. */
+/** How often the parser is called for each of these texts, one after the other. */
 async function parses(shown: Catalog, texts: readonly string[]): Promise<number[]> {
   let parsed = 0
   const counting = { ...parser, parse: (...args: Parameters<typeof parser.parse>) => (parsed++, parser.parse(...args)) }
@@ -124,7 +124,7 @@ async function parses(shown: Catalog, texts: readonly string[]): Promise<number[
   return counts
 }
 
-test('other strings are the same shape where they are compared with a column, and another shape elsewhere', async () => {
+test('texts with different strings have the same shape only if the strings are compared with a column', async () => {
   const compared = (note: string): string =>
     `SELECT id FROM orders WHERE note = '${note}' AND note IN ('${note}x', 'b')`
   assert.deepEqual((await parses(catalog(), ['a', 'b', 'c', 'd'].map(compared))).slice(2), [0, 0])
@@ -132,7 +132,7 @@ test('other strings are the same shape where they are compared with a column, an
   assert.ok((await parses(catalog(), ['9', '99', '999', '9999'].map(format))).every((count) => count > 0))
 })
 
-test('a value that must not vary makes a shape of its own each', async () => {
+test('each value that must not vary makes a separate shape', async () => {
   const page = (id: number, count: number): string =>
     `SELECT note FROM orders WHERE id = ${id} ORDER BY note LIMIT ${count}`
   const shown = catalog()
@@ -148,7 +148,7 @@ test('a value that must not vary makes a shape of its own each', async () => {
   assert.deepEqual([counts[0], ...counts.slice(3)], [0, 0, 0, 0])
 })
 
-test('a million shapes that are seen once leave a known shape known', async () => {
+test('a million shapes that are seen once do not evict a cached shape', async () => {
   const shown = catalog()
   const look = (id: number): string => `SELECT note FROM orders WHERE id = ${id}`
   await parses(shown, [look(1), look(2)])
@@ -156,7 +156,7 @@ test('a million shapes that are seen once leave a known shape known', async () =
   assert.deepEqual(await parses(shown, [look(3)]), [0])
 })
 
-test('a short text that stands for a long one is not kept', async () => {
+test('a short text with a long printed text is not cached', async () => {
   const shown = catalog()
   const text = (id: number): string =>
     `SELECT ${'*, '.repeat(150)}1 FROM orders a, orders b, orders c WHERE a.id = ${id}`

@@ -157,8 +157,8 @@ for (const [name, sql, expected] of PASSES) {
   })
 }
 
-test('following sizes is linear in the text', async () => {
-  // The number of nodes looked at is that of the tree: 2,000 branches of a CASE, then 4,000, pass alike.
+test('computing sizes takes linear time', async () => {
+  // The number of visited nodes is linear in the tree: 2,000 branches of a CASE are allowed, and so are 4,000.
   for (const count of [500, 1_000]) {
     const arms = Array.from({ length: count }, (_, n) => `WHEN id = ${n} THEN name || '${n}'`).join(' ')
     assert.match(say(await guard.judge(`SELECT CASE ${arms} END FROM customers`, shop())), /^SELECT CASE/)

@@ -44,7 +44,7 @@ test('USING puts its columns first, and takes them from both sides', () => {
   assert.equal(shown.count, 4)
 })
 
-test('a join on the right keeps what it merged', () => {
+test('a join on the right side keeps its merged columns', () => {
   const right = table('b', 'id', 'x')
   right.take(table('c', 'id'), [column('j', 'id')])
   const shown = table('a', 'z')
@@ -61,7 +61,7 @@ test('wide sides are listed in the same order as narrow ones', () => {
   assert.equal(stars(shown), ['k.y', 'k.id', ...many.map((name) => `a.${name}`)].join(' '))
 })
 
-test('a name is a table with its schema or without', () => {
+test('a table can be named with its schema or without', () => {
   const shown = table('a', 'id')
   assert.equal(shown.tables('a', undefined).length, 1)
   assert.equal(shown.tables('a', 'public').length, 0)

@@ -10,7 +10,7 @@ before(async () => {
 })
 after(() => parser[Symbol.asyncDispose]())
 
-/** Counts what is parsed, and the turns of the event loop between. */
+/** Counts the parsed texts, and the turns of the event loop in between. */
 function counted(): { readonly parser: Parser; readonly parsed: number; readonly turns: number } & Disposable {
   const count = { parsed: 0, turns: 0 }
   let ended = false
@@ -31,7 +31,7 @@ test('lets requests pass between two queries while it warms up', async () => {
   using count = counted()
   await warmUp(count.parser, new AbortController().signal)
   assert.ok(count.parsed > 0)
-  // Each query is parsed twice: as it is asked and as it is printed.
+  // Each query is parsed twice: the caller's text and the printed text.
   assert.ok(count.turns >= count.parsed / 2, `${count.turns} turns, ${count.parsed} texts`)
 })
 

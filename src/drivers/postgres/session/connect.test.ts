@@ -170,7 +170,7 @@ test('a URI logs in, with its password percent-encoded', async () => {
   session.wire.close()
 })
 
-test('channel_binding=require holds over TLS, and is refused where there is none', async () => {
+test('channel_binding=require works over TLS, and fails without channel binding', async () => {
   const uri = (options: string): string =>
     `postgres://ann:${encodeURIComponent('pass:wörd/@#')}@localhost:${server.port}/plain?channel_binding=require&${options}`
   const login = (options: string, secrets = {}): ReturnType<typeof logIn> =>
@@ -184,7 +184,7 @@ test('channel_binding=require holds over TLS, and is refused where there is none
   await assert.rejects(login('sslmode=disable'), { code: 'DATASOURCE_UNAVAILABLE', message: /channel binding/ })
 })
 
-test('a server that says nothing is given up at the signal, not later', async () => {
+test('waiting for a silent server ends with the signal', async () => {
   const mute = createServer(() => undefined).listen(0, '127.0.0.1')
   await once(mute, 'listening')
   const address = mute.address()
@@ -226,7 +226,7 @@ for (const [title, greeting, expected] of OTHERS) {
   }
 }
 
-test('a pooler that refuses start-up options gets every pin inside each transaction', async () => {
+test('a pooler that refuses start-up options gets every setting inside each transaction', async () => {
   await using pooler = await startPooler(server.port)
   const settings = settingsOf(server, 'postgres', { port: pooler.port })
   await using session = await openSession(settings)
@@ -262,7 +262,7 @@ test('role settings do not change answers: the start-up options win', async () =
   assert.equal(rows.rows, '[["AP8=","2023-12-31T15:00:00Z",0.30000000000000004,"2024-02-01"]]')
 })
 
-test('a query over TLS is cancelled over TLS, where the server takes nothing else', async () => {
+test('a query over TLS is cancelled over TLS, if the server accepts nothing else', async () => {
   const secrets = { password: 'pass:wörd/@#', tlsCa: pem['ca.crt'] ?? '' }
   const settings = settingsOf(server, 'tlsonly', {
     host: 'localhost',
@@ -284,7 +284,7 @@ test('a query over TLS is cancelled over TLS, where the server takes nothing els
   await until('the query ends in the database', async () => (await active()) === 0)
 })
 
-test('login triggers of 17 and newer: one that fails on read only, one that undoes the pins', async () => {
+test('login triggers of 17 and newer: one fails in read-only mode, one resets the settings', async () => {
   await using newer = await startPostgres({ version: 18 })
   await newer.createDatabase(
     'writes',
@@ -308,7 +308,7 @@ test('login triggers of 17 and newer: one that fails on read only, one that undo
   }
 })
 
-/** A relay that answers a start-up message with options as PgBouncer does. */
+/** A relay that answers a start-up message with options like PgBouncer. */
 async function startPooler(to: number): Promise<AsyncDisposable & { readonly port: number; refused(): number }> {
   let refused = 0
   const pooler = createServer((socket) => {

@@ -31,7 +31,7 @@ function hostileAnswers(): Buffer[] {
   return [...all, ...all.map((answer) => Buffer.concat([LOGGED_IN, answer]))]
 }
 
-test('whatever a server sends instead of a login is a failed login', async () => {
+test('any other bytes instead of a login fail the login', async () => {
   await using server = await startHostile()
   for (const answer of hostileAnswers()) {
     server.send = (socket) => socket.end(answer)
@@ -39,7 +39,7 @@ test('whatever a server sends instead of a login is a failed login', async () =>
   }
 })
 
-test('whatever a server sends over TLS instead of a login is a failed login', async () => {
+test('any other bytes over TLS instead of a login fail the login', async () => {
   await using server = await startHostile(await selfSigned())
   for (const answer of [message('R', Buffer.alloc(0)), message('D', Buffer.alloc(1)), message('T', ZERO)]) {
     server.send = (socket) => socket.end(answer)
@@ -47,7 +47,7 @@ test('whatever a server sends over TLS instead of a login is a failed login', as
   }
 })
 
-test('a server that sends without end is cut off at what a login takes', async () => {
+test('a server that sends without end is disconnected at the size limit of a login', async () => {
   await using server = await startHostile()
   let taken = 0
   server.send = (socket) => {
@@ -60,7 +60,7 @@ test('a server that sends without end is cut off at what a login takes', async (
   }
   await assert.rejects(login(server.port, 'disable'), unavailable)
   while (taken === 0) await new Promise(setImmediate)
-  // The buffers of both sockets hold some bytes that were never read.
+  // The buffers of both sockets contain some bytes that were never read.
   assert.ok(taken < 64 << 20, `${taken} bytes`)
 })
 

@@ -101,7 +101,7 @@ const TEXTS = [
   'SELECT sum(id) OVER (ORDER BY id ROWS # PRECEDING) FROM orders WHERE id < #',
 ]
 
-test('a prepared query answers what its text answers, whatever the numbers, refusals and failures included', async () => {
+test('a prepared query gives the same answers as its text, for any numbers, including refusals and failures', async () => {
   await using caller = await open()
   let seed = 20_261_122
   const number = (): string =>
@@ -115,7 +115,7 @@ test('a prepared query answers what its text answers, whatever the numbers, refu
   assert.ok((await caller.prepared()).length > 5)
 })
 
-/** A column of each kind of type, and strings that it can or cannot read. */
+/** A column of each kind of type, and strings that are or are not valid for it. */
 const TYPED: readonly (readonly [type: string, value: string, other: string])[] = [
   ['text', 'a', 'Zoë 東'],
   ['varchar(3)', 'ab ', 'abcdef'],
@@ -145,7 +145,7 @@ const TYPED: readonly (readonly [type: string, value: string, other: string])[] 
 ]
 const COMPARISONS = ['= @', '<> @', '< @', '>= @', 'IN (@, @)', 'NOT IN (@, @)', 'BETWEEN @ AND @', 'IS NULL OR c0 = @']
 
-test('a string that is bound means what it means as a literal, for every type, and fails as it does there', async () => {
+test('a bound string means the same as a literal for every type, and fails in the same way', async () => {
   const columns = TYPED.map(([type], n) => `c${n} ${type}`).join(', ')
   const values = TYPED.map(([type, value]) => `'${value}'::${type}`).join(', ')
   const types = "CREATE TYPE mood AS ENUM ('sad', 'glad'); CREATE DOMAIN even AS int4 CHECK (VALUE % 2 = 0);"
@@ -168,7 +168,7 @@ test('a string that is bound means what it means as a literal, for every type, a
   assert.ok(bound > 50, `${bound} were prepared`)
 })
 
-test('a string that no type can read is refused with its place in the text', async () => {
+test('a string that is not valid for the type is refused with its position in the text', async () => {
   await using caller = await open()
   const look = (at: string): Promise<string> => caller.ask(`SELECT id FROM orders WHERE at = '${at}'`)
   for (const at of ['2024-01-01', '2024-01-02', '2024-01-03']) await look(at)
@@ -209,7 +209,7 @@ test('a look-up by primary key is planned once, every other query for its own va
   ])
 })
 
-test('the parameters of a caller and the numbers of the text are bound side by side', async () => {
+test('the parameters of a caller and the numbers of the text are bound together', async () => {
   await using caller = await open()
   for (const at of [3, 4, 5, 6]) {
     const answer = await caller.ask('SELECT id, $2 FROM orders WHERE id > 10 AND id < $1 LIMIT 1', [10 + at, `é${at}`])
@@ -218,7 +218,7 @@ test('the parameters of a caller and the numbers of the text are bound side by s
   assert.equal((await caller.prepared()).length, 1)
 })
 
-test('a column of another type under a prepared query is SCHEMA_STALE, and the session is given up', async () => {
+test('a column of another type under a prepared query is SCHEMA_STALE, and the session is abandoned', async () => {
   await using caller = await open()
   const look = (id: number): Promise<string> => caller.ask(`SELECT name FROM changing WHERE id = ${id}`)
   for (const id of [1, 2, 1]) assert.match(await look(id), /one|two/)
@@ -239,7 +239,7 @@ test('a column with another length under a prepared query is prepared again or S
 })
 
 for (const forget of ['DEALLOCATE ALL', 'DISCARD ALL']) {
-  test(`a server that forgets prepared statements is answered by texts from then on: ${forget}`, () => forgets(forget))
+  test(`a server that drops prepared statements gets texts from then on: ${forget}`, () => forgets(forget))
 }
 
 async function forgets(how: string): Promise<void> {
@@ -254,7 +254,7 @@ async function forgets(how: string): Promise<void> {
   assert.equal((await caller.prepared()).length, 0)
 }
 
-test('behind a pooler that nobody sees, a name never means what another session prepared', async () => {
+test('behind an undetected pooler, a name never refers to a statement of another session', async () => {
   await using pooler = await startTransactionPooler(server.port)
   const callers: Caller[] = []
   try {

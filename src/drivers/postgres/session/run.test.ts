@@ -94,13 +94,13 @@ test('two statements in one text never run', async () => {
   assert.deepEqual(await server.query(database, `SELECT 1 FROM pg_class WHERE relname = 'evil'`), [])
 })
 
-test('a text that ends the transaction leaves no session that could write', async () => {
+test('after a text that ends the transaction, the session still cannot write', async () => {
   await using session = await open()
   await session.run('COMMIT').catch(() => undefined)
   assert.equal((await session.run(`SELECT current_setting('transaction_read_only')`)).rows, '[["on"]]')
 })
 
-test('a poisoned session is still read-only, and its timeout and path are pinned again', async () => {
+test('a session with changed settings is still read-only, and its timeout and path are set again', async () => {
   await using session = await open()
   await session.run(
     `SELECT set_config('default_transaction_read_only', 'off', false), set_config('statement_timeout', '0', false), set_config('search_path', 'public', false)`,
@@ -113,7 +113,7 @@ test('a poisoned session is still read-only, and its timeout and path are pinned
   assert.match(write.message, /read-only/)
 })
 
-test('rows are cut at the row cap, and the session goes on', async () => {
+test('rows are cut at the row cap, and the session stays usable', async () => {
   await using session = await open()
   const rows = await session.run('SELECT id FROM public.orders ORDER BY id LIMIT 4', { rowCap: 3 })
   assert.deepEqual([rows.rows, rows.rowCount, rows.truncated], ['[[1],[2],[3]]', 3, true])
@@ -121,7 +121,7 @@ test('rows are cut at the row cap, and the session goes on', async () => {
   assert.deepEqual([all.rowCount, all.truncated], [3, false])
 })
 
-test('rows are cut at the byte cap, and what is left is whole', async () => {
+test('rows are cut at the byte cap, and the remaining rows are complete', async () => {
   await using at = await connection()
   const limits = { ...LIMITS, maxResponseBytes: 65_536 }
   const rows = await at.run(confined(`SELECT repeat('x', 1000) FROM generate_series(1, 200)`), limits, never)
@@ -132,12 +132,12 @@ test('rows are cut at the byte cap, and what is left is whole', async () => {
   await untilIdle()
 })
 
-test('a cell of 200 MB is not held: the row does not fit, memory stays flat', async () => {
+test('a cell of 200 MB is not buffered: the row does not fit, and memory does not grow', async () => {
   await using at = await connection()
   await at.run(confined(`SELECT 1`), LIMITS, never)
   const before = process.memoryUsage.rss()
   let peak = before
-  // Unreferenced, because after a failure nothing clears it, and the process would never end.
+  // The timer is unreferenced, because nothing clears it after a failure, and the process would never end.
   const watch = setInterval(() => (peak = Math.max(peak, process.memoryUsage.rss())), 5).unref()
   const rows = await at.run(
     confined(`SELECT 7 AS a, 'x' AS b UNION ALL SELECT 8, repeat('x', 200000000)`),
@@ -150,7 +150,7 @@ test('a cell of 200 MB is not held: the row does not fit, memory stays flat', as
   await untilIdle()
 })
 
-test('an error that quotes 100 MB is not held either', async () => {
+test('an error that quotes 100 MB is not buffered either', async () => {
   await using at = await connection()
   const error = await failed(at.run(confined(`SELECT repeat('x', 100000000)::int`), PATIENT, never))
   assert.deepEqual(
@@ -160,7 +160,7 @@ test('an error that quotes 100 MB is not held either', async () => {
   assert.equal((await at.run(confined('SELECT 1'), LIMITS, never)).rows, '[[1]]')
 })
 
-test('a row in many small pieces and many rows in one piece are read alike', async () => {
+test('a row in many small pieces and many rows in one piece are read in the same way', async () => {
   await using session = await open()
   const rows = await session.run(
     `SELECT g, repeat('é', g * 37) FROM generate_series(1, 700) g`,
@@ -172,7 +172,7 @@ test('a row in many small pieces and many rows in one piece are read alike', asy
 })
 
 test('a query over its time is cancelled in the database: QUERY_TIMEOUT', async () => {
-  // A busy machine may not cancel within the half second after which the session is given up.
+  // A busy machine may not cancel within the half second after which the session is abandoned.
   await until('the session stays usable', async () => {
     await using at = await connection()
     const error = await failed(at.run(confined('SELECT pg_sleep(60)'), { ...LIMITS, timeoutMs: 300 }, never))
@@ -196,7 +196,7 @@ test('when the caller hangs up the query is cancelled in the database', async ()
   await untilIdle()
 })
 
-test('a session ended by the server is told as DATASOURCE_UNAVAILABLE, and is not used again', async () => {
+test('a session ended by the server is reported as DATASOURCE_UNAVAILABLE, and is not used again', async () => {
   await using at = await connection()
   const running = failed(at.run(confined('SELECT pg_sleep(60)'), LIMITS, never))
   const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'vitrine' AND state = 'active'`
@@ -233,19 +233,19 @@ test('a query is planned once for its cost and its rows, and leaves no statement
     return Number((await server.query(database, sql))[0]?.[0])
   }
   const at = await open()
-  // The planner calls an immutable function of constants, and the plan holds its result.
+  // The planner calls an immutable function of constants, and the plan contains its result.
   for (let n = 0; n < 20; n++) assert.equal((await at.run('SELECT public.folded(2)')).rows, '[[3]]')
   await failed(at.run('SELECT public.folded(2), 1 / (SELECT count(*) FROM public.orders WHERE id < 0)'))
   await failed(at.run('SELECT public.folded(2) FROM public.orders a, public.orders b', {}, { maxCost: 1 }))
   const left = `SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%folded' || '(2)%' AND name ~ '^p'`
   assert.equal((await at.run(left)).rows, '[[0]]')
-  // A session tells its statistics when it ends.
+  // A session reports its statistics when it ends.
   await at[Symbol.asyncDispose]()
   await until('the calls are counted', async () => (await planned()) > 0)
   assert.equal(await planned(), 22)
 })
 
-test('a server that does not know the name of a planned query gets it as text from then on', async () => {
+test('a server that does not know the name of a planned query gets texts from then on', async () => {
   await using at = await open()
   const text = 'SELECT count(*) FROM public.orders a JOIN public.orders b USING (id)'
   const { wire } = at.running.session
@@ -263,24 +263,24 @@ test('a server that does not know the name of a planned query gets it as text fr
   assert.equal(renamed, 1)
 })
 
-test('estimate() tells the planner’s cost and runs nothing', async () => {
+test('estimate() returns the planner’s cost and runs nothing', async () => {
   await using at = await connection()
   const { cost } = await at.estimate(confined('SELECT pg_sleep(60)'), LIMITS, never)
   assert.ok(cost > 0 && cost < 1)
 })
 
-test('where the size of one plain table bounds the cost, EXPLAIN is left out from the second time on', async () => {
+test('if the size of one plain table bounds the cost, EXPLAIN is skipped from the second query on', async () => {
   await using session = await open()
   const bound = { schema: 'public', table: 'orders', operations: 1, sorts: false }
   await session.run('SELECT id FROM public.orders WHERE id = 1', { bound }, { maxCost: 1e6 })
   assert.ok((session.running.known.sizes.get('public\0orders')?.size?.pages ?? 0) > 100)
-  // The limit is lower than the bound, so the service asks EXPLAIN again.
+  // The limit is lower than the bound, so the service runs EXPLAIN again.
   const error = await failed(session.run('SELECT id FROM public.orders', { bound }, { maxCost: 10 }))
   assert.equal(error.code, 'QUERY_DENIED')
 })
 
 for (const table of ['parted', 'protected']) {
-  test(`the size of a table bounds nothing where it is ${table}`, async () => {
+  test(`the size of a table bounds nothing if it is ${table}`, async () => {
     await using session = await open()
     await session.run(`SELECT id FROM public.${table}`, {
       bound: { schema: 'public', table, operations: 1, sorts: false },
@@ -289,7 +289,7 @@ for (const table of ['parted', 'protected']) {
   })
 }
 
-test('the bound is never below what the planner says', async () => {
+test('the bound is never below the planner’s cost', async () => {
   await using at = await open()
   const texts = [
     ['SELECT id FROM public.orders WHERE id = 1', 1, false],
@@ -322,14 +322,14 @@ test('a server of another major version than at introspection is SCHEMA_STALE', 
   assert.equal((await failed(session.run('SELECT 1', { serverVersion: 90_600 }))).code, 'SCHEMA_STALE')
 })
 
-test('a message raised inside a function does not pass', async () => {
+test('a message raised inside a function is not shown', async () => {
   await using session = await open()
   const error = await failed(session.run('SELECT public.leak()'))
   assert.equal(error.code, 'QUERY_FAILED')
   assert.ok(!error.message.includes('token') && !error.message.includes('canary'), error.message)
 })
 
-test('column names are as the database says, also doubled and odd ones', async () => {
+test('column names are the database’s, including duplicate and unusual ones', async () => {
   await using session = await open()
   const rows = await session.run('SELECT 1 AS "A b", 2 AS "é", 3 AS "A b"')
   assert.deepEqual(
@@ -338,7 +338,7 @@ test('column names are as the database says, also doubled and odd ones', async (
   )
 })
 
-test('no columns at all is an answer too', async () => {
+test('an answer may have no columns', async () => {
   await using session = await open()
   const rows = await session.run('SELECT FROM public.orders WHERE id < 3')
   assert.deepEqual([rows.rows, rows.columns, rows.rowCount], ['[[],[]]', [], 2])

@@ -21,7 +21,7 @@ function detailsOf(input: SettingsInput): readonly unknown[] {
   return assert.fail('was read')
 }
 
-test('DIRECT: the fields as they are, verify-full unless told otherwise, port 5432', () => {
+test('DIRECT: the fields unchanged, verify-full by default, port 5432', () => {
   const settings = readSettings({ ...DIRECT, port: null, secrets: { password: SECRET } })
   const { secrets, ...shown } = settings
   assert.deepEqual(shown, { ...DIRECT, port: 5432, sslMode: 'verify-full', config: {} })
@@ -29,7 +29,7 @@ test('DIRECT: the fields as they are, verify-full unless told otherwise, port 54
   assert.equal(targetOf(settings).password, SECRET)
 })
 
-test('URI: what is shown comes from it, its password stays a secret', () => {
+test('URI: the shown fields come from it, and its password stays a secret', () => {
   const uri = `postgresql://ann:${SECRET}@db.example.com:6543/shop%20b?sslmode=require&application_name=x`
   const settings = readSettings({ connectionMode: 'URI', secrets: { uri } })
   const { secrets, ...shown } = settings

@@ -47,7 +47,7 @@ async function relay(port: number): Promise<AsyncDisposable & { readonly port: n
   }
 }
 
-test('a 504 says that the query was cancelled only where the server said so', async () => {
+test('a 504 says that the query was cancelled only if the server confirmed this', async () => {
   await using server = await startPostgres()
   const database = await server.createDatabase('slow')
   const version = Number((await server.query(database, 'SHOW server_version_num'))[0]?.[0])

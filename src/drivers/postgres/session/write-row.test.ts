@@ -1,5 +1,5 @@
-// Rows as the server sends them, cut into chunks anywhere, against JSON.stringify of the same values. write-scalar-value.test.ts does the
-// same for every type with a real server.
+// Rows as the server sends them, cut into chunks anywhere, compared with JSON.stringify of the same values.
+// write-scalar-value.test.ts does the same for every type with a real server.
 import assert from 'node:assert/strict'
 import { Duplex } from 'node:stream'
 import { test } from 'node:test'
@@ -83,7 +83,7 @@ function numbers(seed: number): () => number {
 const LETTERS = [...'abcdefgh"\\\b\t\n\f\r\x01\x1f\x7f /0éß漢\u2028\ud7ff\uffff😀𝒳']
 
 function randomText(next: () => number): string {
-  // Around the lengths at which another way of copying begins.
+  // Lengths around those at which another copying method is used.
   const length = Math.floor(next() < 0.1 ? 240 + next() * 40 : next() * 24)
   const kinds = next() < 0.6 ? 8 : LETTERS.length
   return Array.from({ length }, () => LETTERS[Math.floor(next() * kinds)] ?? '').join('')
@@ -93,7 +93,7 @@ function randomValue(oid: number, next: () => number): Value {
   if (next() < 0.1) return null
   if (oid === OIDS.bool) return next() < 0.5
   if (oid === OIDS.text) return randomText(next)
-  // At most 15 digits with the two after the point, which are never lost in a JavaScript number.
+  // At most 15 digits including the two after the point, which a JavaScript number represents exactly.
   const digits = { [OIDS.int4]: 9, [OIDS.int8]: 15, [OIDS.numeric]: 12 }[oid] ?? 0
   const whole = Math.trunc((next() - 0.5) * 10 ** Math.floor(next() * (digits + 1)))
   return oid === OIDS.numeric ? whole / 4 : whole
@@ -113,7 +113,7 @@ for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) {
   })
 }
 
-test('every byte at every place of a text is escaped as JSON.stringify escapes it', async () => {
+test('every byte at every position of a text is escaped like in JSON.stringify', async () => {
   const rows: string[][] = []
   for (let byte = 1; byte < 128; byte++) {
     for (let place = 0; place < 13; place++) {
@@ -126,7 +126,7 @@ test('every byte at every place of a text is escaped as JSON.stringify escapes i
   assert.equal(String(read.rows), JSON.stringify(rows))
 })
 
-test('bytes that are not UTF-8 are sent as they are, without a break of the JSON', async () => {
+test('bytes that are not UTF-8 are sent unchanged, and the JSON stays valid', async () => {
   const bytes = [...Array(128).keys()].map((n) => Buffer.from([n + 128, 0x22, 0xf0, 0x61]))
   const rows = bytes.map((value) => message('D', Buffer.concat([count(1), cell(value)])))
   const read = await answer([description([OIDS.text]), ...rows], () => 65_536)
@@ -168,14 +168,14 @@ test('an answer without columns has empty rows', async () => {
   assert.equal(read.rows, '[[],[]]')
 })
 
-test('short numbers that are no JSON numbers are strings', async () => {
+test('short numbers that are not JSON numbers become strings', async () => {
   const texts = ['NaN', 'Infinity', '-Infinity']
   const rows = texts.map((text) => message('D', Buffer.concat([count(2), cell(text), cell(text)])))
   const read = await answer([description([OIDS.numeric, OIDS.float8]), ...rows], () => 65_536)
   assert.equal(read.rows, JSON.stringify(texts.map((text) => [text, text])))
 })
 
-test('a row that does not fit its description or its message loses the connection', async () => {
+test('a row that does not fit its description or its message closes the connection', async () => {
   const long = Buffer.from([0, 1, 0, 0, 0, 9, 0x61])
   const negative = Buffer.from([0, 1, 255, 255, 255, 254, 0x61])
   const early = Buffer.from([0, 1, 0, 0])

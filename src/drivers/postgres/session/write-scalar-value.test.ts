@@ -148,14 +148,14 @@ for (const [expression, json, dataType] of VALUES) {
   })
 }
 
-test('a type made after the connection is looked up when it is first met', async () => {
+test('a type created after the connection is looked up when it first occurs', async () => {
   const [database = ''] = String((await session.run('SELECT current_database()')).rows).match(/\w+/) ?? []
   await server.query(database, `CREATE TYPE fresh AS (a int, b bool[])`)
   const rows = await session.run(`SELECT ROW(1, '{t}')::public.fresh AS v, 2 AS n UNION ALL SELECT NULL, 3`)
   assert.equal(rows.rows, '[[{"a":1,"b":[true]},2],[null,3]]')
 })
 
-test('rows of a type not known yet are cut at the byte cap, and the session goes on', async () => {
+test('rows of a type not known yet are cut at the byte cap, and the session stays usable', async () => {
   const [database = ''] = String((await session.run('SELECT current_database()')).rows).match(/\w+/) ?? []
   await server.query(database, `CREATE TYPE heavy AS (a text)`)
   const text = `SELECT ROW(repeat('x', 30000))::public.heavy AS v FROM generate_series(1, 1000)`
@@ -190,7 +190,7 @@ const COLUMNS: readonly (readonly [string, string])[] = [
   ['bytea[]', `ARRAY[decode(md5(random()::text), 'hex'), '\\x']`],
 ]
 
-test('5,000 rows of random values come out as pg and the rule, one value at a time, say', async () => {
+test('5,000 rows of random values equal the values from pg, encoded one at a time', async () => {
   const list = COLUMNS.map(([, sql], i) => `CASE WHEN random() < 0.05 THEN NULL ELSE ${sql} END AS c${i}`)
   const [database = ''] = String((await session.run('SELECT current_database()')).rows).match(/\w+/) ?? []
   await server.query(
