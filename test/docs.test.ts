@@ -78,7 +78,7 @@ test('the table of team settings in docs/operating.md matches the code', () => {
 
 test('every environment variable has a heading in docs/operating.md', () => {
   const names = [...read('src/config.ts').matchAll(/'((?:VITRINE_[A-Z_]+)|PORT|HOST|[A-Z]+_URL|LOG_LEVEL)'/g)]
-  // Known names that this version refuses have no heading.
+  // The names that this version knows but refuses have no heading.
   const refused = [...read('src/config.ts').matchAll(/`?'?([A-Z_]+): this version/g)].map((match) => match[1] ?? '')
   const known = new Set(names.map((match) => match[1] ?? '').filter((name) => !refused.includes(name)))
   assert.deepEqual(

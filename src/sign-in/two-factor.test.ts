@@ -1,5 +1,5 @@
-// The second factor: its setup, that nothing bypasses it, and the limits on guessing and replaying codes. On both
-// stores.
+// The second factor: its setup, that nothing bypasses it, and the limits on guessing and on replaying codes. Runs on
+// both stores.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { LINK, startSmtp, tokenIn } from '../../test/support/mail.ts'
@@ -19,7 +19,7 @@ const tokenOf = (rooms: Rooms, cookie: string) => auth(rooms, 'GET token', undef
 interface SetUp {
   readonly uri: string
   readonly backupCodes: readonly string[]
-  /** The session that set the factor up. */
+  /** The session that set up the second factor. */
   readonly cookie: string
 }
 
@@ -57,7 +57,7 @@ for (const dialect of DIALECTS) {
       await tokenOf(rooms, elsewhere)
       const on = await verify(rooms, cookie, totp(json.totpURI))
       for (const before of [cookie, elsewhere]) {
-        assert.equal(await codeOf(tokenOf(rooms, before)), 'UNAUTHENTICATED', 'a session from before goes on')
+        assert.equal(await codeOf(tokenOf(rooms, before)), 'UNAUTHENTICATED', 'a session from before continues')
       }
       await tokenOf(rooms, on.cookie)
 
@@ -267,7 +267,7 @@ for (const dialect of DIALECTS) {
       const on = await verify(rooms, cookie, code)
       const half = await signIn(rooms)
       assert.equal((await refusal(verify(rooms, half.cookie, code)))['reason'], 'INVALID_CODE')
-      // Nor does a code that a signed-in person has sent, and no code works twice.
+      // A code that a signed-in person has sent does not sign in either, and no code works twice.
       await verify(rooms, on.cookie, next)
       assert.equal((await refusal(verify(rooms, on.cookie, next)))['reason'], 'INVALID_CODE')
       assert.equal((await refusal(verify(rooms, (await signIn(rooms)).cookie, next)))['reason'], 'INVALID_CODE')
@@ -302,7 +302,7 @@ for (const dialect of DIALECTS) {
       await tokenOf(rooms, off.cookie)
     })
 
-    test('codes guessed with a session count for the session, and lock no sign-in', async () => {
+    test('codes guessed with a session count against the session, and lock no sign-in', async () => {
       await using rooms = await openRooms(source)
       const { uri, cookie } = await setUp(rooms)
       for (let i = 0; i < 10; i++) await codeOf(verify(rooms, cookie, `${100_000 + i}`))
@@ -331,7 +331,7 @@ for (const dialect of DIALECTS) {
         return half.cookies.map((each) => each.split(';')[0]).join('; ')
       }
       const known = await waiting()
-      assert.ok(known.includes(device), 'a password took the mark of the second factor away')
+      assert.ok(known.includes(device), 'a password removed the mark of the second factor')
       await verify(rooms, known, totp(uri))
       for (let i = 0; i < 10; i++) await codeOf(verify(rooms, await waiting(), `${i}00000`))
       assert.equal(await codeOf(verify(rooms, await waiting(), totp(uri, 1))), 'RATE_LIMITED')

@@ -1,4 +1,5 @@
-// The cache beyond the store's own tests: age, failures, bounds, and loads that a change overtakes.
+// The cases of the cache that the store’s own tests leave out: age, failures, bounds, and loads that a change
+// overtakes.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { recallFor } from './read-cache.ts'
@@ -35,7 +36,7 @@ test('a failed load is not cached', async () => {
   assert.equal(await recall('k', async () => 'up'), 'up')
 })
 
-test('the size is bounded, and used entries stay', async () => {
+test('the size is bounded, and recently used entries stay', async () => {
   const { recall } = recallFor(Infinity, 3)
   let loads = 0
   const hot = () => recall('hot', async () => ++loads)

@@ -242,7 +242,7 @@ describe('the data folder', () => {
     assert.match(said, /in use by another Vitrine process/)
   })
 
-  test('a commit waits for the disk, except for uncached rows, even if those fail', async () => {
+  test('a commit waits for the disk, except a commit of uncached rows, even if that one fails', async () => {
     await using store = await openStore(config)
     const waits = async (db: Pick<Store['db'], 'getExecutor'>) =>
       (await sql<{ synchronous: number }>`PRAGMA synchronous`.execute(db)).rows.map((row) => row.synchronous)
@@ -379,7 +379,7 @@ test('a change that is never announced is seen once what is cached expires', asy
   await using other = await openStore(config)
   const seen = () => other.recall('marks', () => other.db.selectFrom('marks').select('name').execute())
   const before = await seen()
-  // Past write(), which announces.
+  // Bypasses write(), which announces.
   await one.db.insertInto('marks').values({ name: 'silent', value: '' }).execute()
   await until('the change is seen', async () => (await seen()).length > before.length)
 })

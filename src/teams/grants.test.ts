@@ -1,4 +1,4 @@
-// Grants of agents: who makes, sees, narrows and ends them, and what else ends them. On both stores.
+// Grants of agents: who creates, sees, narrows and ends them, and what else ends them. Runs on both stores.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { endGrant, listGrants, makeGrant, narrowGrant, type GrantOrder } from '../auth/grants.ts'
@@ -115,7 +115,7 @@ for (const dialect of DIALECTS) {
       ])
     })
 
-    test('a grant can lose scopes, teams, datasources and time, and win none', async () => {
+    test('a grant can lose scopes, teams, datasources and time, but cannot gain any', async () => {
       await using rooms = await openRooms(source)
       const ada = await someone(rooms, 'ada@example.test')
       const bo = await someone(rooms, 'bo@example.test')
@@ -162,7 +162,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(narrow({ scopes: ['data:schema'] })), 'NOT_FOUND')
     })
 
-    test('an ended grant is gone from the lists, with its refresh tokens', async () => {
+    test('an ended grant disappears from the lists, together with its refresh tokens', async () => {
       await using rooms = await openRooms(source)
       const ada = await someone(rooms, 'ada@example.test')
       const bo = await someone(rooms, 'bo@example.test')
@@ -196,7 +196,7 @@ for (const dialect of DIALECTS) {
       await grant(rooms, ada, [team])
     })
 
-    test('a manager sees the grants that reach the team, and ends the team for them; so does leaving', async () => {
+    test('a manager sees the grants that reach the team, and can remove the team from them; leaving the team does the same', async () => {
       await using rooms = await openRooms(source)
       const ada = await someone(rooms, 'ada@example.test')
       const bo = await someone(rooms, 'bo@example.test')
@@ -223,7 +223,7 @@ for (const dialect of DIALECTS) {
         id: both,
         changes: { endedForTeams: { added: [team], removed: [] } },
       })
-      // A member's manager cannot end the team for an OWNER's agent.
+      // A manager cannot remove the team from a grant of an OWNER.
       const owners = await grant(rooms, ada, [team])
       await rooms.store.write((tx) =>
         tx.updateTable('memberships').set({ role: 'ADMIN' }).where('account_id', '=', bo.caller.accountId).execute(),
@@ -236,7 +236,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await listTeamGrants(rooms, await requireMembership(rooms, ada, other)), [])
     })
 
-    test('a new password ends the grants; by a link, those that are not kept', async () => {
+    test('a new password ends the grants; a reset by link ends those that the person does not keep', async () => {
       await using smtp = await startSmtp()
       await using rooms = await openRooms(source, { SMTP_URL: smtp.url })
       const email = 'ada@example.test'

@@ -75,7 +75,7 @@ for (const dialect of DIALECTS) {
       await reached(byKey)
 
       const early = await refusal(require(rooms, owner, teamId))
-      assert.equal(early['code'], 'CONFLICT', 'an OWNER without a second factor locked themselves out')
+      assert.equal(early['code'], 'CONFLICT', 'an OWNER without a second factor was locked out')
       await withFactor(rooms, owner)
       const team = await require(rooms, owner, teamId)
       assert.equal(team.settings?.requireSecondFactor, true)
@@ -102,7 +102,7 @@ for (const dialect of DIALECTS) {
       await reached(byKey)
     })
 
-    test('a member without one can leave, an INVITED one can open; strangers learn nothing', async () => {
+    test('a member without one can leave, an INVITED member can open the team, and strangers learn nothing', async () => {
       await using rooms = await openRooms(source)
       const [owner, bo, eve] = [await person(rooms, 'owner'), await person(rooms, 'bo'), await person(rooms, 'eve')]
       const teamId = asId<TeamId>((await createTeam(rooms, owner.call, { name: 'T' })).id)

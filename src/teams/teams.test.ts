@@ -243,7 +243,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await openTeam(rooms, cy, at)).status, 'ACTIVE')
     })
 
-    test('counts only what the caller reaches', async () => {
+    test('counts only what the caller can access', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
       const cy = await member(rooms, call, teamId, 'MEMBER', 'cy@example.test')

@@ -1,5 +1,5 @@
-// What a webhook tells, and how its deliveries are tried again, on a real store with a real receiver. The clock is the
-// test's own.
+// Which events a webhook reports, and how failed deliveries are retried. Uses a real store and a real receiver. The
+// test sets the clock.
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
 import { addMember, addTeam, openRooms, sessionCall, type Rooms } from '../../test/support/connected.ts'
@@ -70,14 +70,14 @@ describe('webhooks', () => {
       tx.updateTable('datasources').set({ status, last_error: 'No answer.' }).where('id', '=', id).execute(),
     )
   const events = () => receiver.received.map(({ body }) => JSON.parse(body))
-  /** Looks and delivers once. */
+  /** Looks for events and delivers them once. */
   const round = async () => {
     await using worker = deliverer()
     await worker.look()
     await worker.deliver()
   }
 
-  test('a datasource in ERROR is told once, and again when it fails again', async () => {
+  test('a datasource in ERROR is reported once, and again when it fails again', async () => {
     const id = await connect()
     await make(owner)
     await setStatus(id, 'ERROR')
@@ -95,7 +95,7 @@ describe('webhooks', () => {
     assert.equal(events().length, 2)
   })
 
-  test('two processes that look at the same time tell it once', async () => {
+  test('two processes that look at the same time report an event once', async () => {
     const id = await connect()
     await make(owner)
     await setStatus(id, 'ERROR')
@@ -106,7 +106,7 @@ describe('webhooks', () => {
     assert.equal(events().length, 1)
   })
 
-  test('it tells of what its account reaches, and of nothing once the account manages no more', async () => {
+  test('a webhook reports what its account can access, and nothing once the account is not a manager', async () => {
     const hidden = await connect({ name: 'hidden', minRole: 'OWNER' })
     const admin = await addMember(rooms, teamId, 'ADMIN')
     await make(admin)
@@ -130,7 +130,7 @@ describe('webhooks', () => {
     )
   })
 
-  test('it tells of nothing while its account lacks the second factor that the team requires', async () => {
+  test('a webhook reports nothing while its account lacks the second factor that the team requires', async () => {
     await make(owner)
     await setStatus(await connect(), 'ERROR')
     const require = (requireSecondFactor: boolean) =>
@@ -149,7 +149,7 @@ describe('webhooks', () => {
     assert.equal(events().length, 1)
   })
 
-  test('refusals count within their minutes, and only of queries', async () => {
+  test('refusals are counted within the configured minutes, and only refusals of queries', async () => {
     const id = await connect()
     await make(owner, { events: ['refusals'], refusals: { count: 3, minutes: 10 } })
     const call = sessionCall(owner.accountId, 'runQuery')
@@ -173,7 +173,7 @@ describe('webhooks', () => {
     assert.equal(events().length, 1)
   })
 
-  test('a key that expires within a week is told', async () => {
+  test('a key that expires within a week is reported', async () => {
     await make(owner, { events: ['keyExpiring'] })
     const row = (name: string, days: number) => ({
       id: newId<ApiKeyId>(),
@@ -199,7 +199,7 @@ describe('webhooks', () => {
     )
   })
 
-  test('drift is told when a database changes after its exposure was saved', async () => {
+  test('drift is reported when a database changes after its exposure was saved', async () => {
     await using postgres = await startPostgres()
     const database = await postgres.createDatabase('drifting', 'CREATE TABLE t (id int)')
     const { host, port, superuser: username, password } = postgres
@@ -243,7 +243,7 @@ describe('webhooks', () => {
       const pause = Date.parse(delivery.nextAt) - now
       pauses.push(pause)
       await worker.deliver()
-      assert.equal(receiver.received.length, pauses.length, 'not before its time')
+      assert.equal(receiver.received.length, pauses.length, 'delivered too early')
       now += pause
     }
     assert.ok(pauses.length >= 5 && pauses.every((pause, n) => pause > (pauses[n - 1] ?? 0)), pauses.join())
@@ -253,7 +253,7 @@ describe('webhooks', () => {
     assert.equal(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size, 1)
   })
 
-  test('a delivery of a process that ended is taken over by another, not before its claim ends', async () => {
+  test('another process takes over the delivery of a process that ended, but only after its claim has ended', async () => {
     const { id } = await make(owner)
     await enqueue(rooms.store, await rowOf(id), [condition(1)], now)
     // The first process claims it, and ends before it sends.
@@ -267,7 +267,7 @@ describe('webhooks', () => {
     assert.equal((await deliveries(id))[0]?.state, 'DELIVERED')
   })
 
-  test('the queue of a webhook is bounded, and what it drops is counted', async () => {
+  test('the queue of a webhook is bounded, and dropped deliveries are counted', async () => {
     const { id } = await make(owner)
     const many = Array.from({ length: 205 }, (_, n) => condition(n))
     assert.equal(await enqueue(rooms.store, await rowOf(id), many, now), 200)

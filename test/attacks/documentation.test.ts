@@ -33,7 +33,7 @@ async function documentEverything(
       statements: statements.map(accepted),
       columns: Object.fromEntries(Object.entries<object>(columns).map(([name, proposal]) => [name, accepted(proposal)])),
     })
-    assert.deepEqual(warnings, [], 'every proposal can be shown')
+    assert.deepEqual(warnings, [], 'all proposals may be shown')
   }
   await owner.must('POST', `${at}/documentation/publish`)
   const { tables } = await owner.must('GET', `${at}/schema`)

@@ -1,4 +1,4 @@
-// Hidden data must not appear in a profile: stored values and descriptions of the attack databases hold no canary.
+// Hidden data must not appear in a profile: stored values and descriptions of the attack databases contain no canary.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'

@@ -1,5 +1,6 @@
-// DNS rebinding: a name that first leads to a public address and then to this machine. Whoever connects to an address that a
-// caller may choose connects to the address that was checked. The resolver is replaced; the servers and our code are real.
+// DNS rebinding: a name leads first to a public address and then to this machine. Code that connects to an address
+// chosen by a caller must connect to the address that was checked. Only the resolver is replaced. The servers and our
+// code are real.
 import assert from 'node:assert/strict'
 import dns from 'node:dns'
 import { once } from 'node:events'
@@ -12,10 +13,10 @@ import { openClientDocuments } from '../../src/oauth/client-documents.ts'
 import { send } from '../../src/webhooks/send-message.ts'
 
 const NAME = 'rebinding.example'
-/** Public by its form, and routed nowhere (ORCHIDv2, RFC 7343). */
+/** A public address by its form, but it is routed nowhere (ORCHIDv2, RFC 7343). */
 const PUBLIC = '2001:20::1'
 const real = dns.lookup
-/** Lookups of the name so far. */
+/** The number of lookups of the name so far. */
 let lookups = 0
 let server: Server
 let port = 0
@@ -78,7 +79,7 @@ const ATTEMPTS: Readonly<Record<string, (signal: AbortSignal) => Promise<unknown
 
 for (const [what, attempt] of Object.entries(ATTEMPTS)) {
   test(`${what}: the address that was checked is the one that is connected to`, async () => {
-    // First the public address is checked and tried. Then the name leads here, and is refused.
+    // First the public address is checked and tried. Then the name leads to this machine, and is refused.
     for (let n = 0; n < 2; n++) {
       await assert.rejects(attempt(AbortSignal.timeout(8_000)))
       assert.equal(connections, 0)

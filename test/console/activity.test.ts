@@ -1,4 +1,5 @@
-// Activity in a real browser: calls with their filters, one call, the way from a refusal to the exposure, usage, export.
+// The activity page in a real browser: calls and their filters, one call, the path from a refusal to the exposure,
+// usage and export.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { accessible, browserOrSkip, consoleDir, eachLook, ready, shot, signIn } from '../support/console.ts'
@@ -47,7 +48,7 @@ describe('activity', () => {
     browser.clean()
   })
 
-  test('shows new calls by themselves while Live is on', async (t) => {
+  test('adds new calls automatically while Live is on', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)
@@ -79,7 +80,7 @@ describe('activity', () => {
     browser.clean()
   })
 
-  test('exports what the filters match', async (t) => {
+  test('exports the calls that the filters match', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)

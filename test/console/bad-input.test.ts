@@ -1,6 +1,6 @@
-// What goes wrong around a person: a session that ends or a service that fails in the middle of an edit, disabled storage,
-// addresses one may not see, hostile names, very wide answers and very large values. Nothing typed is lost, and nothing of
-// a database is ever markup.
+// Problems that a person meets: a session that ends or a service that fails during an edit, disabled storage, hidden
+// addresses, hostile names, very wide answers and very large values. Nothing typed is lost, and text from a database is
+// never rendered as markup.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import type { Page, Request } from 'playwright-core'
@@ -20,7 +20,7 @@ import {
 } from '../support/console.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 
-/** A name as markup, with a sign that turns the direction of what follows. */
+/** A name as markup, with a character that reverses the direction of the text after it. */
 const ODD = '<img src=x onerror=alert(1)>\u202egnp'
 const WIDE_COLUMNS = 1_600
 const LONG = 1_000_000
@@ -47,7 +47,7 @@ describe('bad input', () => {
     ;({ tables } = await saved())
   })
   after(() => shop[Symbol.asyncDispose]())
-  // No test depends on what an earlier one saved, or failed to save.
+  // No test depends on what an earlier test saved or failed to save.
   beforeEach(() => expose())
 
   const saved = () => owner.must('GET', `${shop.at}/exposure`)
@@ -94,7 +94,7 @@ describe('bad input', () => {
       await ask.waitFor()
       await shot(page, `sign-in-again-${isSave ? 'save' : 'review'}`)
       await accessible(page, `the session ended ${what}`)
-      // Neither a key nor a click beside gives up what was typed.
+      // Neither a key nor a click outside discards the typed text.
       await page.keyboard.press('Escape')
       await page.mouse.click(5, 5)
       await ask.getByLabel('Password', { exact: true }).fill(PASSWORD)
@@ -116,7 +116,7 @@ describe('bad input', () => {
     })
   }
 
-  test('a save that fails says so beside it, keeps the choice, and works when the service is back', async (t) => {
+  test('a failed save shows a message next to the button, keeps the selection, and works once the service is back', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
@@ -170,7 +170,7 @@ describe('bad input', () => {
     browser.clean(/status of 401/)
   })
 
-  test('without any storage, everything works but what storage is for', async (t) => {
+  test('without storage, everything works except the features that need it', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
@@ -189,7 +189,7 @@ describe('bad input', () => {
     browser.clean()
   })
 
-  test('an address of what one may not see is told like one that does not exist', async (t) => {
+  test('a page that the person may not see looks like one that does not exist', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const mia = await app.person('Mia')
@@ -221,14 +221,14 @@ describe('bad input', () => {
       await ready(page, 'Nothing here')
       texts.push(await page.getByRole('main').innerText())
     }
-    assert.equal(new Set(texts).size, 1, 'the same for what exists and what does not')
+    assert.equal(new Set(texts).size, 1, 'the same page whether it exists or not')
     const admin = await browser.open(app)
     await signIn(admin, owner.email, exposure.replace(shop.datasourceId, 'no-such-datasource'))
     await ready(admin, 'Nothing here')
     browser.clean(/status of (403|404)/)
   })
 
-  test('hostile names and values are text wherever they stand', async (t) => {
+  test('hostile names and values are shown as text everywhere', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     await expose(ODD)
@@ -264,7 +264,7 @@ describe('bad input', () => {
             found.push(node.parentElement.outerHTML.slice(0, 200))
         return found
       })()`)
-      assert.deepEqual(loose, [], `${path} lets a name turn what stands beside it`)
+      assert.deepEqual(loose, [], `${path} lets a name reverse the text beside it`)
     }
     browser.clean(/status of 404 .*\/test\)/)
   })
@@ -291,7 +291,7 @@ describe('bad input', () => {
     ] as const) {
       await page.goto(path)
       await ready(page, heading)
-      assert.equal(await page.locator('main b, header b').count(), 0, `${path} has markup of a name`)
+      assert.equal(await page.locator('main b, header b').count(), 0, `${path} renders a name as markup`)
       await accessible(page, path)
     }
     await shot(page, 'bad-names')
@@ -319,13 +319,13 @@ describe('bad input', () => {
     await page.keyboard.press('Escape')
     const bound = 3_000
     const nodes = () => page.locator('*').count()
-    assert.ok((await nodes()) < bound, 'only what is in view is in the document')
+    assert.ok((await nodes()) < bound, 'only the visible part is in the document')
     await page.goto(exposure)
     await page.getByRole('searchbox').fill('wide')
     await page.getByRole('treeitem', { name: /^wide/ }).press('ArrowRight')
     await page.getByRole('tree').focus()
     await page.keyboard.press('End')
-    assert.ok((await nodes()) < bound, 'a table of 1,600 columns is cut to what is in view')
+    assert.ok((await nodes()) < bound, 'a table of 1,600 columns is cut to the visible part')
 
     await expose(ODD)
     await page.goto(playground(`SELECT * FROM "${ODD}" WHERE id = 2`))

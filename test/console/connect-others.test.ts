@@ -1,5 +1,5 @@
-// A person connects MongoDB and BigQuery in a real browser, up to the first answer. MongoDB is its real engine; BigQuery
-// is the double of the driver's tests, reached as an operator reaches an emulator.
+// A person connects MongoDB and BigQuery in a real browser, up to the first answer. MongoDB is the real engine.
+// BigQuery is the double of the driver’s tests, which the operator allows like an emulator.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
@@ -70,7 +70,7 @@ async function showAndAsk(page: Page, app: TestApp, table: string): Promise<unkn
   return answer.rows
 }
 
-test('MongoDB: a wrong login stands at its field; by fields and by string to the first answer', async (t) => {
+test('MongoDB: a wrong login is shown at its field; fields and a connection string both lead to the first answer', async (t) => {
   await using server = await engineOrSkip(t, () => startMongod({ auth: true }))
   if (server === null) return
   await using browser = await browserOrSkip(t)
@@ -108,7 +108,7 @@ test('MongoDB: a wrong login stands at its field; by fields and by string to the
   browser.clean()
 })
 
-test('BigQuery: by an endpoint that the operator allows, up to the first answer', async (t) => {
+test('BigQuery: an endpoint that the operator allows leads to the first answer', async (t) => {
   await using browser = await browserOrSkip(t)
   if (browser === null) return
   await using double = await startShop([
@@ -124,7 +124,11 @@ test('BigQuery: by an endpoint that the operator allows, up to the first answer'
   assert.equal(await field(page, 'Service account key').count(), 0)
   await page.getByRole('radio', { name: /^A service account/ }).check()
   await field(page, 'Database').fill(PROJECT)
-  assert.equal(await button(page, 'Check connection').isDisabled(), true, 'without a key there is nothing to check')
+  assert.equal(
+    await button(page, 'Check connection').isDisabled(),
+    true,
+    'without a key the connection cannot be checked',
+  )
   await field(page, 'Service account key').fill('{"type":"authorized_user"}')
   await button(page, 'Check connection').click()
   await page.getByRole('alert').filter({ hasText: 'serviceAccountKey' }).waitFor()

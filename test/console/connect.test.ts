@@ -42,7 +42,7 @@ describe('connecting a datasource', () => {
 
   const list = () => owner.must('GET', `/teams/${teamId}/datasources`)
 
-  test('from a connection string to the first answer; nothing is saved before it is wanted', async (t) => {
+  test('from a connection string to the first answer; nothing is saved before the person saves it', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
@@ -100,7 +100,7 @@ describe('connecting a datasource', () => {
       .filter({ hasText: /^Passed: / })
       .first()
       .waitFor()
-    assert.equal(await button(page, 'Copy SQL').count(), 1, 'one remedy for all that it helps')
+    assert.equal(await button(page, 'Copy SQL').count(), 1, 'one remedy for all steps that it fixes')
     assert.deepEqual(await list(), [], 'nothing is saved yet')
     await accessible(page, 'checks')
     await shot(page, 'connect-checks')

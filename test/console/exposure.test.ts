@@ -19,7 +19,7 @@ import {
 } from '../support/console.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 
-/** A name as markup, with a sign that turns the direction of what follows. */
+/** A name as markup, with a character that reverses the direction of the text after it. */
 const ODD = '<img src=x onerror=alert(1)>\u202egnp'
 
 describe('datasources and their exposure', () => {
@@ -80,7 +80,7 @@ describe('datasources and their exposure', () => {
     browser.clean()
   })
 
-  test('a team without a datasource is told what to do', async (t) => {
+  test('a team without a datasource sees what to do', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const ada = await app.person('Ada')
@@ -154,7 +154,7 @@ describe('datasources and their exposure', () => {
     browser.clean()
   })
 
-  test('names of a database are text, and filters find them', async (t) => {
+  test('names from a database are shown as text, and filters find them', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
@@ -290,7 +290,7 @@ describe('datasources and their exposure', () => {
     browser.clean()
   })
 
-  test('a refusal becomes the least change, and the query is checked again after the save', async (t) => {
+  test('a refusal leads to the smallest change, and the query is checked again after the save', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     assert.equal((await shop.query('SELECT email, name FROM customers')).status, 403)

@@ -1,4 +1,4 @@
-// The frame of the console in a real browser: navigation, palette, keys, sessions that end, other tabs.
+// The frame of the console in a real browser: navigation, palette, keyboard shortcuts, sessions that end, other tabs.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { PASSWORD, startApp, type Person, type TestApp } from '../support/app.ts'
@@ -27,7 +27,7 @@ describe('the frame', () => {
 
   const places = ['Home', 'Datasources', 'Playground', 'Activity', 'Members', 'Settings', 'API keys']
 
-  test('a deep link asks to sign in, and leads back; nothing else is asked of the network', async (t) => {
+  test('a deep link asks to sign in, and leads back; the page sends no other request', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
@@ -47,7 +47,7 @@ describe('the frame', () => {
     browser.clean(/status of 401 .*sign-in\/email/)
   })
 
-  test('every place of the navigation is a link, and at 390 px behind More', async (t) => {
+  test('every item of the navigation is a link; at 390 px, More opens the items', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
@@ -75,7 +75,7 @@ describe('the frame', () => {
     browser.clean()
   })
 
-  test('the palette and the keys lead anywhere, unless they are switched off', async (t) => {
+  test('the palette and the keyboard shortcuts open every page, unless they are switched off', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
@@ -165,7 +165,7 @@ describe('the frame', () => {
     browser.clean()
   })
 
-  test('a service that does not answer is said in one line, and the page recovers', async (t) => {
+  test('one line says that the service does not answer, and the page recovers', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)

@@ -1,5 +1,5 @@
 // The pages of an authorization in a real browser: signing in with a second factor, choosing, and returning to the
-// agent. The service draws them itself, without the console.
+// agent. The service renders these pages itself, without the console.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PASSWORD, startApp, type Person, type TestApp } from '../support/app.ts'
@@ -36,7 +36,7 @@ test('a person signs in with a second factor, chooses, and returns to the agent'
 
   const page = await browser.open(app)
   await page.context().route(`${REDIRECT}*`, (route) => route.fulfill({ body: 'back at the agent' }))
-  /** As the person in the browser: turning the second factor on ended all other sessions. */
+  /** Uses the session of the person in the browser, because turning on the second factor ended all other sessions. */
   const grantsOf = async () => {
     const cookie = (await page.context().cookies(`${app.url}/auth`))
       .map(({ name, value }) => `${name}=${value}`)
@@ -78,7 +78,7 @@ test('a person signs in with a second factor, chooses, and returns to the agent'
   )
   assert.equal(Date.parse(grant.expiresAt) - Date.parse(grant.createdAt), 7 * 86_400_000)
 
-  // Signed in already: the page asks again, and a refusal returns to the agent without a grant.
+  // The person is signed in already: the page asks again, and a refusal returns to the agent without a grant.
   await page.goto(path)
   await page.getByRole('button', { name: 'Refuse' }).click()
   await page.getByText('back at the agent').waitFor()

@@ -1,5 +1,5 @@
-// The addresses, headings, titles and accessible names that people learn and that programs from outside rely on: each row
-// is one address. What opens on them is tested with their journeys.
+// The addresses, headings, titles and accessible names that people learn and that external programs rely on. Each row
+// is one address. The tests of each journey cover what the pages do.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
@@ -192,7 +192,7 @@ describe('the names of the console', () => {
     browser.clean(/status of 404 .*\/test\)/)
   })
 
-  test('the pages that no journey shows are accessible in both themes and at both widths', async (t) => {
+  test('the pages outside the tested journeys are accessible in both themes and at both widths', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)

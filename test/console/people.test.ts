@@ -1,5 +1,5 @@
-// The screens of people and teams in a real browser: set-up, sign-up, invitation, members, settings, keys, profile,
-// security. Each is looked at in both themes and widths.
+// The pages for people and teams in a real browser: set-up, sign-up, invitation, members, settings, keys, profile,
+// security. Each is checked in both themes and at both widths.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { PASSWORD, startApp, type TestApp } from '../support/app.ts'
@@ -137,7 +137,7 @@ describe('with a shop', () => {
     browser.clean(/status of (401|403|404)/)
   })
 
-  test('an invitation for another address says for whom it is', async (t) => {
+  test('an invitation for another address says whom it is for', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const cy = await app.person('Cy')
@@ -155,7 +155,7 @@ describe('with a shop', () => {
     browser.clean()
   })
 
-  test('team settings are saved together, and refused ones are said', async (t) => {
+  test('team settings are saved together, and refused settings are named', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
@@ -224,7 +224,7 @@ describe('with a shop', () => {
     browser.clean()
   })
 
-  test('a second factor is turned on and asked for', async (t) => {
+  test('a second factor is turned on and then required', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const eve = await app.person('Eve')

@@ -1,4 +1,4 @@
-// The playground in a real browser: a verdict while typing, an answer, a refusal and its way forward.
+// The playground in a real browser: a verdict while typing, an answer, and a refusal with its remedy.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import {
@@ -35,7 +35,7 @@ describe('the playground', () => {
     await page.keyboard.insertText(sql)
   }
 
-  test('judges while one types, and shows the rows, the printed query, the cost and the command', async (t) => {
+  test('judges the text during typing, and shows the rows, the printed query, the cost and the command', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)
@@ -103,7 +103,7 @@ describe('the playground', () => {
     browser.clean(/status of 403|status of 422/)
   })
 
-  test('checks as a role, and runs only as oneself', async (t) => {
+  test('checks a query as a role, and runs it only as the person', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)

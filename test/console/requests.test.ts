@@ -1,5 +1,5 @@
-// A member is refused and asks; an admin sees the request, exposes it or declines it. Typing alone leaves no trace of the
-// text.
+// A member is refused and asks for an exposure. An admin sees the request, and exposes the columns or declines it.
+// Typing alone stores nothing of the text.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
@@ -33,7 +33,7 @@ describe('refusals of a member', () => {
     page.getByRole('status', { name: 'Verdict', exact: true }).filter({ hasText: words }).waitFor()
   const requests = () => shop.owner.must('GET', `/teams/${shop.teamId}/requests`)
 
-  test('typing is judged, and the audit holds none of the texts', async (t) => {
+  test('the text is judged during typing, and the audit stores none of it', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)
@@ -74,7 +74,7 @@ describe('refusals of a member', () => {
     await page.getByText('Requested. An admin decides.').waitFor()
   }
 
-  test('a member asks for it; an admin declines one and exposes another, which closes the request', async (t) => {
+  test('a member sends requests; an admin declines one, and exposes columns for another, which closes it', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)

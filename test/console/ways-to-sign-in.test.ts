@@ -17,10 +17,10 @@ import {
 import { startOidc } from '../support/oidc.ts'
 import { stopDates, totp } from '../support/totp.ts'
 
-/** The service under its other name: a passkey needs a host name. */
+/** The service under its other name, because a passkey needs a host name. */
 const local = (app: TestApp) => ({ url: app.url.replace('127.0.0.1', 'localhost') })
 
-/** A tab with an authenticator that answers at once, as a person with a finger on the sensor. */
+/** A tab whose authenticator answers at once, as if the person touched the sensor. */
 async function withAuthenticator(page: Page) {
   const cdp = await page.context().newCDPSession(page)
   await cdp.send('WebAuthn.enable')
@@ -128,7 +128,7 @@ test('under an address without a name, the page says where passkeys work', async
   browser.clean()
 })
 
-test('a provider signs in, asks for the code, is connected and disconnected, and its failures are sentences', async (t) => {
+test('a provider signs a person in, a code is required, the provider is connected and disconnected, and failures are shown as sentences', async (t) => {
   await using browser = await browserOrSkip(t)
   if (browser === null) return
   stopDates()
@@ -162,7 +162,7 @@ test('a provider signs in, asks for the code, is connected and disconnected, and
   await dialog.getByRole('alert').getByText('This is the last way to sign in').waitFor()
   await dialog.getByRole('button', { name: 'Cancel', exact: true }).click()
 
-  // Somebody with a password and a second factor connects it, and is asked for the code then.
+  // A person with a password and a second factor connects the provider, and must then enter the code.
   const eve = await app.person('Eve')
   await app.team(eve, 'Evergreen')
   oidc.people.set('2', { email: 'eve@elsewhere.test', email_verified: true })

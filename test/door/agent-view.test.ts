@@ -27,7 +27,7 @@ describe('the view of an agent', () => {
   const keyId = async (who: Person, fields: object = {}): Promise<string> =>
     (await who.must('POST', '/users/me/keys', { name: 'an agent', scopes: ['data:schema'], ...fields })).id
 
-  test('is the answer of describe_datasource at each level, with its tokens', async () => {
+  test('equals the answer of describe_datasource at each level, and counts its tokens', async () => {
     for (const detail of [undefined, 'names', 'columns', 'full']) {
       const args = detail === undefined ? {} : { detail }
       const { barred, page } = await view(args)
@@ -38,7 +38,7 @@ describe('the view of an agent', () => {
     }
   })
 
-  test('a role or a key of one’s own sees it, or is told why not', async () => {
+  test('is shown for a role or an own key, or the refusal says why not', async () => {
     const { page } = await view()
     for (const as of ['OWNER', 'ADMIN', 'MEMBER', await keyId(shop.owner)]) {
       assert.deepEqual(await view({ as }), { barred: null, page }, as)
@@ -61,7 +61,7 @@ describe('the view of an agent', () => {
     await shop.owner.must('PATCH', shop.at, { minRole: 'MEMBER' })
   })
 
-  test('is never wider than the caller', async () => {
+  test('never contains more than the caller may see', async () => {
     assert.deepEqual((await view({}, member)).page, (await view()).page)
     assert.equal((await ask({ as: 'OWNER' })).code, 'ROLE_REQUIRED')
     const foreign = await ask({ as: await keyId(shop.owner) })
@@ -82,7 +82,7 @@ describe('the view of an agent', () => {
     }
   })
 
-  test('comes in bounded pages for many tables', async () => {
+  test('is split into bounded pages for many tables', async () => {
     await shop.postgres.query(
       shop.database,
       `CREATE SCHEMA wide; DO $$ BEGIN FOR n IN 1..300 LOOP

@@ -115,10 +115,10 @@ describe('the audit of changes', () => {
     await changes('deleteAccount', ada, '/users/me', { confirm: ada.email }, { ...account, fields: ['name'] })
   })
 
-  test('covers what agents were allowed', async () => {
+  test('covers the grants of agents', async () => {
     const { owner, teamId } = shop
     const id = newId<GrantId>()
-    // As the consent page writes it.
+    // As the consent page stores the grant.
     await store.write((tx) =>
       tx
         .insertInto('connector_grants')

@@ -82,7 +82,7 @@ describe('filters of the audit', () => {
     assert.equal((await owner.ask('GET', `${path}/audit?id=${many}`)).json.code, 'INVALID_REQUEST')
   })
 
-  test('answer what is newer than an item, for a live list', async () => {
+  test('return the rows that are newer than a given row, for a live list', async () => {
     assert.deepEqual(await list(`after=${all[2]?.id}`), all.slice(0, 2))
     assert.deepEqual(await list(`after=${all[0]?.id}`), [])
     await owner.must('PATCH', path, { name: 'Live' })

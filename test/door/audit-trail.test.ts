@@ -209,7 +209,7 @@ for (const dialect of DIALECTS) {
       assert.ok(rows.length > 0 && rows.every((row) => row.outcome === 'DENIED'))
     })
 
-    test('an ADMIN exports and counts only reachable datasources; a MEMBER exports nothing and sees only own keys', async () => {
+    test('an ADMIN exports and counts only reachable datasources; a MEMBER exports nothing and sees only their own keys', async () => {
       const [admin, member] = [await shop.app.person('Ada'), await shop.app.person('Max')]
       await shop.app.join(shop.owner, shop.teamId, admin, 'ADMIN')
       await shop.app.join(shop.owner, shop.teamId, member)

@@ -10,7 +10,7 @@ import { startSmtp } from '../support/mail.ts'
 const NOT_LOOPBACK = { HOST: '0.0.0.0', VITRINE_PUBLIC_URL: 'http://127.0.0.1' }
 
 describe('the options of a sign-in', () => {
-  test('tell the state of the store and the settings, and are not cached', async () => {
+  test('show the state of the store and the settings, and are not cached', async () => {
     await using app = await startApp()
     const before = await app.ask('GET', '/auth/options')
     assert.equal(before.headers.get('cache-control'), 'no-store')
@@ -29,7 +29,7 @@ describe('the options of a sign-in', () => {
 
   test('list the ways to sign in that work here, also for signed-in people', async () => {
     const client = { VITRINE_OIDC_CLIENT_ID: 'id', VITRINE_OIDC_CLIENT_SECRET: 'secret', VITRINE_OIDC_NAME: 'Acme' }
-    // Nothing listens there: a provider that is down holds nothing up.
+    // Nothing listens at this address: a provider that is down must delay nothing.
     await using app = await startApp({ env: { ...client, VITRINE_OIDC_ISSUER: 'http://127.0.0.1:1' } })
     const { methods, oidcName } = await app.must('GET', '/auth/options')
     assert.deepEqual([methods, oidcName], [['password', 'oidc'], 'Acme'])
@@ -57,7 +57,7 @@ describe('the options of a sign-in', () => {
 })
 
 describe('an invitation', () => {
-  test('is shown to whoever holds its token, without a session', async () => {
+  test('is shown to everybody who has its token, without a session', async () => {
     await using app = await startApp()
     const owner = await app.person('Olga')
     const teamId = await app.team(owner, 'Acme')
@@ -72,12 +72,12 @@ describe('an invitation', () => {
       expiresAt,
     })
     assert.equal(answer.headers.get('cache-control'), 'no-store')
-    // A session changes nothing, and neither does an invalid token: the path needs none.
+    // Neither a session nor an invalid token changes the answer, because the path needs none.
     assert.deepEqual((await owner.ask('GET', `/invitations/${inviteToken}`)).json, answer.json)
     assert.deepEqual((await app.ask('GET', `/invitations/${inviteToken}`, { token: 'a.b.c' })).json, answer.json)
   })
 
-  test('that was used, withdrawn, replaced or never made is the one 404', async () => {
+  test('that was used, withdrawn, replaced or never created gets the same 404', async () => {
     await using app = await startApp()
     const owner = await app.person('Olga')
     const member = await app.person('Bo')
@@ -105,7 +105,7 @@ describe('an invitation', () => {
     assert.equal((await app.ask('POST', `/invitations/${newer.inviteToken}`)).status, 405)
   })
 
-  test('cannot be guessed without end from one address', async () => {
+  test('can be guessed only a limited number of times from one address', async () => {
     await using app = await startApp({ env: { VITRINE_TRUST_PROXY: '1' } })
     const from = (address: string) => app.ask('GET', '/invitations/guess', { headers: { 'x-forwarded-for': address } })
     const codes = []
@@ -114,7 +114,7 @@ describe('an invitation', () => {
     assert.equal((await from('198.51.100.7')).json.code, 'NOT_FOUND')
   })
 
-  test('names nobody after the account of the inviter is gone', async () => {
+  test('names nobody once the account of the inviter is deleted', async () => {
     await using app = await startApp()
     const [owner, admin] = [await app.person('Olga'), await app.person('Ada')]
     const teamId = await app.team(owner, 'Acme')
@@ -128,7 +128,7 @@ describe('an invitation', () => {
 })
 
 describe('the instance', () => {
-  test('tells signed-in people what the operator allows', async () => {
+  test('shows signed-in people what the operator allows', async () => {
     await using app = await startApp({
       env: { VITRINE_MAX_ROW_CAP: '500', VITRINE_ALLOW_APPLICATION_DEFAULT: '1', VITRINE_SIGNUP: 'open' },
     })

@@ -1,5 +1,5 @@
-// A database whose connection breaks in the middle of a large answer: the caller gets an error and no part of the answer, and the next
-// query runs on another connection.
+// The connection to a database breaks in the middle of a large answer. The caller gets an error and no part of the
+// answer, and the next query uses another connection.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
@@ -8,7 +8,7 @@ import { openShop } from '../support/shop.ts'
 
 interface Relay extends AsyncDisposable {
   readonly port: number
-  /** Breaks the next connection that carries so many more bytes from the server. */
+  /** Breaks the next connection once it has carried this number of further bytes from the server. */
   breakAfter(bytes: number): void
 }
 
@@ -66,7 +66,7 @@ test('a connection that breaks in the middle of 10,000 rows is an error without 
         sql: `SELECT a.id, a.placed_at, repeat('x', 100) AS x FROM orders a, orders b WHERE b.id <= ${last} ORDER BY 1`,
       },
     })
-  // The first run is not prepared, the third is.
+  // The first run is not prepared. The third run is.
   for (const last of [31, 32, 33, 34]) {
     const whole = await ask(last)
     assert.equal(whole.json.rowCount, last * 300)

@@ -1,4 +1,4 @@
-// GET …/catalog over HTTP: everything introspected, with what a person needs to choose what to expose.
+// GET …/catalog over HTTP: everything introspected, with the facts that a person needs to choose what to expose.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -56,7 +56,7 @@ describe('the catalog for choosing', () => {
   const columnOf = (json: Answer['json'], table: string, name: string): Column =>
     tableOf(json, table).columns.find((each: Column) => each.name === name)
   const query = (sql: string) => app.ask('POST', `${at}/query`, { token: key, body: { sql } })
-  /** Asks until the answer fits, because the audit is read in the background. */
+  /** Polls until the answer matches, because the audit is read in the background. */
   const until = async (isExpected: (json: Answer['json']) => boolean): Promise<Answer['json']> => {
     for (;;) {
       const json = await catalog()
@@ -155,7 +155,7 @@ describe('the catalog for choosing', () => {
     })
   })
 
-  test('counts refusals and tells the last read, from the audit', async () => {
+  test('counts refusals and shows the last read, from the audit', async () => {
     await owner.must('PUT', `${at}/exposure`, {
       tables: [{ schema: 'public', table: 'customers', columns: ['id', 'country'] }],
     })
@@ -174,7 +174,7 @@ describe('the catalog for choosing', () => {
     assert.equal('lastReadAt' in columnOf(json, 'customers', 'country'), false, 'no query named it')
     assert.ok(Date.parse(json.evidence.refusalsSince) < Date.parse(before))
 
-    // A later look reads only what is newer, and counts nothing twice.
+    // A later request reads only newer rows, and counts no row twice.
     await query('SELECT email FROM customers')
     const again = await until((read) => columnOf(read, 'customers', 'email')['refusals7d'] !== 2)
     assert.equal(columnOf(again, 'customers', 'email')['refusals7d'], 3)

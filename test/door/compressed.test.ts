@@ -1,5 +1,5 @@
-// Long answers are compressed for clients that ask for it: the same bytes after decompression, and a tag that still matches.
-// Query answers and /auth never are.
+// Long answers are compressed for clients that accept it: the bytes after decompression are the same, and the ETag
+// still matches. Query answers and answers under /auth are never compressed.
 import assert from 'node:assert/strict'
 import { get, request, type IncomingHttpHeaders } from 'node:http'
 import { buffer } from 'node:stream/consumers'
@@ -46,7 +46,7 @@ describe('compressed answers', () => {
     return await answered.promise
   }
 
-  test('hold the same bytes', async () => {
+  test('contain the same bytes', async () => {
     const path = `/teams/${shop.teamId}/audit?action=runQuery&limit=20`
     const plain = await ask(path, {})
     assert.equal(plain.headers['content-encoding'], undefined)
@@ -62,12 +62,12 @@ describe('compressed answers', () => {
     assert.equal(br.headers['cache-control'], 'no-store')
   })
 
-  test('keep a tag that matches whatever the encoding', async () => {
+  test('have an ETag that matches in every encoding', async () => {
     const path = `${shop.at}/schema?full=1`
     const plain = await ask(path, {})
     const br = await ask(path, { 'accept-encoding': 'br' })
     assert.ok(brotliDecompressSync(br.body).equals(plain.body))
-    // A cache must keep the answers of two callers apart, compressed or not.
+    // A cache must separate the answers of two callers, compressed or not.
     for (const { headers } of [plain, br]) assert.match(headers.vary ?? '', /authorization/i)
     const tag = br.headers.etag ?? assert.fail()
     assert.equal(tag, `W/${plain.headers.etag}`)
@@ -77,7 +77,7 @@ describe('compressed answers', () => {
     }
   })
 
-  test('leave out short answers, refusals, queries and /auth', async () => {
+  test('do not include short answers, refusals, queries and /auth', async () => {
     const headers = { 'accept-encoding': 'gzip, br' }
     for (const path of ['/users/me', '/teams/nothing', '/auth/options']) {
       assert.equal((await ask(path, headers)).headers['content-encoding'], undefined, path)

@@ -1,5 +1,5 @@
-// Tests of connections over HTTP: of a saved one and its kept report, of one that is not saved, and what the list of
-// datasources shows of it.
+// Tests of connections over HTTP: of a saved connection and its stored report, of an unsaved one, and what the list of
+// datasources shows of the report.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Answer, type Person, type TestApp } from '../support/app.ts'
@@ -64,7 +64,7 @@ describe('testing a connection', () => {
     assert.deepEqual([item.status, item.lastGrade, item.lastTestedAt], ['CONNECTED', 'WARN', report.testedAt])
   })
 
-  test('gives steps stable ids and fields, and tells each remedy once', async () => {
+  test('gives steps stable ids and fields, and shows each remedy once', async () => {
     const report = await owner.must('GET', `${at}/test`)
     const ids = report.steps.map((each: Step) => each.id)
     assert.deepEqual(ids, [
@@ -143,7 +143,7 @@ describe('testing a connection', () => {
     assert.deepEqual(await owner.must('GET', `/teams/${teamId}/datasources`), before)
   })
 
-  test('tells what a URI says, and which fields say something else, but no password', async () => {
+  test('shows the fields of a URI and which of the given fields differ, but no password', async () => {
     const { host, port, superuser, password } = postgres
     const uri = `postgres://${superuser}:${encodeURIComponent(`${password}x`)}@${host}:${port}/${database}?sslmode=disable`
     const given = { host, port: 1, username: superuser, password: 'something else', sslMode: 'require' }

@@ -46,7 +46,7 @@ describe('documentation through the connector', () => {
     assert.deepEqual([result.ttlMs > 0, result.cacheScope], [true, 'private'])
   })
 
-  test('a hidden table, a foreign datasource and nonsense are refused alike', async () => {
+  test('a hidden table, a datasource of another team and an invalid address get the same refusal', async () => {
     const { uri = '' } = (await listed()).find(({ name }) => name === 'public.orders') ?? {}
     const refusals = []
     for (const wrong of [
@@ -67,7 +67,7 @@ describe('documentation through the connector', () => {
     assert.equal(new Set(refusals).size, 1)
   })
 
-  test('a cursor that is not ours is refused', async () => {
+  test('an invalid cursor is refused', async () => {
     for (const cursor of ['x', Buffer.from('{"id":"none","at":0}').toString('base64url')]) {
       assert.equal((await agent.ask('modern', 'resources/list', { cursor })).json.error.code, -32602)
     }
@@ -83,7 +83,7 @@ describe('documentation through the connector', () => {
     assert.match(result.resourceTemplates[0].uriTemplate, /\{schema\}\/\{table\}$/)
   })
 
-  test('a prompt leads from a question to a query', async () => {
+  test('a prompt explains how to turn a question into a query', async () => {
     for (const era of ERAS) {
       const [prompt] = (await agent.ask(era, 'prompts/list')).json.result.prompts
       const args = { question: 'How many orders are open?', datasource: 'shop' }
@@ -113,7 +113,7 @@ describe('documentation through the connector', () => {
     assert.equal((await agent.tool('describe_datasource', { ...at, search: 'canary salary' })).shown, 0)
   })
 
-  test('odd names are written as a query needs them', async () => {
+  test('unusual names are written as they must be written in a query', async () => {
     const { schema } = await agent.tool('describe_datasource', at)
     assert.ok(schema.includes('"odd/name.of table Ü"("a b" integer pk, "c/d" text)'), schema)
   })
@@ -181,7 +181,7 @@ describe('descriptions of many tables', () => {
     assert.ok(tokens <= 15_000, String(tokens))
   })
 
-  test('2,000 tables are shown as names, in pages that hold each table once', async () => {
+  test('2,000 tables are shown as names, in pages that list each table once', async () => {
     const seen: string[] = []
     let cursor: string | undefined
     do {
@@ -197,7 +197,7 @@ describe('descriptions of many tables', () => {
     assert.deepEqual([seen.length, new Set(seen).size], [2_000, 2_000])
   })
 
-  test('the caller says how much it can take, and the level follows', async () => {
+  test('the caller gives a maximum number of tokens, and the service chooses the level', async () => {
     const rich = await agent.tool('describe_datasource', { ...many, budgetTokens: 100_000 })
     const poor = await agent.tool('describe_datasource', { ...many, budgetTokens: 1_000 })
     assert.deepEqual([rich.detail, poor.detail], ['columns', 'names'])

@@ -1,5 +1,5 @@
-// What agents see of a datasource in each state: profiled, of another kind, unreachable, changed, many of them. And what
-// the service loads for them.
+// What agents see of a datasource in each state: profiled, of another kind, unreachable, changed, or one of many. Also
+// tests which parts of the protocol the service loads.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -95,7 +95,7 @@ describe('a datasource through the connector', () => {
     assert.match(schema, /nothing is known yet/)
   })
 
-  test('the resources of many datasources come in pages', async () => {
+  test('the resources of many datasources are split into pages', async () => {
     const teamId = await shop.app.team(shop.owner, 'Many')
     const more = { type: 'POSTGRES', connectionMode: 'DIRECT', sslMode: 'disable', accessMode: 'ROLE_BASED' }
     for (let n = 0; n < 12; n++) {
@@ -109,7 +109,7 @@ describe('a datasource through the connector', () => {
     assert.deepEqual([last.resources, last.nextCursor], [[], undefined])
   })
 
-  test('the official client speaks 2025-11-25 unless it negotiates, and sees the same tools', async () => {
+  test('the official client uses 2025-11-25 unless it negotiates another version, and sees the same tools', async () => {
     const names: string[][] = []
     for (const [options, version] of [
       [{ versionNegotiation: { mode: 'auto' } }, '2026-07-28'],

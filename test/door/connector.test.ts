@@ -1,4 +1,4 @@
-// The connector as a protocol: eras, headers, versions, tokens, and messages that are none.
+// The connector as a protocol: both generations, headers, versions, tokens, and invalid messages.
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { once } from 'node:events'
@@ -58,7 +58,7 @@ describe('the connector', () => {
       }
     })
 
-    test('headers must be there and agree with the body', async () => {
+    test('the headers are required and must agree with the body', async () => {
       const whoami = { name: 'whoami', arguments: {} }
       for (const headers of [
         { 'mcp-protocol-version': '2025-11-25' },
@@ -86,7 +86,7 @@ describe('the connector', () => {
       }
     })
 
-    test('nothing changes, so there is nothing to listen for', async () => {
+    test('a subscription is refused, because the lists never change', async () => {
       const { json } = await agent.ask('modern', 'subscriptions/listen', { notifications: { toolsListChanged: true } })
       assert.equal(json.error.code, -32601)
     })
@@ -96,7 +96,7 @@ describe('the connector', () => {
     const hello = (protocolVersion: string) =>
       agent.ask('legacy', 'initialize', { protocolVersion, capabilities: {}, clientInfo: { name: 'c', version: '1' } })
 
-    test('initialize answers the version that was asked for, or the newest one', async () => {
+    test('initialize answers with the requested version, or the newest one', async () => {
       for (const version of ['2025-03-26', '2025-06-18', '2025-11-25']) {
         assert.equal((await hello(version)).json.result.protocolVersion, version)
       }
@@ -109,7 +109,7 @@ describe('the connector', () => {
       assert.deepEqual((await agent.ask('legacy', 'ping')).json.result, {})
     })
 
-    test('a client must accept both forms of an answer', async () => {
+    test('a client must accept both JSON and event streams', async () => {
       for (const name of ['whoami', 'none']) {
         const reply = await agent.call('legacy', name, {}, { headers: { accept: 'application/json' } })
         assert.equal(reply.status, 406)
@@ -138,7 +138,7 @@ describe('the connector', () => {
     }
   })
 
-  test('lists the same five tools in both eras, for every key, byte by byte', async () => {
+  test('lists the same five tools in both generations of the protocol, for every key, byte for byte', async () => {
     const other = new Agent(shop.app, await shop.app.key(shop.owner, { scopes: ['profile'] }))
     const [one, two, three] = await Promise.all([
       agent.ask('modern', 'tools/list', {}, { id: 7 }),
@@ -173,7 +173,7 @@ describe('the connector', () => {
     for (const era of ERAS) assert.deepEqual(codeOf(await agent.call(era, 'no_such_tool')), [200, -32602])
   })
 
-  test('a body that is no message is refused in JSON-RPC, without the words of a library', async () => {
+  test('a body that is not a message is refused as JSON-RPC, without a message of a library', async () => {
     const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
     const id = (value: string) => `{"jsonrpc":"2.0","id":${value},"method":"tools/list"}`
     for (const [body, code] of [
@@ -201,7 +201,7 @@ describe('the connector', () => {
     }
   })
 
-  test('a body over 1 MiB is 413, another type is 415, and the service goes on', async () => {
+  test('a body over 1 MiB is 413, another type is 415, and the service continues', async () => {
     const large = await agent.post(JSON.stringify({ ...modern('tools/list'), padding: 'x'.repeat(2 << 20) }))
     assert.deepEqual(codeOf(large), [413, -32000])
     const plain = await agent.post(JSON.stringify(modern('tools/list')), { 'content-type': 'text/plain' })
@@ -222,7 +222,7 @@ describe('the connector', () => {
     assert.equal(await left(), before)
   })
 
-  test('a page of another site is refused, a program is not', async () => {
+  test('a page of another site is refused, but not a program', async () => {
     for (const [origin, status] of [
       ['https://evil.example', 403],
       ['null', 403],
@@ -235,7 +235,7 @@ describe('the connector', () => {
     }
   })
 
-  test('a foreign Host is refused on loopback', async () => {
+  test('another Host is refused on loopback', async () => {
     for (const [host, status] of [
       ['evil.example', 403],
       ['evil.example:80', 403],
@@ -284,7 +284,7 @@ describe('the connector', () => {
     })
   })
 
-  test('a grant without a scope gets a 403 that names the scope, in both eras', async () => {
+  test('a grant without a scope gets a 403 that names the scope, in both generations of the protocol', async () => {
     const { authenticator } = shop.app.rooms
     const key = await authenticator.authenticate(`Bearer ${shop.key}`)
     assert.ok(key.kind === 'key')
@@ -297,7 +297,7 @@ describe('the connector', () => {
       for (const [method, params, scope] of [
         ['tools/call', { name: 'whoami', arguments: {} }, 'profile'],
         ['tools/call', { name: 'run_query', arguments: at }, 'data:read'],
-        // Not well-formed: the SDK would answer it.
+        // This message is malformed, so the SDK would answer it.
         ['tools/call', { name: 'run_query', arguments: at, more: 1 }, 'data:read'],
       ] as const) {
         const reply = await from.ask(era, method, params)
@@ -339,7 +339,7 @@ describe('the connector', () => {
       via: 'CONNECTOR',
       signal: new AbortController().signal,
     } as const
-    /** The digits of durationMs and the id of the audit row differ from call to call. */
+    /** The digits of durationMs and the id of the audit row differ in each call. */
     const comparable = (message: unknown) =>
       JSON.stringify(sorted(message))
         .replaceAll(/durationMs\\*":[\d.]+/g, 'durationMs')
@@ -421,7 +421,10 @@ describe('the connector', () => {
   })
 })
 
-/** A key that was valid once. A busy machine may not make it before its end, so each attempt has twice the time. */
+/**
+ * A key that has expired. On a busy machine, creating the key may take longer than its lifetime, so each attempt
+ * doubles the time.
+ */
 async function expiredKey(shop: Shop): Promise<string> {
   for (let ms = 2_000; ; ms *= 2) {
     const expiresAt = new Date(Date.now() + ms).toISOString()

@@ -54,7 +54,7 @@ describe('with VITRINE_CORS_ORIGINS', () => {
     assert.deepEqual([query.status, query.headers.get('access-control-allow-origin')], [404, PAGE])
   })
 
-  test('another origin, a part of a named one, or another scheme is not let in', async () => {
+  test('another origin, a part of a named one, or another scheme is refused', async () => {
     for (const origin of ['https://evil.example', 'https://app.example.com.evil.example', 'http://app.example.com']) {
       assert.deepEqual(corsOf((await app.ask('GET', '/teams', { token: key, headers: { origin } })).headers), [])
       const { status, headers } = await app.ask('OPTIONS', '/teams', { headers: preflight(origin) })
@@ -62,7 +62,7 @@ describe('with VITRINE_CORS_ORIGINS', () => {
     }
   })
 
-  test('/auth stays closed for every other site', async () => {
+  test('/auth is closed to every other site', async () => {
     const headers = { ...preflight(PAGE), cookie: ada.cookie }
     for (const [method, path] of [
       ['OPTIONS', '/auth/sign-in/email'],
@@ -73,7 +73,7 @@ describe('with VITRINE_CORS_ORIGINS', () => {
     }
   })
 
-  test('the connector takes a named origin, and refuses another', async () => {
+  test('the connector accepts a named origin, and refuses another', async () => {
     const agent = new Agent(app, key)
     const asked = (origin: string) => agent.ask('modern', 'tools/list', {}, { headers: { origin } })
     assert.deepEqual(

@@ -1,5 +1,5 @@
-// Documentation over HTTP, on both stores: proposed, judged, published and described, and hidden again together with
-// the exposure.
+// Documentation over HTTP, on both stores: texts are proposed, judged, published and described, and are hidden again
+// when the exposure hides their columns.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { CANARY, EXPOSED, openDocumentedShop, type DocumentedShop } from '../support/documented.ts'

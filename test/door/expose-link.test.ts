@@ -1,4 +1,4 @@
-// The link in a refusal, for a manager who may expose what was refused: beside the body, and only ids in it.
+// The link in a refusal, for a manager who may expose what was refused. It is next to the body, and contains only ids.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Agent, ERAS } from '../support/agent.ts'
@@ -6,7 +6,7 @@ import { openShop, type Shop } from '../support/shop.ts'
 
 const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 
-describe('a refusal leads a manager to what would allow it', () => {
+describe('a refusal leads a manager to the exposure that would allow the query', () => {
   let shop: Shop
   let agent: Agent
   before(async () => {
@@ -19,7 +19,7 @@ describe('a refusal leads a manager to what would allow it', () => {
   const expected = () =>
     new RegExp(`^${shop.app.url}/app${shop.at.replace('/teams/', '/t/')}/exposure\\?from=(${UUID})$`)
 
-  test('over REST in a header, and over the connector as a sentence after the body', async () => {
+  test('is a header over REST, and a sentence after the body over the connector', async () => {
     const sql = "SELECT email FROM customers WHERE name = 'a secret'"
     assert.match((await ofRest(sql)) ?? '', expected())
     const { json: rest } = await shop.query(sql)
@@ -34,7 +34,7 @@ describe('a refusal leads a manager to what would allow it', () => {
     }
   })
 
-  test('for hidden and for missing names alike, and for nothing that an exposure cannot change', async () => {
+  test('is the same for hidden and missing names, and absent if no exposure would help', async () => {
     for (const sql of ['SELECT salary FROM payroll', 'SELECT x FROM no_such', 'SELECT no_such FROM customers']) {
       assert.match((await ofRest(sql)) ?? '', expected(), sql)
     }

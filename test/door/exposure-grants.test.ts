@@ -1,5 +1,5 @@
-// The commands that make a database agree with its exposure, run against a real PostgreSQL; and their texts for the
-// other kinds of database.
+// The commands that grant a database login exactly what is exposed, run against a real PostgreSQL, and the texts of
+// these commands for the other kinds of database.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Catalog, CatalogTable } from '../../src/drivers/driver.ts'
@@ -42,7 +42,7 @@ describe('the grants of an exposure', () => {
     await postgres[Symbol.asyncDispose]()
   })
 
-  test('leave the login what is shown, and nothing else', async () => {
+  test('leave the login the exposed columns, and nothing else', async () => {
     const columns = ['id', 'e "mail']
     await owner.must('PUT', `${at}/exposure`, { tables: [{ schema: 'public', table: 'people', columns }] })
     const grants = await owner.must('GET', `${at}/exposure/grants`)

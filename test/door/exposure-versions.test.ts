@@ -1,4 +1,4 @@
-// The history of an exposure over HTTP, a conflict of two authors, and the problems of a request for programs.
+// The history of an exposure over HTTP, a conflict between two authors, and the machine-readable problems of a request.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../support/app.ts'
@@ -90,14 +90,14 @@ describe('the versions of an exposure', () => {
     )
   })
 
-  test('a conflict tells who saved which version when', async () => {
+  test('a conflict says who saved which version, and when', async () => {
     const { version, savedAt } = await owner.must('GET', `${at}/exposure`)
     const { status, json } = await put({ tables: [], version: version - 1 })
     assert.deepEqual([status, json.code], [409, 'CONFLICT'])
     assert.deepEqual([json.version, json.author, json.savedAt], [version, author(), savedAt])
   })
 
-  test('an invalid request lists its issues for programs, beside the details', async () => {
+  test('an invalid request lists its issues in a machine-readable form, in addition to the details', async () => {
     const { json } = await put({ tables: [shown('a', ['x', 'zz']), shown('c', ['x'])] })
     assert.deepEqual(json.issues, [
       { path: ['tables', 0], message: 'public.a: there is no column zz' },
@@ -145,7 +145,7 @@ describe('the versions of an exposure', () => {
   test('one session may check ten drafts a second', async () => {
     const check = () => owner.ask('POST', `${at}/check`, { sql: 'SELECT x FROM b', draft: true })
     const codes = new Set<string>()
-    // Ten of the drafts that start within a second pass. On a slow machine it takes several attempts.
+    // Only ten drafts of those that start within one second pass. On a slow machine this takes several attempts.
     while (!codes.has('RATE_LIMITED')) {
       const answers = await Promise.all(Array.from({ length: 40 }, check))
       for (const { json } of answers) codes.add(json.code ?? 'ANSWERED')

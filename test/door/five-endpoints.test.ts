@@ -170,7 +170,7 @@ describe('the five endpoints', () => {
     assert.match(headers.get('ratelimit-remaining') ?? '', /^\d+$/)
   })
 
-  test('POST …/query refuses hidden data, and its hint says how to go on', async () => {
+  test('POST …/query refuses hidden data, and its hint says what to do', async () => {
     for (const [sql, kind, name] of [
       ['SELECT salary FROM payroll', 'table', 'payroll'],
       ['SELECT email FROM customers', 'column', 'email'],

@@ -1,5 +1,5 @@
-// Metrics have their own address, and only if one is configured. They count by kind of database, operation and cause, and
-// hold nothing of callers.
+// Metrics have a separate address, and are served only if it is configured. They count by kind of database, operation
+// and cause, and contain nothing about callers.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openShop } from '../support/shop.ts'
@@ -25,7 +25,7 @@ test('answers, queries and refusals are counted, only at VITRINE_METRICS_ADDR', 
 
   await app.ask('GET', '/users/me')
   await app.ask('GET', '/nowhere')
-  // The first goes the ordinary way, the second the short one.
+  // The first request takes the ordinary path, the second the short path.
   assert.equal((await shop.query('SELECT id, name FROM customers WHERE id = 1')).status, 200)
   assert.equal((await shop.query('SELECT id, name FROM customers WHERE id < 4')).status, 200)
   assert.equal((await shop.query('SELECT email FROM customers')).status, 403)

@@ -1,4 +1,4 @@
-// An unknown datasource and an unreachable datasource give the same bytes, to every caller who reaches neither.
+// An unknown datasource and one that the caller may not access give the same bytes, to every caller.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { ROUTES } from '../../src/contract/key-routes.ts'
@@ -59,7 +59,7 @@ describe('the uniform 404', () => {
   after(() => app[Symbol.asyncDispose]())
 
   for (const [name, route] of IN_DATASOURCE) {
-    test(`${name} answers the same for an unreachable and an unknown datasource`, async () => {
+    test(`${name} answers the same for a datasource without access and an unknown one`, async () => {
       for (const [who, token] of callers) {
         if (token.startsWith('sk_') && !('scope' in route)) continue
         const team = who === 'the owner, under another team’s path' ? otherTeam : mine
@@ -79,7 +79,7 @@ describe('the uniform 404', () => {
     })
   }
 
-  test('a foreign and an unknown team give the same 404, and for the datasource list the same 403', async () => {
+  test('a team of others and an unknown team give the same 404, and for the datasource list the same 403', async () => {
     const token = callers.get('a stranger')
     assert.deepEqual(
       comparable(await app.ask('GET', `/teams/${mine}`, { token })),

@@ -1,4 +1,5 @@
-// The SDK's own client connects to the service: by registration and by a metadata document, in both eras.
+// The SDK’s client connects to the service: by registration and by a metadata document, in both generations of the
+// protocol.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:https'
@@ -17,7 +18,7 @@ import { decide, locationOf, open, overHttp, PROXY } from '../support/oauth.ts'
 const REDIRECT = 'http://127.0.0.1:33418/callback'
 const DOCUMENT_ID = 'https://agent.example/client.json'
 
-/** Keeps in memory what a program would keep on disk. */
+/** Stores in memory what a real client stores on disk. */
 class Memory implements OAuthClientProvider {
   readonly redirectUrl = REDIRECT
   readonly clientMetadata = {
@@ -90,7 +91,7 @@ describe('the SDK’s client', () => {
   for (const mode of ['auto', 'legacy'] as const) {
     for (const document of [undefined, DOCUMENT_ID]) {
       const way = document === undefined ? 'by registration' : 'by its metadata document'
-      test(`connects ${way} (${mode}), calls a tool, and asks again when its access ended`, async () => {
+      test(`connects ${way} (${mode}), calls a tool, and asks the person again when its access has ended`, async () => {
         const memory = new Memory(document)
         const first = transportOf(memory)
         await assert.rejects(clientOf(mode).connect(first), UnauthorizedError)

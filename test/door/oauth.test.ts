@@ -1,5 +1,5 @@
-// OAuth over HTTP, as agents and browsers see it: discovery, registration, authorization, the consent page, tokens at
-// /mcp, and what ends them. src/oauth/oauth.test.ts has what depends on the store.
+// OAuth over HTTP, as agents and browsers use it: discovery, registration, authorization, the consent page, tokens at
+// /mcp, and what ends them. src/oauth/oauth.test.ts tests the parts that depend on the store.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Agent } from '../support/agent.ts'
@@ -51,7 +51,7 @@ describe('OAuth', () => {
   const callTool = (token: string | undefined, name = 'list_teams') => new Agent(app, token).call('modern', name)
   const statusAt = async (token: string) => (await callTool(token)).status
 
-  test('the documents name the connector and this service, for every page to read', async () => {
+  test('the documents name the connector and this service, and every page may read them', async () => {
     const origin = app.url
     for (const path of ['/.well-known/oauth-protected-resource', '/.well-known/oauth-protected-resource/mcp']) {
       const { status, headers, json } = await service.send('GET', path)
@@ -77,14 +77,14 @@ describe('OAuth', () => {
       const preflight = await service.send('OPTIONS', path, { headers: { origin: 'https://inspector.example' } })
       assert.deepEqual([preflight.status, preflight.headers['access-control-allow-origin']], [204, '*'])
     }
-    // A person's cookie belongs to the pages, so no other page may read them.
+    // A person’s cookie belongs to our own pages, so no other page may read these answers.
     for (const path of ['/auth/consent', '/auth/oauth2/authorize']) {
       const { headers: own } = await service.send('GET', path, { headers: { origin: 'https://inspector.example' } })
       assert.equal(own['access-control-allow-origin'], undefined)
     }
   })
 
-  test('openapi.json has every route of OAuth, with the fields of its documents', async () => {
+  test('openapi.json lists every OAuth route, with the fields of its documents', async () => {
     const { paths } = (await service.send('GET', '/openapi.json')).json
     const fields = (path: string) =>
       Object.keys(paths[path].get.responses[200].content['application/json'].schema.properties)
@@ -103,7 +103,7 @@ describe('OAuth', () => {
     assert.deepEqual(Object.keys(tokens), ['access_token', 'token_type', 'expires_in', 'refresh_token', 'scope'])
   })
 
-  test('a loopback service names the address that it was asked at', async () => {
+  test('a loopback service names the address of the request', async () => {
     const { port } = new URL(app.url)
     const { json } = await service.send('GET', `http://localhost:${port}/.well-known/oauth-protected-resource/mcp`)
     assert.deepEqual([json.resource, json.authorization_servers], [`http://localhost:${port}/mcp`, [app.url]])
@@ -111,7 +111,7 @@ describe('OAuth', () => {
     assert.equal(await statusAt(access), 200)
   })
 
-  test('agents cannot connect over plain http to another host: there is nothing to discover', async () => {
+  test('agents cannot connect over plain http to another host: discovery returns nothing', async () => {
     await using other = await startApp({ env: { VITRINE_PUBLIC_URL: 'http://vitrine.example' } })
     const at = overHttp(other)
     for (const path of ['/.well-known/oauth-protected-resource', '/.well-known/oauth-authorization-server']) {
@@ -209,10 +209,10 @@ describe('OAuth', () => {
       ['without a page', { prompt: 'none' }, 'consent_required'],
     ]
     for (const [name, more, error] of back) {
-      test(`${name} goes back to the agent with an error, its state and our name`, async () => {
+      test(`${name} returns to the agent with an error, its state and our name`, async () => {
         const location = locationOf(await ask(more))
         assert.equal(location.origin + location.pathname, REDIRECT)
-        // Errors of the flows with a token belong into the fragment.
+        // Flows with a token send their errors in the fragment.
         const params = new URLSearchParams(location.hash === '' ? location.search : location.hash.slice(1))
         assert.deepEqual([params.get('error'), params.get('state'), params.get('iss')], [error, 'state-1', app.url])
         assert.equal(params.get('code'), null)
@@ -233,7 +233,7 @@ describe('OAuth', () => {
       ['two redirect URIs', { redirect_uri: [REDIRECT, 'https://evil.example/cb'] }],
     ]
     for (const [name, more] of nowhere) {
-      test(`with ${name} sends the browser nowhere`, async () => {
+      test(`with ${name} does not redirect the browser`, async () => {
         const { status, headers, text } = await ask(more)
         assert.deepEqual([status, headers['location']], [400, undefined])
         assert.match(text, /<h1>This agent cannot be connected<\/h1>/)
@@ -241,12 +241,12 @@ describe('OAuth', () => {
       })
     }
 
-    test('from a program on the own computer may name another port', async () => {
+    test('from a program on the person’s computer may name another port', async () => {
       const location = locationOf(await ask({ redirect_uri: REDIRECT.replace('33418', '50000') }))
       assert.equal(location.pathname, '/auth/consent')
     })
 
-    test('without a resource or a scope is for the connector, and asks for all scopes', async () => {
+    test('without a resource and a scope is meant for the connector, and requests all scopes', async () => {
       const { access, scope } = await connect({}, { resource: null, scope: null })
       const claims = JSON.parse(Buffer.from(access.split('.')[1] ?? '', 'base64url').toString())
       assert.deepEqual([claims.aud, claims.iss], [`${app.url}/mcp`, app.url])
@@ -254,7 +254,7 @@ describe('OAuth', () => {
       assert.equal(await statusAt(access), 200)
     })
 
-    test('shows the page each time, although the person agreed before', async () => {
+    test('shows the page each time, even if the person agreed before', async () => {
       await connect()
       for (const person of [ada, undefined]) {
         assert.equal(locationOf(await ask({}, person)).pathname, '/auth/consent')
@@ -263,7 +263,7 @@ describe('OAuth', () => {
   })
 
   describe('the consent page', () => {
-    test('is framed by nobody, loads nothing, and shows names as text', async () => {
+    test('cannot be framed, loads nothing, and shows names as text', async () => {
       const name = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
       const evil = await registered(service, { client_name: name, redirect_uris: ['https://agent.example/cb?a="><b>'] })
       const bo = await app.person('Bo <b>&"\'', 'bo@example.test')
@@ -285,7 +285,7 @@ describe('OAuth', () => {
       }
     })
 
-    test('shows only the scopes that the agent asked for', async () => {
+    test('shows only the scopes that the agent requested', async () => {
       const query = await asked(service, ada, client, pkce().challenge, { scope: 'data:schema' })
       const { text } = await open(service, `/auth/consent?${query}`, ada)
       assert.deepEqual(
@@ -310,7 +310,7 @@ describe('OAuth', () => {
       assert.ok(new URL(decided.json.url).searchParams.get('code'))
     })
 
-    test('a refusal goes back to the agent as access_denied', async () => {
+    test('a refusal returns to the agent as access_denied', async () => {
       const query = await asked(service, ada, client, pkce().challenge)
       const { json } = await decide(service, ada, query, null)
       const { origin, pathname, searchParams: params } = new URL(json.url)
@@ -318,7 +318,7 @@ describe('OAuth', () => {
       assert.deepEqual([params.get('error'), params.get('state'), params.get('iss'), params.get('code')], ['access_denied', 'state-1', app.url, null]) // prettier-ignore
     })
 
-    test('takes a choice from its own page only', async () => {
+    test('accepts a choice from its own page only', async () => {
       const query = await asked(service, ada, client, pkce().challenge)
       const choice = { teamIds: [team] }
       const before = await ada.must('GET', '/users/me/grants')
@@ -331,13 +331,13 @@ describe('OAuth', () => {
         const { status, json } = await decide(service, ada, query, choice, headers)
         assert.deepEqual([status, json.code], [403, 'SIGN_IN_REFUSED'], JSON.stringify(headers))
       }
-      // A form of another page can send no JSON.
+      // A form on another page cannot send JSON.
       const headers = { 'content-type': 'text/plain', cookie: ada.cookie, origin: app.url }
       assert.equal((await service.send('POST', '/auth/consent', { headers, body: '{}' })).status, 415)
       assert.deepEqual(await ada.must('GET', '/users/me/grants'), before)
     })
 
-    test('takes no query that was changed, and none of nobody', async () => {
+    test('accepts neither a changed query nor a query without a session', async () => {
       const query = await asked(service, ada, client, pkce().challenge, { scope: 'data:schema' })
       const changed = (name: string, value: string) => {
         const params = new URLSearchParams(query)
@@ -366,7 +366,7 @@ describe('OAuth', () => {
       }
     })
 
-    test('takes no choice without a scope, a team or a datasource, or of what the person does not reach', async () => {
+    test('accepts no choice without a scope, a team or a datasource, and nothing that the person cannot access', async () => {
       const query = await asked(service, ada, client, pkce().challenge)
       const foreign = await app.team(await app.person('Cy'))
       const wrong = [
@@ -395,7 +395,7 @@ describe('OAuth', () => {
       return (await owner.must('POST', `/teams/${teamId}/datasources`, { ...shop, ...login, ...access })).id
     }
 
-    test('a token reaches the ticked scopes, teams and datasources only', async () => {
+    test('a token gives access to the ticked scopes, teams and datasources only', async () => {
       const dan = await app.person('Dan')
       const [one, two] = [await app.team(dan, 'One'), await app.team(dan, 'Two')]
       const [shown, hidden] = [await datasource(dan, one, 'shown'), await datasource(dan, one, 'hidden')]
@@ -416,14 +416,14 @@ describe('OAuth', () => {
       const reply = await agent.call('modern', 'describe_datasource', { teamId: one, datasourceId: hidden })
       assert.equal(reply.json.result.structuredContent.code, 'NOT_FOUND')
 
-      // Ticking "later ones too" leaves the datasources open.
+      // Ticking “later ones too” sets no limit on the datasources.
       const all = new Agent(app, (await connected(service, dan, client, { teamIds: [one] })).access)
       const later = await datasource(dan, one, 'later')
       const ids = (await all.tool('list_datasources')).datasources.map(({ id }: { id: string }) => id)
       assert.deepEqual(new Set(ids), new Set([shown, hidden, later]))
     })
 
-    test('a missing scope is 403 with the scope to ask for', async () => {
+    test('a missing scope is 403 with the scope to request', async () => {
       const { access } = await connect({ scopes: ['data:schema'] })
       for (const era of ['modern', 'legacy'] as const) {
         const { status, headers } = await new Agent(app, access).call(era, 'whoami')
@@ -434,7 +434,7 @@ describe('OAuth', () => {
       }
     })
 
-    test('no other credential is a token, and REST takes no token of an agent', async () => {
+    test('no other credential counts as a token, and REST accepts no token of an agent', async () => {
       const { access, refresh: token } = await connect()
       const [head = '', body = '', signature = ''] = access.split('.')
       const claims = JSON.parse(Buffer.from(body, 'base64url').toString())
@@ -462,7 +462,7 @@ describe('OAuth', () => {
       assert.equal(await statusAt(access), 200)
     })
 
-    test('narrowing and ending hold on the next call, and signing out ends nothing', async () => {
+    test('narrowing and ending take effect on the next call, and signing out ends nothing', async () => {
       const eve = await app.person('Eve')
       const [one, two] = [await app.team(eve, 'One'), await app.team(eve, 'Two')]
       const tokens = await connected(service, eve, client, { teamIds: [one, two] })
@@ -484,7 +484,7 @@ describe('OAuth', () => {
       assert.deepEqual(errorOf(await refresh(service, client.clientId, next.refresh)), [400, 'invalid_grant'])
     })
 
-    test('a new password and the end of the membership take the access away', async () => {
+    test('a new password and the end of the membership remove the access', async () => {
       const fay = await app.person('Fay')
       const own = await app.team(fay, 'Own')
       await app.join(ada, team, fay)
@@ -521,7 +521,7 @@ describe('OAuth', () => {
   })
 
   describe('the endpoints of the agent', () => {
-    test('take forms only, each field once', async () => {
+    test('accept forms only, each field once', async () => {
       const coded = await authorized(service, ada, client, { teamIds: [team] })
       const send = (headers: Record<string, string>, body: string) =>
         service.send('POST', '/auth/oauth2/token', { headers, body })
@@ -550,12 +550,12 @@ describe('OAuth', () => {
       assert.equal(done.status, 200, done.text)
       assert.equal(done.headers['cache-control'], 'no-store')
       assert.deepEqual(Object.keys(done.json).sort(), ['access_token', 'expires_in', 'refresh_token', 'scope', 'token_type']) // prettier-ignore
-      // No other route takes a form.
+      // No other route accepts a form.
       const rest = await app.ask('PATCH', '/users/me', { token: ada.jwt, body: 'name=x', headers: asForm })
       assert.equal(rest.status, 415)
     })
 
-    test('say nothing of a token that is not valid', async () => {
+    test('reveal nothing about an invalid token', async () => {
       for (const token of ['', 'vitrine_rt_', 'vitrine_rt_x', 'x', "' or 1=1 --", '\u0000'])
         assert.equal((await refresh(service, client.clientId, token)).status, 400)
       const coded = await authorized(service, ada, client, { teamIds: [team] })
@@ -601,7 +601,7 @@ describe('OAuth', () => {
     })
   })
 
-  test('no log line and no error has a code, a token or a verifier', async () => {
+  test('no log line and no error contains a code, a token or a verifier', async () => {
     const lines: string[] = []
     await using own = await startApp({ logged: (line) => lines.push(line) })
     const at = overHttp(own)

@@ -200,7 +200,7 @@ describe('bad input about people', () => {
     assert.deepEqual(await accept(dee, second.inviteToken), [404, 'NOT_FOUND'])
   })
 
-  test('ownership is handed over by roles, and then the first OWNER may leave', async () => {
+  test('ownership is transferred by changing roles, and then the first OWNER may leave', async () => {
     await ada.must('PATCH', `/teams/${teamId}/members/${bo.id}`, { role: 'OWNER' })
     await ada.must('PATCH', `/teams/${teamId}/members/${ada.id}`, { role: 'MEMBER' })
     assert.deepEqual(await codeOf(ada, 'PATCH', `/teams/${teamId}`, { name: 'Mine' }), [403, 'ROLE_REQUIRED'])

@@ -1,5 +1,5 @@
-// Accounts and their access over HTTP, with mail, on both stores: from an empty store to a colleague in a team, through
-// the links in the mails.
+// Accounts and access over HTTP, with mail, on both stores: from an empty store to a colleague in a team, through the
+// links in the mails.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
@@ -114,7 +114,7 @@ for (const dialect of DIALECTS) {
       const signedIn = await post('sign-in/email', { email, password: OTHER })
       const device = signedIn.headers.getSetCookie().find((line) => line.startsWith('vitrine.known_device='))
       assert.match(device ?? '', /; Path=\/auth; HttpOnly; SameSite=Lax$/)
-      // The token works once, also in a call without the page.
+      // The token works once, even in a call without the page.
       const again = await post('reset-password', { token: tokenIn(mail), newPassword: PASSWORD })
       assert.deepEqual([again.status, again.json.code, again.json.reason], [400, 'INVALID_REQUEST', 'INVALID_TOKEN'])
     })

@@ -1,6 +1,6 @@
-// The short paths of POST …/query answer every request as the ordinary path does, or leave it to the ordinary path. A usual
-// request is read from the socket; with `te: trailers` node:http reads it; a body in chunks always takes the ordinary path. So each
-// request is sent all three ways.
+// The short paths of POST …/query give the same answer as the ordinary path, or leave the request to it. Each request
+// is sent in three ways. A usual request is read from the socket. With `te: trailers`, node:http reads it. A body in
+// chunks always takes the ordinary path.
 import assert from 'node:assert/strict'
 import { subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
@@ -15,12 +15,12 @@ interface Answer {
   readonly body: string
 }
 
-/** Requests that the framework handled. A refusal before the handler does not count. */
+/** The number of requests that the framework handled. A refusal before the handler is not counted. */
 let framed = 0
 const count = (): void => void framed++
 const channel = tracingChannel('fastify.request.handler')
 const subscribers = { start: count, end() {}, asyncStart() {}, asyncEnd() {}, error() {} }
-/** Requests that node:http read. */
+/** The number of requests that node:http read. */
 let parsed = 0
 const PARSED = 'http.server.request.start'
 const countParsed = (): void => void parsed++
@@ -89,7 +89,7 @@ describe('the short path of a query', () => {
     return Buffer.concat([head, ...parts].map((part) => Buffer.from(part)))
   }
 
-  /** Sends it all ways. The answers of the two short paths must be equal. */
+  /** Sends a request in all three ways. Both short paths must give the same answer. */
   async function both(sent: Sent): Promise<{ short: Answer; ordinary: Answer }> {
     const [short] = await raw(written(sent, false))
     const [parsed] = await raw(written({ ...sent, headers: { ...sent.headers, te: 'trailers' } }, false))
@@ -138,13 +138,13 @@ describe('the short path of a query', () => {
   }
 
   for (const [name, body] of Object.entries(bodies)) {
-    test(`answers as the ordinary path does: ${name}`, async () => {
+    test(`gives the answer of the ordinary path: ${name}`, async () => {
       const { short, ordinary } = await both({ body })
       assert.deepEqual(plain(short), plain(ordinary))
     })
   }
 
-  test('answers as the ordinary path does: callers, scopes and places', async () => {
+  test('gives the answer of the ordinary path: callers, scopes and paths', async () => {
     const { app, owner, teamId, datasourceId } = shop
     const stranger = await app.person('Stranger')
     const other = await app.team(stranger, 'Elsewhere')
@@ -174,7 +174,7 @@ describe('the short path of a query', () => {
     ]
     for (const token of tokens) {
       const headers = { authorization: `Bearer ${token}` }
-      // Twice: the second time the caches know whatever they may know.
+      // Sent twice: at the second request, the caches contain all that they can contain.
       for (const _time of [1, 2]) {
         const { short, ordinary } = await both({ body: sql('SELECT 1 AS one'), headers })
         assert.deepEqual(plain(short), plain(ordinary), token)
@@ -190,7 +190,7 @@ describe('the short path of a query', () => {
     }
   })
 
-  test('takes a usual request of a known key, and leaves every unusual one to the framework', async () => {
+  test('handles a usual request with a known key, and leaves every unusual one to the framework', async () => {
     const body = sql('SELECT 1 AS one')
     const framedBy = async (sent: Sent, isChunked = false): Promise<number> => {
       const before = framed
@@ -216,7 +216,7 @@ describe('the short path of a query', () => {
     for (const sent of unusual) assert.equal(await framedBy(sent), 1, JSON.stringify(sent.headers))
   })
 
-  test('a budget that is used up is refused alike', async () => {
+  test('both paths refuse alike once the budget is used up', async () => {
     const { owner, teamId } = shop
     await owner.must('PATCH', `/teams/${teamId}`, { settings: { queryBudget: { limit: 1, windowSeconds: 3_600 } } })
     await raw(written({ body: sql('SELECT 1') }, false))
@@ -226,7 +226,7 @@ describe('the short path of a query', () => {
     await owner.must('PATCH', `/teams/${teamId}`, { settings: { queryBudget: { limit: 100_000, windowSeconds: 60 } } })
   })
 
-  test('a revoked key, a disabled datasource and a lowered role hold from the next request on', async () => {
+  test('a revoked key, a disabled datasource and a lowered role take effect at the next request', async () => {
     const { owner, app, teamId, datasourceId } = shop
     const made = await owner.must('POST', '/users/me/keys', { name: 'k', scopes: ['data:read'] })
     const status = async (token: string): Promise<number | undefined> =>
@@ -250,7 +250,7 @@ describe('the short path of a query', () => {
   test('pipelined requests are answered in their order', async () => {
     const slow = sql('SELECT count(*) AS n FROM orders a, orders b WHERE a.id <> b.id')
     const texts = [slow, sql('SELECT 1 AS n'), '{', sql('SELECT 2 AS n')]
-    // The key must be known: the ordinary path closes the connection after a body that is not JSON.
+    // The key must be known, because the ordinary path closes the connection after a body that is not JSON.
     await raw(written({ body: sql('SELECT 1') }, false))
     const answers = await raw(Buffer.concat(texts.map((body) => written({ body }, false))), texts.length)
     assert.deepEqual(
@@ -275,7 +275,7 @@ describe('the short path of a query', () => {
     assert.equal((await raw(written({ body: sql('SELECT 1') }, false)))[0]?.status, 200)
   })
 
-  test('a body in single bytes is read whole, and a client that goes in the middle of it costs nothing', async () => {
+  test('a body in single bytes is read whole, and a client that disconnects in the middle of it holds nothing open', async () => {
     const bytes = written({ body: sql('SELECT 7 AS n') }, false)
     const socket = dial().setNoDelay(true)
     let received = ''
@@ -312,14 +312,15 @@ describe('the short path of a query', () => {
     assert.equal(rows(await answer(query(3, { 'user-agent': 'another/1' }))), '200 [[3]]')
     const bytes = query(4)
     const end = bytes.indexOf('\r\n\r\n') + 4
-    // The head may arrive with the body after all: several packets can be one.
+    // The head and the body may arrive in one packet or in several.
     assert.equal(rows(await answer(bytes.subarray(0, end), bytes.subarray(end))), '200 [[4]]')
     assert.equal(
       rows(await answer(bytes.subarray(0, end + 3), bytes.subarray(end + 3, -2), bytes.subarray(-2))),
       '200 [[4]]',
     )
     assert.equal(parsed, before)
-    // A request while another is answered, and one that node:http must read. From then on it reads them all.
+    // A second request arrives before the first is answered, and node:http must read it. From then on, node:http reads
+    // all requests of the connection.
     const slow = written({ body: sql('SELECT count(*) AS n FROM orders a, orders b WHERE a.id <> b.id') }, false)
     socket.write(slow)
     answers++
@@ -368,7 +369,7 @@ describe('the short path of a query', () => {
     await until('the query has ended', async () => !(await isActive()))
   })
 
-  test('a client that closes its side behind its request gets a whole answer or none, and holds no connection', async () => {
+  test('a client that closes its side after its request gets a whole answer or none, and no connection stays open', async () => {
     const slow = sql('SELECT count(*) AS n FROM orders a, orders b, orders c WHERE a.id <> b.id + c.id')
     const halfClosed = async (body: string, isChunked: boolean): Promise<readonly Answer[]> => {
       const socket = dial()
@@ -400,7 +401,8 @@ describe('the short path of a query', () => {
     for (const socket of idlers) socket.destroy()
   })
 
-  // The memory of an answer is used again once it is sent. These answers are longer than what the sockets hold.
+  // The memory of an answer is reused once the answer is sent. These answers are longer than the buffers of the
+  // sockets.
   test('a large answer that is not read yet is not overwritten by others', async () => {
     const letters = (letter: string): string =>
       sql(`SELECT repeat('${letter}', 6000) AS x FROM generate_series(1, 600)`)
@@ -419,7 +421,7 @@ describe('the short path of a query', () => {
         const socket = dial()
         socket.on('error', () => undefined)
         socket.write(Buffer.concat([...asked].map((letter) => written({ body: letters(letter) }, false))))
-        // The first answer has begun to arrive, and nobody reads on.
+        // The first answer has begun to arrive, and the client reads no more of it.
         await once(socket, 'readable')
         return { socket, asked }
       }),
@@ -439,8 +441,8 @@ describe('the short path of a query', () => {
 const ACTIVE = `SELECT count(*) AS n FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() AND query LIKE '%count%OPERATOR%'`
 
 /**
- * What must be equal: not the clock and the counters. After a body that is not JSON the framework closes the connection; the
- * short path has read that body whole, and keeps it.
+ * The part of an answer that must be equal, without the clock and the counters. After a body that is not JSON, the
+ * framework closes the connection, but the short path, which has read the whole body, does not.
  */
 function plain({ status, headers, body }: Answer): unknown {
   const same = headers.filter(
@@ -459,7 +461,7 @@ function plain({ status, headers, body }: Answer): unknown {
   return { status, headers: alike.toSorted(), body: text }
 }
 
-/** The whole answers in what was received. A HEAD answer counts as its head. */
+/** Splits the received bytes into whole answers. An answer to HEAD consists of its head. */
 function split(received: Buffer): Answer[] {
   const answers: Answer[] = []
   let at = 0

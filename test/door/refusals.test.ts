@@ -1,4 +1,5 @@
-// What was refused, grouped; one's own calls; and requests for what was refused, up to the query that then passes.
+// Refused calls in groups, a person’s own calls, and requests to expose what was refused, up to the query that then
+// passes.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { z } from 'zod'
@@ -37,7 +38,7 @@ describe('refusals and requests', () => {
   const groupOf = (groups: readonly Group[], name: RegExp) =>
     groups.find(({ blocked }) => name.test(blocked.name)) ?? assert.fail(JSON.stringify(groups))
 
-  test('are grouped by what was meant, largest first, with what can be exposed', async () => {
+  test('are grouped by the refused name, the largest group first, with the columns that can be exposed', async () => {
     const groups = await refusals()
     assert.deepEqual(
       groups.map(({ count }) => count),
@@ -60,7 +61,7 @@ describe('refusals and requests', () => {
     assert.deepEqual([example.outcome, example.at], ['DENIED', email.lastAt])
   })
 
-  test('of a datasource beyond reach are left out', async () => {
+  test('of a datasource without access are left out', async () => {
     const admin = await shop.app.person('Adam')
     await shop.app.join(shop.owner, shop.teamId, admin, 'ADMIN')
     assert.ok((await admin.must('GET', `${path}/refusals`)).length > 0)
@@ -104,7 +105,7 @@ describe('refusals and requests', () => {
     )
   })
 
-  test('a member asks for what was refused, and a manager answers with the smallest exposure', async () => {
+  test('a member requests the exposure of what was refused, and a manager answers with the smallest exposure', async () => {
     const at = `${path}/datasources/${shop.datasourceId}`
     const { items } = await member.must('GET', '/users/me/activity?outcome=DENIED&blocked=column&q=max(email)')
     assert.equal(items.length, 1)
@@ -136,7 +137,7 @@ describe('refusals and requests', () => {
         ['request', made.id],
       ],
     )
-    // A request ends with its author's account.
+    // A request is deleted with the account of its author.
     const late = (await member.must('GET', '/users/me/activity?outcome=DENIED&blocked=table')).items[0].id
     await member.must('POST', `${at}/requests`, { auditId: late, why: 'Salaries.' })
     await member.must('POST', `${path}/leave`)

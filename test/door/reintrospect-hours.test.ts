@@ -1,4 +1,4 @@
-// config.reintrospectHours over HTTP: shown for every driver, and changed without touching the connection.
+// config.reintrospectHours over HTTP: shown for every driver, and changed without affecting the connection.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openShop, type Shop } from '../support/shop.ts'
@@ -57,7 +57,7 @@ describe('config.reintrospectHours', () => {
   })
 
   for (const hours of [-1, 721, 1.5, '24', null, true, [24], {}, 1e300]) {
-    test(`${JSON.stringify(hours)} hours are refused by name, and nothing changes`, async () => {
+    test(`${JSON.stringify(hours)} hours are refused and named, and nothing changes`, async () => {
       for (const answer of [
         await shop.owner.ask('PATCH', shop.at, { name: 'x', config: { reintrospectHours: hours } }),
         await create({ ...MONGO, config: { reintrospectHours: hours } }),
@@ -69,7 +69,7 @@ describe('config.reintrospectHours', () => {
     })
   }
 
-  test('an unknown setting next to it is refused', async () => {
+  test('an unknown setting in the same request is refused', async () => {
     const answer = await shop.owner.ask('PATCH', shop.at, { config: { reintrospectHours: 1, nonsense: 1 } })
     assert.equal(answer.status, 400)
     assert.match(JSON.stringify(answer.json.details), /nonsense/)

@@ -1,5 +1,5 @@
-// Every answer names its request in X-Request-Id, whichever way it leaves. The audit, the log of defects and the access log
-// name it too. A caller's own id is not taken, unless a proxy is trusted and the id is harmless.
+// Every answer names its request in X-Request-Id, on every path. The audit, the log of defects and the access log name
+// it too. The id of a caller is ignored unless it comes through a trusted proxy and is harmless.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -50,7 +50,7 @@ describe('request ids', () => {
     return items.filter((item: { requestId?: string }) => item.requestId === requestId)
   }
 
-  test('every answer has its own, also of errors before routing', async () => {
+  test('every answer has its own id, including errors before routing', async () => {
     const agent = new Agent(app, key)
     const auth = { headers: { origin: app.url }, body: { email: 'x@y.test', password: 'wrong password' } }
     const answers = [
@@ -133,7 +133,7 @@ describe('request ids', () => {
     assert.equal(linesOf(unknown.headers.get('x-request-id'))[0]?.['operation'], 'other')
   })
 
-  test("a caller's own id is not taken", async () => {
+  test("a caller's own id is ignored", async () => {
     const { headers } = await app.ask('GET', '/users/me', {
       token: key,
       headers: { 'x-request-id': 'chosen-by-caller' },
@@ -142,7 +142,7 @@ describe('request ids', () => {
   })
 })
 
-test('with a trusted proxy, its id is taken if it is harmless', async () => {
+test('with a trusted proxy, its id is used if it is harmless', async () => {
   await using app = await startApp({ env: { VITRINE_TRUST_PROXY: '1' } })
   const idFor = async (given: string) =>
     (await app.ask('GET', '/users/me', { headers: { 'x-request-id': given } })).headers.get('x-request-id') ?? ''

@@ -1,4 +1,5 @@
-// A route without a scope is session-only by default, not by a list. Shown on a route that the test adds.
+// By default, a route without a scope accepts sessions only; there is no list of these routes. Shown with a route that
+// the test adds.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { z } from 'zod'

@@ -53,7 +53,7 @@ describe('a refusal suggests a repaired query', () => {
     assert.equal(json.suggestion, 'SELECT name FROM customers WHERE id = $1')
   })
 
-  test('a change that leaves a parameter over is not offered, and the refusal stands', async () => {
+  test('a change that would leave a parameter unused is not suggested, and the query is still refused', async () => {
     const body = { sql: 'SELECT id, pg_sleep($1) FROM customers', params: [1] }
     const { json } = await shop.app.ask('POST', `${shop.at}/query`, { token: shop.key, body })
     assert.deepEqual([json.code, json.blocked.kind, json.suggestion], ['QUERY_DENIED', 'function', undefined])

@@ -1,4 +1,5 @@
-// Spans arrive at a real receiver of OTLP over HTTP: a request, its guard and its database, without texts and values.
+// Spans arrive at a real receiver of OTLP over HTTP: for a request, its guard and its database. They contain no texts
+// and no values.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -65,7 +66,7 @@ test('a query has spans for the request, the guard and the database', async () =
   const parent = { trace: '0af7651916cd43dd8448eb211c80319c', span: 'b7ad6b7169203331' }
   const headers = { traceparent: `00-${parent.trace}-${parent.span}-01` }
   const sql = "SELECT id FROM customers WHERE name = 'canary-value'"
-  // The second takes the short path.
+  // The second query takes the short path.
   await shop.app.ask('POST', path, { token: shop.key, body: { sql }, headers })
   const answer = await shop.app.ask('POST', path, { token: shop.key, body: { sql }, headers })
   assert.equal(answer.status, 200)
@@ -92,7 +93,7 @@ test('a query has spans for the request, the guard and the database', async () =
   assert.doesNotMatch(all, /canary|customers|SELECT|sk_live|Olga|example\.test/)
 })
 
-test('a refusal has its code, a traceparent of a caller is not taken, and a collector that is gone harms nothing', async () => {
+test('the span of a refusal has its code, a caller’s traceparent is ignored, and a missing collector causes no error', async () => {
   await using collector = await startCollector()
   await using app = await startApp({ env: { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/own/path` } })
   const trace = '0af7651916cd43dd8448eb211c80319c'

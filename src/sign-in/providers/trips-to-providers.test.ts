@@ -1,5 +1,5 @@
-// Signing in at a provider: whom it lets in, and what a hostile provider, page or stranger gets. With a certified OpenID
-// Connect provider in this process, and one that lies. On both stores.
+// Signing in at a provider: who is let in, and what a hostile provider, page or stranger can achieve. Uses a certified
+// OpenID Connect provider in this process, and a second provider that lies. Runs on both stores.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { SignJWT } from 'jose'
@@ -38,7 +38,7 @@ async function leave(browser: TestBrowser, more: object = {}, provider = 'oidc')
   return (await browser.ask('POST sign-in/provider', { provider, ...more })).json.url
 }
 
-/** Comes back to the service with what the provider sent. Returns the path of the page. */
+/** Returns to the service with the provider’s answer. Returns the path of the page. */
 async function comeBack(browser: TestBrowser, back: URL): Promise<string> {
   const { location } = await browser.ask(`GET ${back.pathname.replace('/auth/', '')}${back.search}`)
   return location ?? ''
@@ -73,7 +73,7 @@ for (const dialect of DIALECTS) {
       await source[Symbol.asyncDispose]()
     })
 
-    test('the first sign-in makes an account, the next ones find it, and no token is kept', async () => {
+    test('the first sign-in makes an account, the next ones find it, and no token is stored', async () => {
       await using rooms = await openRooms(source, oidc.env)
       oidc.people.set('1', ADA)
       const { json: options } = await browserOf(rooms).ask('GET options')
@@ -85,7 +85,7 @@ for (const dialect of DIALECTS) {
       )
       const { json } = await browser.ask('GET get-session')
       assert.deepEqual([json.user.email, json.user.name, json.user.emailVerified], [EMAIL, 'Ada', true])
-      // The address at the provider may change. The subject stays.
+      // The address at the provider may change. The subject stays the same.
       oidc.people.set('1', { ...ADA, email: 'new@example.test' })
       const other = browserOf(rooms)
       assert.equal(await signIn(other, oidc, '1'), '/app/')
@@ -104,7 +104,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('follows the sign-up mode, as a sign-up with a password does', async () => {
+    test('obeys the sign-up mode, like a sign-up with a password', async () => {
       oidc.people.set('1', ADA)
       await using first = await openRooms(source, { ...oidc.env, VITRINE_SIGNUP: 'closed' })
       assert.equal(await signIn(browserOf(first), oidc, '1'), '/app/', 'the first account')
@@ -141,7 +141,7 @@ for (const dialect of DIALECTS) {
       assert.ok([...browser.jar.keys()].every((name) => name.startsWith('__Secure-')))
     })
 
-    test('an address that the provider or this service did not verify joins no account', async () => {
+    test('an address that the provider or this service did not verify is connected to no account', async () => {
       await using rooms = await openRooms(source, oidc.env)
       await browserOf(rooms).ask('POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const methods = await methodsOf(rooms)
@@ -163,7 +163,7 @@ for (const dialect of DIALECTS) {
       oidc.people.set('1', { ...ADA, email_verified: false })
       assert.equal(failureIn(await signIn(browserOf(rooms), oidc, '1')), 'EMAIL_UNVERIFIED')
       assert.deepEqual(await methodsOf(rooms), methods)
-      // Both sides verified it. The spelling does not matter.
+      // Both sides verified the address. Its spelling does not matter.
       oidc.people.set('1', { ...ADA, email: 'ADA@example.test' })
       const browser = browserOf(rooms)
       assert.equal(await signIn(browser, oidc, '1'), '/app/')
@@ -172,7 +172,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(joined?.changes['provider'], { from: null, to: 'Acme' })
     })
 
-    test('an operator may trust a provider that says nothing about addresses, but never a denial', async () => {
+    test('an operator may trust a provider that does not say whether an address is verified, but none that denies it', async () => {
       await using rooms = await openRooms(source, { ...oidc.env, VITRINE_OIDC_TRUST_EMAIL: '1' })
       oidc.people.set('1', { email: EMAIL })
       oidc.people.set('2', { email: 'bob@example.test', email_verified: false })
@@ -180,7 +180,7 @@ for (const dialect of DIALECTS) {
       assert.equal(failureIn(await signIn(browserOf(rooms), oidc, '2')), 'EMAIL_UNVERIFIED')
     })
 
-    test('where mail is on, a proven address replaces an unverified account, with all that it had', async () => {
+    test('if mail is set up, a proven address replaces an unverified account and everything in it', async () => {
       await using smtp = await startSmtp()
       await using rooms = await openRooms(source, { ...oidc.env, SMTP_URL: smtp.url })
       const stranger = browserOf(rooms)
@@ -218,14 +218,14 @@ for (const dialect of DIALECTS) {
       assert.equal(await who(browser), 'other@example.test')
       const session = done.cookies.find((line) => line.includes('session_token='))
       assert.doesNotMatch(session ?? '', /max-age/i, 'the browser keeps it though the person said no')
-      // A session of somebody else in the same browser ends, so that the code counts for the right person.
+      // A session of another person in the same browser ends, so that the code counts for the right person.
       const shared = browserOf(rooms)
       await shared.ask('POST sign-up/email', { name: 'Bob', email: 'bob@example.test', password: PASSWORD })
       await signIn(shared, oidc, '1')
       assert.equal(await who(shared), null)
     })
 
-    test('is connected by the session that asked, listed, and disconnected unless it is the last way', async () => {
+    test('is connected by the session that asked for it, is listed, and can be disconnected unless it is the last way to sign in', async () => {
       await using rooms = await openRooms(source, oidc.env)
       oidc.people.set('1', { ...ADA, email: 'at@provider.test', email_verified: false })
       const [ada, bob] = [browserOf(rooms), browserOf(rooms)]
@@ -235,7 +235,7 @@ for (const dialect of DIALECTS) {
         (await browser.ask('POST connect-provider', { provider: 'oidc' })).json.url
       oidc.next = '1'
 
-      // A stranger lures a signed-in person to the end of the stranger's own trip.
+      // A stranger lures a signed-in person to the end of the stranger’s own sign-in at the provider.
       const trip = await oidc.visit(await start(bob))
       assert.equal(failureIn(await comeBack(ada, trip)), 'EXPIRED')
       const stolen = await oidc.visit(await start(bob))
@@ -281,7 +281,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(start(ada)), 'REAUTHENTICATION_REQUIRED')
     })
 
-    test('the owner hears of it by mail, and a new password ends what is not kept', async () => {
+    test('the owner is informed by mail, and a new password disconnects the providers that the owner does not keep', async () => {
       await using smtp = await startSmtp()
       await using rooms = await openRooms(source, { ...oidc.env, SMTP_URL: smtp.url })
       oidc.people.set('1', ADA)
@@ -307,7 +307,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('an account that is gone does not come back to life, and concurrent first sign-ins make one', async () => {
+    test('a deleted account is not restored, and concurrent first sign-ins create one account', async () => {
       await using rooms = await openRooms(source, oidc.env)
       oidc.people.set('1', ADA)
       oidc.next = '1'
@@ -339,7 +339,7 @@ describe('a callback', () => {
     await source[Symbol.asyncDispose]()
   })
 
-  test('works once, in the browser that left, within ten minutes', async () => {
+  test('works once, in the browser that started it, within ten minutes', async () => {
     await using rooms = await openRooms(source, oidc.env)
     oidc.next = '1'
     const browser = browserOf(rooms)
@@ -367,7 +367,7 @@ describe('a callback', () => {
     assert.equal(failureIn(await comeBack(late, slow)), 'EXPIRED')
   })
 
-  test('leads to our own pages only, and says why in a word from a list', async () => {
+  test('leads to our own pages only, and gives the reason as a word from a list', async () => {
     await using rooms = await openRooms(source, oidc.env)
     const browser = browserOf(rooms)
     for (const callbackURL of ['https://evil.example/', '//evil.example', '/\\evil.example', 'javascript:alert(1)']) {
@@ -401,11 +401,11 @@ describe('a callback', () => {
     }
     assert.equal(await ask('http://localhost:3000'), 'http://localhost:3000/auth/callback/oidc')
     assert.equal(await ask('http://127.0.0.1:3000'), 'http://127.0.0.1:3000/auth/callback/oidc')
-    // The Host header is the sender's word.
+    // The sender chooses the Host header.
     assert.equal(await ask('http://evil.example:3000'), 'http://127.0.0.1:3000/auth/callback/oidc')
   })
 
-  test('is counted by the address, and says so on the page', async () => {
+  test('is limited by the client’s address, and the page says so', async () => {
     await using rooms = await openRooms(source, oidc.env)
     const places = new Set<string>()
     for (let n = 0; n < 130; n++) {
@@ -484,7 +484,7 @@ describe('a provider that lies', () => {
     for (const text of ['a code', 'an access token', CLIENT.secret, 'eyJ']) assert.ok(!logged.includes(text), text)
   })
 
-  test('is not taken for another one', async () => {
+  test('is not mistaken for another provider', async () => {
     await using rogue = await startRogue()
     await using rooms = await openRooms(source, rogueEnv(rogue))
     rogue.claims = { email: EMAIL, email_verified: true }
@@ -494,7 +494,7 @@ describe('a provider that lies', () => {
     rogue.discovery = { authorization_response_iss_parameter_supported: true }
     rooms.clock.at += 3_600_001
     assert.equal(failureIn(await attempt(rooms, rogue, { code: 'x' })), 'FAILED', 'without the issuer')
-    // The answer of one provider at the place of another.
+    // The answer of one provider is sent as the answer of another.
     const [browser, back] = await tripTo(rooms, rogue)
     back.pathname = '/auth/callback/google'
     assert.equal(failureIn(await comeBack(browser, back)), 'EXPIRED')
@@ -510,7 +510,7 @@ describe('a provider that lies', () => {
     assert.equal(await who(late), 'eve@example.test')
   })
 
-  test('once it is switched off, signs nobody in, and is no way that could be the last', async () => {
+  test('once it is switched off, signs nobody in, and does not count as a way to sign in', async () => {
     await using rogue = await startRogue()
     rogue.claims = { email: EMAIL, email_verified: true }
     const at = await source.config()
@@ -560,7 +560,7 @@ describe('a provider that lies', () => {
     assert.deepEqual(inside.asked, [])
   })
 
-  test('tells no address of somebody else by its user info', async () => {
+  test('cannot claim the address of another person in its user info', async () => {
     await using rogue = await startRogue()
     rogue.discovery = { userinfo_endpoint: `${rogue.url}/me` }
     await using rooms = await openRooms(source, rogueEnv(rogue))
@@ -572,7 +572,7 @@ describe('a provider that lies', () => {
     assert.equal(account?.name, 'A d a')
   })
 
-  test('may change its keys, be down for a while, and ask for the secret in the form', async () => {
+  test('may change its keys, be unreachable for a while, and require the secret in the form', async () => {
     await using rogue = await startRogue()
     rogue.claims = { email: EMAIL, email_verified: true }
     rogue.discovery = { token_endpoint_auth_methods_supported: ['client_secret_post'] }
@@ -580,18 +580,18 @@ describe('a provider that lies', () => {
     rogue.answers.set('/.well-known/openid-configuration', { nothing: 'here' })
     assert.equal((await refusal(leave(browserOf(rooms))))['reason'], 'UNAVAILABLE')
     rogue.answers.clear()
-    assert.equal((await refusal(leave(browserOf(rooms))))['reason'], 'UNAVAILABLE', 'asked again at once')
+    assert.equal((await refusal(leave(browserOf(rooms))))['reason'], 'UNAVAILABLE', 'requested again at once')
     rooms.clock.at += 5_001
     assert.equal(await attempt(rooms, rogue), '/app/')
     const form = rogue.asked.find((line) => line.startsWith('POST /token'))
     assert.equal(new URLSearchParams(form?.replace('POST /token ', '')).get('client_secret'), CLIENT.secret)
     await rogue.rotate()
-    assert.equal(failureIn(await attempt(rooms, rogue)), 'FAILED', 'asked for keys again at once')
+    assert.equal(failureIn(await attempt(rooms, rogue)), 'FAILED', 'requested the keys again at once')
     rooms.clock.at += 30_001
     assert.equal(await attempt(rooms, rogue), '/app/')
   })
 
-  test('GitHub signs in with the primary address, if GitHub verified it', async () => {
+  test('GitHub signs in with the primary address, if GitHub verified that address', async () => {
     await using hub = await startRogue()
     const env = { VITRINE_GITHUB_URL: hub.url, VITRINE_GITHUB_CLIENT_ID: 'id', VITRINE_GITHUB_CLIENT_SECRET: 'secret' }
     await using rooms = await openRooms(source, env)

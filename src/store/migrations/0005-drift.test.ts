@@ -1,4 +1,4 @@
-// Upgrades a store older than drift: exposures stay, and drift is reported from the upgrade on.
+// Upgrades a store older than drift: exposures stay, and drift is reported after the upgrade.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { olderStore } from '../../../test/support/older-store.ts'

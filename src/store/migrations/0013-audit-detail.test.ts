@@ -1,5 +1,5 @@
-// Upgrades a store that was killed in the version before: single rows, a pack, a counted 429 and an unlinked change.
-// The old seals still hold, unlinked rows are linked, and old and new rows can be read together.
+// Upgrades a store that was killed in the previous version: single rows, a pack, a counted 429 and an unlinked change.
+// The old seals are still valid, unlinked rows are linked, and old and new rows can be read together.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -17,7 +17,7 @@ const WRITTEN = JSON.parse(
 const teamId = asId<TeamId>('team')
 
 for (const dialect of DIALECTS) {
-  test(`on ${dialect} the audit of the previous version holds, and continues`, async () => {
+  test(`on ${dialect} the audit of the previous version stays valid, and continues`, async () => {
     await using source = await storeSource(dialect)
     const config = await source.nothing()
     const old = await olderStore(config, '0013')
@@ -59,7 +59,7 @@ for (const dialect of DIALECTS) {
         [3, null],
       ],
     )
-    // Adding a detail to an old row is a change, and so is changing a detail.
+    // Adding a detail to an old row is a change that verification finds, and so is changing a detail.
     for (const [number, chain] of [reports[0], reports[1]].entries()) {
       const row = await store.db
         .selectFrom('audit')

@@ -1,5 +1,5 @@
-// Tests how the guard's work grows with the size of a text: twice the text may cost at most 2.5 times the work, and no
-// depth may exhaust the stack. GROW=20000 npm test -- test/attacks/bigquery/growth.test.ts grows that many random
+// Tests how the guard’s work grows with the size of a text. Twice the text may cost at most 2.5 times the work, and no
+// depth may exhaust the stack. `GROW=20000 npm test -- test/attacks/bigquery/growth.test.ts` tests that many random
 // queries.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -95,5 +95,5 @@ test(`work grows with the text: ${CASES} random queries (seed ${SEED})`, { timeo
     }
   }
   t.diagnostic(JSON.stringify(tally))
-  assert.ok(tally.confined > tally.grown / 4, 'too little was let through to be judged')
+  assert.ok(tally.confined > tally.grown / 4, 'too few queries were accepted for a judgement')
 })

@@ -64,7 +64,7 @@ test('a misspelled first word is answered with the right word', () => {
 })
 
 for (const sql of ['SELECT ilike FROM shop.orders', 'SELECT id ilike FROM shop.orders', 'SELECT top FROM shop.orders', "SELECT DATE_TRUNC('2024-01-01', MONTH)"]) {
-  test(`stays allowed: ${sql}`, () => {
+  test(`is still allowed: ${sql}`, () => {
     assert.equal(judge(SHOP, sql).kind, 'confined')
   })
 }

@@ -63,7 +63,7 @@ describe('the corpus over HTTP, with Google’s engine behind the double', () =>
         assert.deepEqual(faults(attack, answer), [], answer.text.slice(0, 300))
         const asked = stage.brain.requests.slice(from)
         assert.deepEqual(asked.flatMap(({ reads }) => reads.filter(isHidden)), [])
-        assert.ok(!asked.some(({ unseen }) => unseen), 'BigQuery was asked what its dry run does not see')
+        assert.ok(!asked.some(({ unseen }) => unseen), 'BigQuery was sent queries that its dry run does not show')
       })
     }
     assert.deepEqual(stage.double.violations, [])
@@ -85,7 +85,7 @@ describe('the corpus over HTTP, with Google’s engine behind the double', () =>
         assert.ok(stage.brain.failed.includes(stage.double.requests.at(-1)?.body?.configuration?.query?.query), answer.text)
       })
     }
-    await t.test('an error caused by a shorter star says so', async () => {
+    await t.test('the error says if a shorter star caused it', async () => {
       const sql = 'SELECT * FROM shop.customers UNION ALL SELECT 1, "a", "FR", "an ssn", STRUCT("b", "c")'
       const { status, json } = await stage.query(sql)
       assert.deepEqual([status, json.code], [422, 'QUERY_FAILED'])

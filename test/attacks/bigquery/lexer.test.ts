@@ -76,14 +76,14 @@ test(`the lexer splits ${COUNT} texts like Google's parser (seed ${SEED})`, asyn
     const printed = tokens.map((token) => token.text).join(' ')
     const [originalTree, read, masked] = await Promise.all([parse(sql), parse(printed), parse(tokens.map(other).join(' '))])
     if (read !== null) {
-      assert.ok(masked !== null, `other literals, another reading: ${JSON.stringify([sql, printed])}`)
+      assert.ok(masked !== null, `with other literals the text is read differently: ${JSON.stringify([sql, printed])}`)
       assert.equal(form(masked, true), form(read, true), JSON.stringify([sql, printed]))
     }
     if (originalTree === null) continue
-    assert.ok(read !== null, `printed, it is no query any more: ${JSON.stringify([sql, printed])}`)
+    assert.ok(read !== null, `the printed text does not parse as a query: ${JSON.stringify([sql, printed])}`)
     assert.equal(form(read, false), form(originalTree, false), JSON.stringify([sql, printed]))
     compared++
   }
   t.diagnostic(`${compared} compared`)
-  assert.ok(compared > COUNT / 50, 'too few are queries')
+  assert.ok(compared > COUNT / 50, 'too few of the texts are queries')
 })

@@ -67,7 +67,7 @@ test(`accepted mutants of ${COUNT} name exposed data only (seed ${SEED})`, (t) =
     assert.ok(again.kind === 'confined' && unseal<BigQueryQuery>(again.query, 'BIGQUERY').text === query.text)
   }
   t.diagnostic(`${confined} let through`)
-  assert.ok(confined > COUNT / 50, 'too few mutants are let through to say anything')
+  assert.ok(confined > COUNT / 50, 'too few mutants are accepted for a judgement')
 })
 
 test('the scanner finds hidden names', () => {

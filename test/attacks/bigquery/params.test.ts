@@ -1,4 +1,4 @@
-// Tests parameters with Google's analyzer and evaluator: their values reach a query as values only. Then tests which
+// Tests parameters with Google’s analyzer and evaluator: values reach a query only as values. Also tests which
 // parameters are refused, and that no value can become query text.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -136,7 +136,7 @@ describe('parameters', () => {
   }
 
   for (const sql of ['SELECT @@time_zone', 'SELECT @@project_id', 'SELECT @{x=1} 1', 'SELECT @`a`', 'SELECT @ a', 'SELECT @1']) {
-    test(`stays refused: ${sql}`, async () => {
+    test(`is still refused: ${sql}`, async () => {
       const verdict = await confined(sql)
       assert.equal(verdict.kind, 'denied')
     })

@@ -1,4 +1,4 @@
-// The sample project that is attacked: every table as stored, the same tables cut to what is exposed, and what
+// The sample project that is attacked: every table as stored, the same tables cut to the exposed part, and what
 // introspection sees. Everything hidden contains one of the sentinels.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -80,7 +80,7 @@ export const CUT: EngineTables = {
   [viewName]: view,
 }
 
-/** Different and more hidden data. Results must be the same in this world and in the first. */
+/** Different and additional hidden data. Results must be the same in this world and in the first. */
 export const OTHER_WORLD: World = {
   ...WORLD,
   tables: Object.fromEntries(

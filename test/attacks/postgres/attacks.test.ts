@@ -13,7 +13,10 @@ import { openSession, settingsOf, type TestSession } from '../../support/postgre
 import { ATTACKS, EXPOSURE, FIXTURE, LEGIT, ODD, STATE, failures, textOf, type Told } from './judge.ts'
 
 const LIMITS: Limits = { rowCap: 1_000, maxResponseBytes: 8 << 20, timeoutMs: 60_000, maxCost: 1e12 }
-/** For what may be answered and may run long. Anything else is refused or answered soon, on a busy machine after seconds. */
+/**
+ * For attacks that may be answered and may run for long. Any other attack is refused or answered within seconds, even
+ * on a busy machine.
+ */
 const SOON: Limits = { ...LIMITS, timeoutMs: 1_500 }
 const signal = new AbortController().signal
 
@@ -23,12 +26,12 @@ let connection: Connection
 let oracle: TestSession
 let superuser: TestSession
 let exposed: Catalog
-/** The texts of the queries above that the guard let pass. */
+/** The printed texts of the queries above that the guard accepted. */
 const printed = new Set<string>()
 let stateBefore: (string | null)[][]
 
 before(async () => {
-  // Of its own: the corpus makes roles, and reads the server's files.
+  // A separate server, because the corpus creates roles and reads the server’s files.
   server = await startPostgres({ settings: { autovacuum: 'off' } })
   await server.createDatabase('shop', FIXTURE)
   driver = await createPostgresDriver()
@@ -60,7 +63,7 @@ function all(catalog: Catalog, shown: { readonly schema: string; readonly table:
   return (found?.columns ?? []).map((column) => column.name)
 }
 
-/** The query's way through the driver, as a caller would be told. */
+/** Passes the query through the driver. Returns what a caller would receive. */
 async function ask(sql: string, limits = LIMITS): Promise<Told & { readonly rows?: Rows }> {
   try {
     const body = driver.read({ sql })
@@ -79,7 +82,10 @@ async function ask(sql: string, limits = LIMITS): Promise<Told & { readonly rows
   }
 }
 
-/** Lets the guard learn the shape of a query from harmless values, so that its own are filled in or bound. */
+/**
+ * Lets the guard learn the shape of a query from harmless values, so that the query’s own values are then filled in or
+ * bound.
+ */
 async function teach(sql: string): Promise<void> {
   const harmless = sql.replaceAll(/'[^']*'/g, "'a'").replaceAll(/(?<![\w.$])\d{1,9}(?![\w.])/g, '1')
   for (let times = 0; times < 2; times++) {
@@ -108,7 +114,7 @@ describe('an attack returns nothing hidden', () => {
   })
 })
 
-describe('a legitimate query is answered like the oracle’s', () => {
+describe('a legitimate query gets the oracle’s answer', () => {
   for (const { id, sql, oracle_sql, ordered } of LEGIT) {
     test(id, async () => {
       const told = await ask(sql)
@@ -124,7 +130,7 @@ describe('a legitimate query is answered like the oracle’s', () => {
   }
 })
 
-describe('an odd query is answered as without a guard', () => {
+describe('an odd query gets the same answer as without a guard', () => {
   for (const sql of ODD) {
     test(sql, async () => {
       const told = await ask(sql)
@@ -140,7 +146,7 @@ describe('an odd query is answered as without a guard', () => {
   }
 })
 
-test('the guard parses no text of a known form, whatever its names and values, and would have parsed the same', () => {
+test('the guard parses no text of a known form, whatever its names and values, and parsing would give the same result', () => {
   let [parses, seed] = [0, 20_261_122]
   const parse = (text: string) => (parses++, parseText(text))
   const next = (most: number): number => (seed = (seed * 48_271) % 2_147_483_647) % most

@@ -1,12 +1,12 @@
-// The corpus through both doors: every attack and every legitimate query has the same outcome and code over REST and over the
-// connector, in both eras.
+// Sends the corpus over REST and over the connector, in both generations of its protocol. Every attack and every
+// legitimate query must have the same outcome and code.
 import { after, before, describe, test } from 'node:test'
 import { startApp, type TestApp } from '../../support/app.ts'
 import { sameThroughBothDoors, type BothDoors } from '../../support/both-doors.ts'
 import { startPostgres, type TestPostgres } from '../../support/postgres.ts'
 import { ATTACKS, EXPOSURE, FIXTURE, LEGIT, textOf } from './judge.ts'
 
-describe('the corpus through both doors', () => {
+describe('the corpus over REST and the connector', () => {
   let server: TestPostgres
   let app: TestApp
   let doors: BothDoors
@@ -28,7 +28,7 @@ describe('the corpus through both doors', () => {
     await server[Symbol.asyncDispose]()
   })
 
-  /** The only query of the corpus that answers anew each time. */
+  /** The only query of the corpus whose answer differs each time. */
   const rowsOf = (sql: string) => (sql === 'SELECT gen_random_uuid()' ? 'random' : 'unordered')
 
   test('every attack', async (t) => {

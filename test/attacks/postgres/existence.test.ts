@@ -1,5 +1,5 @@
-// Compares two databases that differ only in hidden objects: in one each hidden object exists, in the other none does. Each
-// probe must get the same bytes from both, for every login. So no answer tells what exists.
+// Compares two databases that differ only in hidden objects: the first contains them, the second does not. Each probe
+// must get the same bytes from both, for every login, so that no answer reveals whether an object exists.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type TestApp } from '../../support/app.ts'
@@ -18,7 +18,7 @@ GRANT USAGE ON SCHEMA public TO twin_small;
 GRANT SELECT (id, title, made, doc) ON public.notes TO twin_small;
 `
 
-/** In public, which the login may use, and in a schema that it may not. */
+/** One set of objects in public, which the login may use, and one in a schema that it may not use. */
 const things = (schema: string): string => `
 CREATE TABLE ${schema}.ghost (id int, ghostcol text);
 CREATE VIEW ${schema}.ghost_view AS SELECT 1 AS id;
@@ -67,10 +67,10 @@ DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET ghost.setting = ''boo''', curr
 
 const EXPOSED = [{ schema: 'public', table: 'notes', columns: ['id', 'title', 'made', 'doc'] }]
 
-/** A hidden name as a bare name, in its schema, in the other one, and in quotes. */
+/** Writes a hidden name alone, with its schema, with the other schema, and in quotes. */
 const spelt = (name: string): string[] => [name, `ghosts.${name}`, `public.${name}`, `"${name}"`, `ghosts."${name}"`]
 
-/** What a name can mean → queries that ask whether it exists. */
+/** Each kind of object that a name can mean, with queries that probe whether it exists. */
 const PROBES: Readonly<Record<string, readonly string[]>> = {
   'a text search configuration': spelt('ghost_cfg').flatMap((name) => [
     `SELECT to_tsvector('${name}', title) FROM notes`,
@@ -236,7 +236,7 @@ const PROBES: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 
-/** The same by parameters: a name, or the name of a type. */
+/** The same probes with parameters: a name, or the name of a type. */
 const WITH_PARAMS: readonly (readonly [string, readonly unknown[]])[] = [
   ...['ghost_cfg', 'ghosts.ghost_cfg', 'public.ghost_cfg'].flatMap((name) => [
     ['SELECT to_tsvector($1, title) FROM notes', [name]] as const,
@@ -254,7 +254,9 @@ const WITH_PARAMS: readonly (readonly [string, readonly unknown[]])[] = [
   ),
 ]
 
-/** The same question of a role: there are no two sets of them in one server, so one that is there is asked beside one that is not. */
+/**
+ * The same probes for a role. A server has only one set of roles, so an existing role is compared with a missing one.
+ */
 const OF_ROLES: readonly ((role: string) => string)[] = [
   (role) => `SELECT '${role}'::regrole`,
   (role) => `SELECT to_regrole('${role}')`,
@@ -272,7 +274,7 @@ const LOGINS = [
 let server: TestPostgres
 let app: TestApp
 let key: string
-/** login → [with, without] */
+/** By login: the database with the objects, and the one without. */
 const places = new Map<string, readonly [string, string]>()
 
 before(async () => {
@@ -299,14 +301,14 @@ after(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-/** Status and body; of an answer the time it took is left out. */
+/** Status and body, without the duration of an answer. */
 async function told(at: string, sql: string, params?: readonly unknown[]): Promise<string> {
   const { status, text } = await app.ask('POST', `${at}/query`, { token: key, body: { sql, ...(params && { params }) } })
   return `${status} ${text.replace(/"durationMs":[\d.]+/, '')}`
 }
 
 for (const { title, username } of LOGINS) {
-  describe(`to ${title} a hidden thing is as one that does not exist`, () => {
+  describe(`for ${title}, a hidden object looks like one that does not exist`, () => {
     for (const [kind, probes] of Object.entries(PROBES)) {
       test(kind, async () => {
         const [there, gone] = places.get(username) ?? ['', '']

@@ -1,5 +1,5 @@
-// Extensions on a real server. In a separate schema their operators and functions work. In a schema with user-defined objects
-// only qualified names work, and nothing else is called silently.
+// Extensions on a real server. In a separate schema, their operators and functions work. In a schema with user-defined
+// objects, only qualified names work, and no other object is called silently.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Catalog, Connection, Driver, Limits } from '../../../src/drivers/driver.ts'
@@ -10,7 +10,7 @@ import { settingsOf } from '../../support/postgres-session.ts'
 const LIMITS: Limits = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 5_000, maxCost: 1e9 }
 const signal = new AbortController().signal
 
-/** `where` holds the extensions; the table stands in public either way. */
+/** `where` is the schema of the extensions. The table is always in public. */
 const setUp = (where: string): string => `
 CREATE SCHEMA IF NOT EXISTS ${where};
 CREATE EXTENSION citext SCHEMA ${where};
@@ -35,7 +35,7 @@ before(async () => {
   server = await startPostgres({ settings: {} })
   driver = await createPostgresDriver()
   for (const where of ['ext', 'public']) {
-    // The user's overload would make the schema one that cannot be trusted, so only public has it.
+    // The overload would make the schema untrusted, so only public gets it.
     const sql = where === 'ext' ? setUp(where).replace(/CREATE FUNCTION ext\.levenshtein.*\n/, '') : setUp(where)
     await server.createDatabase(`with_${where}`, sql)
     const settings = settingsOf(server, `with_${where}`)
@@ -65,7 +65,7 @@ async function ask(where: string, sql: string): Promise<string> {
   return String((await shop.connection.run(verdict.query, LIMITS, signal)).rows)
 }
 
-describe('in a schema of their own', () => {
+describe('in a separate schema', () => {
   const rows: readonly (readonly [string, string])[] = [
     ["SELECT id FROM people WHERE mail = 'ADA@X'", '[[1]]'],
     ["SELECT id FROM people WHERE mail IN ('ADA@X')", '[[1]]'],
@@ -92,7 +92,7 @@ describe('in a schema of their own', () => {
   }
 })
 
-describe('beside what users made', () => {
+describe('in a schema with user-defined objects', () => {
   const rows: readonly (readonly [string, string])[] = [
     ["SELECT id FROM people WHERE mail = 'ADA@X'", 'operator: ='],
     ["SELECT id FROM people WHERE mail IN ('ADA@X')", 'operator: ='],

@@ -10,7 +10,7 @@ import { shop } from '../../support/postgres-catalog.ts'
 const CASES = Number(process.env['GROW'] ?? 400)
 const SEED = Number(process.env['SEED'] ?? 23)
 const TEXT_MAX = 65_536
-/** What a query of one table spends whatever its size. */
+/** The work for a query of one table, whatever its size. */
 const CONSTANT = 500
 
 /** mulberry32: the same numbers for the same seed. */
@@ -32,7 +32,7 @@ const nest = (size: number, inner: string, around: (inner: string) => string): s
 
 const ATOMS = ['1', "'x'", 'id', 'name', 'o.id', 'NULL', 'lower(name)', "repeat(name, 2)", 'count(*) OVER ()', "E'a''b'"]
 
-/** An expression that grows in one way; `atom` is what it is made of. */
+/** Expressions, each of which grows in one way; `atom` is the repeated part. */
 const EXPRESSIONS: readonly ((atom: string) => Grow)[] = [
   (atom) => (size) => list(size, () => `(${atom}) IS NULL`, ' AND '),
   (atom) => (size) => list(size, () => `(${atom})::text`, ' || '),
@@ -47,7 +47,7 @@ const EXPRESSIONS: readonly ((atom: string) => Grow)[] = [
   (atom) => (size) => `json_build_object(${list(Math.min(size, 40), (n) => `'k${n}', (${atom})::text`, ', ')})`,
 ]
 
-/** A query around an expression; `columns` are its outputs. */
+/** Queries around an expression; `columns` are their outputs. */
 const QUERIES: readonly ((expression: Grow) => Grow)[] = [
   (expression) => (size) => `SELECT ${expression(size)} FROM orders o JOIN customers USING (id)`,
   (expression) => (size) => `SELECT 1 FROM orders o JOIN customers USING (id) WHERE (${expression(size)}) IS NOT NULL`,
@@ -58,7 +58,7 @@ const QUERIES: readonly ((expression: Grow) => Grow)[] = [
   (expression) => (size) => `SELECT (${expression(1)})::text FROM orders o JOIN customers USING (id) ORDER BY ${list(size, () => '1', ', ')}`,
 ]
 
-/** Joins in a chain: each sees all before it, and must not copy them. */
+/** Chains of joins. Each join sees all tables before it, and must not copy them. */
 const JOINS: readonly Grow[] = [
   (size) => `SELECT 1 FROM orders a0 ${list(Math.min(size, 450), (n) => `JOIN orders a${n + 1} USING (id)`, ' ')}`,
   (size) => `SELECT a0.id FROM orders a0 ${list(Math.min(size, 450), (n) => `JOIN orders a${n + 1} ON a${n + 1}.id = a${n}.id`, ' ')}`,
@@ -69,7 +69,7 @@ const JOINS: readonly Grow[] = [
   (size) => `SELECT 1 FROM orders a0, customers WHERE ${list(size, () => 'name IS NULL', ' AND ')}`,
 ]
 
-/** Stars of stars stand for ever more columns: their work ends at the budget, not by its growth. */
+/** Each level of stars multiplies the columns. The budget ends this work, so its growth is not measured. */
 const MULTIPLYING: readonly Grow[] = [
   (size) => nest(Math.min(size, 60), 'SELECT * FROM orders', (inner) => `SELECT a.*, a.* FROM (${inner}) a`),
   (size) => `SELECT * FROM orders a0 ${list(size, (n) => `JOIN orders a${n + 1} USING (id)`, ' ')}`,
@@ -78,7 +78,7 @@ const MULTIPLYING: readonly Grow[] = [
   (size) => `SELECT ROW(${list(size, () => 'o.*', ', ')}) FROM orders o`,
 ]
 
-test('work grows with the text, and ends at its budget', async () => {
+test('work grows in proportion to the text, and ends at the budget', async () => {
   await loadModule()
   const catalog = shop()
   const roll = chance(SEED)
@@ -91,7 +91,7 @@ test('work grows with the text, and ends at its budget', async () => {
     const verdict = judge(parseText, { text, catalog, rowCap: 1_000, params: [] }, bounds)
     assert.ok(verdict.kind === 'made' || verdict.kind === 'denied' || verdict.kind === 'malformed', `${verdict.kind}: ${text.slice(0, 500)}`)
     assert.ok(!('defect' in verdict) || verdict.defect === undefined, `${'defect' in verdict ? verdict.defect : ''}: ${text.slice(0, 500)}`)
-    // A thing more may be counted before the budget is looked at.
+    // The guard may count one more step before it compares with the budget.
     assert.ok(spent <= IN_THREAD.work + 2_000, `${spent}: ${text.slice(0, 500)}`)
     told[verdict.kind]++
     told.worst = Math.max(told.worst, spent)
@@ -108,7 +108,7 @@ test('work grows with the text, and ends at its budget', async () => {
     told.grown++
     const [before, after] = [spentOn(small), spentOn(large)]
     if (multiplies || before.kind !== 'made' || after.kind !== 'made') continue
-    // By as much as the text grew: what is repeated may hold what grows too.
+    // Compared with the growth of the text, because the repeated part may itself contain a part that grows.
     const times = Math.max(2, large.length / small.length)
     told.steepest = Math.max(told.steepest, (after.spent - CONSTANT) / before.spent / (times / 2))
     assert.ok(after.spent <= 1.25 * times * before.spent + CONSTANT, `${before.spent} → ${after.spent}: ${small.slice(0, 500)}`)

@@ -1,5 +1,5 @@
-// Values that multiply and functions that cannot be cancelled, through the service on a real server. Each query ends soon after
-// its timeout, and no backend grows.
+// Values that multiply and functions that cannot be cancelled, sent through the service to a real server. Each query
+// ends soon after its timeout, and the memory of no backend grows.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
@@ -8,7 +8,7 @@ import { Client } from 'pg'
 import { openShop, type Shop } from '../../support/shop.ts'
 
 const TIMEOUT_MS = 300
-/** Two seconds on an idle machine. The defects worked for minutes. */
+/** Two seconds on an idle machine. With the defects, queries ran for minutes. */
 const LATE_MS = 60_000
 const GROWN_MB = 512
 
@@ -25,7 +25,9 @@ const LIST = "(SELECT string_agg(g::text, ',') FROM generate_series(1, 100000) g
 const POINTS = "(SELECT string_agg('(' || g % 700 || ',' || g || ')', ',') FROM generate_series(1, 60000) g)"
 const HASHES = "(SELECT string_agg(md5(g::text), ' ') FROM generate_series(1, 30000) g)"
 
-/** What ends it is the guard (403), the database's own bound (422) or the timeout (504); a quick machine answers some. */
+/**
+ * The guard (403), the database’s own bound (422) or the timeout (504) ends each query. A fast machine answers some.
+ */
 const ATTACKS: readonly (readonly [string, string])[] = [
   ['normalize', 'SELECT length(normalize(marks)) FROM texts'],
   ['normalize to NFKD', 'SELECT length(normalize(marks, NFKD)) FROM texts'],
@@ -117,7 +119,7 @@ const ANSWERS: readonly (readonly [string, string, unknown[][]])[] = [
   ['normalize', "SELECT normalize(name) FROM levels WHERE name IS NFC NORMALIZED ORDER BY id LIMIT 1", [['root']]],
 ]
 
-/** By name: the text, what is bounded, the size found, the most it may be, and the hint. */
+/** By name: the text, the bounded operation, the size found, its maximum, and the hint. */
 const BOUNDED: readonly (readonly [string, string, string, number, number, RegExp])[] = [
   ['repeat', "SELECT repeat('x', id * 20000) FROM levels", 'repeat', 20_000, 10_000, /smaller count/],
   ['repeat of a column', 'SELECT repeat(a, 1000) FROM texts', 'repeat', 1_000_000, 262, /smaller count/],
@@ -146,12 +148,15 @@ describe('queries that multiply rows', () => {
     await shop[Symbol.asyncDispose]()
   })
 
-  /** A short timeout is only for what is to end by it: on a busy machine, any query may take longer. */
+  /**
+   * Sets the timeout. A short one is only for queries that must end by it, because on a busy machine any query may take
+   * longer.
+   */
   const endAfter = (statementTimeoutMs: number) => async () => {
     await shop.owner.must('PATCH', `/teams/${shop.teamId}`, { settings: { statementTimeoutMs } })
   }
 
-  /** Of the backends that answer the service, MB. */
+  /** The largest peak memory of the backends that answer the service, in MB. */
   async function grown(): Promise<number> {
     const { rows } = await watch.query(
       "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()",
@@ -186,7 +191,7 @@ describe('queries that multiply rows', () => {
     }
   })
 
-  describe('with time enough', () => {
+  describe('with enough time', () => {
     before(endAfter(60_000))
 
     for (const [name, sql, what, found, most, hint] of BOUNDED) {
@@ -199,7 +204,7 @@ describe('queries that multiply rows', () => {
     }
 
     for (const sql of ["SELECT substring('abc', 1, id - 2) FROM levels", "SELECT ('vitrine bound ' || name)::int FROM levels"]) {
-      test(`an error of the database is none of our bounds: ${sql}`, async () => {
+      test(`an error of the database is not reported as one of our bounds: ${sql}`, async () => {
         const { status, json } = await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
         assert.equal(status, 422)
         assert.doesNotMatch(String(json.error), /a size limit of this service/)
@@ -215,7 +220,7 @@ describe('queries that multiply rows', () => {
   })
 })
 
-/** A backend that is gone held nothing. Linux; elsewhere only the time is held. */
+/** Returns 0 for a backend that has ended. Only Linux reports the memory; elsewhere the test checks the time only. */
 function peakMb(pid: number): number {
   try {
     return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024

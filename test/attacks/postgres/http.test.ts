@@ -1,6 +1,6 @@
-// The corpus through the door, twice: on a datasource whose login is a superuser, and on one whose login is a careless
-// service account that may read and write everything. Every answer is judged as a caller sees it, and as what it is: JSON
-// {error, code} where refused, never a 5xx but the deadline's: 504 in the database, 503 before it.
+// Sends the corpus over HTTP to two datasources: the login of one is a superuser, the login of the other a careless
+// service account that may read and write everything. Each answer is judged as the caller receives it. A refusal must
+// be JSON {error, code}. The only 5xx allowed is the deadline’s: 504 in the database, 503 before it.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../../support/app.ts'
@@ -48,7 +48,10 @@ for (const { username, isSuperuser } of LOGINS) {
 
     const post = (sql: string) => app.ask('POST', `${at}/query`, { token: key, body: { sql } })
 
-    /** What may be answered may also run long. What must be refused is refused before it runs, on a busy machine after seconds. */
+    /**
+     * Attacks that may be answered may also run for long. All others must be refused before they run, within seconds
+     * even on a busy machine.
+     */
     const timeoutOf = ({ expect }: Attack) => (expect === 'no-leak' ? 1_500 : 60_000)
 
     test('no attack returns anything hidden', async (t) => {
@@ -76,7 +79,7 @@ for (const { username, isSuperuser } of LOGINS) {
       assert.deepEqual(await server.query('shop', STATE), stateBefore)
     })
 
-    test('every legitimate query is answered like the oracle’s', async (t) => {
+    test('every legitimate query gets the oracle’s answer', async (t) => {
       await owner.must('PATCH', `/teams/${teamId}`, { settings: { statementTimeoutMs: 60_000 } })
       for (const { id, sql, oracle_sql, ordered } of LEGIT) {
         await t.test(id, async () => {

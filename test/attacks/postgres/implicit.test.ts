@@ -1,5 +1,5 @@
-// Objects that run in a query without being named, created or changed after introspection by somebody who may create
-// them. The login is a superuser, so what they run as could read everything.
+// Objects that a query runs without naming them, created or changed after introspection by somebody who may create
+// them. The login is a superuser, so an object that runs as the login could read everything.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Catalog, Connection, Driver, Limits } from '../../../src/drivers/driver.ts'
@@ -53,7 +53,7 @@ function connect(by: Driver, database: string): Promise<Connection> {
 const ask = (by: Driver, connection: Connection, exposed: Catalog, sql: string): Promise<string> =>
   answerOf(by, connection, exposed, sql, LIMITS)
 
-/** A session of a process that has seen nothing of the database yet. */
+/** A session of a process that has not read the database yet. */
 async function askAnew(world: World, sql: string): Promise<string> {
   await using other = await createPostgresDriver()
   await using connection = await connect(other, world.database)
@@ -63,7 +63,7 @@ async function askAnew(world: World, sql: string): Promise<string> {
 const STALE = 'SCHEMA_STALE'
 const FUNCTION = (what: string): string => `CREATE FUNCTION ${what} LANGUAGE sql IMMUTABLE AS 'SELECT public.leak()'`
 
-/** What is made, and the text that would run it. */
+/** The objects that are created, and a text that would run each of them. */
 const CHANGES: readonly (readonly [string, string, string])[] = [
   ['a cast of a type made here', `${FUNCTION('f(mood) RETURNS text')}; CREATE CAST (mood AS text) WITH FUNCTION f(mood)`, 'SELECT m::text FROM people'],
   ['a cast of built-in types', `${FUNCTION('f(int) RETURNS text')}; CREATE CAST (int AS text) WITH FUNCTION f(int)`, 'SELECT id::text FROM people'],
@@ -95,7 +95,7 @@ const CHANGES: readonly (readonly [string, string, string])[] = [
   ['a domain that may be named gets a CHECK', `ALTER DOMAIN plain ADD CHECK (public.leak() <> value)`, "SELECT 'y'::plain FROM people"],
 ]
 
-/** Changes that a query can meet, and must not notice: nothing that is printed can mean what they made. */
+/** Changes that a query can meet and must not notice, because no printed text can refer to the created objects. */
 const HARMLESS: readonly string[] = [
   FUNCTION('public.lower(text) RETURNS text'),
   FUNCTION('public.lower(int) RETURNS text'),
@@ -115,14 +115,14 @@ const EVERYTHING =
   "SELECT id, lower(name) || 'x' AS a, m::text, d, akeys(h), h -> 'a' AS b, c = 'c' AS e, similarity(name, 'ann'), id IN (1, 2) AS f FROM people ORDER BY m"
 const ANSWER = '[[1,"annx","sad","x",["a"],"1",true,1,true]]'
 
-describe('after introspection somebody creates or changes', () => {
+describe('objects created or changed after introspection', () => {
   for (const [title, change, sql] of CHANGES) {
     test(`${title}: SCHEMA_STALE`, async () => {
       await using world = await openWorld()
       assert.equal(await ask(driver, world.connection, world.exposed, EVERYTHING), ANSWER)
       await server.query(world.database, change)
       for (const text of [sql, 'SELECT name FROM people WHERE id = 1']) assert.equal(await askAnew(world, text), STALE, text)
-      // What this process saw counts for a second; a second read meets the change at the latest then.
+      // The process remembers what it saw for one second, so the second read finds the change at the latest.
       await until(
         'the catalog is stale',
         async () => (await ask(driver, world.connection, world.exposed, 'SELECT 1 FROM people')) === STALE,
@@ -142,14 +142,14 @@ describe('after introspection somebody creates or changes', () => {
   })
 
   for (const change of HARMLESS) {
-    test(`${change}: no answer differs`, async () => {
+    test(`${change}: every answer stays the same`, async () => {
       await using world = await openWorld()
       for (const each of change.split('; ')) await server.query(world.database, each)
       assert.equal(await askAnew(world, EVERYTHING), ANSWER)
     })
   }
 
-  test('a caller cannot write the text that makes the check fail', async () => {
+  test('a caller cannot write a text that makes the check fail', async () => {
     await using world = await openWorld()
     const sql = "SELECT ('vitrine-0123456789abcdef ' || name)::int FROM people"
     assert.equal(await ask(driver, world.connection, world.exposed, sql), 'QUERY_FAILED')

@@ -1,5 +1,5 @@
-// The attack corpus, and the expected answer to each item. The expectation is the same for the guard and
-// over HTTP. Data in attacks.json and legit.json, a fifth of the cases that a release is judged by.
+// The attack corpus, and the expected answer to each item. The expectation is the same for the guard and over HTTP.
+// attacks.json and legit.json hold a fifth of the cases by which a release is judged.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -9,7 +9,7 @@ export interface Attack {
   readonly sql: string | null
   readonly gen?: Generated
   readonly body_b64?: string
-  /** deny: QUERY_DENIED; error: any refusal or failure; no-leak: anything that says nothing secret. */
+  /** deny: QUERY_DENIED; error: any refusal or failure; no-leak: any answer without a secret. */
   readonly expect: 'deny' | 'error' | 'no-leak'
   readonly alsoOk?: readonly Attack['expect'][]
   readonly leak_regex?: string
@@ -30,12 +30,12 @@ interface Generated {
 export interface Legit {
   readonly id: string
   readonly sql: string
-  /** What the oracle is asked instead, where the guard answers more than a GRANT would. */
+  /** The query for the oracle if the guard answers more than a GRANT would allow. */
   readonly oracle_sql?: string
   readonly ordered: boolean
 }
 
-/** All that a caller was told. `timeout` where the query ran into its deadline. */
+/** Everything that a caller received. The outcome is `timeout` if the query reached its deadline. */
 export interface Told {
   readonly outcome: 'answered' | 'denied' | 'malformed' | 'failed' | 'timeout'
   readonly text: string
@@ -47,7 +47,7 @@ const read = (name: string): unknown => JSON.parse(readFileSync(join(import.meta
 export const ATTACKS = read('attacks.json') as readonly Attack[]
 export const LEGIT = read('legit.json') as readonly Legit[]
 export const FIXTURE = readFileSync(join(import.meta.dirname, 'fixture.sql'), 'utf8')
-/** Odd and legal queries over exposed columns alone. */
+/** Odd but legal queries that use exposed columns only. */
 export const ODD = readFileSync(join(import.meta.dirname, 'odd.sql'), 'utf8')
   .replace(/^--.*\n/, '')
   .split(/;\n/)
@@ -57,7 +57,7 @@ export const EXPOSURE = read('exposure.json') as {
   readonly tables: readonly { readonly schema: string; readonly table: string; readonly columns: string[] | null }[]
 }
 
-/** The attack's SQL; undefined where it is an attack on the body around it. */
+/** The attack’s SQL; undefined if the attack is on the body around the SQL. */
 export function textOf(
   attack: Attack,
   place: { readonly database: string; readonly port: number },
@@ -71,7 +71,7 @@ export function textOf(
 
 const CANARY = /CANARY_[A-Za-z0-9_@.]*|\b9876[5-8]\d{4}\b|root:x:0:0|43414e4152595f[0-9a-f]*|Q0FOQVJZ[\w+/=]*/gi
 
-/** What is wrong with an answer, one line each. */
+/** The problems of an answer, one line each. */
 export function failures(attack: Attack, sql: string, told: Told): string[] {
   const asked = sql.toLowerCase()
   const secrets = (told.text.match(CANARY) ?? []).filter(

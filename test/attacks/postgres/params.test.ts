@@ -1,5 +1,5 @@
-// Parameters on a real server: a value means what it would mean written in the text, is bound and never printed, and is no
-// way around any rule of the guard.
+// Parameters on a real server: a value means what it would mean in the text, is bound and never printed, and bypasses
+// no rule of the guard.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { unseal } from '../../../src/drivers/confined.ts'
@@ -46,7 +46,7 @@ after(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-/** The rows, or what is wrong: the refusal's kind and name, the code, the details of a bad request. */
+/** The rows, or the problem: the kind and name of the refusal, the code, or the details of a bad request. */
 async function ask(sql: string, params?: unknown): Promise<string> {
   try {
     const verdict = await driver.confine(driver.read({ sql, ...(params !== undefined && { params }) }), exposed, LIMITS, signal)
@@ -119,7 +119,7 @@ describe('a parameter means what its value would mean in the text', () => {
   ]
   for (const [sql, params, expected] of rows) {
     test(`${sql} ${JSON.stringify(params)}`, async () => {
-      // Three times: judged, remembered, recalled.
+      // Runs three times: judged, remembered, recalled.
       for (let turn = 0; turn < 3; turn++) assert.equal(await ask(sql, params), expected)
       const query = await printed(sql, params)
       for (const value of params) {
@@ -226,14 +226,14 @@ describe('no parameter bypasses a rule of the guard', () => {
     await assert.rejects(connection.run(verdict.query, LIMITS, signal), { code: 'QUERY_FAILED' })
   })
 
-  test('the row cap holds over a LIMIT that is a parameter', async () => {
+  test('the row cap also limits a LIMIT that is a parameter', async () => {
     for (const limit of [5_000, '5000', null, typed('int8', '5000')]) {
       const rows: unknown = JSON.parse(await ask('SELECT id FROM items LIMIT $1', [limit]))
       assert.ok(Array.isArray(rows) && rows.length === LIMITS.rowCap)
     }
   })
 
-  test('the cost limit holds over the values that are bound', async () => {
+  test('the cost limit also applies to bound values', async () => {
     const sql = 'SELECT count(*) FROM items a, items b WHERE a.id < $1 AND b.id < $1'
     const cost = async (value: number): Promise<number> => {
       const verdict = await driver.confine(driver.read({ sql, params: [value] }), exposed, LIMITS, signal)
@@ -249,11 +249,11 @@ describe('no parameter bypasses a rule of the guard', () => {
     assert.ok((await connection.estimate(verdict.query, LIMITS, signal)).cost < 10)
   })
 
-  test('a text with parameters is one shape, whatever their values, and another for other types', async () => {
+  test('a text with parameters has the same shape for all values, and another shape for other types', async () => {
     const first = await printed('SELECT id AS shaped FROM items WHERE id = $1 AND id < 10', [1])
     const again = [await printed('SELECT id AS shaped FROM items WHERE id = $1 AND id < 20', [2]), await printed('SELECT id AS shaped FROM items WHERE id = $1 AND id < 30', [3])]
     assert.deepEqual(again.map((query) => query.params), [['2'], ['3']])
-    // The very same objects: they come out of what is remembered.
+    // Identical objects show that they were recalled from memory.
     assert.equal(again[1]?.names, (await printed('SELECT id AS shaped FROM items WHERE id = $1 AND id < 40', [4])).names)
     assert.notEqual(first.names, again[1]?.names)
     const other = await printed('SELECT id AS shaped FROM items WHERE id = $1 AND id < 40', ['4'])

@@ -1,5 +1,6 @@
-// After a schema change: what was confined for the schema of yesterday never answers with what is hidden today. Each
-// change meets a session that has asked before (its prepared statements are of the old schema) and one that has not.
+// A query that was confined before a schema change must never return data that is hidden after it. Each change is
+// tested with a session that has run the query before (its prepared statements use the old schema) and with a new
+// session.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Catalog, Connection, Driver, Limits } from '../../../src/drivers/driver.ts'
@@ -11,7 +12,10 @@ import { answerOf, settingsOf } from '../../support/postgres-session.ts'
 const LIMITS: Limits = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 10_000, maxCost: 1e9 }
 const signal = new AbortController().signal
 
-/** Any of them, as the name of a column that is gone, would be a call with the whole row as its argument. */
+/**
+ * If a column with one of these names is dropped, the name could be read as a function call with the whole row as its
+ * argument.
+ */
 const CALLS = [
   ...['hstore', 'record_send', 'record_out', 'to_json', 'to_jsonb', 'row_to_json', 'hash_record', 'quote_literal'],
   ...['pg_column_size', 'concat', 'json_build_array', 'array_agg', 'json_agg', 'count', 'num_nulls', 'text', 'b', 't0'],
@@ -81,7 +85,7 @@ async function estimated(connection: Connection, exposed: Catalog, sql: string):
 const STALE = 'SCHEMA_STALE'
 const SWAP = 'ALTER TABLE people RENAME note TO note_old; ALTER TABLE people RENAME secret_note TO note'
 
-/** What is done to the database, and the texts that must be SCHEMA_STALE then. */
+/** The change of the database, and the texts that must then fail with SCHEMA_STALE. */
 const CHANGES: readonly (readonly [string, string, readonly string[]])[] = [
   [
     'a hidden column takes an exposed name',
@@ -145,7 +149,7 @@ describe('after a schema change', () => {
   for (const [title, change, texts] of CHANGES) {
     test(`${title}: SCHEMA_STALE`, async () => {
       await using shop = await openShop()
-      // The session that finds a change is given up, so each text gets one of its own that has asked it before.
+      // A session that finds a change is closed, so each text gets its own session that has run it before.
       const warm = await Promise.all(texts.map(() => shop.connect()))
       for (const [at, sql] of texts.entries()) await ask(warm[at] ?? shop.warm, shop.exposed, sql)
       await server.query(shop.database, change)
@@ -158,7 +162,7 @@ describe('after a schema change', () => {
   }
 
   for (const how of ['DROP COLUMN %', 'RENAME COLUMN % TO gone']) {
-    test(`a column that is gone is no call on the whole row: ${how}`, async () => {
+    test(`the name of a dropped column is not called with the whole row: ${how}`, async () => {
       await using shop = await openShop()
       for (const name of CALLS) {
         const sql = `SELECT "${name}" FROM people AS p`
@@ -168,7 +172,7 @@ describe('after a schema change', () => {
         await server.query(shop.database, `ALTER TABLE people ${how.replace('%', `"${name}"`)}`)
         for (const connection of [shop.warm.usable ? shop.warm : await shop.connect(), await shop.connect()])
           assert.equal(await ask(connection, shop.exposed, sql), STALE, sql)
-        // The printed text alone, without what holds it, reads no row either.
+        // Even the printed text alone, without the checks around it, reads no row.
         const printed = driver.printed(verdict.query)
         await assert.rejects(server.query(shop.database, printed), /does not exist/, printed)
         await server.query(shop.database, `ALTER TABLE people ${how.startsWith('DROP') ? `ADD "${name}" text` : `RENAME gone TO "${name}"`}`)
@@ -217,7 +221,7 @@ describe('after a schema change', () => {
     await assert.rejects(shop.warm.profile(table, shop.exposed, bounds, signal), { code: STALE })
   })
 
-  test('a rename swap while queries run answers none of them with the hidden column', async () => {
+  test('if columns swap names while queries run, no query returns the hidden column', async () => {
     await using shop = await openShop()
     const stop = new AbortController()
     const swap = `BEGIN; ${SWAP}; COMMIT`
