@@ -1,5 +1,5 @@
-// Usage by hour and day, for the team and by key, datasource or client: the sums equal those of the audit, and nobody sees
-// more than in the lists.
+// Usage by hour and day, for the team and by key, datasource or client. The sums equal those of the audit, and nobody
+// sees more than in the lists.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { z } from 'zod'
@@ -30,7 +30,7 @@ for (const dialect of DIALECTS) {
       await shop.app.join(shop.owner, shop.teamId, member)
       const own = await shop.app.key(member)
       for (let n = 0; n < 3; n++) await ask(shop.key, 'SELECT id FROM customers LIMIT 5', 'agent/1')
-      // Another batch, so that lines are added up in the store.
+      // A second batch, so that the store adds up lines.
       await usage('')
       await ask(shop.key, 'SELECT id FROM customers LIMIT 2', 'agent/1')
       await ask(shop.key, 'SELECT email FROM customers', 'agent/1')
@@ -76,7 +76,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await usage('')).points, undefined)
     })
 
-    test('by key, datasource and client, the largest first', async () => {
+    test('groups by key, datasource and client, the largest first', async () => {
       const keys = (await usage('by=key')).series ?? []
       assert.deepEqual(
         keys.map(({ accountId, queries, denied }) => [accountId, queries, denied]),
@@ -121,7 +121,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('clients that name themselves without end are counted together', async () => {
+    test('clients with ever new names are counted together', async () => {
       for (let n = 0; n < 60; n++) await ask(shop.key, 'SELECT id FROM customers LIMIT 1', `random/${n}`)
       const { points = [], series = [] } = await usage('by=client')
       assert.equal(
@@ -132,7 +132,7 @@ for (const dialect of DIALECTS) {
       assert.ok(series.length <= 20 && (others?.queries ?? 0) >= 10, JSON.stringify(series.map(({ client }) => client)))
     })
 
-    test('a period that is kept by day only is refused', async () => {
+    test('a period that is stored by day only is refused', async () => {
       for (const query of ['days=32&step=day', 'days=366&by=key', 'by=nothing', 'step=minute']) {
         assert.equal((await shop.owner.ask('GET', `${path}/usage?${query}`)).json.code, 'INVALID_REQUEST', query)
       }

@@ -1,4 +1,5 @@
-// Webhooks over REST: the secret is shown once, the address never; a test message arrives signed, at an allowed address only.
+// Webhooks over REST. The secret is shown once, the address never. A test message arrives signed, and only at an
+// allowed address.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../support/app.ts'
@@ -64,7 +65,7 @@ describe('webhooks', () => {
     await ada.must('DELETE', `${path}/${id}`)
   })
 
-  test('another secret takes the place of the first at once', async () => {
+  test('a new secret replaces the first at once', async () => {
     const { id, secret } = await make()
     const changed = await ada.must('PATCH', `${path}/${id}`, { newSecret: true })
     assert.notEqual(changed.secret, secret)
@@ -74,7 +75,7 @@ describe('webhooks', () => {
     await ada.must('DELETE', `${path}/${id}`)
   })
 
-  test('the form for Slack has one text, with its marks escaped', async () => {
+  test('the Slack form has one text with escaped markup', async () => {
     const { id } = await make({ format: 'SLACK', name: '<!channel> *x*' })
     const { message } = await sent(id)
     const text = '*Shop &amp; Co*: This is a test of the webhook “&lt;!channel&gt;  x ”.'
@@ -82,7 +83,7 @@ describe('webhooks', () => {
     await ada.must('DELETE', `${path}/${id}`)
   })
 
-  test('an error or a redirect of the receiver is told, and the redirect is not followed', async () => {
+  test('an error or a redirect of the receiver is reported, and the redirect is not followed', async () => {
     const { id } = await make()
     receiver.status = 500
     assert.equal((await sent(id)).answer.error, 'The receiver answered with the status 500.')
@@ -139,7 +140,7 @@ describe('webhooks', () => {
   })
 })
 
-test('without VITRINE_ALLOW_PRIVATE_HOSTS, only public addresses and https:// are reached', async () => {
+test('without VITRINE_ALLOW_PRIVATE_HOSTS, only public addresses over https:// are allowed', async () => {
   await using receiver = await startReceiver()
   await using app = await startApp({ env: { VITRINE_ALLOW_PRIVATE_HOSTS: '0' } })
   const ada = await app.person()

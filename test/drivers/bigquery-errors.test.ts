@@ -1,5 +1,5 @@
 // Every error that BigQuery documents, in both of its forms and at both steps of a query, and the messages of dry runs.
-// The caller gets a sentence of ours that reveals nothing hidden.
+// The caller gets one of our sentences, which reveals nothing hidden.
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { AppError, type Code } from '../../src/errors.ts'
@@ -186,7 +186,7 @@ describe('an error of BigQuery', () => {
       'QUERY_FAILED',
       /^BigQuery refuses the query\.$/,
     ],
-    // A name that is in the query by chance, or only inside a longer name.
+    // The name is in the query by chance, or only inside a longer name.
     ['Unrecognized name: name at [1:8]; failed to parse view p.hr.v', 'QUERY_FAILED', /^BigQuery refuses the query\.$/],
     ['Unrecognized name: roduct at [1:8]', 'QUERY_FAILED', /^BigQuery refuses the query\.$/],
     ["Something is wrong with 'roduct'", 'QUERY_FAILED', /^BigQuery refuses the query\.$/],

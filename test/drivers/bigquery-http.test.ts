@@ -1,5 +1,5 @@
-// BigQuery over HTTP: what a manager sees of a connection, and what a caller gets. The double has an address that the
-// operator allows, so no token is sent.
+// BigQuery over HTTP: what a manager sees of a connection, and what a caller gets. The operator allows the address of
+// the double, so the driver sends no token.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../support/app.ts'
@@ -103,7 +103,7 @@ describe('BigQuery over HTTP', () => {
     })
   })
 
-  test('a result has the requested number of rows, and says that there are more', async () => {
+  test('a result has the requested number of rows, and says that there are more rows', async () => {
     const { json } = await query("SELECT id FROM shop.products WHERE name != 'many'", { limit: 3 })
     assert.deepEqual([json.rowCount, json.truncated], [3, true])
   })
@@ -158,7 +158,11 @@ describe('BigQuery over HTTP', () => {
     assert.deepEqual([typo.status, typo.json.code], [409, 'CONFLICT'], typo.text)
     assert.match(typo.json.error, /none of the tables it names has pirce in the catalog/)
     const unread = await fromRefusal('supplier_secret', "UNNEST([STRUCT(1 AS id, 'products' AS name)])")
-    assert.deepEqual([unread.status, unread.json.code], [409, 'CONFLICT'], 'a table that the query only says')
+    assert.deepEqual(
+      [unread.status, unread.json.code],
+      [409, 'CONFLICT'],
+      'a table that the query names only as a word',
+    )
   })
 
   const wrong: readonly (readonly [string, object, string])[] = [

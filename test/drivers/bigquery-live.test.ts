@@ -1,5 +1,6 @@
 // Tests the driver with a real project, if BIGQUERY_LIVE_PROJECT and BIGQUERY_LIVE_KEY (a key file) are set. It also
-// reports facts that only BigQuery itself can show (docs/drivers/bigquery.md). It creates a dataset and drops it again.
+// reports facts that only the real BigQuery can show (docs/drivers/bigquery.md). It creates a dataset and drops it
+// again.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'

@@ -86,7 +86,7 @@ describe('requests to BigQuery', () => {
     assert.deepEqual(kinds(), ['dry run', 'run', 'results', 'results', 'results'])
   })
 
-  test('a caller who disconnects before the job has a name leaves no job behind', async () => {
+  test('no job is left if the caller disconnects before the job has a name', async () => {
     const gone = new AbortController()
     const running = at.run(SLOW, WIDE, gone.signal)
     while (at.double.working === 0) await immediate()
@@ -96,7 +96,7 @@ describe('requests to BigQuery', () => {
     assert.deepEqual(kinds(), ['dry run', 'run', 'cancel'])
   })
 
-  test('a caller who disconnects while the job runs leaves no job behind', async () => {
+  test('no job is left if the caller disconnects while the job runs', async () => {
     const gone = new AbortController()
     const running = at.run(SLOW, WIDE, gone.signal)
     running.catch(() => undefined)
@@ -129,7 +129,7 @@ describe('requests to BigQuery', () => {
   test('a timeout says that the query was cancelled only if the job is known to have ended', async () => {
     // A separate double, in which jobs run until they are cancelled.
     await using at = await connectBigQuery()
-    // Time enough for the dry run and the start of the job, also on a busy machine.
+    // Enough time for the dry run and the start of the job, even on a busy machine.
     const limits = { ...WIDE, timeoutMs: 2_000 }
     const seen = await at.refusal(SLOW, limits)
     assert.deepEqual(
@@ -137,7 +137,8 @@ describe('requests to BigQuery', () => {
       ['QUERY_TIMEOUT', 'The query took too long and was cancelled in BigQuery.'],
     )
     for (const reply of ['hang', failed({ status: 400, reason: 'invalid', message: 'x' })] as const) {
-      // A cancel that hangs is waited for 5 seconds, but the caller does not wait. Only a busy machine delays one answer.
+      // The driver waits 5 seconds for a cancel that hangs, but the caller does not wait. Only a busy machine delays
+      // one answer.
       await until('the caller is answered while the cancel hangs', async () => {
         const started = performance.now()
         at.double.rig('cancel', reply)
@@ -153,7 +154,7 @@ describe('requests to BigQuery', () => {
     assert.doesNotMatch((await at.refusal(SLOW, limits)).message, /was cancelled/)
   })
 
-  test('a socket that breaks once is no error, and the run keeps its requestId', async () => {
+  test('a socket that breaks once causes no error, and the run keeps its requestId', async () => {
     at.double.rig('dry run', 'reset')
     at.double.rig('run', 'reset', 2)
     assert.equal((await at.run(SMALL)).rowCount, 2)
@@ -176,7 +177,7 @@ describe('requests to BigQuery', () => {
     }
   })
 
-  test('a server with a long Retry-After is not waited for', async () => {
+  test('the driver does not wait for a server with a long Retry-After', async () => {
     const busy = { status: 429, headers: { 'retry-after': '30' }, body: {} }
     at.double.rig('dry run', busy, 99)
     const refusal = await at.refusal(SMALL)
@@ -219,7 +220,7 @@ describe('requests to BigQuery', () => {
     assert.equal(at.double.count('token'), 3)
   })
 
-  test('a key that cannot sign is a sentence, and nothing is sent', async () => {
+  test('a key that cannot sign is reported as a sentence, and nothing is sent', async () => {
     // A PKCS #8 key in PEM, whose numbers are then replaced by others of the same length.
     const { private_key: pem, ...file } = JSON.parse(at.door.keyFile())
     const der = Buffer.from(String(pem).replace(/-----.*-----/g, ''), 'base64')
@@ -269,7 +270,7 @@ describe('requests to BigQuery', () => {
     ['endless headers', {}, { 'x-large': 'x'.repeat(40_000) }],
   ]
   for (const [what, body, headers] of hostile) {
-    test(`a server that sends ${what} is a sentence, at every step`, async () => {
+    test(`a server that sends ${what} is reported as a sentence, at every step`, async () => {
       for (const kind of ['dry run', 'run'] as const) {
         const status = what === 'a redirect' ? 302 : 200
         at.double.rig(kind, { status, body, ...(headers === undefined ? {} : { headers }) }, 99)

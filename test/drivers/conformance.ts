@@ -30,7 +30,7 @@ export interface Ground extends AsyncDisposable {
   /** Settings with a wrong password, and settings with an address where nothing listens. */
   readonly wrongPassword: SettingsInput
   readonly nobody: SettingsInput
-  /** Cuts the result of introspection as an exposure would; `hidden` below must be left out. */
+  /** Reduces the result of introspection as an exposure does; `hidden` below must be left out. */
   cut(catalog: Catalog): Catalog
   readonly bodies: {
     /** Returns exactly `rows`. */
@@ -42,7 +42,7 @@ export interface Ground extends AsyncDisposable {
     readonly wide: unknown
     /** Runs for a minute unless cancelled. */
     readonly slow: unknown
-    /** Is confined, and the database refuses it. */
+    /** A query that is confined, but that the database refuses. */
     readonly failing: unknown
     /** Names something that is not exposed. */
     readonly hidden: unknown
@@ -51,7 +51,7 @@ export interface Ground extends AsyncDisposable {
   }
   /** A word that no refusal may contain. */
   readonly secret: RegExp
-  /** The login's queries that are running in the database, without the query that asks. */
+  /** The queries of the login that run in the database, except the query that asks for them. */
   working(): Promise<number>
   /** A query that another kind's guard confined, if there is another kind. */
   readonly alien: Confined | null

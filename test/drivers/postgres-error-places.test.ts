@@ -1,5 +1,5 @@
-// Where an error of the database is: by its place in the printed text the driver finds the place in the caller's text, in
-// UTF-16 units, also for a text of a remembered shape.
+// The position of a database error. From the position in the printed text, the driver finds the position in the
+// caller’s text, in UTF-16 units. This also works for a text of a remembered shape.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { AppError } from '../../src/errors.ts'
@@ -48,7 +48,7 @@ async function failed(sql: string, more: Partial<Limits> = {}, params?: readonly
   return assert.fail(`did not fail: ${sql}`)
 }
 
-/** The place is marked by ‹. */
+/** The sign ‹ marks the position. */
 const PLACED: readonly (readonly [string, RegExp])[] = [
   ['SELECT note ‹+ id FROM orders', /operator does not exist: text \+ integer/],
   ["SELECT 'ü😀', id, (id ‹- note) FROM orders o", /integer - text/],

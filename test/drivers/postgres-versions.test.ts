@@ -1,5 +1,5 @@
-// PostgreSQL 14 to 18: what is introspected, graded, refused and answered is the same on each. Where a server cannot be
-// installed, one line says so.
+// PostgreSQL 14 to 18: each version is introspected, graded, refused and answered in the same way. If a server cannot
+// be installed, one line says so.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -57,8 +57,8 @@ const refused = [
 ]
 
 /**
- * Overloads of the functions that a query may call, if they are volatile, SECURITY DEFINER, or take a type whose values name
- * things of the database. Each one that a server has must be among the harmless ones below.
+ * Overloads of the functions that a query may call, if they are volatile, SECURITY DEFINER, or take a type whose values
+ * name objects of the database. Every such overload on a server must be one of the harmless ones below.
  */
 const SUSPECT = `
   SELECT p.proname || '(' || pg_get_function_identity_arguments(p.oid) || ')'
@@ -69,11 +69,11 @@ const SUSPECT = `
       WHERE t.typname ~ '^_?(reg|internal|cstring|refcursor|oid)'))
   ORDER BY 1`
 
-/** The clock, randomness, and numbers of objects as numbers. The guard decides the name of a regconfig (text-search.ts). */
+/** The clock, randomness, and object ids as numbers. The guard checks the name of a regconfig (text-search.ts). */
 const HARMLESS =
   /^(?:(?:array_sample|array_shuffle|clock_timestamp|gen_random_uuid|random|random_normal|timeofday|timezone|uuidv4|uuidv7)\(|(?:int8|max|min)\(oid\)|\w+\(regconfig, )/
 
-/** What must not differ: no oids, sizes or versions. */
+/** The facts that must not differ: no oids, sizes or versions. */
 function shape(catalog: Catalog): unknown {
   return catalog.tables
     .filter((table) => !table.warnings.some((warning) => warning.includes('extension')))

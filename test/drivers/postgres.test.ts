@@ -1,4 +1,4 @@
-// PostgreSQL does what every kind must, as the narrow login that `test` recommends.
+// Runs the duties of every kind for PostgreSQL, with the narrow login that `test` recommends.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Catalog, SettingsInput } from '../../src/drivers/driver.ts'

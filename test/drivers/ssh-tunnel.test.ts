@@ -1,5 +1,5 @@
-// SSH tunnels to real databases through a real SSH server: the pin, the login, refused forwarding, a lost server, sharing and
-// the end of a tunnel.
+// SSH tunnels to real databases through a real SSH server: the pin, the login, refused forwarding, a lost server, and
+// how tunnels are shared and closed.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -100,7 +100,7 @@ describe('SSH tunnels', () => {
     assert.equal(ssh.tries.length, before)
   })
 
-  test('the pin may be a whole key, and logs in by key, key with passphrase, or password', async () => {
+  test('the pin may be a whole key; the login uses a key, a key with passphrase, or a password', async () => {
     for (const own of [{ sshPassword: ssh.password }, { sshPrivateKey: ssh.privateKey }, ssh.locked]) {
       await using driver = await createPostgresDriver()
       const input = settings({ config: at({ hostKey: ssh.hostKeyLine }), secrets: secrets(own) })
@@ -135,14 +135,14 @@ describe('SSH tunnels', () => {
     await until('no tunnel is left', () => ssh.open === 0)
   })
 
-  test('the address guard holds for the SSH server, and metadata addresses are refused behind it', async () => {
+  test('the address guard also checks the SSH server, and refuses metadata addresses behind it', async () => {
     assert.match(await failure(settings(), PUBLIC), /^The SSH server: The host is a private, loopback or link-local/)
     const named = settings({ config: at({ host: 'localhost' }) })
     assert.match(await failure(named, PUBLIC), /^The SSH server: The host is a private, loopback or link-local/)
     assert.match(await failure(settings({ host: '169.254.169.254' })), /metadata service/)
   })
 
-  test('a mute SSH server is left when the caller hangs up', async () => {
+  test('the driver disconnects from a silent SSH server when the caller hangs up', async () => {
     const mute = createServer(() => undefined).listen(0, '127.0.0.1')
     await once(mute, 'listening')
     const address = mute.address()

@@ -58,7 +58,7 @@ async function serve(env: Env) {
   const authorization = `Bearer ${token}`
   let [teams, last] = [0, '']
   return {
-    /** Everything that the service has printed. */
+    /** Everything that the service has printed so far. */
     output: () => output,
     /** Makes one audited change: creates a team or, after 100 teams, renames the last one. */
     async team(): Promise<void> {
@@ -79,7 +79,7 @@ async function serve(env: Env) {
   }
 }
 
-/** On a busy machine, the store of PostgreSQL may take longer than the service waits for it. Nothing was changed then. */
+/** On a busy machine, the PostgreSQL store may take longer than the service waits. In that case nothing was changed. */
 async function patient(ask: () => Promise<Response>): Promise<Response> {
   for (;;) {
     const answer = await ask()
@@ -139,7 +139,7 @@ describe('audit verify on the embedded store', () => {
 
   test('a start after a kill links the remaining rows, and every chain holds', async () => {
     const env = { VITRINE_DATA_DIR: await folder() }
-    // Rows are linked after half a second, so on a busy machine a kill may come after that.
+    // Rows are linked after half a second, so on a busy machine the service may be killed later than that.
     for (let [kills, hasUnlinked] = [0, false]; kills < 2 || !hasUnlinked; kills++) {
       assert.ok(kills < 30, 'no kill left a row without a link')
       const service = await serve(env)
@@ -190,7 +190,7 @@ describe('audit verify on PostgreSQL', () => {
   })
   after(() => source[Symbol.asyncDispose]())
 
-  test('holds next to two running services and after a kill, and reports a removed row', async () => {
+  test('finds no problem next to two running services or after a kill, and reports a removed row', async () => {
     const { databaseUrl } = await source.config()
     assert.ok(databaseUrl !== null)
     const env = { DATABASE_URL: databaseUrl, VITRINE_SECRET_KEY: randomBytes(32).toString('base64') }

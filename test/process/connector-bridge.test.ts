@@ -1,4 +1,5 @@
-// The stdio bridge as a process: both eras, cancellation, a wrong key, and stdout that holds messages only.
+// The stdio bridge as a process: both generations of the protocol, cancellation, a wrong key, and messages alone on
+// stdout.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -94,7 +95,7 @@ describe('the stdio bridge', () => {
     assert.equal(await bridge.errors, '')
   })
 
-  test('a wrong key, a wrong address and a wrong line are each one sentence', async () => {
+  test('a wrong key, a wrong address and a wrong line are each reported as one sentence', async () => {
     const call = messageOf('modern', 'tools/list', {}, { id: 7 })
     const wrongKey = start({ ...env, VITRINE_KEY: 'sk_live_wrong' })
     wrongKey.send(call)
@@ -111,7 +112,7 @@ describe('the stdio bridge', () => {
     await nowhere.ended()
   })
 
-  test('says what is missing, and helps', async () => {
+  test('says which setting is missing, and prints help', async () => {
     for (const [settings, args, code, out, err] of [
       [{}, [], 2, /^$/, /^Set VITRINE_URL/],
       [{ VITRINE_URL: 'x' }, [], 2, /^$/, /^Set VITRINE_URL/],
@@ -129,7 +130,7 @@ describe('the stdio bridge', () => {
     }
   })
 
-  test('the bundle holds the manifest and the bridge; all versions agree', async () => {
+  test('the bundle contains the manifest and the bridge; all versions agree', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'vitrine-mcpb-'))
     try {
       const file = join(folder, 'vitrine.mcpb')
@@ -151,7 +152,7 @@ describe('the stdio bridge', () => {
   })
 })
 
-/** The files of a ZIP, by their local headers. */
+/** Reads the files of a ZIP from their local headers. */
 function unzipped(zip: Buffer): Map<string, string> {
   const files = new Map<string, string>()
   let at = 0

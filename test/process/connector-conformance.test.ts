@@ -1,6 +1,6 @@
-// The protocol's own conformance scenarios against the route of the connector. They call fixtures by name and send no token,
-// so the route has another server and gate behind it here. A scenario that does not apply is listed with its reason; the
-// runner fails if a listed scenario passes.
+// Runs the protocol’s own conformance scenarios against the route of the connector. The scenarios call fixtures by name
+// and send no token, so this test mounts the route with its own server and access check. A scenario that does not apply
+// is listed with its reason; the runner fails if a listed scenario passes.
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -95,7 +95,7 @@ for (const [revision, skipped] of Object.entries(NOT_APPLICABLE)) {
   })
 }
 
-test('conforms as an authorization server: its metadata, and the grant of a code', async () => {
+test('conforms as an authorization server: metadata and the grant of a code', async () => {
   const { output } = await run(['list'])
   const [, named = ''] = /Authorization server scenarios[^\n]*\n((?: {2}- .*\n?)+)/.exec(output) ?? []
   assert.deepEqual(
@@ -120,7 +120,7 @@ test('conforms as an authorization server: its metadata, and the grant of a code
     const [url] = new RegExp(`^${app.url}/auth/oauth2/authorize\\?\\S+(?=\\n)`, 'm').exec(printed) ?? []
     if (url === undefined) continue
     printed = printed.replace(url, '(opened)')
-    // What a person does in the browser.
+    // The steps of the person in the browser.
     const page = locationOf(await open(service, url.slice(app.url.length), ada))
     const decided = await decide(service, ada, page.search.slice(1), { teamIds: [teamId] })
     assert.equal((await fetch(decided.json.url)).status, 200)

@@ -1,5 +1,6 @@
-// A datasource that hangs, resets its connections, trickles, or swaps its certificate, while queries run: each caller gets a refusal in
-// time that says so, the service stays ready, and answers come again once the datasource is well.
+// Faults of a datasource while queries run: it hangs, resets its connections, sends single bytes, or swaps its
+// certificate. Each caller gets a refusal in time that names the fault, the service stays ready, and queries are
+// answered again once the datasource has recovered.
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -17,22 +18,25 @@ const EXPOSED = [{ schema: 'public', table: 'n', columns: null }]
 const CLIENTS = 6
 const kindOf = ({ status, json }: Answer) => (status === 200 ? '200' : `${status} ${json?.code}`)
 
-/** Each fault, and what a caller must see of it. */
+/** Each fault, and the refusal that a caller must get. */
 const FAULTS = [
   ['silent', '504 QUERY_TIMEOUT'],
   ['trickling', '504 QUERY_TIMEOUT'],
   ['resetting', '502 DATASOURCE_UNAVAILABLE'],
 ] as const satisfies readonly (readonly [Exclude<Way, 'good'>, string])[]
 
-/** What a caller may see, during a fault and around it: a busy machine delays a query beyond its deadline, with or without a fault. */
+/**
+ * Refusals that a caller may also get, because a busy machine can delay a query beyond its deadline even without a
+ * fault.
+ */
 const KINDS = ['200', '504 QUERY_TIMEOUT', '502 DATASOURCE_UNAVAILABLE', '503 OVERLOADED']
 
 interface Seen {
   readonly kind: string
   readonly text: string
-  /** Answered while the fault lasted. Those that it met on their way show what it is like. */
+  /** Queries that were answered during the fault. Their durations show the effect of the fault. */
   readonly isDuring: boolean
-  /** Also asked while it lasted. */
+  /** Also requested during the fault. */
   readonly isWhole: boolean
 }
 
@@ -65,7 +69,7 @@ async function throughFault(app: TestApp, ask: () => Promise<Answer>, way: Fault
   }
   for (const { kind, text, isWhole } of seen) {
     assert.ok(KINDS.includes(kind), `${fault}: ${text}`)
-    // No confirmation can come through, so none may be claimed.
+    // No confirmation can arrive, so the service must not claim that the query was cancelled.
     if (isWhole && fault !== 'trickling') assert.doesNotMatch(text, /was cancelled in the database/)
   }
 }
@@ -105,7 +109,7 @@ describe('a PostgreSQL datasource', () => {
   }
 })
 
-test('a MongoDB datasource that falls silent or resets: callers get a refusal in time, then answers again', async (t) => {
+test('a MongoDB datasource that stops answering or resets: callers get a refusal in time, then answers again', async (t) => {
   await using stack = new AsyncDisposableStack()
   const mongo = await engineOrSkip(t, () => startMongod())
   if (mongo === null) return
@@ -129,7 +133,7 @@ test('a MongoDB datasource that falls silent or resets: callers get a refusal in
   for (const [fault, must] of FAULTS) await throughFault(app, ask, way, fault, must)
 })
 
-test('a datasource that swaps its certificate for one of another authority gets 502, and its test says why', async () => {
+test('a datasource with a new certificate of another authority causes 502, and the connection test says why', async () => {
   await using stack = new AsyncDisposableStack()
   const [first, other] = [stack.use(await makeCertificates()), stack.use(await makeCertificates())]
   const tls = { certFile: join(first.folder, 'server.crt'), keyFile: join(first.folder, 'server.key') }
@@ -172,7 +176,7 @@ test('a datasource that swaps its certificate for one of another authority gets 
   await until('the new authority is trusted', async () => (await ask()).status === 200)
 })
 
-/** The server presents another certificate from now on, as after a renewal. */
+/** From now on the server presents another certificate, as after a renewal. */
 async function swapCertificate(server: TestPostgres, to: Certificates): Promise<void> {
   for (const [setting, name] of [
     ['ssl_cert_file', 'server.crt'],

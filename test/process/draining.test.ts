@@ -16,7 +16,7 @@ import { startService, type Service } from '../support/service.ts'
 const ENDLESS = 'SELECT count(*) FROM n a, n b, n c, n d WHERE a.i + b.i + c.i + d.i < 0'
 const SHORT = 'SELECT count(*) FROM n'
 
-/** The service has received a signal once it refuses connections. */
+/** True once the service refuses connections, which shows that it has received the signal. */
 const isRefusing = (app: Service) =>
   fetch(`${app.url}/health/live`, { headers: { connection: 'close' } }).then(
     () => false,
@@ -82,7 +82,8 @@ describe('SIGTERM', () => {
   }
 
   test('lets a query finish within the grace period', async () => {
-    // The query, or what is asked for it before, waits for the lock: it is under way when the signal comes, on any machine.
+    // The query, or the introspection before it, waits for the lock. So on any machine it is running when the signal
+    // comes.
     const locker = new Client({ connectionString: url })
     await locker.connect()
     await using _ended = { [Symbol.asyncDispose]: () => locker.end() }
@@ -136,7 +137,7 @@ describe('SIGTERM', () => {
     })
   }
 
-  test('a connection whose queries are read from the socket is closed if it is idle, and answered if it is not', async () => {
+  test('a connection whose queries are read from the socket is closed if it is idle; otherwise its query is answered', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'vitrine-drain-'))
     await using app = await startService(dataDir, { VITRINE_GRACE_MS: '600000' })
     const owner = await app.person('Olga')
@@ -144,7 +145,7 @@ describe('SIGTERM', () => {
     const id = await app.datasource(owner, teamId, spec, [{ schema: 'public', table: 'n', columns: null }])
     const token = await app.key(owner)
     const path = `/teams/${teamId}/datasources/${id}/query`
-    // A key that was not seen before is looked up on the ordinary path.
+    // A key that was not used before is looked up on the ordinary path.
     await app.ask('POST', path, { token, body: { sql: SHORT } })
     const dial = (): Socket => {
       const { hostname, port } = new URL(app.url)
@@ -171,7 +172,7 @@ describe('SIGTERM', () => {
     busy.destroy()
   })
 
-  test('a second signal ends the grace period', async () => {
+  test('a second signal ends the grace period at once', async () => {
     await withQuery(ENDLESS, { VITRINE_GRACE_MS: '600000' }, async (app, answer) => {
       app.signal('SIGTERM')
       await until('no new connections', () => isRefusing(app))

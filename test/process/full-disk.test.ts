@@ -15,7 +15,7 @@ import { openShop } from '../support/shop.ts'
 
 const MEGABYTES = 24
 
-/** Mounts a small disk, or returns the reason why it cannot. */
+/** Mounts a small disk, or returns the reason why it cannot mount one. */
 function smallDisk(): { readonly path: string; [Symbol.dispose](): void } | string {
   const path = mkdtempSync(join(tmpdir(), 'vitrine-small-disk-'))
   try {
@@ -76,7 +76,8 @@ test('a full disk loses no audit row, and requests get 503', async (context) => 
     seen.queries++
     fill(at.path)
 
-    // Queries are answered while the queue in memory holds their rows, then refused. No query is answered without a row.
+    // Queries are answered while their rows fit in the queue in memory. After that they are refused. No query is
+    // answered without a row.
     const long = `SELECT 1 /* ${'x'.repeat(60_000)} */`
     const counts = new Map<string, number>()
     for (let n = 0; n < 3_000 && !counts.has('503 OVERLOADED'); n++) {

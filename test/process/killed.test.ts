@@ -1,6 +1,6 @@
-// kill -9 at random moments, from the start of the process on, under queries and changes: the store opens again, every answered change
-// is there with its audit row, every query that the service called written is in the audit once, and the chains hold.
-// TEST_KILLS is the number of kills for each store.
+// Sends kill -9 at random moments during queries and changes, even while the process starts. Afterwards the store opens
+// again, every answered change is stored with its audit row, every query that the service reported as written is in the
+// audit once, and the chains are intact. TEST_KILLS is the number of kills for each store.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -23,31 +23,31 @@ const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const SECRET = Buffer.alloc(32, 9)
 const KILLS = Number(process.env['TEST_KILLS'] ?? 4)
 const CLIENTS = 4
-/** A kill comes within this time after the start of the process, or after up to so many answers. */
+/** The maximum time after the start of the process, and the maximum number of answers, before a kill. */
 const EARLY_MS = 1_500
 const ANSWERS = 800
-/** A busy machine does not wait for them longer. */
+/** The longest time to wait for these answers on a busy machine. */
 const LATEST_MS = 5_000
 
-/** What one process answered before it was killed. */
+/** The answers of one process before it was killed. */
 class Life {
-  /** Queries by their number, and when the answer had arrived. */
+  /** Queries by their number, with the time when the answer arrived. */
   readonly answered = new Map<number, number>()
-  /** Names that the team got, in order. */
+  /** The names that the team got, in order. */
   readonly named: string[] = []
-  /** Names that were sent, in order. */
+  /** The names that were sent, in order. */
   readonly asked: string[] = []
-  /** Every query that was answered before this time is in the store, the service said. */
+  /** The service reported that every query answered before this time is in the store. */
   writtenBefore = -Infinity
   listened = false
-  /** The number after that of the last query that was sent. */
+  /** The number of the next query to send. */
   next: number
 
   constructor(from: number) {
     this.next = from
   }
 
-  /** Names that were sent after the last that was answered, and may have been stored. */
+  /** Names that were sent after the last answered one, and that may have been stored. */
   get unanswered(): readonly string[] {
     return this.asked.slice(this.asked.indexOf(this.named.at(-1) ?? '') + 1)
   }
@@ -107,7 +107,7 @@ const report = (t: TestContext, line: string) => t.diagnostic(line)
 
 /** A team with a datasource, the owner's cookie, and a key. */
 async function prepare(dataDir: string, env: Record<string, string>, spec: object) {
-  // Not disposed, which would remove the data folder.
+  // Not disposed, because that would remove the data folder.
   const app = await startService(dataDir, env)
   const owner = await app.person('Olga')
   const teamId = asId<TeamId>(await app.team(owner))
@@ -132,7 +132,7 @@ interface Place {
   readonly hasName: number
 }
 
-/** Starts the service, and kills it at a random moment: a third of them before it listens. */
+/** Starts the service and kills it at a random moment, in a third of the cases before it listens. */
 async function liveAndDie(place: Place): Promise<Life> {
   const child = spawn(process.execPath, [MAIN], {
     env: environment({
@@ -172,7 +172,7 @@ async function liveAndDie(place: Place): Promise<Life> {
   return life
 }
 
-/** Queries, changes and readings until the process is dead. */
+/** Sends queries, changes and reads until the process is dead. */
 async function load(place: Place, life: Life, out: string, signal: AbortSignal): Promise<void> {
   const url = /listens at (\S+)/.exec(out)?.[1] ?? assert.fail(out)
   const metrics = /"address":"([^"]+)"[^\n]*listening for probes/.exec(out)?.[1] ?? assert.fail(out)
@@ -189,7 +189,8 @@ async function load(place: Place, life: Life, out: string, signal: AbortSignal):
     const path = `/teams/${place.teamId}/datasources/${place.id}/query`
     const answer = await ask(path, 'POST', { authorization: `Bearer ${place.key}` }, { sql })
     const text = await answer.text()
-    // On a busy machine, the store or the database may take longer than the service waits for it. Nothing was answered then.
+    // On a busy machine, the store or the database may take longer than the service waits. In that case nothing was
+    // answered.
     if (answer.status === 503 || answer.status === 504) return pause(50)
     assert.equal(answer.status, 200, text)
     life.answered.set(number, performance.now())
@@ -217,7 +218,7 @@ async function load(place: Place, life: Life, out: string, signal: AbortSignal):
     const sent = performance.now()
     const text = await (await fetch(`http://${metrics}/metrics`, { signal })).text()
     const waiting = /^vitrine_audit_waiting_seconds (\S+)$/m.exec(text)?.[1] ?? assert.fail(text)
-    // The age has whole milliseconds.
+    // The age is a whole number of milliseconds.
     life.writtenBefore = Math.max(life.writtenBefore, sent - Number(waiting) * 1000 - 2)
     await pause(20)
   }
@@ -234,7 +235,7 @@ async function load(place: Place, life: Life, out: string, signal: AbortSignal):
   await Promise.all([...Array.from({ length: CLIENTS }, () => repeated(query)), repeated(change), repeated(read)])
 }
 
-/** The rows since a query: how often each query and each new name of the team is there. */
+/** Counts the rows since a query: how often each query and each new name of the team occurs. */
 async function foundIn(store: Parameters<typeof newest>[0], teamId: TeamId, from: number) {
   const queries = new Map<number, number>()
   const names = new Map<string, number>()

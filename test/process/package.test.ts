@@ -1,5 +1,5 @@
-// The package for npm, as a newcomer gets it: made by the release's own command, packed, installed into an empty folder, started,
-// asked, stopped. Nothing of the checkout may be needed, and nothing of it may be shipped that is not listed here.
+// The npm package as a newcomer gets it: built by the command of the release, packed, installed into an empty folder,
+// started, queried, stopped. It must need nothing from the checkout, and contain no file that is not listed here.
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -18,12 +18,12 @@ import { engineOrSkip, NoSuchEngine } from '../support/no-such-engine.ts'
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const run = promisify(execFile)
 
-/** With PostgreSQL, which the demo fetches. */
+/** Includes PostgreSQL, which the demo fetches. */
 const INSTALLED_BYTES_MAX = 100_000_000
 /** Longer than a busy machine needs to unpack PostgreSQL and start the demo. */
 const PATIENCE_MS = 120_000
 
-/** Every file of the package. Anything else fails: tests, source maps, notes, keys. */
+/** Every file of the package. Any other file fails the test: tests, source maps, notes, keys. */
 const FILES = [
   /^(?:package\.json|README\.md|LICENSE|sbom\.cdx\.json|demo\/seed\.sql|dist\/THIRD-PARTY-LICENSES\.txt)$/,
   /^dist\/(?:main|cli|parse-worker|judge-worker|ssh-key-worker|scalar|part-[\w.-]+)\.js$/,
@@ -63,7 +63,7 @@ describe('the package for npm', { skip: process.platform !== 'linux' && 'the dem
     return Object.values(parsed as object)[0] as { readonly files: { readonly path: string; readonly size: number }[] }
   }
 
-  test('holds the bundle, and nothing else', async () => {
+  test('contains the bundle, and nothing else', async () => {
     const others = listed.filter(({ path }) => !FILES.some((pattern) => pattern.test(path)))
     assert.deepEqual(others, [])
     for (const name of ['dist/cli.js', 'dist/libpg-query.wasm', 'dist/console/index.html', 'demo/seed.sql']) {
@@ -206,12 +206,12 @@ describe('the package for npm', { skip: process.platform !== 'linux' && 'the dem
     )
   })
 
-  test('the Node that is fetched is the one of package.json', async () => {
+  test('the fetched Node has the version of package.json', async () => {
     const { dependencies } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
     for (const { version } of Object.values(NODES)) assert.equal(version, dependencies.node)
   })
 
-  test('the package of the stdio bridge holds the bridge only, and its command starts', async () => {
+  test('the package of the stdio bridge contains only the bridge, and its command starts', async () => {
     const bridge = await pack(join(ROOT, 'connector-bridge'))
     const names = bridge.files.map(({ path }) => path).sort()
     assert.deepEqual(names, ['README.md', 'bridge.mjs', 'package.json', 'server.json'])
@@ -224,7 +224,7 @@ describe('the package for npm', { skip: process.platform !== 'linux' && 'the dem
   })
 })
 
-/** The cache that `npm ci` has filled. */
+/** The cache that `npm ci` filled. */
 async function npmCache(): Promise<string> {
   return (await run('npm', ['config', 'get', 'cache', '--loglevel=error'])).stdout.trim()
 }

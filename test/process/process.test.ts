@@ -1,5 +1,5 @@
-// The process as an operator sees it: startup prints the address, signals stop the process, and every startup error is
-// one sentence.
+// The process as an operator sees it: it prints its address at startup, signals stop it, and every startup error is one
+// sentence.
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -227,7 +227,7 @@ describe('a start with an unusable data folder', () => {
     if (process.getuid?.() !== 0) return context.skip('only root can start a process as another user')
     const dataDir = await folder()
     await chmod(dataDir, 0o700)
-    // The program is loaded before it becomes the other user, who may not be able to read this checkout.
+    // The program is loaded before it changes to the other user, who may not be able to read this checkout.
     const program = `const { serve } = await import(${JSON.stringify(pathToFileURL(join(ROOT, 'src/serve.ts')).href)})
       process.setuid(65534)
       await serve(process.env)`

@@ -1,5 +1,6 @@
-// Two processes on one PostgreSQL store: what is changed at one holds at the other, and a job whose process is killed is taken over, or
-// fails with a sentence, once the dead process's lease has ended.
+// Two processes on one PostgreSQL store. A change through one process is effective in the other. If a process is killed
+// during a job, the other takes the job over or fails it with a sentence, once the lease of the killed process has
+// ended.
 import assert from 'node:assert/strict'
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -37,7 +38,7 @@ describe('two processes on one store', () => {
     store = await server.createDatabase('replicas')
     shop = await server.createDatabase('shop', SHOP)
     one = stack.use(await start())
-    // Agents know both by one name.
+    // Agents reach both processes under one name.
     other = stack.use(await start({ VITRINE_PUBLIC_URL: one.url }))
     owner = await one.person('Owner')
     bo = await one.person('Bo')
@@ -61,7 +62,7 @@ describe('two processes on one store', () => {
   const statusBecomes = (status: number, ask: () => Promise<Pick<Answer, 'status'>>) =>
     until(`${status} at the other process`, async () => (await ask()).status === status)
 
-  test('the exposure: a table that is hidden at one is refused at the other, and one that is shown is answered', async () => {
+  test('the exposure: a table hidden in one process is refused by the other, and an exposed table is answered', async () => {
     assert.equal((await query()).status, 200)
     await owner.must('PUT', `${at}/exposure`, { tables: [] })
     await statusBecomes(403, query)
@@ -121,14 +122,14 @@ describe('two processes on one store', () => {
     await statusBecomes(404, query)
   })
 
-  test('kill -9 in jobs: the other process ends the profile, the introspection fails with a sentence, neither before its lease', async () => {
+  test('kill -9 during jobs: after the lease, the other process finishes the profile, and the introspection fails with a sentence', async () => {
     await using locker = await lock('orders')
     const doomed = await start()
     await using _killed = doomed
     const ask = (method: string, path: string, app: Service = other) =>
       app.ask(method, `${at}/${path}`, { token: owner.jwt })
     const profile = (await ask('POST', 'profile', doomed)).json.jobId
-    // It answers when the job ends, or never.
+    // The request is answered when the job ends, or never.
     const introspected = ask('POST', 'introspect', doomed).catch(() => undefined)
     const running = () => server.query(store, `SELECT kind FROM jobs WHERE state = 'RUNNING' ORDER BY kind`)
     const both = JSON.stringify([['introspect'], ['profile']])
@@ -153,7 +154,7 @@ describe('two processes on one store', () => {
     assert.deepEqual([end, result], ['DONE', { tables: 1, columns: 2, skipped: [] }])
   })
 
-  /** Locks a table of the shop, and what an introspection reads. */
+  /** Locks a table of the shop and a table that introspection reads. */
   async function lock(table: string) {
     const client = new Client({ connectionString: server.url(shop) })
     await client.connect()

@@ -9,7 +9,7 @@ import { until } from '../support/until.ts'
 
 const WITHIN_MS = 1_000
 
-describe('a change at one replica', () => {
+describe('a change in one replica', () => {
   let server: TestPostgres
   let one: TestApp
   let other: TestApp
@@ -55,7 +55,8 @@ describe('a change at one replica', () => {
       const began = performance.now()
       const answer = await ask()
       if (isEffective(answer)) return
-      // On a busy machine, the store may take longer than the service waits for it. That tells nothing about the change.
+      // On a busy machine, the store may take longer than the service waits. Such an answer shows nothing about the
+      // change.
       if (answer.status === 503) continue
       assert.ok(began - changed < WITHIN_MS, `${began - changed} ms later: ${answer.status} ${answer.text}`)
     }
@@ -154,7 +155,7 @@ test('a job of one replica can be joined and cancelled at the other, and conflic
   const shared = await post(other, 'introspect')
   assert.equal(shared.status, 202, shared.text)
   await locker.query('ROLLBACK')
-  // On a busy machine it is answered as a job that goes on.
+  // On a busy machine the answer is a job that continues.
   assert.ok([200, 202].includes((await introspected).status))
   const jobPath = `${at}/jobs/${shared.json.jobId}`
   await until('the job ends', async () => (await owner.must('GET', jobPath)).state !== 'RUNNING')

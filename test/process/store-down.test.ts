@@ -30,7 +30,7 @@ describe('a store that fails under load', { skip: !existsSync('/proc/self/stat')
   })
   after(() => source[Symbol.asyncDispose]())
 
-  /** Runs queries until `fault` has ended and queries are answered again. Returns how often each answer came. */
+  /** Runs queries until `fault` has ended and queries are answered again. Returns the count of each kind of answer. */
   async function underLoad(fault: (store: TestPostgres, seen: Seen, app: Service) => Promise<void>): Promise<Seen> {
     await using store = await startPostgres()
     const databaseUrl = store.url(await store.createDatabase('store'))
@@ -68,7 +68,7 @@ describe('a store that fails under load', { skip: !existsSync('/proc/self/stat')
       .selectFrom('usage_days')
       .select(({ fn }) => fn.sum<string>('queries').as('queries'))
       .executeTakeFirstOrThrow()
-    // Refused queries are counted too, if they came as far as the audit.
+    // Refused queries that reached the audit are counted too.
     assert.ok(Number(queries) >= seen.count('200'), `${queries} rows for ${seen.count('200')} answers`)
     assert.deepEqual(
       await findingsOf(opened, (await openSecrets({ secretKey: SECRET, dataDir })).derive('audit chain')),

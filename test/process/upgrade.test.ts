@@ -1,8 +1,8 @@
-// Upgrades a store of each earlier version, with what people did in it: it must work as a store that began in this version. A store of
-// a newer version is refused with a sentence, and stays as it was.
+// Upgrades a store of each earlier version that people have used. It must work like a store that this version created. A store of a
+// newer version is refused with a sentence, and does not change.
 //
-// test/stores holds the stores: texts of SQLite, written by the code of their time (now by scripts/keep-store.ts). Each has people, a
-// team, a datasource with its password, an exposure, keys, queries and refusals. Its first line is an API key of the owner.
+// test/stores contains the stores as SQLite texts, each written by the code of its version (now by scripts/keep-store.ts). Each has
+// people, a team, a datasource with its password, an exposure, keys, queries and refusals. Its first line is an API key of the owner.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -32,10 +32,10 @@ const VERSIONS = globSync('*.sql.gz', { cwd: STORES })
   .map((file) => basename(file, '.sql.gz'))
   .sort()
 
-/** Nobody kept a store of these. The newest version gets one before the next migration is added. */
+/** There are no stores of these versions. The newest version gets a store before the next migration is added. */
 const NOT_KEPT = ['0003-people', '0004-audit-chain', '0007-descriptions']
 
-test('there is a store of each version before the newest, and none of a version that never was', () => {
+test('there is a store of each version before the newest, and of no other version', () => {
   const names = MIGRATIONS.map(({ name }) => name)
   assert.deepEqual(
     names.slice(0, -1).filter((name) => !VERSIONS.includes(name)),
@@ -94,7 +94,8 @@ describe('an upgrade from each earlier version', () => {
   function readOld(text: string, dataDir: string): readonly unknown[] {
     using db = new DatabaseSync(join(dataDir, 'vitrine.db'))
     db.exec(text)
-    // The database of the datasource now listens elsewhere. Nothing that a store keeps may end before the test does.
+    // The database of the datasource now has another address. No key or session in a store may expire before the test
+    // ends.
     db.prepare('UPDATE datasources SET port = ?').run(server.port)
     db.exec('UPDATE api_keys SET expires_at = NULL')
     db.exec(`UPDATE teams SET settings = '{"auditRetentionDays":3650}'`)
@@ -135,7 +136,8 @@ describe('an upgrade from each earlier version', () => {
           const counted = () => query('SELECT status, count(*) FROM orders GROUP BY status ORDER BY status')
           let answered = await counted()
           if (answered.json.code === 'SCHEMA_STALE') {
-            // What older versions captured of a database does not suffice for today's guard (docs/operating/upgrade.md).
+            // The facts that older versions recorded about a database are not enough for the current guard
+            // (docs/operating/upgrade.md).
             await ada.must('POST', `${at}/introspect`, {})
             answered = await counted()
           }
@@ -150,7 +152,7 @@ describe('an upgrade from each earlier version', () => {
           const of = (action: string) => items.filter((item: { action: string }) => item.action === action)
           assert.equal(of('putExposure').length, 1, 'the change of the old version')
           const codes = of('runQuery').map(({ code, outcome }: { code?: string; outcome: string }) => code ?? outcome)
-          // Three of the old version, two of this.
+          // Three rows of the old version, two of this one.
           for (const [code, times] of [
             ['ANSWERED', 2],
             ['QUERY_DENIED', 2],
@@ -170,7 +172,7 @@ describe('an upgrade from each earlier version', () => {
   }
 
   for (const dialect of ['sqlite', 'postgres'] as const) {
-    test(`a store of a newer version on ${dialect} is refused with one sentence, and stays as it was`, async () => {
+    test(`a store of a newer version on ${dialect} is refused with one sentence, and does not change`, async () => {
       const config = await emptyConfig(dialect, 'newer')
       {
         await using store = await openStore(config)
@@ -193,7 +195,7 @@ describe('an upgrade from each earlier version', () => {
   }
 })
 
-/** Tables with their columns, and indexes: independent of the order of statements that made them. */
+/** Tables with their columns and indexes, independent of the order of the statements that created them. */
 async function schemaOf({ db, dialect }: Store): Promise<readonly unknown[]> {
   const columns =
     dialect === 'sqlite'

@@ -1,5 +1,5 @@
-// What an operator does to a store: back it up while it is used, restore it, move it to PostgreSQL and back, rotate its
-// root key, and let the doctor look at it.
+// The work of an operator on a store: back it up while it is used, restore it, move it to PostgreSQL and back, rotate
+// its root key, and check it with the doctor.
 import assert from 'node:assert/strict'
 import { copyFile, link, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
@@ -74,7 +74,7 @@ describe('upkeep of a store', () => {
   async function works(env: Record<string, string>, dataDir: string): Promise<void> {
     const service = await startService(dataDir, env)
     await answers(service)
-    // The password and the access token prove that sign-in has its keys.
+    // The password and the access token prove that sign-in can use its keys.
     const owner = await service.signIn(used.email)
     // The address and the secret of the webhook are sealed, so a test would fail with INTERNAL.
     assert.equal((await owner.must('POST', used.hookPath)).error, 'The receiver cannot be reached.')
@@ -195,7 +195,7 @@ describe('upkeep of a store', () => {
     }
   })
 
-  test('the doctor passes a sound store, and names what is wrong with another', async () => {
+  test('the doctor accepts a sound store, and names the problems of a damaged one', async () => {
     const sound = await vitrine(['doctor'], { VITRINE_DATA_DIR: folder })
     assert.deepEqual([sound.code, sound.err], [0, ''])
     assert.match(sound.out, /^PASS {2}The store \(sqlite\) opens, is of this version, and belongs to the root key\.$/m)

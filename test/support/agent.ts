@@ -1,4 +1,5 @@
-// Sends messages to the connector in both eras, as raw HTTP, and reads what comes back: JSON or a stream of events.
+// Sends messages to the connector in both generations of the protocol, as raw HTTP. Reads the answer, which is JSON or
+// a stream of events.
 import type { TestApp } from './app.ts'
 
 export interface Reply {
@@ -16,7 +17,7 @@ export interface Reply {
 export interface AskOptions {
   readonly headers?: Readonly<Record<string, string | undefined>>
   readonly id?: unknown
-  /** In addition to the version, capabilities and client. */
+  /** Fields in addition to the version, capabilities and client. */
   readonly meta?: object
   readonly signal?: AbortSignal
 }
@@ -50,7 +51,7 @@ export class Agent {
     return this.ask(era, 'tools/call', { name, arguments: args }, options)
   }
 
-  /** What a tool answers, as the model sees it. */
+  /** The answer of a tool, as the model sees it. */
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   async tool(name: string, args: object = {}, era: Era = 'modern'): Promise<any> {
     const reply = await this.call(era, name, args)
@@ -58,7 +59,7 @@ export class Agent {
     return reply.json.result.structuredContent
   }
 
-  /** Sends a body as it is. A header that is undefined is left out. */
+  /** Sends a body unchanged. A header that is undefined is left out. */
   async post(
     body: unknown,
     headers: Readonly<Record<string, string | undefined>> = {},

@@ -19,7 +19,7 @@ import { until } from './until.ts'
 
 export interface TestAppOptions {
   readonly env?: Readonly<Record<string, string>>
-  /** Routes in addition to those of the tables. */
+  /** Routes in addition to those in the tables of routes. */
   readonly more?: AppOptions['more']
   /** The folder of the built console. */
   readonly consoleDir?: string
@@ -72,14 +72,14 @@ export class TestApp implements AsyncDisposable {
   readonly dataDir: string
   readonly #app: AsyncDisposable & Partial<App>
 
-  /** `app`: what is disposed with it; operate() needs the whole app. */
+  /** `app`: the parts that are disposed with it; operate() needs the whole app. */
   constructor(url: string, dataDir: string, app: AsyncDisposable & Partial<App>) {
     this.url = url
     this.dataDir = dataDir
     this.#app = app
   }
 
-  /** What a door is mounted on. */
+  /** The objects that a new route needs. */
   get rooms(): Pick<App, 'authenticator' | 'operations'> {
     const { authenticator, operations } = this.#app
     if (authenticator === undefined || operations === undefined) throw new Error('this service is another process')
@@ -103,7 +103,7 @@ export class TestApp implements AsyncDisposable {
     return { status: response.status, headers: response.headers, text, json: parse(text) }
   }
 
-  /** Like ask(), but calls the operation of the route directly, as a door beside REST would. */
+  /** Like ask(), but calls the operation of the route directly, without HTTP. */
   async operate(
     method: string,
     path: string,
@@ -154,7 +154,10 @@ export class TestApp implements AsyncDisposable {
     return (await person.must('POST', '/users/me/keys', { name: 'test', scopes: SCOPES, ...order })).key
   }
 
-  /** Creates a team and returns its id. Its budget lasts for any test, and its window does not end during one. */
+  /**
+   * Creates a team and returns its id. Its budget is larger than any test needs, and its window does not end during a
+   * test.
+   */
   async team(owner: Person, name = 'Team', settings: object = {}): Promise<string> {
     const { id } = await owner.must('POST', '/teams', { name })
     await owner.must('PATCH', `/teams/${id}`, {
@@ -192,7 +195,7 @@ export class TestApp implements AsyncDisposable {
   }
 }
 
-/** On a busy machine an introspection goes on as a job. */
+/** On a busy machine the introspection continues as a job. */
 async function introspected(owner: Person, at: string): Promise<void> {
   const { jobId } = await owner.must('POST', `${at}/introspect`)
   const hasEnded = async () => (await owner.must('GET', `${at}/jobs/${jobId}`)).state !== 'RUNNING'
@@ -226,7 +229,7 @@ async function answerOf(
   throw new Error(`no operation has the route ${method} ${path}`)
 }
 
-/** The parameters of a path, if it fits the route. */
+/** The parameters of a path, if the path matches the route. */
 function paramsOf(route: string, path: string): Record<string, string> | null {
   const names = route.split('/')
   const parts = path.split('/')

@@ -32,7 +32,7 @@ const PRESENT = 1
 const VERIFIED = 4
 const WITH_KEY = 0x40
 
-/** Makes a passkey for the page at `origin`, and what navigator.credentials.create() returns. */
+/** Creates a passkey for the page at `origin`. Returns the result of navigator.credentials.create(). */
 export function createPasskey(origin: string, options: CreationOptions, wrong: Wrong = {}) {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const id = randomBytes(32)
@@ -70,7 +70,7 @@ export function createPasskey(origin: string, options: CreationOptions, wrong: W
   return { passkey, credential: { ...credentialOf(passkey.id), response } }
 }
 
-/** What navigator.credentials.get() returns on the page at `origin`. */
+/** Returns the result of navigator.credentials.get() on the page at `origin`. */
 export function signWith(passkey: SoftPasskey, origin: string, challenge: string, wrong: Wrong = {}) {
   const counter = wrong.counter ?? ++passkey.counter
   const authenticatorData = head(wrong.rpId ?? passkey.rpId, 0, counter, wrong)
@@ -104,7 +104,7 @@ function head(rpId: string, flags: number, counter: number, wrong: Wrong): Buffe
   return Buffer.concat([createHash('sha256').update(rpId).digest(), rest])
 }
 
-/** The part of CBOR that authenticators use. */
+/** Encodes the part of CBOR that authenticators use. */
 function cbor(value: unknown): Buffer {
   if (typeof value === 'number') return value >= 0 ? start(0, value) : start(1, -1 - value)
   if (typeof value === 'string') return Buffer.concat([start(3, Buffer.byteLength(value)), Buffer.from(value)])

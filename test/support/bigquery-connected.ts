@@ -16,7 +16,7 @@ export interface ConnectedOptions {
   readonly double?: Partial<DoubleOptions>
   readonly driver?: BigQueryOptions
   readonly config?: object
-  /** Connects to the double's own address without a door, as to an emulator. */
+  /** Connects to the double’s own address without a token endpoint, as to an emulator. */
   readonly emulator?: boolean
   /** The exposed columns of each table; by default everything. */
   readonly columns?: readonly string[]

@@ -1,5 +1,6 @@
-// Google's token endpoint for the BigQuery double. It has a service account made for the test, and returns tokens for
-// assertions that are signed by its key, for the fixed audience and scope, and valid for at most an hour.
+// Google’s token endpoint for the BigQuery double. It has a service account created for the test. It returns tokens
+// only for assertions that are signed by the account’s key, name the fixed audience and scope, and are valid for at
+// most an hour.
 import { createVerify, generateKeyPairSync, randomUUID } from 'node:crypto'
 import type { Reply } from './bigquery.ts'
 

@@ -33,7 +33,7 @@ export interface DoubleOptions {
   /** The most rows of a page, and tables or datasets of a list. */
   readonly pageRows?: number
   readonly pageItems?: number
-  /** Checks tokens. Without a door, no token may be sent. */
+  /** The token endpoint that checks tokens. Without it, no token may be sent. */
   readonly door?: TestDoor
 }
 
@@ -46,7 +46,7 @@ export interface DoubleRequest {
   readonly authorization: string | undefined
 }
 
-/** A response instead of the normal one: a status and body, nothing at all, or a closed socket. */
+/** A response in place of the normal one: a status and body, no response at all, or a closed socket. */
 export type Reply =
   | { readonly status: number; readonly body: unknown; readonly headers?: Readonly<Record<string, string>> }
   | 'hang'
@@ -64,7 +64,7 @@ interface Place {
 interface Job {
   readonly id: string
   readonly evaluation: Evaluation
-  /** How many more responses say that the job is not complete. */
+  /** The number of further responses that say that the job is not complete. */
   waits: number
   cancelled: boolean
 }
@@ -302,7 +302,7 @@ export class BigQueryDouble implements AsyncDisposable {
     this.#check(labels.length > 0 && labels.every((each) => /^[a-z0-9_-]{0,63}$/.test(String(each))), 'labels')
     const wrong = this.#misplaced(body.location)
     if (wrong !== null) return wrong
-    // The same requestId is the same job, which retries rely on.
+    // The same requestId means the same job. Retries rely on this.
     const job = this.#requestIds.get(body.requestId) ?? (await this.#newJob(body))
     this.#requestIds.set(body.requestId, job)
     return await this.#answerOf(job, 0, body.maxResults, Number(body.timeoutMs ?? 10_000))

@@ -1,4 +1,4 @@
-// Asks one query through both doors, REST and the connector in both eras, and compares the outcomes.
+// Sends one query over REST and over the connector, in both generations of its protocol, and compares the outcomes.
 import assert from 'node:assert/strict'
 import { Agent, ERAS } from './agent.ts'
 import type { TestApp } from './app.ts'
@@ -10,7 +10,7 @@ export interface BothDoors {
   readonly place: { readonly teamId: string; readonly datasourceId: string }
 }
 
-/** The default of the connector. */
+/** The default row limit of the connector. */
 const LIMIT = 100
 
 interface Body {
@@ -19,7 +19,7 @@ interface Body {
   readonly [field: string]: unknown
 }
 
-/** What two runs of a query share: its rows in order, its rows, or only its columns. */
+/** The result that two runs of a query share: its rows in order, its rows in any order, or only its columns. */
 export type Rows = 'ordered' | 'unordered' | 'random'
 
 export async function sameThroughBothDoors(doors: BothDoors, query: object, rows: Rows = 'unordered'): Promise<void> {
@@ -30,17 +30,17 @@ export async function sameThroughBothDoors(doors: BothDoors, query: object, rows
   const agent = new Agent(app, token)
   for (const era of ERAS) {
     const { json } = await agent.call(era, 'run_query', { ...place, ...query })
-    // A text that no JSON may hold is refused before the tool, with the same code.
+    // A text that JSON cannot contain is refused before the tool, with the same code.
     if (json.result === undefined) assert.equal(json.error.data.code, rest.code)
     else compare(json.result.structuredContent, rest, rows)
   }
 }
 
 function compare(tool: Body, rest: Body, rows: Rows): void {
-  // A query at the deadline may end before or in the database.
+  // Near the deadline, a query may end before it reaches the database or in the database.
   if (isLate(rest) || isLate(tool)) return
   assert.equal(tool.code, rest.code, JSON.stringify([tool, rest]).slice(0, 1_000))
-  // The tool checks its arguments before the driver, and names them in its own words.
+  // The tool checks its arguments before the driver does, and uses its own words for them.
   if (rest.code === 'INVALID_REQUEST') return
   if (rest.code !== undefined) return assert.deepEqual(tool, rest)
   assert.deepEqual(tool['columns'], rest['columns'])
@@ -50,14 +50,15 @@ function compare(tool: Body, rest: Body, rows: Rows): void {
   else if (rows === 'unordered' && tool['truncated'] !== true) assert.deepEqual(asSet(tool.rows), asSet(rest.rows))
 }
 
-/** The values of a row stand in the order of the columns, which is fixed. */
+/** The values of a row have the order of the columns, which is fixed. */
 function asSet(rows: Body['rows'] = []): unknown {
   return unordered(rows.map((row) => ({ ...Object(row) })))
 }
 
 /**
- * Sorts every list, also those in a value, and the fields of every object. Without a sort, a database may give rows in any order, and so
- * also what it gathers from them: mongod chooses the order of $addToSet and $group, and of the fields of a time series, anew each time.
+ * Sorts every list, including lists inside a value, and the fields of every object. Without a sort, a database may
+ * return rows, and values collected from rows, in any order. For example, mongod changes the order of $addToSet, of
+ * $group, and of the fields of a time series from run to run.
  */
 function unordered(value: unknown): unknown {
   if (Array.isArray(value)) return value.map((each) => JSON.stringify(unordered(each))).sort()

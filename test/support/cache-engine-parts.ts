@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { NoSuchEngine } from './no-such-engine.ts'
 
-/** One second each. */
+/** Number of attempts, one each second. */
 const WAITS_MAX = 250
 
 /**
- * Makes `result` once on this machine. Test files run in parallel, so one makes it while the others wait. `make` may
- * fill a folder, which is then renamed to `name` inside the cache folder. Throws NoSuchEngine.
+ * Creates `result` once on this machine. Test files run in parallel, so one creates it while the others wait. `make`
+ * may fill a folder, which is then renamed to `name` inside the cache folder. Throws NoSuchEngine.
  */
 export async function makeOnce(
   cache: string,
@@ -40,7 +40,10 @@ export async function makeOnce(
   }
 }
 
-/** True if this process now holds the lock: a file with the id of its process. What a killed process held is free. */
+/**
+ * True if this process now has the lock: a file that contains the id of its process. The lock of a killed process is
+ * free.
+ */
 async function take(lock: string): Promise<boolean> {
   const isMine = await writeFile(lock, String(process.pid), { flag: 'wx' }).then(
     () => true,

@@ -5,7 +5,7 @@ import { NoSuchEngine } from './no-such-engine.ts'
 
 const START_MS_MAX = 60_000
 
-/** The headless shell draws as the whole browser does, and takes two thirds of its CPU time. */
+/** The headless shell renders like the whole browser, and uses two thirds of its CPU time. */
 const BROWSERS = [
   '/usr/bin/chromium-headless-shell',
   '/usr/bin/chromium',
@@ -14,7 +14,7 @@ const BROWSERS = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ]
 
-/** Starts an own process of Chromium. Throws NoSuchEngine. */
+/** Starts a separate process of Chromium. Throws NoSuchEngine. */
 export async function startBrowser(): Promise<Browser> {
   const given = process.env['TEST_CHROMIUM']
   const candidates = given === undefined ? BROWSERS : [given]

@@ -1,5 +1,5 @@
-// The tools, resources and prompts that the protocol's conformance scenarios look for by name, behind the real route of the
-// connector. What needs no session and returns text is here; the rest is listed in connector-conformance.test.ts.
+// The tools, resources and prompts that the protocol’s conformance scenarios call by name, behind the real route of the
+// connector. This file has those that need no session and return text; connector-conformance.test.ts lists the others.
 import {
   MissingRequiredClientCapabilityError,
   ProtocolError,

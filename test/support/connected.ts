@@ -1,5 +1,5 @@
-// The rooms without HTTP: a real store in its own folder, the real drivers, and people who do not sign up.
-// `await using rooms = await openRooms()`.
+// The rooms without HTTP: a real store in a temporary folder, the real drivers, and people who do not sign up. `await
+// using rooms = await openRooms()`.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

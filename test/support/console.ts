@@ -1,6 +1,6 @@
-// A real Chromium on the built console of a running service. Fails a test for what a person would not notice: a
-// violation of the content security policy, an error in the browser's console, a request to another origin, a finding of
-// axe. Screenshots go to test/console/.shots, which git ignores.
+// A real Chromium on the built console of a running service. It fails a test for problems that a person would not
+// notice: a violation of the content security policy, an error in the browser’s console, a request to another origin, a
+// finding of axe. Screenshots are written to test/console/.shots, which git ignores.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
@@ -36,16 +36,22 @@ export async function consoleDir(): Promise<string> {
   return folder
 }
 
-/** Chromium's own editing writes a style attribute when typing replaces everything. The policy refuses it; nothing is lost. */
+/**
+ * Chromium’s own editing writes a style attribute if typing replaces the whole text. The policy refuses the attribute,
+ * without any loss.
+ */
 export const REPLACED = /style-src-attr inline|^Applying inline style violates/
 
-/** What went wrong in the browser although the page may look right. */
+/** Problems in the browser that the page may not show. */
 export interface Watched {
   readonly page: Page
   readonly problems: string[]
 }
 
-/** The browser of one test. All tests of a file share the process of Chromium, and nothing else: each person has an own context. */
+/**
+ * The browser of one test. All tests of a file share only the process of Chromium, because each person has a separate
+ * context.
+ */
 export class TestBrowser implements AsyncDisposable {
   readonly #browser: Browser
   readonly #contexts: BrowserContext[] = []
@@ -71,7 +77,7 @@ export class TestBrowser implements AsyncDisposable {
     return this.watch(context, app)
   }
 
-  /** Another tab of a browser that is open already. */
+  /** Another tab of a browser that is already open. */
   async watch(context: BrowserContext, app: Pick<TestApp, 'url'>): Promise<Page> {
     const page = await context.newPage()
     const problems: string[] = []
@@ -89,7 +95,7 @@ export class TestBrowser implements AsyncDisposable {
     return page
   }
 
-  /** Asserts that nothing went wrong unseen. `allowed`: answers that the test provoked. */
+  /** Asserts that the browser had no hidden problem. `allowed`: answers that the test provoked. */
   clean(allowed: RegExp = /(?!)/): void {
     const problems = this.#watched.flatMap((each) => each.problems).filter((problem) => !allowed.test(problem))
     assert.deepEqual(problems, [])
@@ -106,9 +112,9 @@ after(async () => {
   await browser?.close()
 })
 
-/** Starts Chromium, or takes the one that another test of the file started. Throws NoSuchEngine. */
+/** Starts Chromium, or uses the one that another test of the file started. Throws NoSuchEngine. */
 async function openBrowser(): Promise<TestBrowser> {
-  // A browser that crashed fails the test in which it did, but no other.
+  // A browser that crashed fails the test in which it crashed, but no other test.
   const last = await started?.catch(() => undefined)
   const open = last?.isConnected() === true ? Promise.resolve(last) : startBrowser()
   started = open
@@ -118,7 +124,7 @@ async function openBrowser(): Promise<TestBrowser> {
 /** The browser, or null after skipping the test with one line. */
 export const browserOrSkip = (t: Pick<TestContext, 'skip'>) => engineOrSkip(t, openBrowser)
 
-/** Signs in by the sign-in page and waits for the page after it. */
+/** Signs in on the sign-in page, and waits for the next page. */
 export async function signIn(page: Page, email: string, path = '/app'): Promise<void> {
   await page.goto(path)
   await page.getByRole('textbox', { name: 'Email', exact: true }).fill(email)
@@ -130,15 +136,16 @@ export async function signIn(page: Page, email: string, path = '/app'): Promise<
 export const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
 export const field = (page: Page, name: string) => page.getByRole('textbox', { name, exact: true })
 
-/** Waits for one of the short sentences that the console says and takes back by itself. */
+/** Waits for one of the short messages that the console shows and then removes. */
 export async function said(page: Page, words: string | RegExp): Promise<void> {
   const status = page.getByRole('status').getByText(words, { exact: true })
   await status.waitFor()
 }
 
 /**
- * Ends all sessions of the page's person while the first request that `isIt` is on its way. The answer to it is then the first that
- * says so: what the page asks for by itself at another time cannot open the dialog earlier, over what the test clicks next.
+ * Ends all sessions of the page’s person while the first request for which `isIt` is true is on its way. Its answer is
+ * then the first to report the end. So no other request of the page opens the dialog earlier, over the element that the
+ * test clicks next.
  */
 export async function endSessionAt(
   page: Page,
@@ -161,7 +168,9 @@ export async function endSessionAt(
   )
 }
 
-/** Presses keys without waiting for the page in between. The page joins keys to a word only if they come quickly. */
+/**
+ * Presses keys without waiting for the page in between. The page combines keys into a word only if they come quickly.
+ */
 export const pressQuickly = (page: Page, keys: Iterable<string>) =>
   Promise.all([...keys].map((key) => page.keyboard.press(key)))
 
@@ -169,7 +178,7 @@ export const pressQuickly = (page: Page, keys: Iterable<string>) =>
 export async function ready(page: Page, heading?: string): Promise<void> {
   const h1 = heading === undefined ? { level: 1 } : { level: 1, name: heading, exact: true }
   await page.getByRole('heading', h1).first().waitFor()
-  // Not waitForFunction: it evaluates a text on the page, which the content security policy refuses.
+  // Not waitForFunction, because it evaluates a text on the page, which the content security policy refuses.
   const loading = page.getByRole('status').filter({ hasText: /^Loading/ })
   while ((await loading.count()) > 0) await loading.first().waitFor({ state: 'detached' })
 }
@@ -179,13 +188,13 @@ const MORE = ['region', 'heading-order', 'landmark-one-main']
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
 
-/** Once in a document. Not a script element: the content security policy refuses those, and must. */
+/** Loads axe once in a document, without a script element, because the content security policy must refuse one. */
 async function loadAxe(page: Page): Promise<void> {
   if (await page.evaluate<boolean>('globalThis.axe !== undefined')) return
   await page.evaluate(`${AXE}; 0`)
 }
 
-/** Asserts that axe finds nothing on the page as it stands. */
+/** Asserts that axe finds no problem on the page in its current state. */
 export async function accessible(page: Page, what: string): Promise<void> {
   await loadAxe(page)
   const found: string[] = await page.evaluate(`(async () => {
@@ -196,7 +205,7 @@ export async function accessible(page: Page, what: string): Promise<void> {
   assert.deepEqual(found, [], what)
 }
 
-/** A screenshot for people to look at. Taken only if TEST_SHOTS is set. */
+/** Takes a screenshot for people to look at. Does nothing unless TEST_SHOTS is set. */
 export async function shot(page: Page, name: string): Promise<void> {
   if (process.env['TEST_SHOTS'] === undefined) return
   await mkdir(SHOTS, { recursive: true })

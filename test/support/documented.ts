@@ -58,7 +58,7 @@ export interface DocumentedShop extends AsyncDisposable {
   readonly at: string
   expose(tables?: readonly object[]): Promise<void>
   sql(text: string): Promise<void>
-  /** The state of the ended job. */
+  /** The state of the job after it ended. */
   run(path: string, body?: object): Promise<Answer['json']>
   ended(jobId: string): Promise<Answer['json']>
   put(table: string, body: object): Promise<Answer>

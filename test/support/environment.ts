@@ -1,6 +1,10 @@
-// The environment of a process that a test starts: nothing of the test run, except what makes its start cheap.
+// The environment of a process that a test starts: nothing from the test run, except settings that make the start
+// cheap.
 
-/** `more` wins. Without the compile cache, each start would strip and compile all sources: half of its CPU time. */
+/**
+ * `more` takes precedence. Without the compile cache, each start would strip and compile all sources, which takes half
+ * of its CPU time.
+ */
 export function environment(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
   const { PATH, NODE_COMPILE_CACHE } = process.env
   return { PATH, ...(NODE_COMPILE_CACHE !== undefined && { NODE_COMPILE_CACHE }), VITRINE_DEMO: '0', ...more }

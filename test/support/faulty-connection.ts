@@ -1,10 +1,10 @@
-// A way to a server that can go wrong: it falls silent, resets its connections, or lets the answers trickle.
+// A connection to a server that can fail: it can fall silent, reset, or pass answers on in single bytes.
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 
 /**
- * silent: nothing that the server sends arrives. trickling: one byte of it at a time. resetting: connections end with
- * RST, new ones too.
+ * silent: no byte of the server arrives. trickling: the bytes of the server arrive one at a time. resetting: open and
+ * new connections end with RST.
  */
 export type Way = 'good' | 'silent' | 'trickling' | 'resetting'
 
@@ -12,7 +12,7 @@ export interface FaultyWay extends AsyncDisposable {
   readonly port: number
   /** Applies to open and to new connections. */
   become(way: Way): void
-  /** Bytes of the server that wait here. */
+  /** Bytes of the server that were not passed on yet. */
   readonly waiting: number
 }
 

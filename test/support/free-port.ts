@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-/** Below the ports that systems give by themselves, so that nothing else takes it before the program does. */
+/** Below the ports that systems assign, so that no other process takes it before the program does. */
 const [FIRST, LAST] = [20_000, 32_000]
 
 export async function freePort(): Promise<number> {

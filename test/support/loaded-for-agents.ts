@@ -1,4 +1,4 @@
-// Run as a process of its own: prints which packages of agents are loaded after the start, after a REST call, after a
+// Runs as a separate process. Prints which packages for agents are loaded after the start, after a REST call, after a
 // call of a tool, and after tools/list.
 import { registerHooks } from 'node:module'
 

@@ -45,7 +45,7 @@ export async function startSmtp(options: SMTPServerOptions = {}): Promise<TestSm
     },
     ...options,
   })
-  // A client that does not trust the certificate disconnects, which is that client's test.
+  // A client that does not trust the certificate disconnects. The test of that client checks this.
   server.on('error', () => undefined)
   server.listen(0, '127.0.0.1')
   await once(server.server, 'listening')

@@ -5,7 +5,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 
-/** A response to one request: a text (when released), a refusal, a response of a given size, or none. */
+/**
+ * A response to one request: a text (sent when the test releases it), a refusal, a response of a given size, or no
+ * response.
+ */
 export type Reply =
   | { readonly text: string; readonly when?: Promise<unknown> }
   | { readonly status: number; readonly retryAfterMs?: number }

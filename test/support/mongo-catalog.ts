@@ -9,7 +9,7 @@ export interface CatalogOptions {
   /** The number of documents in each collection. */
   readonly documents?: number
   readonly indexedPaths?: readonly string[]
-  /** The sampled length of each array. Without it, nothing is known about the values of the paths. */
+  /** The sampled length of each array. Without it, the catalog has no facts about the values of the paths. */
   readonly arrays?: Readonly<Record<string, number>>
 }
 

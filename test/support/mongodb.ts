@@ -176,8 +176,8 @@ interface Server extends AsyncDisposable {
   readonly port: number
 }
 
-// The server is a grandchild: a shell waits for it, and ends it when our end of the shell's standard input closes. The
-// kernel closes it even after kill -9.
+// The server is a grandchild: a shell waits for it, and ends it when our end of the shell’s standard input closes. The
+// kernel closes that end even after kill -9.
 const KEEPER = `exec 9<&0
 "$@" 9<&- </dev/null >/dev/null 2>&1 & server=$!
 { read -r how <&9; kill -KILL $server; } 2>/dev/null & watch=$!

@@ -1,4 +1,5 @@
-// Drives OAuth as an agent and a person's browser do, for tests: over HTTP, or on the rooms over an empty store.
+// Drives OAuth as an agent and a person’s browser do, for tests over HTTP and for tests of the rooms over an empty
+// store.
 import { createHash, randomBytes } from 'node:crypto'
 import { request } from 'undici'
 import { AppError, STATUS } from '../../src/errors.ts'
@@ -26,16 +27,16 @@ export interface Service {
   send(method: Method, path: string, sent?: Sent): Promise<Answer>
 }
 
-/** A person's browser. */
+/** A person’s browser. */
 export interface Browser {
   readonly id: string
   readonly cookie: string
 }
 
-/** Behind a proxy, each request comes from an address of its own, so that a test meets no rate limit by chance. */
+/** Behind a proxy, each request comes from a different address, so that no test reaches a rate limit by chance. */
 export const PROXY = { VITRINE_TRUST_PROXY: '1' }
 
-/** Sends by undici: Node's fetch says that it is a script. */
+/** Sends with undici, because Node’s fetch identifies itself as a script. */
 export function overHttp({ url }: { readonly url: string }): Service {
   let sender = 0
   return {
@@ -50,7 +51,7 @@ export function overHttp({ url }: { readonly url: string }): Service {
   }
 }
 
-/** Without HTTP, but with the store and the clock at hand. */
+/** Without HTTP, but with access to the store and the clock. */
 export function onRooms({ oauth }: Pick<Rooms, 'oauth'>): Service {
   const url = 'http://127.0.0.1:3000'
   return {
@@ -112,7 +113,7 @@ export function pkce() {
   return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') }
 }
 
-/** Parameters of an authorization request in place of the usual ones. Null: left out. */
+/** Parameters that replace the usual ones of an authorization request. A parameter that is null is left out. */
 export type Params = Readonly<Record<string, string | readonly string[] | null>>
 
 /** The path that an agent opens in the browser. */
@@ -141,14 +142,14 @@ export const open = (service: Service, path: string, person?: Browser): Promise<
     headers: { 'sec-fetch-mode': 'navigate', ...(person === undefined ? {} : { cookie: person.cookie }) },
   })
 
-/** Where an answer sends the browser. */
+/** The address to which an answer redirects the browser. */
 export function locationOf(from: Answer): URL {
   const { location } = from.headers
   if (typeof location !== 'string') throw new Error(`no redirect: ${from.status} ${from.text.slice(0, 500)}`)
   return new URL(location, 'http://relative.test')
 }
 
-/** Asks for an authorization, and returns the query of the consent page. */
+/** Starts an authorization, and returns the query of the consent page. */
 export async function asked(
   service: Service,
   person: Browser,
@@ -184,7 +185,7 @@ export function decide(
   })
 }
 
-/** Sends a form to one of the endpoints of the agent. */
+/** Sends a form to one of the endpoints for agents. */
 export const form = (service: Service, path: 'token' | 'revoke', fields: Readonly<Record<string, string>>) =>
   service.send('POST', `/auth/oauth2/${path}`, { headers: FORM_TYPE, body: new URLSearchParams(fields).toString() })
 
@@ -193,7 +194,7 @@ export interface Coded extends Client {
   readonly verifier: string
 }
 
-/** Authorizes up to the code. */
+/** Runs the flow up to the code. */
 export async function authorized(
   service: Service,
   person: Browser,
@@ -232,7 +233,7 @@ export function tokensIn({ status, text, json }: Answer): Tokens {
   return { access: json.access_token, refresh: json.refresh_token, scope: json.scope }
 }
 
-/** The whole flow. */
+/** Runs the whole flow. */
 export async function connected(
   service: Service,
   person: Browser,

@@ -1,5 +1,5 @@
-// Sign-in providers on this machine. startOidc(): a certified implementation of OpenID Connect in this process, at which
-// the next person is chosen by the test. startRogue(): one whose every answer a test can forge, also as GitHub.
+// Sign-in providers on this machine. startOidc(): a certified implementation of OpenID Connect in this process; the
+// test chooses the next person. startRogue(): a provider whose every answer a test can forge, also as GitHub.
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
@@ -18,17 +18,17 @@ interface Claims {
 
 export interface TestOidc extends AsyncDisposable {
   readonly issuer: string
-  /** By subject. */
+  /** People by subject. */
   readonly people: Map<string, Claims>
   /** The subject of the person who signs in next. Null: the person cancels. */
   next: string | null
   /** VITRINE_OIDC_… */
   readonly env: Readonly<Record<string, string>>
-  /** Opens the address as a browser would, and returns where the provider leads back. */
+  /** Opens the address as a browser would, and returns the address to which the provider redirects. */
   visit(url: string): Promise<URL>
 }
 
-/** `redirectUris`: besides the loopback addresses, at any port. */
+/** `redirectUris`: addresses in addition to the loopback addresses, which are allowed at any port. */
 export async function startOidc(redirectUris: readonly string[] = []): Promise<TestOidc> {
   let answer: (request: IncomingMessage, response: ServerResponse) => void = (_request, response) => response.end()
   const server = createServer((request, response) => answer(request, response))
@@ -108,23 +108,23 @@ async function visit(issuer: string, from: string): Promise<URL> {
 export interface Rogue extends AsyncDisposable {
   readonly url: string
   readonly port: number
-  /** In the next token. `nonce` and the rest are right unless given. */
+  /** Claims of the next token. Claims that are not given, such as `nonce`, are correct. */
   claims: Readonly<Record<string, unknown>>
-  /** In the discovery document. */
+  /** Fields of the discovery document. */
   discovery: Readonly<Record<string, unknown>>
-  /** Answers of other paths, or instead of the usual ones, as JSON. */
+  /** Answers of other paths, or answers that replace the usual ones, as JSON. */
   readonly answers: Map<string, unknown>
-  /** Signs the next token, if not with the key of the provider. */
+  /** The key that signs the next token, if it is not the key of the provider. */
   signer: ((claims: Readonly<Record<string, unknown>>) => Promise<string>) | null
-  /** `METHOD /path`, with the parameters of a form. */
+  /** Requests as `METHOD /path`, with the parameters of a form. */
   readonly asked: string[]
   /** Changes the key of the provider. */
   rotate(): Promise<void>
-  /** Leads back at once from an authorization, with these parameters besides the state. */
+  /** Redirects back at once from an authorization, with these parameters in addition to the state. */
   back(url: string, parameters?: Readonly<Record<string, string>>): URL
 }
 
-/** `as`: the issuer, if the server is reached under another name. `tls`: over TLS. */
+/** `as`: the issuer, if the server has another name. `tls`: over TLS. */
 export async function startRogue(
   options: { readonly as?: string; readonly tls?: { readonly key: string; readonly cert: string } } = {},
 ): Promise<Rogue> {

@@ -1,4 +1,4 @@
-// A store as a version before some migration left it, for tests of that migration.
+// Creates a store as the version before a migration left it, for tests of that migration.
 import { Kysely } from 'kysely'
 import { migrate, MIGRATIONS } from '../../src/store/migrate.ts'
 import { openPostgres } from '../../src/store/postgres.ts'

@@ -1,5 +1,5 @@
-// Passwords hashed for nothing, for tests that are about something else: the service's own scrypt takes 80 ms of CPU time each, and the tests
-// sign up thousands of people. Never for a store that another process of the service reads.
+// Fast password hashes for tests that do not test passwords. The service’s own scrypt takes 80 ms of CPU time for each
+// password, and the tests sign up thousands of people. Never for a store that another process of the service reads.
 import { createHash, randomBytes } from 'node:crypto'
 import { verifyPassword } from 'better-auth/crypto'
 import type { PasswordHash } from '../../src/sign-in/better-auth.ts'

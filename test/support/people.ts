@@ -1,4 +1,4 @@
-// Accounts, calls and an audit for tests of rooms over the store: the values that HTTP would pass to them.
+// Accounts, calls and an audit for tests of rooms over the store. HTTP would pass the same values to these rooms.
 import type { Call, SessionCaller } from '../../src/auth/caller.ts'
 import { readConfig, type Config } from '../../src/config.ts'
 import { asId, newId, type AccountId, type DatasourceId, type SessionId, type TeamId } from '../../src/ids.ts'
@@ -14,7 +14,7 @@ import { storedFlag } from '../../src/store/better-auth-booleans.ts'
 import { storedTime } from '../../src/store/better-auth-times.ts'
 
 export interface Rooms extends ComposedRooms {
-  /** Warnings in the log, and mails, which are logged when no mail server is set. */
+  /** Warnings in the log, and mails, which are logged if no mail server is set. */
   readonly logged: Record<string, unknown>[]
   /** Datasources of deleted teams. */
   readonly gone: DatasourceId[]
@@ -48,7 +48,7 @@ export interface RequestOptions {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Sends one request under /auth, as the HTTP server passes it on. */
+/** Sends one request under /auth to the room, as the HTTP server would. */
 export async function auth(rooms: Pick<Rooms, 'signIn'>, route: string, body?: unknown, options: RequestOptions = {}) {
   const [method = '', path = ''] = route.split(' ')
   const response = await rooms.signIn.handle(

@@ -1,4 +1,4 @@
-// An independent check of a printed text: a plain walk over the parsed tree without scopes. It checks that every table
+// An independent check of a printed text. It walks over the parsed tree and ignores scopes. It checks that every table
 // is exposed, that every function and type has its schema, and that there is one SELECT.
 import type { Catalog } from '../../src/drivers/driver.ts'
 

@@ -1,5 +1,5 @@
-// Handmade exposed catalogs for tests of the guard without a server: the shop of the attack corpus, cut to what is
-// exposed there, and tables that a test adds.
+// Handwritten exposed catalogs for tests of the guard without a server: the exposed part of the attack corpus’s shop,
+// and tables that a test adds.
 import {
   CAPTURE_VERSION,
   type CapturedType,
@@ -79,7 +79,9 @@ export function type(
   }
 }
 
-/** The exposed part of the corpus's shop. `capture` overrides the capture of a plain PostgreSQL 18. */
+/**
+ * The exposed part of the corpus’s shop. `capture` overrides what introspection captured from a plain PostgreSQL 18.
+ */
 export function shop(capture: Partial<PostgresCapture> = {}, tables: readonly CatalogTable[] = []): Catalog {
   return catalog(
     [

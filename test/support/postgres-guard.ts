@@ -15,13 +15,13 @@ export interface Guard extends AsyncDisposable {
     exposed: Catalog,
     limits?: Partial<Limits> & { readonly limit?: number },
   ): Promise<PostgresQuery>
-  /** Defects of its own that the guard reported. */
+  /** Defects that the guard found in itself. */
   readonly reported: string[]
 }
 
 export async function openGuard(options: ParserOptions = {}): Promise<Guard> {
   const reported: string[] = []
-  // On a busy machine a text may take longer than the deadline of the service.
+  // On a busy machine, a text may take longer than the deadline of the service, so this deadline is longer.
   const parser = await openParser({ report: (problem) => reported.push(problem), deadlineMs: 60_000, ...options })
   const { signal } = new AbortController()
   const judge: Guard['judge'] = async (text, exposed, limits = {}) =>

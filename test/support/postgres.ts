@@ -49,7 +49,7 @@ export interface TestPostgres extends AsyncDisposable {
    * which is unique on a shared server.
    */
   createDatabase(name: string, sql?: string, template?: string): Promise<string>
-  /** Ends the server as if its machine had failed. Not for a server of TEST_POSTGRES_URL. */
+  /** Ends the server as if its machine had failed. Not allowed for a server of TEST_POSTGRES_URL. */
   stop(): Promise<void>
   /** Starts a stopped server again, on the same port and data. */
   restart(): Promise<void>
@@ -112,7 +112,7 @@ async function clusterTemplate(bin: string, account: Account | null): Promise<st
   const password = randomBytes(12).toString('hex')
   await initCluster(bin, join(making, 'data'), { password, args: ['-N', '--locale=C.UTF-8'], account })
   await writeFile(join(making, 'password'), password, { mode: 0o600 })
-  // If another process was quicker, its template is as good.
+  // If another process was faster, its template is equally good.
   await rename(making, template).catch(() => rm(making, { recursive: true, force: true }))
   return template
 }
@@ -171,7 +171,10 @@ function testServer(at: Address, control: Control, dispose: () => Promise<void>)
   }
 }
 
-/** Names are unique, because other test files use the same server at the same time. What was created is dropped. */
+/**
+ * Names are unique, because other test files use the same server at the same time. Databases and roles that were
+ * created are dropped at the end.
+ */
 function sharedServer(url: URL): TestPostgres {
   const made: string[] = []
   const at = {

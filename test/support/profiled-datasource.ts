@@ -33,7 +33,7 @@ interface Description {
   }[]
 }
 
-/** One datasource of a team of its own. */
+/** One datasource in a new team. */
 export class Profiled {
   readonly rooms: Rooms
   readonly teamId: TeamId
@@ -50,7 +50,7 @@ export class Profiled {
     this.accountId = at.accountId
   }
 
-  /** `order` is the connection part; `tables` lists what is exposed, null for all columns of a table. */
+  /** `order` is the connection part; `tables` lists the exposed tables, with null for all columns of a table. */
   static async connect(rooms: Rooms, order: object, tables: readonly Shown[] | null): Promise<Profiled> {
     const teamId = await addTeam(rooms)
     const owner = await addMember(rooms, teamId, 'OWNER')

@@ -1,4 +1,4 @@
-// Rows for tests of rooms that need a team or a datasource in the store, and nothing that it says.
+// Rows for tests of rooms that need a team or a datasource in the store, but do not use its contents.
 import type { Insertable } from 'kysely'
 import { newId, type DatasourceId, type TeamId } from '../../src/ids.ts'
 import type { Tables } from '../../src/store/tables.ts'
@@ -9,7 +9,7 @@ export function teamRow(id: TeamId, more: Partial<Insertable<Tables['teams']>> =
   return { id, name: 'Team', slug: id, settings: '{}', created_at: AT, ...more }
 }
 
-/** A datasource that nobody connected yet. */
+/** A datasource that nobody has connected yet. */
 export function datasourceRow(
   teamId: TeamId,
   more: Partial<Insertable<Tables['datasources']>> = {},

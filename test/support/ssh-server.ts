@@ -1,5 +1,5 @@
-// A real SSH server in this process (the server of ssh2), for tunnels: logins by password and by key, and forwarding that can
-// be turned off. `await using ssh = await startSsh()`
+// A real SSH server in this process (the server of ssh2), for tunnels. It has logins by password and by key, and its
+// forwarding can be turned off. `await using ssh = await startSsh()`
 import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, type AddressInfo, type Socket } from 'node:net'
@@ -17,10 +17,10 @@ export interface TestSsh extends AsyncDisposable {
   readonly privateKey: string
   /** Another one, with a passphrase. */
   readonly locked: { readonly sshPrivateKey: string; readonly sshPassphrase: string }
-  /** Logins that were tried, and the places that were forwarded to. */
+  /** The attempted logins, and the addresses to which connections were forwarded. */
   readonly tries: readonly string[]
   readonly forwarded: readonly string[]
-  /** SSH connections that are open. */
+  /** The number of open SSH connections. */
   readonly open: number
   allowsForwarding: boolean
   /** Ends all connections, as if the server was restarted. */

@@ -1,5 +1,5 @@
-// Stores for tests: each call of config() makes an empty store, embedded in its own folder, or a database of its own on
-// one PostgreSQL server.
+// Stores for tests. Each call of config() creates an empty store, either embedded in a new folder or in a new database
+// on one PostgreSQL server.
 import { constants } from 'node:fs'
 import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,7 @@ import { startPostgres, type TestPostgres } from './postgres.ts'
 
 const BOTH_DIALECTS: readonly DialectName[] = ['sqlite', 'postgres']
 
-/** The stores that this run tests: both, or the one of TEST_STORES (scripts/test.ts sets it). */
+/** The stores that this run tests: both, or the one in TEST_STORES (scripts/test.ts sets it). */
 export const DIALECTS = BOTH_DIALECTS.filter((dialect) => (process.env['TEST_STORES'] ?? dialect) === dialect)
 
 export interface StoreConfig {
@@ -20,21 +20,22 @@ export interface StoreConfig {
 }
 
 export interface StoreSource extends AsyncDisposable {
-  /** A store without rows. It may have its tables already. */
+  /** A store without rows. It may already have its tables. */
   config(): Promise<StoreConfig>
-  /** Nothing at all: opening it makes the store, or the folder is missing. */
+  /** Nothing at all: opening creates the store, or the folder is missing. */
   nothing(): Promise<StoreConfig>
 }
 
-/** The environment of a service on this store. Empty for the embedded one: the service makes its own. */
+/** The environment of a service on this store. It is empty for the embedded store, which the service creates. */
 export function storeEnv({ databaseUrl }: StoreConfig): Readonly<Record<string, string>> {
   if (databaseUrl === null) return {}
   return { DATABASE_URL: databaseUrl, VITRINE_SECRET_KEY: randomBytes(32).toString('base64') }
 }
 
 /**
- * Copies the store without rows that scripts/test.ts made for this run, if it did: migrating takes ten times as long. The first
- * start of a service finds a store as one that ended right after it had migrated.
+ * Copies the store without rows that scripts/test.ts created for this run, if there is one, because migrating takes ten
+ * times as long. For the first start of a service, the copy looks like a store of a process that ended right after the
+ * migration.
  */
 export async function placeStore(dataDir: string): Promise<void> {
   const template = process.env['TEST_STORE_TEMPLATE']

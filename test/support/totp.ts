@@ -5,7 +5,7 @@ import { mock } from 'node:test'
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 const PERIOD_MS = 30_000
 
-/** Stops the dates of this process in the middle of a half minute. Otherwise a slow machine makes codes too old. */
+/** Stops the clock of this process in the middle of a half minute. Otherwise codes would expire on a slow machine. */
 export function stopDates(): void {
   const now = (Math.floor(Date.now() / PERIOD_MS) + 0.5) * PERIOD_MS
   mock.timers.enable({ apis: ['Date'], now })

@@ -1,17 +1,20 @@
-// A pooler in front of a PostgreSQL server that nobody sees: it passes start-up options on, and each transaction of a client may
-// run in another session of the server. The server must trust its clients.
+// An invisible pooler in front of a PostgreSQL server. It passes start-up options on, and each transaction of a client
+// may run in another session of the server. The server must trust its clients.
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 
 export interface TransactionPooler extends AsyncDisposable {
   readonly port: number
-  /** The session of the server, by number, in which the next transactions run. Made with the options of the next client. */
+  /**
+   * The number of the server session in which the next transactions run. A new session gets the options of the next
+   * client.
+   */
   use(session: number): void
 }
 
 interface Upstream {
   readonly socket: Socket
-  /** What the server said at login, for clients that come later. */
+  /** The server’s messages at login, for clients that connect later. */
   greeting: Buffer
   client: Socket | null
 }
@@ -60,7 +63,7 @@ export async function startTransactionPooler(to: number): Promise<TransactionPoo
   }
 }
 
-/** Logs in, and passes what the server says to the client of the moment. */
+/** Logs in, and passes the server’s messages to the current client. */
 function open(to: number, start: Buffer): Promise<Upstream> {
   const socket = connect(to, '127.0.0.1')
   socket.on('error', () => undefined)

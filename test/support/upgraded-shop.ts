@@ -1,4 +1,5 @@
-// The database behind the stores in test/stores: the tests of an upgrade query it, and scripts/keep-store.ts introspects it.
+// The database of the datasources in test/stores. The tests of an upgrade query it, and scripts/keep-store.ts
+// introspects it.
 export const UPGRADED_SHOP = `
   CREATE TABLE customers (id int PRIMARY KEY, email text, city text);
   CREATE TABLE orders (id int PRIMARY KEY, customer_id int REFERENCES customers, status text, total numeric);

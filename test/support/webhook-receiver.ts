@@ -1,4 +1,5 @@
-// Receives webhooks: a real HTTP or HTTPS server that keeps what it got, and answers with a status of the test's choice.
+// Receives webhooks: a real HTTP or HTTPS server that stores the received messages, and answers with a status that the
+// test chooses.
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -49,7 +50,7 @@ export async function startReceiver(tls?: { readonly key: string; readonly cert:
   return receiver
 }
 
-/** Whether the signature is that of the secret, by the text of standardwebhooks.com. */
+/** Whether the signature was made with the secret, according to the text of standardwebhooks.com. */
 export function isSigned({ headers, body }: Received, secret: string): boolean {
   const signed = `${String(headers['webhook-id'])}.${String(headers['webhook-timestamp'])}.${body}`
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64')

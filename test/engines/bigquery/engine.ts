@@ -218,7 +218,7 @@ function quoted(name: string, table: NamedTable): string {
   return `\`${name}\`${alias}`
 }
 
-/** Names as BigQuery makes them: f0_, f1_ for anonymous columns; _1 for a repeated name. */
+/** Names that BigQuery generates: f0_, f1_ for anonymous columns; _1 for a repeated name. */
 function named(columns: readonly Message[]): Analyzed['columns'] {
   const seen = new Map<string, number>()
   let anonymous = 0

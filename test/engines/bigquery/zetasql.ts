@@ -60,7 +60,7 @@ export class Zetasql implements AsyncDisposable {
   #running: { readonly child: ChildProcess; readonly client: Client } | null = null
   #starting: Promise<void> | null = null
   #over = false
-  /** How often it was started. A restart loses everything registered before. */
+  /** How often the server was started. A restart loses everything that was registered before. */
   generation = 0
 
   constructor(connect: (port: number) => Client) {
@@ -89,8 +89,8 @@ export class Zetasql implements AsyncDisposable {
 
   async #start(): Promise<void> {
     const port = await freePort()
-    // A shell waits for the end of this process, however it ends, and then ends the server, which would live on
-    // otherwise.
+    // A shell waits until this process ends, for whatever reason, and then ends the server. Otherwise the server would
+    // continue to run.
     const watched = '"$0" "$@" & read -r _ || kill -9 $!'
     const child = spawn('sh', ['-c', watched, join(LIBRARY, binary()), '127.0.0.1', String(port)], {
       stdio: ['pipe', 'ignore', 'ignore'],
