@@ -2,7 +2,7 @@
 // or back to the client with an error. If the client cannot be trusted with an answer, an error page is shown.
 import type { Attempts } from '../auth/attempt-counter.ts'
 import { addressOf } from '../auth/client-name-and-address.ts'
-import type { Clients } from './clients.ts'
+import type { Clients } from './find-client.ts'
 import { errorPage } from './authorization-pages.ts'
 import { ERROR_PATH, type Provider } from './provider.ts'
 import { SCOPES } from './scopes.ts'

@@ -9,7 +9,7 @@ import { after, before, describe, test } from 'node:test'
 import { makeCertificates, type Certificates } from '../../test/support/certificates.ts'
 import { dial } from '../drivers/allowed-addresses.ts'
 import { openClientDocuments, type DocumentTransport } from './client-documents.ts'
-import { isDocumentId } from './clients.ts'
+import { isDocumentId } from './find-client.ts'
 
 const ID = 'https://agent.example/client.json'
 const REDIRECT = 'https://agent.example/callback'

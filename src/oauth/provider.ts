@@ -9,7 +9,7 @@ import { CONNECTOR_TOKEN, connectorResources } from '../auth/oauth-access-tokens
 import { AppError } from '../errors.ts'
 import type { GrantId } from '../ids.ts'
 import { sharedOptions, type SharedDeps } from '../sign-in/better-auth-options.ts'
-import { isDocumentId, type Clients } from './clients.ts'
+import { isDocumentId, type Clients } from './find-client.ts'
 import { SCOPES } from './scopes.ts'
 
 export interface ProviderDeps extends SharedDeps {

@@ -9,7 +9,7 @@ import {
   type ShardFamily,
 } from '../../src/drivers/bigquery/captured-facts.ts'
 import { confine } from '../../src/drivers/bigquery/guard/confine.ts'
-import type { BigQueryQuery } from '../../src/drivers/bigquery/query.ts'
+import type { BigQueryQuery } from '../../src/drivers/bigquery/confined-query.ts'
 
 export const CAPS: Limits = { rowCap: 1_000, maxResponseBytes: 1 << 20, timeoutMs: 1_000, maxCost: 1e9 }
 

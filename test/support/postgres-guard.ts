@@ -3,7 +3,7 @@ import { unseal } from '../../src/drivers/confined.ts'
 import type { Catalog, Limits, Verdict } from '../../src/drivers/driver.ts'
 import { confine } from '../../src/drivers/postgres/guard/confine.ts'
 import { openParser, type ParserOptions } from '../../src/drivers/postgres/guard/parser-pool.ts'
-import type { PostgresQuery } from '../../src/drivers/postgres/query.ts'
+import type { PostgresQuery } from '../../src/drivers/postgres/confined-query.ts'
 
 export const CAPS: Limits = { rowCap: 1_000, maxResponseBytes: 1 << 20, timeoutMs: 1_000, maxCost: 1e9 }
 

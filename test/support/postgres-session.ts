@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { logIn, type Login } from '../../src/drivers/postgres/session/connect.ts'
 import { JsonBytes } from '../../src/drivers/json-bytes.ts'
-import type { PostgresQuery } from '../../src/drivers/postgres/query.ts'
+import type { PostgresQuery } from '../../src/drivers/postgres/confined-query.ts'
 import { runQuery, type Known, type Running } from '../../src/drivers/postgres/session/run.ts'
 import { readSettings, targetOf } from '../../src/drivers/postgres/session/settings.ts'
 import { TypeBook } from '../../src/drivers/postgres/session/result-types.ts'

@@ -4,7 +4,7 @@
 import { unseal } from '../../../src/drivers/confined.ts'
 import type { Catalog, Denied, Limits, Malformed, Verdict } from '../../../src/drivers/driver.ts'
 import { confine } from '../../../src/drivers/bigquery/guard/confine.ts'
-import type { BigQueryQuery } from '../../../src/drivers/bigquery/query.ts'
+import type { BigQueryQuery } from '../../../src/drivers/bigquery/confined-query.ts'
 import { Engine, languageOptions } from '../../engines/bigquery/engine.ts'
 import { openZetasql, ZetasqlError } from '../../engines/bigquery/zetasql.ts'
 import { catalogOf } from './catalog.ts'

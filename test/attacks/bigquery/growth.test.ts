@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { confine } from '../../../src/drivers/bigquery/guard/confine.ts'
-import type { BigQueryQuery } from '../../../src/drivers/bigquery/query.ts'
+import type { BigQueryQuery } from '../../../src/drivers/bigquery/confined-query.ts'
 import { Work } from '../../../src/drivers/bigquery/guard/work-budget.ts'
 import { unseal } from '../../../src/drivers/confined.ts'
 import type { Verdict } from '../../../src/drivers/driver.ts'

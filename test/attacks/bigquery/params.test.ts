@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { unseal } from '../../../src/drivers/confined.ts'
-import type { BigQueryQuery } from '../../../src/drivers/bigquery/query.ts'
+import type { BigQueryQuery } from '../../../src/drivers/bigquery/confined-query.ts'
 import { AppError } from '../../../src/errors.ts'
 import { openBrain, type GoogleBrain } from '../../engines/bigquery/evaluate-query.ts'
 import { connectBigQuery, soon, WIDE, type ConnectedBigQuery } from '../../support/bigquery-connected.ts'

@@ -6,7 +6,7 @@ import type { Catalog, Limits, Verdict } from '../../../src/drivers/driver.ts'
 import { confine, confineAside } from '../../../src/drivers/mongodb/guard/confine.ts'
 import { readBody, type MongoBody } from '../../../src/drivers/mongodb/guard/read-body.ts'
 import { recall, shapeOf } from '../../../src/drivers/mongodb/guard/shape-cache.ts'
-import type { MongoQuery } from '../../../src/drivers/mongodb/query.ts'
+import type { MongoQuery } from '../../../src/drivers/mongodb/confined-query.ts'
 
 const LIMITS: Limits = { rowCap: 1000, maxResponseBytes: 8 << 20, timeoutMs: 15_000, maxCost: 1e6 }
 const SIGNAL = new AbortController().signal

@@ -9,7 +9,7 @@ import { judged } from '../../../src/drivers/mongodb/guard/confine.ts'
 import { HERE, judge } from '../../../src/drivers/mongodb/guard/judge.ts'
 import { readBody, type MongoBody } from '../../../src/drivers/mongodb/guard/read-body.ts'
 import { redactedJson } from '../../../src/drivers/mongodb/guard/redact.ts'
-import type { MongoQuery } from '../../../src/drivers/mongodb/query.ts'
+import type { MongoQuery } from '../../../src/drivers/mongodb/confined-query.ts'
 import { catalog, checkSent } from './ask.ts'
 import { FAMILIES, randomGrown } from './grown.ts'
 

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { CatalogColumn, ValueKind } from '../../driver.ts'
 import { KEY_CHARS_MAX } from '../../json-keys-from-sample.ts'
 import type { BigQueryTableDetail, TableType } from '../captured-facts.ts'
-import type { BigQueryQuery } from '../query.ts'
+import type { BigQueryQuery } from '../confined-query.ts'
 import { Families } from '../shard-families.ts'
 
 /** One column of a profile. */

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { CAPS, confined, judge, SHOP, outcomeOf, catalogOf } from '../../../../test/support/bigquery-guard.ts'
-import { mayReport } from '../query.ts'
+import { mayReport } from '../confined-query.ts'
 import { confine } from './confine.ts'
 
 const C = 'FROM `lake-1.shop.customers` AS _vt'

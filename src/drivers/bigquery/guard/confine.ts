@@ -2,7 +2,7 @@
 // looks up names and prints. It uses no database, no clock and no I/O. It refuses everything that it does not know.
 import { seal } from '../../confined.ts'
 import type { Catalog, Limits, QueryBody, Verdict } from '../../driver.ts'
-import type { BigQueryQuery, ReadTable } from '../query.ts'
+import type { BigQueryQuery, ReadTable } from '../confined-query.ts'
 import { boundOf, unbound } from '../params.ts'
 import { Families } from '../shard-families.ts'
 import { ColumnSets } from './column-sets.ts'

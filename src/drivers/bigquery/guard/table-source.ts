@@ -1,7 +1,7 @@
 // The table that a path in FROM names: its printed name, the columns that may be printed, and what the dry run may
 // report. An unknown path is refused; a hidden table and a missing table get the same words.
 import type { PseudoColumn } from '../captured-facts.ts'
-import type { AllowedShards } from '../query.ts'
+import type { AllowedShards } from '../confined-query.ts'
 import type { Exposed } from './exposed.ts'
 import { near, quotedPath } from './did-you-mean.ts'
 import { refusedTable } from './refusal.ts'

@@ -2,7 +2,7 @@
 // are removed, because they refer to the printed text; so are our own names. A message that names something outside the
 // printed query is replaced: for example, an error inside a view names the tables under it.
 import { AppError, type Code } from '../../../errors.ts'
-import type { BigQueryQuery } from '../query.ts'
+import type { BigQueryQuery } from '../confined-query.ts'
 import { overCost } from './cost-refusal.ts'
 import { failureHint, TRY } from './failure-hint.ts'
 import { placeIn, withoutPositions } from './message-position.ts'

@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { AppError } from '../../../errors.ts'
-import { mayReport, type BigQueryQuery } from '../query.ts'
+import { mayReport, type BigQueryQuery } from '../confined-query.ts'
 import { overCost } from './cost-refusal.ts'
 import { Unreadable } from './http-exchange.ts'
 import { jobErrorOf } from './error-response.ts'

@@ -1,6 +1,6 @@
 // Converts positions in BigQuery's messages, `at [line:column]`. They refer to the printed text; the caller gets
 // positions in the caller's own text.
-import type { BigQueryQuery } from '../query.ts'
+import type { BigQueryQuery } from '../confined-query.ts'
 
 const PLACE = / ?(?:at )?\[(?:at )?(\d{1,7}):(\d{1,7})\]/g
 const TAB = 8

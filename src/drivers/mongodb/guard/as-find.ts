@@ -1,7 +1,7 @@
 // Turns a confined pipeline that only filters, sorts, cuts and projects into a find command, for which mongod needs a
 // quarter less processor time. The result is the same: find filters, sorts, skips, limits and projects in this order,
 // and an inclusion of paths means the same in both commands.
-import { isDocument, type BsonDocument, type Find } from '../query.ts'
+import { isDocument, type BsonDocument, type Find } from '../confined-query.ts'
 import { numberOf } from './parse-ejson.ts'
 
 /** find runs these steps in this order, each at most once. */

@@ -4,7 +4,7 @@
 // front, and the $match follows it past two consecutive projections (a view's, then ours). The barrier is a stage that
 // computes the field again, with the same value. A stage that reads the field cannot move before the barrier, and the
 // engine cannot drop the field that the barrier reads.
-import type { Bson, BsonDocument } from '../query.ts'
+import type { Bson, BsonDocument } from '../confined-query.ts'
 
 export class Barrier {
   readonly #pipeline: BsonDocument[]

@@ -2,7 +2,7 @@
 // Answers do not show the gaps, but $size, $map and $unwind count them, which reveals the number of hidden elements. This
 // expression closes the gaps.
 import type { Tree } from './exposed.ts'
-import type { Bson } from '../query.ts'
+import type { Bson } from '../confined-query.ts'
 
 /** Arrays nested more deeply are emptied, because they may still have gaps. */
 const NESTED_MAX = 2

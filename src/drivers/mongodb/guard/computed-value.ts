@@ -4,7 +4,7 @@ import { expression } from './expression.ts'
 import { sizeOf } from './amount.ts'
 import { anything, type Extent } from './value-size.ts'
 import { grown } from './growth.ts'
-import { isDocument, type Bson } from '../query.ts'
+import { isDocument, type Bson } from '../confined-query.ts'
 import { variable, type Scope } from './scope.ts'
 import { closed, find, shapeWith, valueAt, WHOLE, type Shape } from './document-shape.ts'
 

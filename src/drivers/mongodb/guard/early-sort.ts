@@ -3,7 +3,7 @@
 // form checks in each document that the order is the same, and fails otherwise. Then the form with the projection first
 // is sent.
 import { numberOf } from './parse-ejson.ts'
-import type { Bson, BsonDocument } from '../query.ts'
+import type { Bson, BsonDocument } from '../confined-query.ts'
 
 export interface EarlySort {
   /** Number of stages before the projection. */

@@ -7,7 +7,7 @@ import { Barrier } from './barrier.ts'
 import type { MongoCapture } from '../captured-facts.ts'
 import { SMALL, STORED, stored, type Extent } from './value-size.ts'
 import { withoutGaps } from './close-gaps.ts'
-import type { BsonDocument } from '../query.ts'
+import type { BsonDocument } from '../confined-query.ts'
 import { closed, isPlace, WHOLE, type Shape } from './document-shape.ts'
 import type { Hint } from './refusal.ts'
 

@@ -3,7 +3,7 @@
 import { arrayOf, booleanOf, fieldsOf, textOf } from './read-arguments.ts'
 import { EXPRESSION_HINT, EXPRESSIONS, reasonAgainst, type Fields } from './expression-list.ts'
 import { checkPattern, numberOf } from './parse-ejson.ts'
-import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from '../query.ts'
+import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from '../confined-query.ts'
 import { capped, isShort } from './range-length.ts'
 import { within } from './error-place.ts'
 import { checkReduce } from './reduce-depth.ts'

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { mongoCatalog } from '../../../../test/support/mongo-catalog.ts'
 import type { Verdict } from '../../driver.ts'
 import { unseal } from '../../confined.ts'
-import type { MongoQuery } from '../query.ts'
+import type { MongoQuery } from '../confined-query.ts'
 import { confine } from './confine.ts'
 import { readBody } from './read-body.ts'
 

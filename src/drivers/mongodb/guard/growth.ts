@@ -36,7 +36,7 @@ import { numberOf } from './parse-ejson.ts'
 import type { Meter } from './step-meter.ts'
 import { groupsOf, patternOf, STEP_READS, stepsOf } from './operator-steps.ts'
 import { afterTurns } from './reduce-growth.ts'
-import { isArray, isDocument, type Bson, type BsonDocument } from '../query.ts'
+import { isArray, isDocument, type Bson, type BsonDocument } from '../confined-query.ts'
 import { itemsBetween, numberBound, writtenItems } from './range-length.ts'
 import type { Variables } from './variables.ts'
 

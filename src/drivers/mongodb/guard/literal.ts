@@ -1,7 +1,7 @@
 // Literal values, which are compared and not computed. At no depth do they have a key that starts with $.
 import { reasonAgainst } from './expression-list.ts'
 import { checkOrder } from './field-names.ts'
-import { isArray, isDocument, type Bson } from '../query.ts'
+import { isArray, isDocument, type Bson } from '../confined-query.ts'
 import { refusedOperator } from './refusal.ts'
 
 /** Returns the value. Throws Refusal if it contains an operator, and Broken if the order of its fields was lost. */

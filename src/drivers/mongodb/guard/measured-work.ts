@@ -2,7 +2,7 @@
 // values determine the sizes in an amount, and where such a value was stored does not matter here: the expressions read
 // what the stage will read.
 import { coarse, type Amount } from './amount.ts'
-import type { Bson, BsonDocument } from '../query.ts'
+import type { Bson, BsonDocument } from '../confined-query.ts'
 import type { StageWork } from './step-meter.ts'
 import { refusedLimit } from './refusal.ts'
 import { bytesAt, DOCUMENT, ELEMENT_LEAST, isStored, measureOf, type Measure } from './value-size.ts'

@@ -3,7 +3,7 @@
 import { constant, isConstant, NONE, plus, product, scaled, sizeOf, type Amount } from './amount.ts'
 import { isFixed, SMALL, together, wordAt, type Extent } from './value-size.ts'
 import { branchSteps, narrowSteps, patternSteps, wideSteps } from './pattern-steps.ts'
-import { isArray, isDocument, Scalar, type Bson } from '../query.ts'
+import { isArray, isDocument, Scalar, type Bson } from '../confined-query.ts'
 
 /** The arguments of an operator. */
 export interface Given {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseEjson } from './parse-ejson.ts'
-import { Scalar } from '../query.ts'
+import { Scalar } from '../confined-query.ts'
 import { Broken, Refusal } from './refusal.ts'
 
 function of(value: unknown): unknown {

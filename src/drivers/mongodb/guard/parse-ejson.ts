@@ -3,7 +3,7 @@
 // parser.
 import { within } from './error-place.ts'
 import { Broken, refusedLimit } from './refusal.ts'
-import { Scalar, type Bson, type ScalarValue } from '../query.ts'
+import { Scalar, type Bson, type ScalarValue } from '../confined-query.ts'
 
 const PATTERN_MAX = 512
 const DATE_MAX = 8.64e15

@@ -1,7 +1,7 @@
 // The state of a pipeline while the guard confines it: the printed stages, and the known fields of the documents after them.
 import type { Barrier } from './barrier.ts'
 import type { EarlySort } from './early-sort.ts'
-import type { BsonDocument, Join } from '../query.ts'
+import type { BsonDocument, Join } from '../confined-query.ts'
 import type { Exposed } from './exposed.ts'
 import type { Extent } from './value-size.ts'
 import { DOCUMENT_MAX, NOTHING, Spare, worstOf, type Measured } from './measured-work.ts'

@@ -9,7 +9,7 @@ import {
   type Find,
   type MongoQuery,
   type ScalarValue,
-} from '../query.ts'
+} from '../confined-query.ts'
 
 /**
  * {"find": collection, …}, or {"aggregate": collection, "pipeline": […]}, on one line; `otherwise` contains the

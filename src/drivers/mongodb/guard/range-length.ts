@@ -4,7 +4,7 @@ import { arrayOf } from './read-arguments.ts'
 import { constant, isConstant, most, NONE, plus, product, scaled, type Amount } from './amount.ts'
 import { together, type Extent } from './value-size.ts'
 import { numberOf } from './parse-ejson.ts'
-import { isArray, isDocument, type Bson } from '../query.ts'
+import { isArray, isDocument, type Bson } from '../confined-query.ts'
 import { Broken, refusedLimit } from './refusal.ts'
 
 const RANGE_MAX = 10_000

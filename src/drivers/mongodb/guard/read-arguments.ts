@@ -1,5 +1,5 @@
 // Reads arguments: objects with fixed fields, arrays, numbers, names. Broken names the stage or operator.
-import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from '../query.ts'
+import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from '../confined-query.ts'
 import { numberOf } from './parse-ejson.ts'
 import { Broken, shown } from './refusal.ts'
 

@@ -1,7 +1,7 @@
 // The introspected facts about the collections that a query reads, for the cost estimate. A pure function.
 import type { Catalog, CatalogTable } from '../../driver.ts'
 import type { MongoTableDetail } from '../captured-facts.ts'
-import type { ReadCollection } from '../query.ts'
+import type { ReadCollection } from '../confined-query.ts'
 
 /** Each name once, in the given order. Names that are not exposed are left out. */
 export function readsOf(exposed: Catalog, names: readonly string[]): readonly ReadCollection[] {

@@ -2,7 +2,7 @@
 // assumed, no document is too large for a stage, and mongod checks for a cancel often enough if a stage takes long for one.
 import { MADE_MAX, TURNS_MAX, UNSEEN, type Measured } from './measured-work.ts'
 import { STEPS_MAX } from './step-meter.ts'
-import type { Bson, BsonDocument } from '../query.ts'
+import type { Bson, BsonDocument } from '../confined-query.ts'
 
 /** A field that a stage gathers from many documents. */
 export interface Gathered {

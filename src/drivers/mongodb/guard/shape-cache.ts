@@ -5,7 +5,7 @@
 // appears in the printed filters and nowhere else.
 import type { Catalog } from '../../driver.ts'
 import { SeenTwice } from '../../seen-twice-cache.ts'
-import { isArray, isDocument, type Bson, type BsonDocument, type MongoQuery } from '../query.ts'
+import { isArray, isDocument, type Bson, type BsonDocument, type MongoQuery } from '../confined-query.ts'
 import { findOf } from './as-find.ts'
 import { DEPTH_MAX, type Judged } from './judge.ts'
 import { isJson, parseEjson } from './parse-ejson.ts'

@@ -1,6 +1,6 @@
 // A sort specification: 1 or -1 for each field, in the order written.
 import { numberOf } from './parse-ejson.ts'
-import { isDocument, type Bson, type BsonDocument } from '../query.ts'
+import { isDocument, type Bson, type BsonDocument } from '../confined-query.ts'
 import { within } from './error-place.ts'
 import { Broken, refusedLimit, refusedOperator } from './refusal.ts'
 import { componentsOf } from './field-names.ts'

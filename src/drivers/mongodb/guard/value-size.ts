@@ -16,7 +16,7 @@ import {
   type Size,
 } from './amount.ts'
 import { numberOf } from './parse-ejson.ts'
-import { isArray, isDocument, Scalar, type Bson } from '../query.ts'
+import { isArray, isDocument, Scalar, type Bson } from '../confined-query.ts'
 
 /**
  * What is known of a value. To know less is always safe: `bytes` bounds all that is in the value, and so the length of each array

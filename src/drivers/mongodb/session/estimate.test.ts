@@ -5,7 +5,7 @@ import { mongoCatalog } from '../../../../test/support/mongo-catalog.ts'
 import { unseal } from '../../confined.ts'
 import { confine } from '../guard/confine.ts'
 import { readBody } from '../guard/read-body.ts'
-import type { MongoQuery } from '../query.ts'
+import type { MongoQuery } from '../confined-query.ts'
 import { planCost } from './estimate.ts'
 
 const LIMITS = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 60_000, maxCost: 1_000_000 }

@@ -2,7 +2,7 @@
 // explain uses queryPlanner only, because executionStats would run the query (docs/guard/mongodb.md).
 import type * as mongodb from 'mongodb'
 import { AppError } from '../../../errors.ts'
-import type { BsonDocument, MongoQuery, ReadCollection } from '../query.ts'
+import type { BsonDocument, MongoQuery, ReadCollection } from '../confined-query.ts'
 import { joinReads, type Joined } from './join-reads.ts'
 
 /** Measurements in one bucket of a time-series collection. */

@@ -4,7 +4,7 @@ import { mongoCatalog } from '../../../../test/support/mongo-catalog.ts'
 import { unseal } from '../../confined.ts'
 import { confine } from '../guard/confine.ts'
 import { readBody } from '../guard/read-body.ts'
-import type { MongoQuery } from '../query.ts'
+import type { MongoQuery } from '../confined-query.ts'
 import { costBound } from './estimate.ts'
 
 const DOCUMENTS = 80

@@ -1,6 +1,6 @@
 // Estimates the documents that joins read, because explain does not include them. A join is read once for each incoming
 // document. The reads of a join inside a join multiply. Limits, unwinds and unions change the number of documents.
-import { isArray, isDocument, type Bson, type BsonDocument } from '../query.ts'
+import { isArray, isDocument, type Bson, type BsonDocument } from '../confined-query.ts'
 
 /** A joined collection. */
 export interface Joined {

@@ -2,7 +2,7 @@
 // skips explain and takes one round trip. Only an equality on the first path of an index over all documents is cached,
 // because the server uses such an index for any value and does not scan. Entries expire because an index may be
 // dropped.
-import { isDocument, Scalar, type Bson, type BsonDocument, type MongoQuery } from '../query.ts'
+import { isDocument, Scalar, type Bson, type BsonDocument, type MongoQuery } from '../confined-query.ts'
 
 const REMEMBERED_MS = 60_000
 const REMEMBERED_MAX = 1_000

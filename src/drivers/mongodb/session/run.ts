@@ -14,7 +14,7 @@ import { readReply, type Batch } from './read-reply.ts'
 import { runInSlices } from './write-large-value.ts'
 import { isRemembered, lookupOf, remember, type Lookups } from './plan-cache.ts'
 import { toBson } from './to-bson.ts'
-import { SMALL_ROWS_MAX, type BsonDocument, type MongoQuery } from '../query.ts'
+import { SMALL_ROWS_MAX, type BsonDocument, type MongoQuery } from '../confined-query.ts'
 import { Result } from './result.ts'
 import { LostConnection, type Wire } from './wire.ts'
 

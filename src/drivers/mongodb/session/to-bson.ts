@@ -1,6 +1,6 @@
 // Converts the plain values of a confined query to the client library's classes: every Scalar becomes its BSON class.
 import type * as mongodb from 'mongodb'
-import { isArray, Scalar, type Bson, type BsonDocument } from '../query.ts'
+import { isArray, Scalar, type Bson, type BsonDocument } from '../confined-query.ts'
 
 type Library = Pick<typeof mongodb, 'BSON'>
 

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import * as library from 'mongodb'
 import { parseEjson } from '../guard/parse-ejson.ts'
 import { printedValue } from '../guard/print.ts'
-import { isDocument, Scalar, type Bson, type BsonDocument } from '../query.ts'
+import { isDocument, Scalar, type Bson, type BsonDocument } from '../confined-query.ts'
 import { toBson } from './to-bson.ts'
 import { BsonBytes } from './write-bson.ts'
 

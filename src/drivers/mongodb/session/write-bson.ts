@@ -1,7 +1,7 @@
 // Writes a confined query as BSON. The bytes equal those of to-bson.ts with the client library, but no intermediate
 // objects are created.
 import type * as mongodb from 'mongodb'
-import { isArray, Scalar, type Bson, type BsonDocument } from '../query.ts'
+import { isArray, Scalar, type Bson, type BsonDocument } from '../confined-query.ts'
 
 type Library = Pick<typeof mongodb, 'BSON'>
 

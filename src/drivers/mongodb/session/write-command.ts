@@ -1,5 +1,5 @@
 // Writes the command of a small query, find or aggregate, as one message.
-import { Scalar, type Bson, type BsonDocument, type Find } from '../query.ts'
+import { Scalar, type Bson, type BsonDocument, type Find } from '../confined-query.ts'
 import type { Login } from './connect.ts'
 import type { Running } from './run.ts'
 import { FRAME } from './wire.ts'

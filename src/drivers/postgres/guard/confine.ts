@@ -4,7 +4,7 @@
 import { seal } from '../../confined.ts'
 import { signalOf, type Stop } from '../../stop.ts'
 import type { Catalog, Denied, Limits, Malformed, QueryBody, Verdict } from '../../driver.ts'
-import type { PostgresQuery } from '../query.ts'
+import type { PostgresQuery } from '../confined-query.ts'
 import { exposedOf } from './exposed.ts'
 import { HERE, judge, lostText } from './judge.ts'
 import { bindParams, boundTexts, type BoundParams } from './param-values.ts'

@@ -1,6 +1,6 @@
 // Decides whether a table's size bounds the cost of a query: one plain table and no set-returning function. Such a query needs
 // no EXPLAIN.
-import type { CostBound } from '../query.ts'
+import type { CostBound } from '../confined-query.ts'
 import type { Walk } from './scope.ts'
 
 /** The bound, or null if only EXPLAIN can estimate the cost. */

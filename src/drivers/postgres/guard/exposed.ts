@@ -2,7 +2,7 @@
 // capture. The index is built once per catalog. A catalog of another kind of database is a TypeError.
 import type { Catalog } from '../../driver.ts'
 import { catalogLookup, checkVersion, hasField, listedTables } from '../../catalog-lookup.ts'
-import type { ReadTable } from '../query.ts'
+import type { ReadTable } from '../confined-query.ts'
 import { tableTyped } from './hints.ts'
 import {
   CAPTURE_VERSION,

@@ -1,7 +1,7 @@
 // The parser interface of the guard, and the results of judging a text. The parser is injected, so that the guard does no I/O.
 // parser-pool.ts implements it.
 import type { Catalog, Denied, Malformed } from '../../driver.ts'
-import type { PostgresQuery } from '../query.ts'
+import type { PostgresQuery } from '../confined-query.ts'
 import type { ParamForm } from './params.ts'
 
 export type Parsed =

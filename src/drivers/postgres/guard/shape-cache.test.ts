@@ -5,7 +5,7 @@ import { unseal } from '../../confined.ts'
 import type { Catalog, Limits } from '../../driver.ts'
 import { confine } from './confine.ts'
 import { openParser } from './parser-pool.ts'
-import type { PostgresQuery } from '../query.ts'
+import type { PostgresQuery } from '../confined-query.ts'
 import { shapeOf } from './shape-cache.ts'
 
 const parser = await openParser({ threads: 1 })

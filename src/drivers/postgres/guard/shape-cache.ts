@@ -2,7 +2,7 @@
 // shape was confined twice, its printed text is cached with gaps for these values, and a third query takes one lookup. A
 // value may vary only if the guard prints a marker in its place unchanged. A string must also be compared with a column.
 import type { Catalog } from '../../driver.ts'
-import type { Preparable, PostgresQuery } from '../query.ts'
+import type { Preparable, PostgresQuery } from '../confined-query.ts'
 import { Scanner } from './scanner.ts'
 import { SeenTwice } from '../../seen-twice-cache.ts'
 

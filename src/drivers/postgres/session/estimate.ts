@@ -1,7 +1,7 @@
 // Estimates the cost of a query in the planner's units: by EXPLAIN, or from table sizes if these bound the cost.
 import { z } from 'zod'
 import { AppError } from '../../../errors.ts'
-import type { CostBound } from '../query.ts'
+import type { CostBound } from '../confined-query.ts'
 import { literal } from '../quote.ts'
 
 /** The current size of a table, and the planner's cost settings. */

@@ -2,7 +2,7 @@
 // in the same write, by a prepared SELECT of the columns that is never executed. The description locks the table until
 // the transaction ends, so the query reads exactly the described columns (PostgreSQL manual, 13.3.1: ALTER and DROP
 // need ACCESS EXCLUSIVE).
-import type { ReadTable } from '../query.ts'
+import type { ReadTable } from '../confined-query.ts'
 import { identifier, qualified } from '../quote.ts'
 import { readFields, type Field } from './protocol-messages.ts'
 import type { Expectation } from './wire.ts'

@@ -1,6 +1,6 @@
 // The callers' queries that one session has prepared under names, so that the server need not parse and plan them again
 // (docs/decisions/0026-prepared-statements.md). Their texts are the printed texts of shapes that were seen twice.
-import type { Preparable } from '../query.ts'
+import type { Preparable } from '../confined-query.ts'
 import { closeStatement, type Field } from './protocol-messages.ts'
 
 /** The most prepared queries of a session. Each takes about ten kilobytes of the server's memory. */

@@ -3,7 +3,7 @@
 import type { ResultColumn, Rows } from '../../driver.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
 import type { Field } from './protocol-messages.ts'
-import type { RecordShape } from '../query.ts'
+import type { RecordShape } from '../confined-query.ts'
 import type { ColumnType, TypeBook } from './result-types.ts'
 import { arrayWriter, compositeWriter } from './write-nested-value.ts'
 import { rowColumn, writeRow, type RowColumn } from './write-row.ts'

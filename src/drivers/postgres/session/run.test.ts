@@ -15,7 +15,7 @@ import { seal } from '../../confined.ts'
 import { costBound, explainSql, planCost } from './estimate.ts'
 import { logIn } from './connect.ts'
 import { PostgresConnection } from './connection.ts'
-import type { PostgresQuery } from '../query.ts'
+import type { PostgresQuery } from '../confined-query.ts'
 import { targetOf } from './settings.ts'
 
 const SETUP = `

@@ -18,7 +18,7 @@ import { explainSql } from './estimate.ts'
 import { Held, heldKey, heldSql } from './lock-columns.ts'
 import { PreparedStatements } from './prepared-statements.ts'
 import { Request } from './compose-request.ts'
-import type { PostgresQuery, ReadTable } from '../query.ts'
+import type { PostgresQuery, ReadTable } from '../confined-query.ts'
 import { identifier, literal } from '../quote.ts'
 
 /**
