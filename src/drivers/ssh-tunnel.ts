@@ -37,7 +37,7 @@ export interface Tunnels extends AsyncDisposable {
 }
 
 const OPEN_MS = 10_000
-const KEY_MS = 5_000
+const KEY_MS = 8_000
 const KEEP_ALIVE_MS = 15_000
 const KEEP_ALIVE_COUNT = 3
 /** The most sockets of one tunnel: more than the connections of a pool, with another socket each to cancel. */
