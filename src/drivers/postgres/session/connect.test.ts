@@ -140,7 +140,11 @@ const LOGINS: readonly (readonly [string, Wanted, RegExp])[] = [
   ],
   ['a database that one may not connect to', { database: 'logins' }, /may not connect to that database/],
   ['no line of pg_hba.conf', { database: 'nowhere' }, /refuses this login/],
-  ['a host that does not exist', { host: 'no-such-host.invalid' }, /There is no such host|cannot be resolved at the moment/],
+  [
+    'a host that does not exist',
+    { host: 'no-such-host.invalid' },
+    /There is no such host|cannot be resolved at the moment/,
+  ],
 ]
 for (const [title, wanted, expected] of LOGINS) {
   test(`login: ${title}`, async () => assert.match(await tryLogin({ sslMode: 'disable', ...wanted }), expected))
