@@ -45,16 +45,16 @@ async function serve(env: Env) {
       body: JSON.stringify(body),
     })
   const email = `ada-${randomBytes(4).toString('hex')}@example.test`
-  const signUp = await post(
-    '/auth/sign-up/email',
-    { name: 'Ada', email, password: 'a long enough password' },
-    { origin: base },
-  )
+  const account = { name: 'Ada', email, password: 'a long enough password' }
+  const signUp = await patient(() => post('/auth/sign-up/email', account, { origin: base }))
+  assert.equal(signUp.status, 200)
   const cookie = signUp.headers
     .getSetCookie()
     .map((line) => line.split(';', 1)[0])
     .join('; ')
-  const { token } = (await (await fetch(`${base}/auth/token`, { headers: { cookie } })).json()) as { token: string }
+  const signedIn = await patient(() => fetch(`${base}/auth/token`, { headers: { cookie } }))
+  assert.equal(signedIn.status, 200)
+  const { token } = (await signedIn.json()) as { token: string }
   const authorization = `Bearer ${token}`
   let [teams, last] = [0, '']
   return {
