@@ -99,12 +99,12 @@ function refusedName(name: string): Error {
 }
 
 /** Counts so many tests of each value at the path, and these regular expressions. */
-function countTests(found: Located, walk: Walk, { times = 1, patterns = [], operand = null }: Tests): void {
+function countTests(found: Located, walk: Walk, { times = 1, patterns = [] }: Tests): void {
   const { meter } = walk.scope
   const { bytes, items, isSingle } = measuredAt(found, walk)
   const isDotted = found.components.length > 1
   const values: Amount = isSingle ? constant(1) : plus(1, isDotted ? scaled(bytes, 1 / ELEMENT_LEAST) : items)
-  meter.step(scaled(values, times * (1 + bytesIn(operand) / STEP_READS)))
+  meter.step(scaled(values, times))
   for (const pattern of patterns)
     meter.step(
       plus(
@@ -123,8 +123,6 @@ function measuredAt({ components }: Located, { scope }: Walk): Extent {
 interface Tests {
   readonly times?: number
   readonly patterns?: readonly string[]
-  /** What each value is compared with. */
-  readonly operand?: Bson
 }
 
 const PATTERN_STEPS = 3
@@ -142,7 +140,7 @@ function condition(path: string, value: Bson, walk: Walk): Bson {
   const operators = isDocument(value) && Object.keys(value).some((name) => name.startsWith('$'))
   if (operators) return tests(path, value, found, walk)
   markPath(found, walk)
-  countTests(found, walk, { patterns: patternsOf(value), operand: value })
+  countTests(found, walk, { times: comparing(value), patterns: patternsOf(value) })
   return compared(value, found, walk)
 }
 
@@ -238,7 +236,20 @@ const CORNER_STEPS = 2
 function timesOf(name: string, operand: Bson): number {
   if (name.startsWith('$geo')) return POINT_STEPS + numbersIn(operand) / 8
   if (name.startsWith('$bits')) return isArray(operand) ? 1 + operand.length : 1 + bytesIn(operand) * 8
-  return name === '$all' && isArray(operand) ? Math.max(1, operand.length) : 1
+  if (!isArray(operand)) return comparing(operand)
+  if (name === '$all') return operand.reduce<number>((all, each) => all + comparing(each), 0)
+  if (name !== '$in' && name !== '$nin') return comparing(operand)
+  return Math.log2(operand.length + 2) * Math.max(1, ...operand.map(comparing))
+}
+
+/** Steps to compare a value with one of the query: each field and element, and what strings contain. */
+function comparing(value: Bson): number {
+  const parts = isArray(value) ? value : isDocument(value) ? Object.values(value) : []
+  return (
+    1 +
+    bytesIn(parts.length === 0 ? value : null) / STEP_READS +
+    parts.reduce<number>((all, each) => all + comparing(each), 0)
+  )
 }
 
 function numbersIn(value: Bson): number {

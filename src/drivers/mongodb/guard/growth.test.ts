@@ -157,6 +157,24 @@ const GROWS: Readonly<Record<string, unknown>> = {
       },
     ],
   }),
+  'a text that a reduce begins with': map(
+    {
+      $range: [
+        0,
+        { $strLenBytes: { $reduce: { input: [], initialValue: 'x'.repeat(9_000), in: { a: '$$value.a' } } } },
+      ],
+    },
+    range(1_000),
+  ),
+  'decimals by variables': {
+    $let: {
+      vars: { r: { $toDecimal: '1E6000' }, s: { $toDecimal: '7E-6000' } },
+      in: map(range(10_000), { $mod: [{ $add: ['$$this', '$$r'] }, '$$s'] }),
+    },
+  },
+  'letters of a decimal': chained(4, 1, (inner) =>
+    map({ $range: [0, { $strLenBytes: { $toLower: { $toDecimal: '$n' } } }] }, inner),
+  ),
   'a year far away': map({ $range: [0, { $year: '$n' }] }, map(range(1_000), '$n')),
   'a text that is read as a number': map(range(10_000), { $toDouble: '0'.repeat(10_000) }),
   'remainders of decimals': map(range(10_000), { $mod: [{ $toDecimal: '1E6000' }, '$n'] }),

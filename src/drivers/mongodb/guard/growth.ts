@@ -265,7 +265,6 @@ const TEXT_TAKEN = 1_000
 
 function partOf(name: string, operand: Bson, value: Extent): Extent {
   if (name === '$unsetField') return inside(value)
-  if (name === '$toLower' || name === '$toUpper') return text(value.bytes)
   const length = name.startsWith('$substr') && isArray(operand) ? numberOf(operand[2]) : undefined
   const isShort = length !== undefined && length >= 0 && length <= TEXT_TAKEN
   // A number or a date is written as a string first.

@@ -3,7 +3,7 @@
 import { constant, isConstant, NONE, plus, product, scaled, sizeOf, type Amount } from './amount.ts'
 import { isFixed, SMALL, together, wordAt, type Extent } from './value-size.ts'
 import { branchSteps, narrowSteps, patternSteps, wideSteps } from './pattern-steps.ts'
-import { isArray, isDocument, Scalar, type Bson } from '../confined-query.ts'
+import { isDocument, Scalar, type Bson } from '../confined-query.ts'
 
 /** The arguments of an operator. */
 export interface Given {
@@ -99,13 +99,9 @@ function caught(given: Given, steps: number): number {
   return argument(given, 'onError', 9) === undefined ? steps : 400
 }
 
-/** Decimals whose exponents are far apart take long. Plain paths are trusted to hold none. */
-function dividing({ operand, args }: Given): Amount {
-  const isPlain = args.every(({ number }, n) => {
-    const value = isArray(operand) ? operand[n] : operand
-    return number !== null || typeof value === 'string'
-  })
-  return constant(isPlain ? 2 : 1_500)
+/** Decimals whose exponents are far apart take long. What counts something is no decimal. */
+function dividing({ args }: Given): Amount {
+  return constant(args.every(({ number }) => number !== null) ? 2 : 1_500)
 }
 
 const NO_STEPS: Steps = () => NONE

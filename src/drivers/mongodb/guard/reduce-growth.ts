@@ -37,7 +37,8 @@ export function afterTurns(turns: Turns): Extent {
   const { initial, turn, input, own } = turns
   if (!isOfValue(turn.bytes, turns)) return scrubbed(largest([initial, atRest(turn, own, input)]), turns)
   const fields = fieldsAfter(turns)
-  if (fields !== null) return object(fields)
+  // With an empty input, the result is the initial value.
+  if (fields !== null) return initial.fields === null ? largest([initial, object(fields)]) : object(fields)
   const bytes = bytesAfter(turns)
   const items = lengthAfter(turns, [])
   const whole = items === null ? anything(bytes) : { ...anything(bytes), items, isLoose: false }
