@@ -103,14 +103,14 @@ const world = { project: PROJECT, location: 'EU', tables: TABLES }
 await guardTimes(catalogOf(world, (name) => TABLES[name]?.columns.map((column) => column.name) ?? null))
 
 const schema = { fields: [{ name: 'n', type: 'INTEGER', mode: 'NULLABLE' as const }] }
-const told = { statementType: 'SELECT', totalBytesProcessed: '0', totalBytesProcessedAccuracy: 'PRECISE', schema }
+const dryRun = { statementType: 'SELECT', totalBytesProcessed: '0', totalBytesProcessedAccuracy: 'PRECISE', schema }
 const wireFields = fact.map(({ name, type }) => ({ name, type: type === 'INT64' ? 'INTEGER' : type }))
 await using double = await startBigQuery({
   project: PROJECT,
   location: 'EU',
   datasets: { ds: { tables: { store_sales: { schema: { fields: wireFields }, numRows: '1' } } } },
   brain: {
-    analyze: async () => ({ statistics: told }),
+    analyze: async () => ({ statistics: dryRun }),
     evaluate: async () => ({ schema, rows: [['1']] }),
   },
 })

@@ -52,14 +52,14 @@ async function profileByBundle(): Promise<void> {
   const seen: string[] = []
   const started = performance.now()
   const { jobId } = (await (await fetch(`${at}/profile`, { method: 'POST', headers })).json()) as { jobId: string }
-  let [told, result] = [-1, '']
+  let [lastTenth, result] = [-1, '']
   const ended = (async () => {
     for (;;) {
       const job = (await (await fetch(`${at}/jobs/${jobId}`, { headers })).json()) as Job
       const { now } = await memory(pid)
       const tenth = Math.floor((job.done * 10) / TABLES)
-      if (tenth > told) seen.push(now.toFixed(0))
-      told = Math.max(told, tenth)
+      if (tenth > lastTenth) seen.push(now.toFixed(0))
+      lastTenth = Math.max(lastTenth, tenth)
       result = JSON.stringify(job)
       if (job.state !== 'RUNNING' && job.state !== 'QUEUED') return
       await wait(100)

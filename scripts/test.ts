@@ -1,9 +1,9 @@
 // Runs the tests with Node's own runner. The tests start the servers that they need, and end them.
-//   npm test                  the tests to run while you work: every room, the door, the attacks; the store on SQLite
-//   npm run test:full         what `npm test` leaves out: the heavy files, and the store on PostgreSQL
+//   npm test                  the tests to run while you work: every folder of src, the API, the attacks; the store on SQLite
+//   npm run test:full         the tests that `npm test` leaves out: the heavy files, and the store on PostgreSQL
 //   npm run -s test -- --all  both in one run, as CI does
 //   npm test -- src/query     all tests of a folder or file, on both stores
-// The last lines are always the counts of everything that ran; the failed tests stand before them.
+// The last lines are always the counts of everything that ran; the failed tests are listed before them.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, globSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'

@@ -1,6 +1,8 @@
 // A least-recently-used cache, bounded by number and by weight. No clock, no I/O.
 
-/** Holds at most `entriesMax` entries with a total weight of `weightMax`. A heavier entry is held alone. */
+/**
+ * A map with at most `entriesMax` entries and a total weight of at most `weightMax`. A heavier entry is stored alone.
+ */
 export class BoundedMap<K, V> {
   readonly #entries = new Map<K, { readonly value: V; readonly weight: number }>()
   readonly #entriesMax: number

@@ -1,5 +1,5 @@
-// Limits how much slow work of one kind runs at once in this process, per key and in total. Nobody waits for a slot: a
-// caller over the limit is told when to retry.
+// Limits how much slow work of one kind runs at once in this process, per key and in total. Nobody waits for a slot: the
+// refusal of a caller over the limit says when to retry.
 import { AppError } from './errors.ts'
 
 export interface ConcurrencyLimit {

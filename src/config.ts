@@ -94,7 +94,7 @@ export interface Config {
   readonly databaseUrl: string | null
   /** Counts query budgets for several processes. May contain a password, so it is never logged. */
   readonly redisUrl: string | null
-  /** 32 bytes. Null: from `secretKeyCommand`, else created and stored in the data folder. */
+  /** 32 bytes. If null, the key comes from `secretKeyCommand`, or is created and stored in the data folder. */
   readonly secretKey: Uint8Array | null
   /** A shell command that prints the key, for a key management service. */
   readonly secretKeyCommand: string | null
@@ -122,7 +122,10 @@ export interface Config {
   readonly trustProxy: boolean | string
   /** Origins whose pages may call the API. */
   readonly corsOrigins: ReadonlySet<string>
-  /** Where spans are sent, by the standard variables of OpenTelemetry. Headers may hold a token, so they are never logged. */
+  /**
+   * The address for spans, from the standard variables of OpenTelemetry. Headers may contain a token, so they are never
+   * logged.
+   */
   readonly otel: {
     readonly url: string
     readonly headers: Readonly<Record<string, string>>
@@ -472,7 +475,7 @@ function smtpUrl(text: string): Smtp | null {
   }
 }
 
-/** All variables or none: half a configuration is a mistake that nobody would notice. */
+/** Requires all variables or none, because nobody would notice half a configuration. */
 function modelOf(from: Reader, problems: string[]): ModelSettings | null {
   const url = from.parsed(
     'VITRINE_MODEL_URL',
@@ -500,7 +503,7 @@ function modelOf(from: Reader, problems: string[]): ModelSettings | null {
   return { kind, url: url.origin + pathname.replace(/\/+$/, ''), key, name }
 }
 
-/** For each provider all variables or none, and an address that it can send people back to. */
+/** Requires for each provider all variables or none, and an address to which it can send people back. */
 function providersOf(from: Reader, problems: string[], loopback: boolean): readonly Provider[] {
   const found = [gitHubOf(from, problems), googleOf(from, problems), oidcOf(from, problems)].filter(
     (each) => each !== null,
@@ -576,7 +579,7 @@ function providerOrigin(text: string): string | null {
   return url === null || url.pathname !== '/' ? null : url.origin
 }
 
-/** Compared character by character, so it stays as it is written. */
+/** Compared character by character, so it must not be normalized. */
 function issuerUrl(text: string): string | null {
   return providerUrl(text) === null ? null : text
 }

@@ -1,5 +1,6 @@
-// The deadline of a call: it ends by the caller's hang-up, by the timeout or by a refusal, whichever comes first. One is made for each
-// query. So it makes an AbortSignal only if one is asked for, and calls share timers and listeners. `using` ends it without an abort.
+// The deadline of a call: it ends by the caller's hang-up, by the timeout or by a refusal, whichever comes first. One
+// is made for each query. So it creates an AbortSignal only if one is requested, and calls share timers and listeners.
+// `using` ends it without an abort.
 import type { AppError } from './errors.ts'
 
 export interface Deadline extends Disposable {

@@ -32,7 +32,7 @@ export interface Tracing extends AsyncDisposable {
   request(traced: TracedRequest): void
 }
 
-/** The most spans that wait to be sent. The library drops further spans. */
+/** The maximum number of spans that wait to be sent. The library drops further spans. */
 const WAITING_MAX = 2_048
 const EVERY_MS = 2_000
 /** How long shutdown waits for the last spans to be sent. */

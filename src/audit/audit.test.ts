@@ -263,7 +263,7 @@ test('rows that the store rejected are written in order once it accepts writes a
   assert.equal(items.find((item) => item.code === 'RATE_LIMITED')?.times, 2)
 })
 
-test('refuses a foreign cursor', async () => {
+test('refuses an invalid cursor', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   await using audit = openAudit({ store, key })

@@ -1,7 +1,7 @@
 // The audit records who did what to which datasource, and the outcome. It covers every call that reached a datasource
 // and every change, including refused calls and changes. Call rows are written in batches off the hot path, change rows
-// in the change's transaction. No row is dropped: if the store cannot keep up, `behind` tells the query path to shed
-// load.
+// in the change's transaction. No row is dropped: if the store cannot keep up, `behind` is true, and the query path
+// must shed load.
 import { setTimeout } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
 import type { ClockDoubt } from '../clock-doubt.ts'

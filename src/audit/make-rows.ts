@@ -24,7 +24,7 @@ export interface AuditedCall {
     readonly keyId?: ApiKeyId
     readonly grantId?: GrantId
   }
-  /** The client's name for itself. */
+  /** The name that the client gives itself. */
   readonly client?: string | undefined
   /** The request of the call. Absent if the service itself acts. */
   readonly requestId?: string | undefined

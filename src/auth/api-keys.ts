@@ -109,9 +109,9 @@ export async function createKey(deps: KeyDeps, call: Call, order: KeyOrder): Pro
 }
 
 /**
- * Renames a key, or changes when it expires (null: never). A key that a rotation replaced keeps its end, and an expired
- * key stays expired: somebody may rely on either. Throws INVALID_REQUEST for an expiry in the past, CONFLICT for such a
- * key, and NOT_FOUND.
+ * Renames a key, or changes when it expires (null: never). The expiry of a key that a
+ * rotation replaced cannot be changed, and an expired key stays expired: somebody may rely on either. Throws
+ * INVALID_REQUEST for an expiry in the past, CONFLICT for such a key, and NOT_FOUND.
  */
 export async function changeKey(
   deps: KeyDeps,
@@ -167,7 +167,7 @@ export async function rotateKey(
     await requireAlive(tx, call)
     const old = await ownAlive(tx, call.caller.accountId, id)
     if (old === undefined || endOf(old) <= at) throw notFound()
-    // No warning: whoever rotates the key knows that it expires.
+    // No warning is needed: the person who rotates the key knows that it expires.
     const warned_at = new Date(at).toISOString()
     const set =
       grace === 0
@@ -328,8 +328,8 @@ function endOf(row: Pick<ApiKeyTable, 'expires_at'>): number {
 }
 
 /**
- * For keys and grants. Unknown ids, foreign ids and unreachable ids of the caller's own team get the same error: throws
- * INVALID_REQUEST.
+ * For keys and grants. Throws the same INVALID_REQUEST for unknown ids, for ids of other teams, and for ids in the
+ * caller's own team that the caller may not access.
  */
 export async function requireOwn(
   deps: Pick<KeyDeps, 'reached'>,

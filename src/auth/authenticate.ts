@@ -1,5 +1,5 @@
-// Authenticates a call from its Authorization header only. Missing, malformed, expired, revoked and foreign credentials all
-// get the same refusal.
+// Authenticates a call from its Authorization header only. Missing, malformed, expired, revoked and unknown credentials
+// all get the same refusal.
 import { BoundedMap } from '../bounded-map.ts'
 import { AppError } from '../errors.ts'
 import type { Store } from '../store/open.ts'
@@ -9,7 +9,7 @@ import { connectorTokens } from './oauth-access-tokens.ts'
 import { keyFinder } from './find-caller-by-key.ts'
 import { looksLikeKey } from './key-format.ts'
 
-/** The most headers whose key is remembered. */
+/** The maximum number of headers whose key is remembered. */
 const HEADERS_MAX = 1_000
 /** No valid token is this long. Longer tokens are not even hashed. */
 const TOKEN_MAX = 4096

@@ -33,7 +33,7 @@ export interface GrantCaller extends Restricted {
   readonly grantId: GrantId
   /** The OAuth client. */
   readonly clientId: string
-  /** The client's name for itself, when the grant was made. For the audit. */
+  /** The name that the client gives itself, when the grant was made. For the audit. */
   readonly clientName: string
 }
 
@@ -77,11 +77,11 @@ export interface Arrival {
   readonly requestId?: string | undefined
   /** Only if the request is traced. */
   readonly trace?: Trace | undefined
-  /** The client's name for itself, `name/version` (client-name-and-address.ts). For the audit only. */
+  /** The name that the client gives itself, `name/version` (client-name-and-address.ts). For the audit only. */
   readonly client?: string | undefined
   /** The client's network address, if known. For security mails only. */
   readonly address?: string | undefined
-  /** The most bytes of rows that the client takes. Absent: as many as the team allows. */
+  /** The maximum number of bytes of rows that the client accepts. If absent, the limit of the team applies. */
   readonly rowBytesMax?: number | undefined
 }
 

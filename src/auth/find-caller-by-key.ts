@@ -9,11 +9,11 @@ import { lastUses } from './note-last-use.ts'
 import { restrictionsOf } from './read-restrictions.ts'
 
 export interface KeyFinder {
-  /** Returns null if the key does not exist, is revoked or has expired. `userAgent`: the client's name for itself. */
+  /** Returns null if the key does not exist, is revoked or has expired. `userAgent`: the name that the client gives itself. */
   find(token: string, userAgent?: string): Promise<KeyCaller | null>
   /** The name under which the store caches a key. */
   cacheKey(token: string): string
-  /** Like find(), without waiting: null also if the store has nothing cached. */
+  /** Like find(), but does not wait: returns null also if the store has not cached the key. */
   known(cacheKey: string, userAgent?: string): KeyCaller | null
   /** Returns the current state of the key, or null if it was revoked or has expired since. */
   again(id: ApiKeyId): Promise<KeyCaller | null>

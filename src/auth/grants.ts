@@ -1,5 +1,6 @@
-// The grants of an account: what a person allowed agents on the consent page. Make, list, narrow, end. A grant never
-// becomes wider: for more, the agent asks again, and the person sees the consent page.
+// The grants of an account: what a person allowed agents on the consent page. This module creates, lists, narrows and
+// ends grants. A grant never becomes wider. For more access, the agent asks again, and the person sees the consent
+// page.
 import type { Kysely, Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import { changesOf, type Target } from '../audit/recorded-changes.ts'
@@ -14,7 +15,7 @@ import { datasourceIdsOf, scopesOf, teamIdsOf } from './read-restrictions.ts'
 
 export interface ShownGrant {
   readonly id: string
-  /** The client's name for itself, when the grant was made. */
+  /** The name that the client gives itself, when the grant was made. */
   readonly clientName: string
   /** The host that speaks for the client. */
   readonly clientHost: string
@@ -128,8 +129,8 @@ export async function requireOwnGrant(deps: Pick<GrantDeps, 'store' | 'now'>, ca
 }
 
 /**
- * Ends a grant and its tokens from the next request on. `reason`: if not the owner ended it, for the audit. Throws
- * NOT_FOUND if the caller has no such grant.
+ * Ends a grant and its tokens from the next request on. `reason`, for the audit: why the grant ended, unless its owner
+ * ended it. Throws NOT_FOUND if the caller has no such grant.
  */
 export async function endGrant(
   deps: Omit<GrantDeps, 'reached'>,
@@ -146,7 +147,7 @@ export async function endGrant(
   })
 }
 
-/** Ends all grants of an account but the kept ones. Returns the ended grants. The caller records them. */
+/** Ends all grants of an account except those in `kept`. Returns the ended grants, which the caller records. */
 export async function endGrantsOf(
   tx: Transaction<Tables>,
   accountId: AccountId,

@@ -101,7 +101,7 @@ export async function deleteAccount(deps: Deps, call: Call, body: { readonly con
   }
 }
 
-/** Named without the address: rows without a team hold no address. */
+/** Identifies the account without its address, because rows without a team contain no address. */
 export function accountTarget(id: AccountId, name: string): Target {
   return { kind: 'account', id, name }
 }

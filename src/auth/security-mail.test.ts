@@ -21,7 +21,7 @@ test('mails about a new key, a new password and another second factor; an unveri
   await ask('sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
   await ask('verify-email', { token: tokenIn(await smtp.next(EMAIL)), password: PASSWORD })
   const { cookie, json } = await ask('sign-in/email', { email: EMAIL, password: PASSWORD })
-  const told = async (what: RegExp) => {
+  const expectMail = async (what: RegExp) => {
     const mail = await smtp.next(EMAIL, what)
     assert.match(
       mail.text,
@@ -33,20 +33,20 @@ test('mails about a new key, a new password and another second factor; an unveri
   }
   const begun = await ask('two-factor/enable', { password: PASSWORD }, cookie)
   const on = await ask('two-factor/verify-totp', { code: totp(begun.json.totpURI) }, cookie)
-  await told(/second factor was switched on/)
+  await expectMail(/second factor was switched on/)
   const [first, second] = begun.json.backupCodes
   const renewed = await ask('two-factor/generate-backup-codes', { password: PASSWORD, code: first }, on.cookie)
   assert.notEqual(second, renewed.json.backupCodes[0])
-  await told(/New backup codes/)
+  await expectMail(/New backup codes/)
   const change = { currentPassword: PASSWORD, newPassword: OTHER }
   const changed = await ask('change-password', change, on.cookie)
-  await told(/password of your account was changed/)
+  await expectMail(/password of your account was changed/)
   const off = { password: OTHER, code: renewed.json.backupCodes[0] }
   await ask('two-factor/disable', off, changed.cookie)
-  await told(/second factor of your account was switched off/)
+  await expectMail(/second factor of your account was switched off/)
   await ask('request-password-reset', { email: EMAIL })
   await ask('reset-password', { token: tokenIn(await smtp.next(EMAIL, LINK)), newPassword: PASSWORD })
-  await told(/by a link that was mailed to you/)
+  await expectMail(/by a link that was mailed to you/)
 
   const deps = { ...rooms, notices: openNotices({ ...rooms, tries: attempts(rooms.store, rooms.now) }) }
   const call = {
@@ -55,9 +55,9 @@ test('mails about a new key, a new password and another second factor; an unveri
     address: '192.0.2.9',
   }
   const made = await createKey(deps, call, { name: 'agent', scopes: ['profile'] })
-  assert.match(await told(/A new API key/), new RegExp(`named “agent” and ends in ${made.hint}`))
+  assert.match(await expectMail(/A new API key/), new RegExp(`named “agent” and ends in ${made.hint}`))
   await rotateKey(deps, call, made.id as never, {})
-  await told(/A new API key/)
+  await expectMail(/A new API key/)
 
   const stranger = await someone(rooms, 'unverified@example.test')
   await createKey(deps, stranger, { name: 'k', scopes: ['profile'] })

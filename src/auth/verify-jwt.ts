@@ -1,5 +1,5 @@
 // Verifies JWTs that this service signed: signature, type, issuer, audience and expiry. The signature is verified once
-// per token. What a token stands for is looked up on every call, by the modules that use this one.
+// per token. The session or grant of a token is looked up on every call, by the modules that use this one.
 import { hash } from 'node:crypto'
 import { decodeProtectedHeader, importJWK, jwtVerify, type CryptoKey, type JWTPayload } from 'jose'
 import { z } from 'zod'

@@ -38,7 +38,7 @@ export interface DescribedPage {
 const TOKENS = 12_000
 /** Measured on schemas of many tables. Lists of names are dense; columns repeat their types. */
 const BYTES_PER_TOKEN: Readonly<Record<Detail, number>> = { names: 3, columns: 4, full: 4 }
-/** The most bytes of a page, whatever the caller asks for. */
+/** The maximum number of bytes of a page, even if the caller requests more. */
 const BYTES_MAX = 256 * 1024
 const FOUND_MAX = 20
 
@@ -88,7 +88,7 @@ async function choose(ask: PageAsk, description: Description): Promise<Chosen> {
   return { indexes: best.map(({ index }) => index), missing }
 }
 
-/** The level if the caller chose none: columns if they fit, else names. */
+/** The level if the caller chose none: columns if they fit, otherwise names. */
 async function detailFor(
   ask: PageAsk,
   description: Description,
@@ -164,7 +164,7 @@ class PageText {
     this.#bytes = Buffer.byteLength(first)
   }
 
-  /** Returns false if the table no longer fits. */
+  /** Returns false if there is no more space for the table. */
   add(table: Table, detail: Detail, kind: Description['head']['type']): boolean {
     const lines = tableText(table, detail, kind).split('\n')
     if (table.schema !== this.#schema) lines.unshift(schemaLine(table.schema, kind))
@@ -207,7 +207,7 @@ class PageText {
   }
 }
 
-/** The most bytes that one UTF-16 code unit takes in UTF-8. */
+/** The maximum number of bytes that one UTF-16 code unit takes in UTF-8. */
 const WIDEST = 3
 
 function bytesOf(lines: readonly string[]): number {

@@ -1,5 +1,5 @@
-// Answers every message but a well-formed `tools/call` with the SDK, in both eras. This file and the SDK are loaded at the
-// first such message, because most of a service's life needs neither.
+// Answers every message except a well-formed `tools/call` with the SDK, in both generations of the protocol. This file and
+// the SDK are loaded at the first of these messages, because most services rarely need them.
 import { createMcpHandler, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server'
 import type { Arrival } from '../auth/caller.ts'
 import { callTool, isTool, type ToolDeps } from './call-tool.ts'

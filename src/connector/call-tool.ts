@@ -1,5 +1,5 @@
-// Runs one tool. Every refusal is an answer of the tool, so that the model reads it and can go on; only a caller that is
-// no longer valid is the door's to refuse.
+// Runs one tool. Every refusal is an answer of the tool, so that the model reads it and can continue. Only the door
+// refuses a caller whose credentials have become invalid.
 import type { Arrival } from '../auth/caller.ts'
 import { AppError, EXPOSE_URL } from '../errors.ts'
 import type { Operations } from '../operations/order-of-checks.ts'

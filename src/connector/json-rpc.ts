@@ -16,7 +16,7 @@ export interface ToolCall {
   readonly args: JsonObject
   /** The client asks for progress notifications under this token. */
   readonly progressToken: MessageId | undefined
-  /** The client's name for itself, `name/version`, if the message has it. */
+  /** The name that the client gives itself, `name/version`, if the message has it. */
   readonly client: string | undefined
 }
 
@@ -108,7 +108,7 @@ const MODERN_END = `,"resultType":"complete","_meta":${JSON.stringify({ [`${META
 
 /**
  * The message with the answer of a tool. Some clients show the model `content` only, others `structuredContent` only,
- * so the same JSON stands in both.
+ * so both contain the same JSON.
  */
 export function resultMessage(call: Pick<ToolCall, 'id' | 'isModern'>, answer: ToolAnswer): string {
   const { json, isError } = answer

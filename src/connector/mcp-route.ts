@@ -31,7 +31,7 @@ const JSON_TYPE = 'application/json'
 const FIELDS_MAX = 16
 const OTHER_METHODS = ['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
-/** Mounts the route. The errors of this route are JSON-RPC messages, whoever makes them. */
+/** Mounts the route. All errors of this route are JSON-RPC messages, even those of the HTTP layer. */
 export function mountConnector(app: FastifyInstance, door: ConnectorDoor): void {
   const names = new ClientNames()
   let loading: Promise<Sdk> | undefined

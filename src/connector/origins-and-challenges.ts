@@ -1,5 +1,5 @@
-// Decides who may talk to the door at all: which hosts and origins a request may name, and what a caller without a valid
-// token is told. A web page must not reach a Vitrine that listens on the visitor's own machine (DNS rebinding).
+// Decides which hosts and origins a request to the connector may name, and what the answer to an invalid token says.
+// A web page must not reach a Vitrine that listens on the visitor's own machine (DNS rebinding).
 import type { AppError } from '../errors.ts'
 import type { Scope } from '../auth/caller.ts'
 import { isLoopbackName } from '../host-names.ts'
@@ -15,7 +15,7 @@ export interface Place {
   readonly origin: () => string
 }
 
-/** A sentence for a request that names a foreign host or origin; null otherwise. */
+/** Returns an error message if a request names an unknown host or origin, otherwise null. */
 export function foreignPlace(
   { loopback, publicUrl, corsOrigins }: Place,
   headers: { readonly host?: string | undefined; readonly origin?: string | undefined },
@@ -36,7 +36,10 @@ export function foreignPlace(
 /** The scopes that a client should ask for first. */
 const SCOPES: readonly Scope[] = ['profile', 'data:schema', 'data:read']
 
-/** WWW-Authenticate of a 401: where a client learns how to sign in. `isInvalid`: it sent a token that does not hold. */
+/**
+ * The WWW-Authenticate header of a 401, which says where a client learns how to sign in. `isInvalid`: the client sent a
+ * token that is not valid.
+ */
 export function challenge(place: Place, isInvalid: boolean): string {
   const error = isInvalid ? 'error="invalid_token", ' : ''
   return `Bearer ${error}${resourceMetadata(place)}, scope="${SCOPES.join(' ')}"`

@@ -6,7 +6,9 @@ import type { ServerResponse } from 'node:http'
 export const FIRST_MS = 1_000
 export const NEXT_MS = 2_000
 
-/** True if the work ended before the first tick. Never throws: the work's own error comes to whoever awaits it. */
+/**
+ * True if the work ended before the first tick. Never throws, because the code that awaits the work receives its error.
+ */
 export async function endsSoon(work: Promise<unknown>): Promise<boolean> {
   const timer = new AbortController()
   const ended = work.then(

@@ -40,7 +40,7 @@ interface ResourcePage {
 
 const Cursor = z.strictObject({ id: z.string(), at: z.int().min(0) })
 
-/** The documented tables of every reachable datasource, in pages. Throws INVALID_REQUEST for a foreign cursor. */
+/** The documented tables of every reachable datasource, in pages. Throws INVALID_REQUEST for an invalid cursor. */
 export async function listResources(
   operations: ResourceOps,
   arrival: Arrival,

@@ -19,8 +19,8 @@ export function readArguments<S extends ZodType>(schema: S, args: JsonObject): z
 }
 
 /**
- * Many clients send JSON text where an object is asked for. The text is read with the same care as a body. A value that
- * is no text is returned as it is. Throws INVALID_REQUEST for a text that is not JSON.
+ * Many clients send JSON text in place of an object. The text is read with the same care as a body. A value that is not
+ * a text is returned unchanged. Throws INVALID_REQUEST for a text that is not JSON.
  */
 export async function parsedText(name: string, value: unknown): Promise<unknown> {
   if (typeof value !== 'string') return value

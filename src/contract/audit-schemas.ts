@@ -18,7 +18,7 @@ function several<V extends z.ZodType>(item: V, split = (text: string): readonly 
     .meta({ ...z.toJSONSchema(all, { io: 'input' }), description: 'Several values are separated by commas.' })
 }
 
-/** A name may hold commas. Kinds alone may not. */
+/** A name may contain commas. A kind may not. */
 const splitKinds = (text: string) => (text.includes(':') ? [text] : text.split(','))
 
 const filter = {

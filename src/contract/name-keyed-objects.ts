@@ -6,7 +6,7 @@ import { BRIEF } from './long-lists.ts'
 /** Reading stops after so many problems. */
 const ISSUES_ENOUGH = 50
 
-/** Reads an object into a Map. `most`: how many names it may hold. */
+/** Reads an object into a Map. `most`: the maximum number of names. */
 export function byName<V extends ZodType>(
   value: V,
   { name = z.string(), most = Infinity }: { readonly name?: ZodType<string>; readonly most?: number } = {},

@@ -1,4 +1,4 @@
-// openapi.json matches the route tables: it is what they print, and each operation has what its table entry declares.
+// openapi.json equals the output of the route tables, and each operation has the fields that its table entry declares.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'

@@ -8,7 +8,7 @@ import type { Scope as ScopeSchema } from './schemas.ts'
 export type Scope = z.infer<typeof ScopeSchema>
 
 /**
- * The most JSON values in a body. Each value costs the event loop up to 3 µs, even if the schema refuses it. `many`:
+ * The maximum number of JSON values in a body. Each value costs the event loop up to 3 µs, even if the schema refuses it. `many`:
  * lists of tables, texts and parameters. `exposure`: 40,000 columns of 2,000 tables are 48,000 values.
  */
 export const VALUES = { few: 3_000, many: 30_000, exposure: 60_000 } as const
@@ -42,7 +42,7 @@ export interface Route {
   readonly rawBody?: true
   /** Bytes. Default: 1 MiB. */
   readonly bodyLimit?: number
-  /** The most JSON values in a body. Default: VALUES.few. */
+  /** The maximum number of JSON values in a body. Default: VALUES.few. */
   readonly valuesMax?: number
   /** Null: the answer has no body. */
   readonly answer: ZodType | null

@@ -85,7 +85,7 @@ export const ProviderSignIn = z.strictObject({
   inviteToken: text(200).exactOptional(),
 })
 export const ProviderChoice = z.strictObject({ provider })
-/** Providers add parameters of their own, which are dropped. */
+/** Providers add other parameters, which are dropped. */
 export const ProviderReturn = z.object({
   state: text(200).exactOptional(),
   code: text(4_000).exactOptional(),
@@ -111,7 +111,7 @@ export const Reset = z.strictObject({
       secondFactor: z.boolean().exactOptional(),
     })
     .exactOptional(),
-  /** Ends the second factor, unless it is kept. Without a code, the second factor stays. */
+  /** Ends the second factor unless `keep.secondFactor` is set. Without a code, the second factor stays. */
   code: code.exactOptional(),
 })
 

@@ -94,7 +94,7 @@ export async function listCreator(
 }
 
 /**
- * Like the function above, when an existing datasource becomes EXPLICIT. Reads mode and membership in this transaction,
+ * Like the function above, for an existing datasource that becomes EXPLICIT. Reads mode and membership in this transaction,
  * so that nobody can add themselves back to a list they were removed from. Throws NOT_FOUND if the caller is no longer
  * a member.
  */

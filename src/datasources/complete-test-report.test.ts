@@ -5,7 +5,7 @@ import { toldReport } from './complete-test-report.ts'
 
 const AT = '2026-01-01T00:00:00.000Z'
 
-function told(type: DatasourceType, ...steps: readonly (readonly [string, string | null])[]) {
+function reportOf(type: DatasourceType, ...steps: readonly (readonly [string, string | null])[]) {
   const report: TestReport = {
     ok: true,
     latencyMs: 1,
@@ -26,12 +26,18 @@ test('commands of each kind of database are distinguished from advice', () => {
     ['BIGQUERY', 'gcloud iam service-accounts create x', 'GCLOUD'],
     ['BIGQUERY', 'Give them roles/bigquery.metadataViewer on the datasets.', 'TEXT'],
   ] as const) {
-    assert.equal(told(type, ['writes', remedy]).steps[0]?.remedyKind, kind, remedy)
+    assert.equal(reportOf(type, ['writes', remedy]).steps[0]?.remedyKind, kind, remedy)
   }
 })
 
 test('steps with the same remedy share the id of the first of these steps', () => {
-  const { steps, remedies } = told('POSTGRES', ['tls', null], ['row security', 'A'], ['roles', 'B'], ['writes', 'A'])
+  const { steps, remedies } = reportOf(
+    'POSTGRES',
+    ['tls', null],
+    ['row security', 'A'],
+    ['roles', 'B'],
+    ['writes', 'A'],
+  )
   assert.deepEqual(
     steps.map(({ id, remedyId }) => [id, remedyId]),
     [
@@ -45,7 +51,7 @@ test('steps with the same remedy share the id of the first of these steps', () =
 })
 
 test('a step of BigQuery is about its account, and others about the login', () => {
-  assert.equal(told('BIGQUERY', ['writes', 'x']).steps[0]?.field, 'serviceAccountKey')
-  assert.equal(told('MONGODB', ['writes', 'x']).steps[0]?.field, 'username')
-  assert.equal(told('MONGODB', ['server version', 'x']).steps[0]?.field, null)
+  assert.equal(reportOf('BIGQUERY', ['writes', 'x']).steps[0]?.field, 'serviceAccountKey')
+  assert.equal(reportOf('MONGODB', ['writes', 'x']).steps[0]?.field, 'username')
+  assert.equal(reportOf('MONGODB', ['server version', 'x']).steps[0]?.field, null)
 })

@@ -54,7 +54,7 @@ const ROWS_MAX = 20_000
 /** Rows of other processes may be stored this much later than their time. */
 const LATE_MS = 10_000
 /**
- * The most query texts remembered in one scan. An older row with the same text adds nothing to the evidence of reads.
+ * The maximum number of query texts remembered in one scan. An older row with the same text adds nothing to the evidence of reads.
  */
 const TEXTS_MAX = 5_000
 

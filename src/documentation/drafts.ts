@@ -233,7 +233,7 @@ export function findTable(
   return tables?.find((each) => each.schema === schema && each.table === table) ?? null
 }
 
-/** The refusal if somebody else saved another version. */
+/** The refusal if another person saved another version. */
 export function conflict(): AppError {
   return new AppError(
     'CONFLICT',

@@ -1,9 +1,9 @@
 // The errors for a deadline or a disconnect that came before the database's answer. If the database confirms the cancel, the driver
-// throws a QUERY_TIMEOUT error of its own instead.
+// throws a separate QUERY_TIMEOUT error instead.
 import { AppError } from '../errors.ts'
 import type { Stop } from './stop.ts'
 
-/** The query was abandoned: the database was asked to stop it, and nothing waits for a confirmation. */
+/** The query was abandoned: the database received a cancel, and nobody waits for its confirmation. */
 export function noAnswer(cause?: unknown): AppError {
   const message = 'The query took too long. The database was asked to stop it; whether it did is not known.'
   return new AppError('QUERY_TIMEOUT', message, { cause })

@@ -76,7 +76,7 @@ export interface CatalogColumn {
   readonly detail: unknown
 }
 
-/** The most allowed values that are listed for a column, and the longest of them in characters. */
+/** The maximum number of allowed values that are listed for a column, and their maximum length in characters. */
 export const LABELS_MAX = 100
 export const LABEL_CHARS_MAX = 64
 
@@ -236,7 +236,7 @@ export interface Estimate {
 
 /** How much a profile may read of one table, and for how long. */
 export interface ProfileBounds {
-  /** The most rows to sample. */
+  /** The maximum number of rows to sample. */
   readonly rows: number
   /** The timeout of one statement. */
   readonly timeoutMs: number

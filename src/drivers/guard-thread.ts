@@ -16,9 +16,9 @@ export type Message<Task> =
 /** `answer` is null if the text broke the thread. The thread must then be ended. */
 export type Reply<Answer> = 'ready' | { readonly answer: Answer | null }
 
-/** The most catalogs that one thread keeps. */
+/** The maximum number of catalogs that one thread keeps. */
 const CATALOGS_MAX = 4
-/** The most columns in one message: serializing a message takes about a millisecond. */
+/** The maximum number of columns in one message: serializing a message takes about a millisecond. */
 const COLUMNS_MAX = 1_000
 /** The timeout for reading a part of a catalog. */
 const CATALOG_MS = 5_000

@@ -13,7 +13,7 @@ export interface GuardThreadsOptions<Task> {
   readonly onLost: (task: Task) => void
 }
 
-/** The most waiting tasks. Further tasks are refused. */
+/** The maximum number of waiting tasks. Further tasks are refused. */
 const WAITING_MAX = 1_000
 
 interface Job<Task, Answer> {

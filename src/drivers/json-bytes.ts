@@ -132,7 +132,7 @@ export class JsonBytes {
  * fresh memory is slow, and triggers garbage collections of the whole heap.
  */
 export class BufferPool {
-  /** The most memory in the pool, in addition to buffers of BUFFER_BYTES. */
+  /** The maximum memory in the pool, in addition to buffers of BUFFER_BYTES. */
   readonly #small: JsonBytes[] = []
   readonly #large: Buffer[] = []
   #bytes = 0

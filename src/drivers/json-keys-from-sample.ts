@@ -3,7 +3,7 @@
 import type { SeenKey } from './driver.ts'
 
 /**
- * The most distinct keys that are counted. Objects of one type have fewer keys. A map that uses data as keys has more.
+ * The maximum number of distinct keys that are counted. Objects of one type have fewer keys. A map that uses data as keys has more.
  */
 const KEYS_MAX = 500
 /** A longer key is data, not a name. */

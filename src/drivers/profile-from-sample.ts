@@ -12,7 +12,7 @@ interface Whole {
   readonly complete: boolean
 }
 
-/** The most distinct values that are counted, so that a sample of many large values needs little memory. */
+/** The maximum number of distinct values that are counted, so that a sample of many large values needs little memory. */
 const DISTINCT_MAX = 20_000
 /** Longer values are never listed among the most common values. */
 const VALUE_CHARS = 64

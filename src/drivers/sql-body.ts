@@ -3,14 +3,14 @@ import { z } from 'zod'
 import { invalidRequest } from '../errors.ts'
 import type { Param, Params, QueryBody } from './driver.ts'
 
-/** The most parameters of one query. PostgreSQL's protocol takes 65,535; no caller needs that many. */
+/** The maximum number of parameters of one query. PostgreSQL's protocol takes 65,535; no caller needs that many. */
 const PARAMS_MAX = 1_000
 const TYPE_NAME_MAX = 200
-/** The most problems that are listed. Finding more would delay other requests. */
+/** The maximum number of problems that are listed. Finding more would delay other requests. */
 const DETAILS_MAX = 50
 
 interface Forms {
-  /** The most UTF-8 bytes of the query text, and of all parameters together. */
+  /** The maximum number of UTF-8 bytes of the query text, and of all parameters together. */
   readonly bytesMax: number
   /** The allowed forms of parameters: none, by position, or also by name (`@name`). */
   readonly params: 'none' | 'byPlace' | 'byPlaceOrName'

@@ -40,7 +40,7 @@ const OPEN_MS = 10_000
 const KEY_MS = 8_000
 const KEEP_ALIVE_MS = 15_000
 const KEEP_ALIVE_COUNT = 3
-/** The most sockets of one tunnel: more than the connections of a pool, with another socket each to cancel. */
+/** The maximum number of sockets of one tunnel: more than the connections of a pool, with another socket each to cancel. */
 const SOCKETS_MAX = 64
 
 interface Shared {

@@ -1,4 +1,4 @@
-// The cut shows the named columns and nothing else, however the database has changed since.
+// The cut contains exactly the named columns, however the database has changed since.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'

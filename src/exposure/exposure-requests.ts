@@ -40,7 +40,7 @@ export interface ExposureRequest {
 
 export type Resolution = 'EXPOSED' | 'DECLINED'
 
-/** The most open requests of one account in a team. More would hide the requests of others. */
+/** The maximum number of open requests of one account in a team. More would hide the requests of others. */
 const OPEN_MAX = 20
 /** The number of closed requests in the list, newest first. */
 const LISTED_MAX = 500

@@ -39,7 +39,7 @@ interface Held {
 }
 
 /**
- * The most requests of one connection that wait for their answers. Node delivers every request that a client has sent.
+ * The maximum number of requests of one connection that wait for their answers. Node delivers every request that a client has sent.
  * Without a bound, a client that reads nothing could fill the memory with answers. A client must expect that a server
  * closes a pipelined connection (RFC 9112, 9.3.2).
  */

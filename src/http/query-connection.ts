@@ -1,7 +1,7 @@
 // Reads usual queries from the sockets of the API and answers them, without the objects that node:http makes for each request
 // (docs/decisions/0049-queries-from-the-socket.md). It takes one complete request at a time. If bytes are not a usual query, or a client takes
-// long to send one, it hands the connection with these bytes to node:http, and never gets it back. So node:http judges everything
-// unusual, and its limits on slow clients hold.
+// long to send one, it passes the connection and these bytes to node:http permanently. So node:http judges everything
+// unusual, and its limits on slow clients apply.
 import { STATUS_CODES, validateHeaderValue, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { HungUp } from '../hang-up.ts'
@@ -18,7 +18,7 @@ export interface QueryConnections {
   readonly server: Server
   /** Takes over a connection. */
   readonly ordinary: (socket: Socket) => void
-  /** False while clients must be told that the service ends, which the ordinary path does. */
+  /** False while clients must learn that the service is stopping. The ordinary path tells them. */
   readonly isOpen: () => boolean
   readonly requestIds: RequestIds
   /** The time that answers promise to an idle connection. */
@@ -28,9 +28,9 @@ export interface QueryConnections {
 }
 
 const HEAD_BYTES_MAX = 4_096
-/** How long a client may take for a whole request before the connection goes to node:http. */
+/** The time that a client may take for a whole request before the connection is passed to node:http. */
 const WHOLE_MS = 1_000
-/** Bytes that are held while a request is answered. The socket pauses when there are more. */
+/** The maximum number of bytes that wait while a request is answered. The socket pauses if there are more. */
 const HELD_BYTES_MAX = 65_536
 const HEADS_MAX = 4
 const EMPTY_LINE = '\r\n\r\n'

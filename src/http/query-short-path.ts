@@ -37,7 +37,7 @@ type Asked = Omit<UsualHead, 'length' | 'requestId'>
 
 const NO_HEADERS: Readonly<Record<string, string>> = {}
 
-/** Sends an answer to whoever asked. */
+/** Sends an answer to the client. */
 export interface Sender {
   /** Adds the headers of every JSON answer to `headers`. */
   send(requestId: string, status: number, headers: Readonly<Record<string, string>>, json: Prebuilt['json']): void

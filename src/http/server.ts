@@ -178,7 +178,7 @@ function receive(
       ? null
       : { authenticator, id: 'runQuery', route, operation, parse, refusal, answered, isTraced: door.tracing !== null }
   const take = quick === null ? null : quickQuery(quick)
-  // A closing server tells its clients so in every answer, which the ordinary path does.
+  // While the server closes, every answer must tell the client so, and only the ordinary path does this.
   const isOpen = (): boolean => app.server.listening && !door.isDraining()
   if (quick !== null) readFromSockets(app.server, { door: quick, isOpen, requestIds })
   const ordinary = app.server.listeners('request')

@@ -36,7 +36,10 @@ export function isUsualBody(contentType: string, contentLength: string): boolean
   return JSON_TYPES.has(contentType) && LENGTH.test(contentLength) && Number(contentLength) <= BODY_BYTES_MAX
 }
 
-/** Reads the paths of queries. Ids hold only these characters. A URL with percent-encoding or a query string is unusual. */
+/**
+ * Reads the paths of queries. Ids contain only these characters. A URL with percent-encoding or a query string is
+ * unusual.
+ */
 export function pathForm(path: string): RegExp {
   return new RegExp(`^${path.replaceAll(/\{\w+\}/g, String.raw`([\w-]{1,200})`)}$`)
 }

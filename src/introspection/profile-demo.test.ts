@@ -6,7 +6,7 @@ import { openRooms, type Rooms } from '../../test/support/connected.ts'
 import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts'
 import { Profiled, withProfiles, type Shown, type Stats } from '../../test/support/profiled-datasource.ts'
 
-interface Told {
+interface DescribedTable {
   readonly table: string
   readonly columns: readonly {
     readonly name: string
@@ -21,7 +21,7 @@ describe('the profile of the demo shop', () => {
   let postgres: TestPostgres
   let rooms: Rooms
   let database: string
-  let told: readonly Told[]
+  let describedTables: readonly DescribedTable[]
   let stored: string
   before(async () => {
     postgres = await startPostgres()
@@ -36,7 +36,7 @@ describe('the profile of the demo shop', () => {
     const at = await Profiled.connect(rooms, { host, port, database, username, password }, tables)
     const { skipped } = (await at.profile()) as { skipped: unknown[] }
     assert.deepEqual(skipped, [])
-    told = (JSON.parse((await at.described()).json.toString()) as { tables: Told[] }).tables
+    describedTables = (JSON.parse((await at.described()).json.toString()) as { tables: DescribedTable[] }).tables
     stored = await at.stored()
   })
   after(async () => {
@@ -47,7 +47,9 @@ describe('the profile of the demo shop', () => {
   const plain = async (sql: string): Promise<readonly (string | null)[]> =>
     (await postgres.query(database, `SET timezone = 'UTC'; ${sql}`))[0] ?? []
   const cells = () =>
-    told.flatMap(({ table, columns }) => columns.map((column) => ({ table, ...column, at: `${table}.${column.name}` })))
+    describedTables.flatMap(({ table, columns }) =>
+      columns.map((column) => ({ table, ...column, at: `${table}.${column.name}` })),
+    )
 
   test('null shares and distinct counts are exact', async () => {
     let compared = 0

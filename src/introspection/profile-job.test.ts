@@ -234,8 +234,8 @@ describe('profiles', () => {
     const job = await at.ended(await at.start())
     const { skipped } = job.result as { skipped: readonly { table: string; why: string }[] }
     assert.deepEqual(skipped.map(({ table }) => table).sort(), ['casts', 'tells'])
-    const told = await rooms.store.db.selectFrom('jobs').selectAll().where('datasource_id', '=', at.id).execute()
-    assert.doesNotMatch(JSON.stringify([job, told]), /example\.com|a[012]@/)
+    const storedJobs = await rooms.store.db.selectFrom('jobs').selectAll().where('datasource_id', '=', at.id).execute()
+    assert.doesNotMatch(JSON.stringify([job, storedJobs]), /example\.com|a[012]@/)
   })
 
   test('the next exposure deletes the profile of columns that the database no longer has', async () => {

@@ -8,7 +8,7 @@ import { tableKey, type ShownTable } from '../exposure/cut-catalog.ts'
 const CHANCE_MIN = 0.001
 /** If an exposed column is in a smaller share of the rows than this, a sample cannot prove its removal. */
 const RARE = 0.01
-/** The most columns of a table that are retained. Exposed columns are retained even beyond this number. */
+/** The maximum number of columns of a table that are retained. Exposed columns are retained even beyond this number. */
 const COLUMNS_MAX = 500
 
 /** `before` was captured by the same connection. `exposed` lists the columns that must stay stable. */

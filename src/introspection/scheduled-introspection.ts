@@ -24,7 +24,7 @@ type Deps = Pick<DatasourceDeps, 'store' | 'audit' | 'catalogs' | 'leases' | 'jo
 }
 
 const EVERY_MS = 60_000
-/** The most runs at once in this process. Each run opens one connection to the database. */
+/** The maximum number of runs at once in this process. Each run opens one connection to the database. */
 const AT_ONCE = 3
 /**
  * How long a claim is valid. Each check renews the claims of this process, so the claims of a dead process expire soon.

@@ -73,7 +73,7 @@ test('a failed job reports our own message, never the thrown one', async () => {
   await using store = await openStore(await source.config())
   await using jobs = await openJobs({ store })
   const id = await datasource(store)
-  for (const [error, told] of [
+  for (const [error, message] of [
     [new AppError('DATASOURCE_UNAVAILABLE', 'It is down.'), 'It is down.'],
     [new Error('password=hunter2'), 'The job failed because of a bug in the service.'],
   ] as const) {
@@ -82,7 +82,7 @@ test('a failed job reports our own message, never the thrown one', async () => {
     })
     await assert.rejects(job.ended(), error)
     const state = await jobs.find(id, job.id)
-    assert.deepEqual([state?.state, state?.error], ['FAILED', told])
+    assert.deepEqual([state?.state, state?.error], ['FAILED', message])
   }
 })
 
@@ -277,8 +277,8 @@ test('only one of two processes on a PostgreSQL store runs a kind for a datasour
   assert.equal(await seen, 'seen')
   const { promise: broken, reject: fail } = Promise.withResolvers<never>()
   const failing = await one.start(id, 'look', () => broken)
-  const told = await other.start(id, 'look', () => assert.fail('it runs elsewhere'))
-  const ends = [failing, told].map((job) => assert.rejects(job.ended(), { message: 'It is broken.' }))
+  const joined = await other.start(id, 'look', () => assert.fail('it runs elsewhere'))
+  const ends = [failing, joined].map((job) => assert.rejects(job.ended(), { message: 'It is broken.' }))
   fail(new AppError('QUERY_FAILED', 'It is broken.'))
   await Promise.all(ends)
 })

@@ -121,7 +121,7 @@ export interface SecurityNotice {
   readonly origin: string
   readonly change: SecurityChange
   readonly at: Date
-  /** The client's name for itself. */
+  /** The name that the client gives itself. */
   readonly client: string | undefined
   /** The client's address, as far as the service can see it. */
   readonly address: string | undefined

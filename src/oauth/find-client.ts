@@ -5,7 +5,7 @@ import type { ClientDocuments } from './client-documents.ts'
 
 export interface Client {
   readonly id: string
-  /** The client's name for itself. */
+  /** The name that the client gives itself. */
   readonly name: string
   /** The host of its document. Null for a registered client, which only its redirect URI identifies. */
   readonly host: string | null

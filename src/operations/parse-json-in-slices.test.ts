@@ -132,11 +132,11 @@ describe('a JSON text that is parsed in slices', () => {
   })
 
   test('reports each number as written, with the object or array that contains it', () => {
-    const told: unknown[] = []
+    const visited: unknown[] = []
     const onNumber: Reading['onNumber'] = (holder, key, value, source) =>
-      told.push([Array.isArray(holder), key, value, source])
+      visited.push([Array.isArray(holder), key, value, source])
     parsed('{"a":[1.0,"2",{"b":3e2}],"c":-0}', { onNumber })
-    assert.deepEqual(told, [
+    assert.deepEqual(visited, [
       [true, '0', 1, '1.0'],
       [false, 'b', 300, '3e2'],
       [false, 'c', -0, '-0'],

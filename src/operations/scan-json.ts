@@ -7,9 +7,9 @@ import { invalidRequest, type AppError } from '../errors.ts'
 
 /** The deepest nesting of arrays and objects. Serializing and comparing values recurse. */
 export const DEPTH_MAX = 1_000
-/** The most fields of one object. They are validated in one step. */
+/** The maximum number of fields of one object. They are validated in one step. */
 const FIELDS_MAX = 10_000
-/** The most characters of one string. A string is parsed in one step. */
+/** The maximum number of characters of one string. A string is parsed in one step. */
 const STRING_MAX = 1 << 20
 /**
  * Characters scanned before yielding to the event loop, about one millisecond. A shorter body is scanned in one step.

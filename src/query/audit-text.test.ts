@@ -65,7 +65,7 @@ test('keeps only the words of a limit for a query that cannot be split into lite
   assert.equal(kept('QUERY_DENIED', 'column nope does not exist', unread), undefined)
   assert.equal(kept('QUERY_DENIED', 'more than 64 joins', { ...unread, blocked: limit }), 'more than 64 joins')
   assert.equal(kept('QUERY_DENIED', 'more than 64 of York', { ...unread, blocked: limit }), undefined)
-  // The text does not contain what an escape sequence stands for.
+  // The text does not contain the characters that an escape sequence represents.
   const escaped = { query: "SELECT nope FROM customers WHERE city = E'\\x59ork'" }
   assert.equal(kept('QUERY_DENIED', 'York is not allowed', escaped), undefined)
   // Nor does the text contain the concatenation of several parts.

@@ -250,7 +250,7 @@ function isExposable({ code }: AppError, blocked: ReturnType<typeof reasonOf>['b
 
 /**
  * The page of the console where a manager can expose the refused object. The link contains only ids. Null if the
- * service knows no address of its own.
+ * service does not know its own address.
  */
 function exposeUrl({ config, origin }: QueryDeps, { teamId, id }: Reached, auditId: AuditId): string | null {
   const own = config.publicUrl ?? (config.loopback ? origin() : null)

@@ -7,9 +7,9 @@ import { inSlices } from '../event-loop-slices.ts'
 
 /** A longer query is not repaired. */
 const CHARS_MAX = 4_096
-/** The most bodies that the guard judges for one refusal. */
+/** The maximum number of bodies that the guard judges for one refusal. */
 const TRIES_MAX = 10
-/** The most changes in one suggestion. */
+/** The maximum number of changes in one suggestion. */
 const CHANGES_MAX = 3
 /** A query whose check takes long is not repaired: each refusal would cost several times as much. */
 const JUDGING_MS = 500

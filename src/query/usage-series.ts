@@ -30,7 +30,7 @@ export interface UsageSeries extends Totals {
   readonly points: readonly UsagePoint[]
 }
 
-/** The most groups in a series. */
+/** The maximum number of groups in a series. */
 const SERIES_MAX = 20
 
 /** Collects lines. Call the last method once, at the end. */
@@ -66,7 +66,7 @@ export class UsageSums {
     return pointsOf(this.#points)
   }
 
-  /** Undefined if the caller asked for no series. */
+  /** Undefined if the caller requested no series. */
   get series(): readonly UsageSeries[] | undefined {
     const by = this.#by
     if (by === undefined) return undefined

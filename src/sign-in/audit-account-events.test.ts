@@ -30,7 +30,7 @@ for (const dialect of DIALECTS) {
     const rowsOf = (rooms: Rooms) =>
       rooms.store.db.selectFrom('audit').selectAll().orderBy('at').orderBy('id').execute()
     /** Reads the stored rows, without a flush. */
-    const told = async (rooms: Rooms) =>
+    const recorded = async (rooms: Rooms) =>
       (await rowsOf(rooms)).map((row) => [row.action, row.outcome, ...(row.code === null ? [] : [row.code])].join(' '))
     /** With counts: if a minute ends meanwhile, each minute has its own row. */
     const refused = async (rooms: Rooms) => {
@@ -56,7 +56,7 @@ for (const dialect of DIALECTS) {
         await trail.refused({ name: SIGN_IN, request, email: EMAIL, identity }, new AppError(code, 'no'))
       }
       await rooms.audit.flush()
-      assert.deepEqual((await told(rooms)).slice(1).sort(), [
+      assert.deepEqual((await recorded(rooms)).slice(1).sort(), [
         'signIn DENIED RATE_LIMITED',
         'signIn DENIED UNAUTHENTICATED',
         'signIn FAILED OVERLOADED',
@@ -67,7 +67,7 @@ for (const dialect of DIALECTS) {
       await using rooms = await openRooms(source)
       const signedUp = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const { cookie } = signedUp
-      assert.deepEqual(await told(rooms), ['signUp ANSWERED'])
+      assert.deepEqual(await recorded(rooms), ['signUp ANSWERED'])
       const one = await signIn(rooms)
       const two = await auth(rooms, 'POST sign-in/email', { email: EMAIL, password: PASSWORD })
       const { session } = (await auth(rooms, 'GET get-session', undefined, { cookie: two.cookie })).json
@@ -88,7 +88,7 @@ for (const dialect of DIALECTS) {
       const end = { password: OTHER, code: renewed.json.backupCodes[0] }
       const off = await auth(rooms, 'POST two-factor/disable', end, { cookie: on.cookie })
       await auth(rooms, 'POST revoke-sessions', {}, { cookie: off.cookie })
-      assert.deepEqual(await told(rooms), [
+      assert.deepEqual(await recorded(rooms), [
         'signUp ANSWERED',
         'signIn ANSWERED',
         'signIn ANSWERED',
@@ -108,7 +108,7 @@ for (const dialect of DIALECTS) {
       await auth(rooms, 'POST sign-out', {}, { cookie: out.cookie })
       await auth(rooms, 'POST sign-out', {})
       await rooms.audit.flush()
-      assert.deepEqual((await told(rooms)).slice(-2), ['signIn ANSWERED', 'signOut ANSWERED'])
+      assert.deepEqual((await recorded(rooms)).slice(-2), ['signIn ANSWERED', 'signOut ANSWERED'])
       const rows = await rowsOf(rooms)
       for (const row of rows) {
         assert.deepEqual([row.team_id, row.account_id, row.via], [null, signedUp.json.user.id, 'SESSION'])
@@ -166,14 +166,14 @@ for (const dialect of DIALECTS) {
       const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const { json } = await auth(rooms, 'POST two-factor/enable', { password: PASSWORD }, { cookie })
       await auth(rooms, 'POST two-factor/verify-totp', { code: totp(json.totpURI) }, { cookie })
-      const before = (await told(rooms)).length
+      const before = (await recorded(rooms)).length
       // A password alone does not sign in.
       const half = await signIn(rooms)
       await auth(rooms, 'POST two-factor/verify-totp', { code: totp(json.totpURI, 1) }, { cookie: half.cookie })
       const other = await signIn(rooms)
       await auth(rooms, 'POST two-factor/verify-backup-code', { code: json.backupCodes[0] }, { cookie: other.cookie })
       await rooms.audit.flush()
-      assert.deepEqual((await told(rooms)).slice(before), ['signIn ANSWERED', 'signIn ANSWERED'])
+      assert.deepEqual((await recorded(rooms)).slice(before), ['signIn ANSWERED', 'signIn ANSWERED'])
 
       const third = await signIn(rooms)
       for (let i = 0; i < 3; i++) {
@@ -237,7 +237,7 @@ for (const dialect of DIALECTS) {
       await auth(rooms, 'POST request-password-reset', { email: EMAIL })
       await auth(rooms, 'POST reset-password', { token: tokenIn(await smtp.next(EMAIL)), newPassword: OTHER })
       assert.deepEqual(
-        (await told(rooms)).filter((row) => !row.startsWith('signIn')),
+        (await recorded(rooms)).filter((row) => !row.startsWith('signIn')),
         ['signUp ANSWERED', 'verifyEmail ANSWERED', 'resetPassword ANSWERED'],
       )
       const rows = await rowsOf(rooms)

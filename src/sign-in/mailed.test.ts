@@ -426,7 +426,7 @@ for (const dialect of DIALECTS) {
         (await refusal(verify(rooms, second, { password: stranger.password })))['reason'],
         'INVALID_PASSWORD',
       )
-      // The link was mailed to the owner, whoever requested it.
+      // The link was mailed to the owner, even if a stranger requested it.
       assert.equal((await auth(rooms, 'POST reset-password/preview', { token: oldReset })).json.mayKeep, false)
       await verify(rooms, second)
       assert.equal(await codeOf(signIn(rooms, email, stranger.password)), 'UNAUTHENTICATED')

@@ -34,7 +34,7 @@ export interface PasskeyDeps {
 
 /** How long a browser may take to answer. */
 export const LIFE_MS = 300_000
-/** The most passkeys of an account. */
+/** The maximum number of passkeys of an account. */
 const PASSKEYS_MAX = 20
 
 const Challenge = z.object({ challenge: z.string(), for: z.enum(['add', 'sign in']) })

@@ -190,7 +190,7 @@ async function accountOf(db: Store['db'], accountId: AccountId) {
   return row
 }
 
-/** If the address was never verified, somebody else may have signed up with it. Then nothing is kept. */
+/** If the address was never verified, a stranger may have signed up with it. In that case everything ends. */
 function provesAddress(
   { mailIsOn }: Pick<Deps, 'mailIsOn'>,
   account: { readonly emailVerified: number | boolean },

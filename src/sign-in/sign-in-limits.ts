@@ -33,7 +33,7 @@ export interface Attempt {
 }
 
 export interface Counted {
-  /** Returns false if the mail limit of the address is exhausted. Then nothing is done, but the answer is the same. */
+  /** Returns false if the mail limit of the address is exhausted. In that case no mail is sent, but the answer is the same. */
   readonly mails: boolean
   /** Call after a correct password. */
   settle(): Promise<void>

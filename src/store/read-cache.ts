@@ -2,7 +2,7 @@
 // visible to the next request.
 
 /**
- * If an announcement is lost, how long a change by another process, such as a revoked key, may stay invisible.
+ * The longest time that a change by another process, such as a revoked key, may stay invisible if its announcement is lost.
  * Including the time to read it, at most one second (docs/session.md#when-a-change-takes-effect).
  */
 export const CACHE_MAX_AGE_MS = 750

@@ -7,7 +7,7 @@ import { backup, DatabaseSync, type SQLInputValue, type StatementSync } from 'no
 import { SqliteDialect, type Dialect, type SqliteDatabase } from 'kysely'
 import { folderFailure, makeDataFolder, requireNotEmptied, storeFileFailure } from './data-folder.ts'
 
-/** How long a stopping process may keep the lock before its successor gives up. */
+/** The time that a stopping process may keep the lock before its successor stops waiting. */
 const LOCK_WAIT_MS = 1_000
 const STATEMENTS_CACHED = 300
 /** The number of 16 KiB pages that a copy reads before it yields to other work. */

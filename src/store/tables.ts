@@ -245,7 +245,7 @@ export interface ConnectorGrantTable {
   account_id: AccountId
   /** The OAuth client: an id that we made, or the URL of its metadata document. */
   client_id: string
-  /** The client's name for itself, when the grant was made. */
+  /** The name that the client gives itself, when the grant was made. */
   client_name: string
   /** The host that speaks for the client. A stranger can choose a name, but not a host. */
   client_host: string
@@ -408,7 +408,7 @@ export interface AuditTable {
   duration_ms: number | null
   /** The number of calls in the row (a 429 is one row per key and minute). */
   times: number
-  /** The client's name for itself. */
+  /** The name that the client gives itself. */
   client: string | null
   /** 1 if literals were removed from `query` and `printed`, or the texts were left out. */
   redacted: Generated<number>

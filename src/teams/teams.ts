@@ -61,7 +61,7 @@ export async function listTeams(deps: Pick<TeamDeps, 'store'>, call: Call): Prom
   )
 }
 
-/** The most teams that one account may own, because any signed-in person may create teams. */
+/** The maximum number of teams that one account may own, because any signed-in person may create teams. */
 const TEAMS_MAX = 100
 
 /**
@@ -177,7 +177,7 @@ export async function showTeam(store: Store, call: Call, membership: Membership)
   return shown(row, membership, await countsOf(store, call.caller, membership))
 }
 
-/** The audit names the target as it is called after the change. */
+/** The audit names the target with its name after the change. */
 function targetOf({ id, name }: Pick<TeamTable, 'id' | 'name'>): Target {
   return { kind: 'team', id, name }
 }

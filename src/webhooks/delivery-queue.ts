@@ -8,7 +8,7 @@ import { bodyOf, type Condition } from './event-messages.ts'
 import type { Sent } from './send-message.ts'
 import type { WebhookRow } from './webhooks.ts'
 
-/** The most waiting deliveries of one webhook. Further events are counted and dropped. */
+/** The maximum number of waiting deliveries of one webhook. Further events are counted and dropped. */
 const WAITING_MAX = 200
 const CLAIM_MS = 60_000
 /** The pauses before the second attempt, the third attempt, and so on. */

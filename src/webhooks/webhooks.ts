@@ -1,6 +1,6 @@
 // Managers of a team create, change and delete its webhooks. The URL and the secret are stored encrypted, and the secret is
 // shown once. A webhook reports only on what one account can access: the account that created or last changed the webhook. It
-// reports nothing if that account no longer manages the team.
+// reports nothing once that account does not manage the team.
 import { randomBytes } from 'node:crypto'
 import type { Selectable, Transaction } from 'kysely'
 import { z } from 'zod'

@@ -46,9 +46,9 @@ const KIND = 'preview'
 /** Running time, without the time in the queue. */
 const PREVIEW_MS = 10 * 60_000
 const IDS_MAX = 100
-/** The most different previews of one datasource at the same time. */
+/** The maximum number of different previews of one datasource at the same time. */
 const AT_ONCE_MAX = 3
-/** The most distinct queries whose outcome is cached. Equal queries are judged once. */
+/** The maximum number of distinct queries whose outcome is cached. Equal queries are judged once. */
 const OUTCOMES_MAX = 50_000
 const DAY_MS = 86_400_000
 

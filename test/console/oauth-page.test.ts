@@ -92,7 +92,7 @@ test('a person signs in with a second factor, chooses, and returns to the agent'
   await page.getByRole('heading', { name: 'This agent cannot be connected' }).waitFor()
   await accessible(page, 'the page of a refusal')
 
-  // Signing in with the console leads back to the consent, and nowhere else.
+  // Signing in with the console leads back to the consent page only.
   await page.context().clearCookies()
   await page.goto(path)
   await page.getByRole('link', { name: 'Sign in with a passkey or another account' }).click()

@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/
 
-/** The answer matches its schema and holds no undeclared field. */
+/** The answer matches its schema and has no undeclared field. */
 function assertShape(schema: ZodType, value: unknown): void {
   assert.deepEqual(schema.parse(value), value)
 }

@@ -30,7 +30,7 @@ export interface DoubleOptions {
   readonly location: string
   readonly datasets: Readonly<Record<string, DoubleDataset>>
   readonly brain: Brain
-  /** The most rows of a page, and tables or datasets of a list. */
+  /** The maximum number of rows of a page, and tables or datasets of a list. */
   readonly pageRows?: number
   readonly pageItems?: number
   /** The token endpoint that checks tokens. Without it, no token may be sent. */

@@ -29,7 +29,7 @@ export interface BigQueryQuery {
   /** The location in the capture. Jobs run there, unless the datasource sets another location. */
   readonly location: string
   /**
-   * The most rows to return. The printed text has no LIMIT that we added, so the runner requests one row more
+   * The maximum number of rows to return. The printed text has no LIMIT that we added, so the runner requests one row more
    * (maxResults).
    */
   readonly rowCap: number

@@ -114,7 +114,10 @@ function scalar(type: string, value: Scalar): BoundValue {
   return { parameterType: { type }, parameterValue: { value: value === null ? null : write(type, value) } }
 }
 
-/** Binds a JSON array given as a string, because a parameter holds scalars only. Its numbers keep all their digits. */
+/**
+ * Binds a JSON array given as a string, because the value of a parameter is a scalar. Its numbers keep all their
+ * digits.
+ */
 function array(type: string, value: Scalar): BoundValue {
   const why = `a JSON array of ${type} as a string, without null`
   const elements = typeof value === 'string' ? json(value) : undefined

@@ -93,7 +93,7 @@ export interface MongoQuery {
   readonly early: readonly BsonDocument[] | null
   /** The equivalent of `pipeline` as a find command, if there is one and the answer is small. It is sent instead. */
   readonly find: Find | null
-  /** The most rows in the answer. */
+  /** The maximum number of rows in the answer. */
   readonly rowCap: number
   /**
    * Top-level names whose order the query determines. Documents may have others. The query determines the position of

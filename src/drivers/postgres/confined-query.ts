@@ -71,7 +71,7 @@ export interface PostgresQuery extends Captured {
   readonly slots: readonly number[]
   /** The text bound to each $n. */
   readonly params: readonly (string | null)[]
-  /** The most rows in the answer. */
+  /** The maximum number of rows in the answer. */
   readonly rowCap: number
   /** Generated aliases and the caller's names (t7 → orders), to translate database messages. */
   readonly names: ReadonlyMap<string, string>

@@ -83,7 +83,7 @@ test('work grows in proportion to the text, and ends at the budget', async () =>
   const catalog = shop()
   const roll = chance(SEED)
   const pick = <T>(of: readonly T[]): T => of[roll(of.length)] ?? assert.fail()
-  const told = { grown: 0, made: 0, denied: 0, malformed: 0, worst: 0, steepest: 0 }
+  const tally = { grown: 0, made: 0, denied: 0, malformed: 0, worst: 0, steepest: 0 }
 
   const spentOn = (text: string): { readonly kind: string; readonly spent: number } => {
     let spent = 0
@@ -93,8 +93,8 @@ test('work grows in proportion to the text, and ends at the budget', async () =>
     assert.ok(!('defect' in verdict) || verdict.defect === undefined, `${'defect' in verdict ? verdict.defect : ''}: ${text.slice(0, 500)}`)
     // The guard may count one more step before it compares with the budget.
     assert.ok(spent <= IN_THREAD.work + 2_000, `${spent}: ${text.slice(0, 500)}`)
-    told[verdict.kind]++
-    told.worst = Math.max(told.worst, spent)
+    tally[verdict.kind]++
+    tally.worst = Math.max(tally.worst, spent)
     return { kind: verdict.kind, spent }
   }
 
@@ -105,14 +105,14 @@ test('work grows in proportion to the text, and ends at the budget', async () =>
     const size = 1 + roll(roll(10) === 0 ? 2_000 : 60)
     const [small, large] = [grow(size), grow(2 * size)]
     if (large.length > TEXT_MAX) continue
-    told.grown++
+    tally.grown++
     const [before, after] = [spentOn(small), spentOn(large)]
     if (multiplies || before.kind !== 'made' || after.kind !== 'made') continue
     // Compared with the growth of the text, because the repeated part may itself contain a part that grows.
     const times = Math.max(2, large.length / small.length)
-    told.steepest = Math.max(told.steepest, (after.spent - CONSTANT) / before.spent / (times / 2))
+    tally.steepest = Math.max(tally.steepest, (after.spent - CONSTANT) / before.spent / (times / 2))
     assert.ok(after.spent <= 1.25 * times * before.spent + CONSTANT, `${before.spent} → ${after.spent}: ${small.slice(0, 500)}`)
   }
-  process.stdout.write(`${JSON.stringify(told)}\n`)
-  assert.ok(told.made > told.grown / 2)
+  process.stdout.write(`${JSON.stringify(tally)}\n`)
+  assert.ok(tally.made > tally.grown / 2)
 })

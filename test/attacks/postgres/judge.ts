@@ -1,5 +1,5 @@
 // The attack corpus, and the expected answer to each item. The expectation is the same for the guard and over HTTP.
-// attacks.json and legit.json hold a fifth of the cases by which a release is judged.
+// attacks.json and legit.json contain a fifth of the cases by which a release is judged.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 

@@ -25,7 +25,7 @@ interface ConnectionFieldsProps {
   readonly onProblem: (problem: string | null) => void
   /** The result of the last check, by the service's name of each field. */
   readonly wrong?: Readonly<Record<string, string>>
-  /** The note under a secret that is kept unless a new one is typed. */
+  /** The note under a stored secret, which stays unless a new one is typed. */
   readonly kept?: string
 }
 

@@ -34,7 +34,7 @@ export interface Fields {
   readonly config: Readonly<Record<string, unknown>>
 }
 
-/** The fields that hold one text each. */
+/** The fields with one text each. */
 export type TextName = Exclude<keyof Fields, 'type' | 'sslMode' | 'identity' | 'config'>
 
 export const NO_FIELDS: Fields = {
@@ -67,7 +67,7 @@ export const withHost = (fields: Fields, host: string): Fields => ({
   sslMode: fields.sslMode === sslModeFor(fields.host) ? sslModeFor(host) : fields.sslMode,
 })
 
-/** Sets another kind of database. The input is kept, except a string of the other kind. */
+/** Sets another kind of database. Keeps the input, except a connection string of the other kind. */
 export function withKind(fields: Fields, type: Kind): Fields {
   const kept = readString(fields.uri).fields.type === type
   return { ...fields, type, uri: kept ? fields.uri : '' }

@@ -95,7 +95,7 @@ function SetPassword({ token }: { readonly token: string }) {
 const used = ({ lastUsedAt }: { readonly lastUsedAt: string | null }) =>
   lastUsedAt === null ? 'never used' : `last used ${ago(lastUsedAt)}`
 
-/** Access that somebody with the mailbox could have created ends by default. Each item can be kept. */
+/** Access that an intruder with the mailbox could have created. A reset ends it by default, but each item can stay. */
 function Choose({ held, token, onDone }: { readonly held: Held; readonly token: string; readonly onDone: () => void }) {
   const { form, field } = useForm({ password: '', code: '' })
   const [kept, setKept] = useState<ReadonlySet<string>>(new Set())

@@ -4,9 +4,9 @@ import type { ColumnType } from '../captured-facts.ts'
 import { unavailable } from '../session/failure.ts'
 import type { Resource } from './table-resource.ts'
 
-/** The most fields of all tables together, including the fields of structs. */
+/** The maximum number of fields of all tables together, including the fields of structs. */
 const FIELDS_MAX = 500_000
-/** The most characters of names, types and descriptions of all tables together. */
+/** The maximum number of characters of names, types and descriptions of all tables together. */
 const TEXT_MAX = 64 * 1024 * 1024
 
 export class Size {

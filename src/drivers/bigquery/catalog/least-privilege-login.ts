@@ -63,7 +63,7 @@ export function betterLogin({ project, billingProject, location, exposed, email 
   ].join('\n')
 }
 
-/** Whether the table stands for dated shards: it is listed as `<prefix>*`. No real table can have such a name. */
+/** True if the table represents dated shards, which are listed as `<prefix>*`. No real table can have such a name. */
 function isFamily({ table }: CatalogTable): boolean {
   return table.endsWith('*')
 }

@@ -49,7 +49,7 @@ export function readColumn({ name, detail }: CatalogColumn): ReadColumn {
   return { name, kind, sql: type.name === 'STRING' ? `LEFT(${sql}, ${CHARS_MAX})` : sql }
 }
 
-/** The most keys read from one value. */
+/** The maximum number of keys read from one value. */
 const KEYS_MAX = 200
 
 /** Selects the top-level keys of an object and the types of their values, as JSON; never a value. */

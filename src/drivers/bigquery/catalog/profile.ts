@@ -15,10 +15,10 @@ import { Families } from '../shard-families.ts'
 import { keysIn, readColumn, sampleOf, type ReadColumn, type Sample } from './profile-query.ts'
 import { readResource, type Resource } from './table-resource.ts'
 
-/** The most cells sampled in one table; a wide table is sampled with fewer rows. */
+/** The maximum number of cells sampled in one table; a wide table is sampled with fewer rows. */
 const CELLS_MAX = 400_000
 const ROWS_MIN = 500
-/** The most bytes of JSON of the rows, which are in memory at once. */
+/** The maximum number of bytes of JSON of the rows, which are in memory at once. */
 const ANSWER_BYTES = 16 * 1024 * 1024
 
 const METADATA_MS = 10_000

@@ -7,7 +7,7 @@ import type { Rest } from '../session/rest.ts'
 import { readPages } from './list-pages.ts'
 
 const PAGE_MAX = 1_000
-/** The most ids of all datasets together; each shard counts. */
+/** The maximum number of ids of all datasets together; each shard counts. */
 const IDS_MAX = 200_000
 
 /** A table in the response of tables.list. */

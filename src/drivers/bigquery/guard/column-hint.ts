@@ -7,7 +7,7 @@ import type { Walk } from './walk-state.ts'
 
 const SHOWN_MAX = 40
 const ITEMS_MAX = 20
-/** The most visible names that are compared with the unknown one. */
+/** The maximum number of visible names that are compared with the unknown one. */
 const COMPARED_MAX = 10_000
 
 /** A hint for a name that is not a column at `at` (-1: anywhere): the nearest names, then what FROM shows. */

@@ -3,7 +3,7 @@
 import { didYouMean, nearest } from '../../nearest.ts'
 import { identifier, typedName } from '../quote.ts'
 
-/** The most names that are compared letter by letter. In a long list, only names of a similar length are compared. */
+/** The maximum number of names that are compared letter by letter. In a long list, only names of a similar length are compared. */
 const COMPARED_MAX = 400
 
 /** `Did you mean a or b? `, with a trailing space; empty if no name is near. `write` quotes a name. */
@@ -20,7 +20,7 @@ export function near(name: string, candidates: Iterable<string>, write: (name: s
   return sentence === '' ? '' : `${sentence} `
 }
 
-/** `dataset.table` as it is typed. */
+/** `dataset.table` as a caller types it. */
 export function quotedPath(path: string): string {
   const parts = path.split('.')
   return parts.every((part) => typedName(part) === part) ? path : identifier(path)

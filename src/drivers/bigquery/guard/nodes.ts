@@ -70,7 +70,7 @@ export interface Star {
   readonly replace: Run
 }
 
-/** The items of one FROM clause in order. Parenthesised joins have a From of their own. */
+/** The items of one FROM clause in order. Each parenthesised join has a separate From. */
 export interface From {
   readonly parts: readonly FromPart[]
 }

@@ -1,6 +1,6 @@
 // Helpers that stop waiting when a signal aborts, for work that cannot be aborted itself.
 
-/** Waits for the work. If the signal aborts first, throws its reason and no longer waits for the work. */
+/** Waits for the work. If the signal aborts first, throws its reason and stops waiting. */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
   const onAbort = (): void => reject(signal.reason)

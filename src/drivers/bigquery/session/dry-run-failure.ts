@@ -10,7 +10,7 @@ import { accessFailure, failure, queryFailure, schemaStale } from './failure.ts'
 import { ErrorResponse } from './error-response.ts'
 
 const MESSAGE_MAX = 1_000
-/** The most different names in a message that are searched for in the printed text. */
+/** The maximum number of different names in a message that are searched for in the printed text. */
 const NAMES_MAX = 20
 const NO_TEXT = 'BigQuery refuses the query.'
 

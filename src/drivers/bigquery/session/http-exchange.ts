@@ -18,7 +18,7 @@ export class Unreadable extends Error {
   override readonly name = 'Unreadable'
 }
 
-/** The most bytes read of an error response. BigQuery's own are a few hundred bytes. */
+/** The maximum number of bytes read of an error response. BigQuery's own are a few hundred bytes. */
 const ERROR_BYTES_MAX = 64 * 1024
 const RETRY_AFTER_MS_MAX = 60_000
 

@@ -10,7 +10,7 @@ import type { TokenSource } from './access-tokens.ts'
 const RETRY_AFTER_MS = [100, 300, 900] as const
 /** If Retry-After is longer, the call fails instead of waiting. */
 const PATIENCE_MS = 2_000
-/** The most bytes of lists, tables and dry runs: a table of 10,000 nested columns takes several megabytes. */
+/** The maximum number of bytes of lists, tables and dry runs: a table of 10,000 nested columns takes several megabytes. */
 const METADATA_BYTES_MAX = 8 * 1024 * 1024
 
 export interface Call {

@@ -53,7 +53,7 @@ const Head = z.object({
     .optional(),
 })
 
-/** The most bytes of a page without its rows: the schema of 10,000 columns is a megabyte. */
+/** The maximum number of bytes of a page without its rows: the schema of 10,000 columns is a megabyte. */
 const HEAD_BYTES_MAX = 8 * 1024 * 1024
 
 /**
@@ -102,7 +102,7 @@ function shownName(name: string, names: ReadonlyMap<string, string>): string {
 
 export interface Caps {
   readonly rowCap: number
-  /** The most bytes of JSON of all rows. */
+  /** The maximum number of bytes of JSON of all rows. */
   readonly bytesMax: number
 }
 

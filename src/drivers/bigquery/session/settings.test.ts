@@ -192,7 +192,7 @@ describe('settings that only the operator can allow', () => {
     assert.throws(() => targetOf(NOTHING, readSettings(ALL, input(mode, null))), { code: 'DATASOURCE_UNAVAILABLE' })
   })
 
-  test('send no credentials to another address, whoever they belong to', () => {
+  test('send no credentials to another address, neither stored keys nor the identity of the machine', () => {
     for (const given of [input(endpoint), input(endpoint, null), input({ ...mode, ...endpoint }, null)]) {
       assert.deepEqual(targetOf(ALL, readSettings(ALL, given)).credentials, { kind: 'none' })
     }

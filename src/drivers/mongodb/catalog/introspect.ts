@@ -14,7 +14,7 @@ const SAMPLE = 1_000
 const FIRST = 100
 const NEWEST = 100
 const LOOK_MS = 1_000
-/** The most bytes of documents in one read. */
+/** The maximum number of bytes of documents in one read. */
 const LOOK_BYTES = 16 * 1024 * 1024
 
 /** Throws the errors of the client library. `progress` counts collections. */

@@ -10,7 +10,7 @@ import { endOfName, lengthAt, sizeOf, writeValue } from '../session/write-value.
 /** Longer strings are identified by their beginning. */
 const CHARS_MAX = 257
 const DEPTH_MAX = 100
-/** The most array elements that are read in one document, because a document is read without a pause. */
+/** The maximum number of array elements that are read in one document, because a document is read without a pause. */
 const ELEMENTS_MAX = 20_000
 
 interface Node {

@@ -13,13 +13,13 @@ import { schemaStale } from '../session/failure.ts'
 import { count, isThere, shared, type Running } from '../session/run.ts'
 import { Documents } from './profile-documents.ts'
 
-/** The most values in the sample: for a collection with many paths, fewer documents are sampled. */
+/** The maximum number of values in the sample: for a collection with many paths, fewer documents are sampled. */
 const CELLS_MAX = 400_000
 const ROWS_MIN = 500
-/** The most bytes of projected documents: large documents are sampled in smaller numbers. */
+/** The maximum number of bytes of projected documents: large documents are sampled in smaller numbers. */
 const BYTES_MAX = 48 * 1024 * 1024
 const BATCH = 250
-/** The most values in a batch, which is processed without yielding to the event loop. */
+/** The maximum number of values in a batch, which is processed without yielding to the event loop. */
 const BATCH_CELLS = 10_000
 /** Above this multiple of the sample size, $sample picks documents without reading all of them. */
 const PICKED_FROM = 20

@@ -115,7 +115,7 @@ function itemsOf(name: string, detail: unknown): number | null | undefined {
   return 'items' in detail && typeof detail.items === 'number' ? detail.items : null
 }
 
-/** Whether the sample held no array in an array of the path. */
+/** Whether the sample has no array inside an array of the path. */
 function isFlat(detail: unknown): boolean {
   return typeof detail === 'object' && detail !== null && 'types' in detail && !('nested' in detail)
 }

@@ -21,7 +21,7 @@ import { TooMuchHere, Work, WORK_MAX } from './work-budget.ts'
 
 export const DEPTH_MAX = 24
 const NODES_MAX = 20_000
-/** The most fields of one object. */
+/** The maximum number of fields of one object. */
 const FIELDS_MAX = 1_000
 
 /** The budget for judging one body. */

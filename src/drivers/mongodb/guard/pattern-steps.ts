@@ -1,7 +1,7 @@
 // Estimates the steps of a regular expression by how much it can backtrack. mongod fails a match that backtracks for about
 // 3 ms from one start position, but it starts again at every position of the string.
 
-/** The most steps for one start position, by mongod's own backtracking limit. */
+/** The maximum number of steps for one start position, by mongod's own backtracking limit. */
 const ATTEMPT_MAX = 60_000
 const TRY = 0.6
 
@@ -28,7 +28,7 @@ export function wideSteps(pattern: string): number {
   const { isWide, isAnchored, branches, repeats } = partsOf(pattern)
   if (isAnchored || !isWide) return 0
   const steps = WIDE_STEPS * Math.max(1, repeats)
-  // A letter that a match must begin with stands at few positions.
+  // If a match must begin with a letter, only few positions can start a match.
   return branches === 0 && /^\w(?![*?{])/.test(pattern) ? steps / 8 : steps
 }
 

@@ -23,7 +23,7 @@ export function writtenItems(value: Bson | undefined): number | undefined {
   )
 }
 
-/** The most elements, by the largest absolute values of start and end. The database fails a range above the bound. */
+/** The maximum number of elements, by the largest absolute values of start and end. The database fails a range above the bound. */
 export function itemsBetween(value: Bson | undefined, start: Amount | null, end: Amount | null): Amount {
   if (start === null || end === null) return constant(RANGE_MAX)
   const step = numberOf(endsOf(value)[2])

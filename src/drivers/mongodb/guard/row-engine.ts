@@ -3,7 +3,10 @@
 // its explain over 60 s. The engine does not compile $redact, nor the stages before and after it.
 import { isArray, isDocument, type Bson, type BsonDocument } from '../confined-query.ts'
 
-/** Pipelines of more parts than this are kept out: about 40 $cond sums, for which an explain takes 30 ms. */
+/**
+ * Pipelines with more parts than this are excluded. The maximum is about 40 $cond sums, for which an explain takes 30
+ * ms.
+ */
 const PARTS_MAX = 300
 
 const COMPILED = new Set(['$group', '$bucket', '$bucketAuto', '$sortByCount', '$count', '$lookup'])

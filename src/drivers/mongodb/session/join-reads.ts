@@ -84,7 +84,7 @@ const UNITS: Readonly<Record<string, number>> = {
   quarter: 90 * 86_400 * SECOND,
   year: 365 * 86_400 * SECOND,
 }
-/** The most documents that $densify creates, by the server's default. */
+/** The maximum number of documents that $densify creates, by the server's default. */
 const DENSIFIED_MAX = 500_000
 
 /** With constant bounds, the number of documents is known. Otherwise assume the server's limit. */

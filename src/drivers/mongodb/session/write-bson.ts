@@ -7,7 +7,7 @@ type Library = Pick<typeof mongodb, 'BSON'>
 
 const INITIAL_BYTES = 4_096
 const KEPT_BYTES_MAX = 1 << 20
-/** The most bytes of a UTF-8 character for each UTF-16 unit. */
+/** The maximum number of bytes of a UTF-8 character for each UTF-16 unit. */
 const UTF8_MAX = 3
 const [OLD_BINARY, UUID] = [0x02, 0x04]
 

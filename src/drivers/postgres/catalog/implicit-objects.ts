@@ -1,6 +1,6 @@
-// Implicit objects: objects that can run in a query without being named there. These are casts, operator classes, overloads of
-// allowed functions and operators, and CHECKs of domains. Introspection judges them (trusted-extensions.ts). A digest tells a later query
-// whether they have changed.
+// Implicit objects: objects that can run in a query without being named there. These are casts, operator classes,
+// overloads of allowed functions and operators, and CHECKs of domains. Introspection judges them
+// (trusted-extensions.ts). A digest shows a later query whether they have changed.
 import { randomBytes } from 'node:crypto'
 import type { ImplicitObjects } from '../captured-facts.ts'
 import { literal } from '../quote.ts'

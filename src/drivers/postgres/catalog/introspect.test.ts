@@ -261,8 +261,8 @@ test('types: which types a query may name, and which columns would run or reveal
       .columns.filter((one) => one.unexposable === null)
       .map((one) => one.name),
     ['l', 'ls', 'u', 'r', 'k', 'd', 'm', 'ms'],
-    'a CHECK that could read something must not be run by a literal that is taken for its domain: of a column itself\n' +
-      'it is not, as that is read as what lies below the domain; inside a row it would be',
+    'a literal must not run a CHECK that could read something: a column of the domain is read as its base type,\n' +
+      'but a column inside a row would give a literal the domain as its type',
   )
   assert.match(column(seen, 'y', 'c').unexposable ?? '', /CHECK of the domain public\.leaky calls public\.chk\(text\)/)
   assert.ok(refused('mail'))

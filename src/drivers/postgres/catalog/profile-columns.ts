@@ -85,7 +85,7 @@ function readColumn(
 }
 
 const [JSON_TYPE, JSONB] = [114, 3802]
-/** The most keys that are read from one value. */
+/** The maximum number of keys that are read from one value. */
 const KEYS_MAX = 200
 
 /**

@@ -7,7 +7,7 @@ import { OWN_OPERATORS } from '../guard/types-and-extensions.ts'
 import { FUNCTIONS } from '../guard/allowed-functions.ts'
 
 /**
- * Extensions whose functions, operators, casts and types read nothing but their arguments, each with the oldest version
+ * Extensions whose functions, operators, casts and types read only their arguments, each with the oldest version
  * that was checked. The guard has its own list of functions that a query may call (docs/guard/postgres.md). The
  * extensions in the last row are listed only for their operators and operator classes.
  */

@@ -7,7 +7,7 @@ import type { TypeName } from '../captured-facts.ts'
 import { word, words, type Node, type SelectStmt, type Struct } from './allowed-nodes.ts'
 import { Refusal, type Refusal as Refused } from './refusal.ts'
 
-/** The most bytes that repeat() may create. */
+/** The maximum number of bytes that repeat() may create. */
 export const REPEATED_MAX = 262_144
 /** A string repeated at most this often may have any length: the result is a few copies of stored data. */
 export const FREE_COUNT = 16

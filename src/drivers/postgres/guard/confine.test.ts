@@ -45,7 +45,7 @@ each('prints a query that can read nothing else', [
     `SELECT "t1"."id" AS "id", "t1"."name" AS "name" FROM ${customers('id, name, country')} WHERE ("t1"."country" OPERATOR("pg_catalog".=) 'DE')`,
   ],
   [
-    '* stands for the exposed columns',
+    '* means the exposed columns',
     'SELECT * FROM customers',
     `SELECT "t1"."id" AS "id", "t1"."name" AS "name", "t1"."country" AS "country", "t1"."created_at" AS "created_at" FROM ${customers('id, name, country, created_at')}`,
   ],

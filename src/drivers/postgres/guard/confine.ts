@@ -68,7 +68,7 @@ const LOCATE_MS = 2_000
 
 type Ruling = { readonly kind: 'made'; readonly query: PostgresQuery } | Denied | Malformed
 
-/** Judges on the main thread if that takes a few milliseconds, else in a worker thread. */
+/** Judges on the main thread if that takes a few milliseconds, otherwise in a worker thread. */
 async function ruling(parser: Parser, asked: Case, signal: AbortSignal): Promise<Ruling> {
   // SCHEMA_STALE must be thrown here, because a worker thread cannot throw it to the caller.
   exposedOf(asked.catalog)

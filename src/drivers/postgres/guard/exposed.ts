@@ -46,7 +46,7 @@ export interface Exposed {
   extension(name: string): CapturedExtension | undefined
   /** Operators of extensions on the session's path. The server resolves them by type if they are not qualified. */
   readonly pathOperators: ReadonlySet<string>
-  /** The most underscores before a column name that looks like a generated alias (__t1: 2); -1 if there is none. */
+  /** The maximum number of underscores before a column name that looks like a generated alias (__t1: 2); -1 if there is none. */
   readonly longestPrefix: number
   /** A sentence for hints that lists the exposed tables. */
   readonly listed: string

@@ -29,7 +29,7 @@ export interface Bounds {
   readonly bytes: number
   readonly tokens: number
   readonly depth: number
-  /** The most expressions walked and columns that stars expand to: see spend(). */
+  /** The maximum number of expressions walked and columns that stars expand to: see spend(). */
   readonly work: number
   /** Characters of the printed text. */
   readonly printed: number

@@ -18,7 +18,7 @@ export function isLikeOperator(names: readonly string[]): boolean {
   return LIKE.has(names.at(-1) ?? '')
 }
 
-/** The types that an operator compares: for a row (a, b) the type of each column, else the value's type. */
+/** The types that an operator compares: for a row (a, b) the type of each column, otherwise the value's type. */
 export function compared(value: Typed | undefined): readonly (SqlType | null)[] {
   if (value?.node.RowExpr && value.type?.kind === 'row') return value.type.columns.map((column) => column.type)
   return [value?.type ?? null]

@@ -3,7 +3,7 @@ import { hasSqlDetails, parseSync } from 'libpg-query'
 import type { Parsed } from './parser.ts'
 import { fromCodePoints } from './text-offsets.ts'
 
-/** The most characters of the caller's text that a message repeats. */
+/** The maximum number of characters of the caller's text that a message repeats. */
 const QUOTED_MAX = 60
 
 /** Never throws. After `lost` (neither a tree nor a syntax error), this thread's parser must not be used again. */

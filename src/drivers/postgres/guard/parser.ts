@@ -39,7 +39,7 @@ export interface Sought {
   readonly place: number
 }
 
-/** A request to a thread that already holds the catalog. */
+/** A request to a thread that already has the catalog. */
 export type Asked = Omit<Case, 'catalog'> & { readonly sought?: Sought }
 
 /** A verdict, or the position that was requested. */

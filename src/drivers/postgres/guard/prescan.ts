@@ -6,11 +6,11 @@
 // linear in the text (test: bounds.test.ts).
 import { Scanner, type TokenKind } from './scanner.ts'
 
-/** The most tokens in one text. */
+/** The maximum number of tokens in one text. */
 export const TOKENS_MAX = 20_000
 /** The deepest nesting of comments. The interface promises this bound, although the parser gets no comments. */
 const COMMENTS_MAX = 8
-/** The most adjacent operator characters. The name of an operator has at most 63 (NAMEDATALEN). */
+/** The maximum number of adjacent operator characters. The name of an operator has at most 63 (NAMEDATALEN). */
 const OPERATOR_RUN_MAX = 63
 /**
  * The sum of operators in one chain and nested parentheses. The parser's stack in a worker was tested with this depth

@@ -3,11 +3,11 @@
 import { NODES, type NodeName, type SelectStmt } from './allowed-nodes.ts'
 import { type Refusal, refusedFunction, refusedLimit, refusedStatement } from './refusal.ts'
 
-/** The most nested nodes of one expression. The deepest of 1,953 real queries has about 60. */
+/** The maximum number of nested nodes of one expression. The deepest of 1,953 real queries has about 60. */
 const EXPRESSION_DEPTH_MAX = 400
-/** The most queries nested inside each other. */
+/** The maximum number of queries nested inside each other. */
 const QUERY_DEPTH_MAX = 60
-/** The most arms of one left-deep UNION, INTERSECT, EXCEPT chain, and the most tables in one chain of joins. */
+/** The maximum number of arms of one left-deep UNION, INTERSECT, EXCEPT chain, and of tables in one chain of joins. */
 const CHAIN_MAX = 1_000
 
 const KEYS: ReadonlyMap<string, ReadonlyMap<string, string>> = new Map(

@@ -158,7 +158,8 @@ for (const [name, sql, expected] of PASSES) {
 }
 
 test('computing sizes takes linear time', async () => {
-  // The number of visited nodes is linear in the tree: 2,000 branches of a CASE are allowed, and so are 4,000.
+  // The number of visited nodes is linear in the tree: a CASE with 2,000 branches is allowed, and one with 4,000 as
+  // well.
   for (const count of [500, 1_000]) {
     const arms = Array.from({ length: count }, (_, n) => `WHEN id = ${n} THEN name || '${n}'`).join(' ')
     assert.match(say(await guard.judge(`SELECT CASE ${arms} END FROM customers`, shop())), /^SELECT CASE/)

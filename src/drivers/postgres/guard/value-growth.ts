@@ -15,13 +15,13 @@ import { AGGREGATES, COUNT_MAX } from './allowed-functions.ts'
 import { word, words, type Node, type SelectStmt, type Struct } from './allowed-nodes.ts'
 import { Refusal } from './refusal.ts'
 
-/** The most bytes in one value that come from the query's constants. */
+/** The maximum number of bytes in one value that come from the query's constants. */
 const OWN_MAX = 16_777_216
 /** The same limit for all values of one row together. */
 const ROW_MAX = 67_108_864
-/** The most copies of stored data in one value. */
+/** The maximum number of copies of stored data in one value. */
 const TIMES_MAX = 2_000
-/** The most bytes from constants that array_agg() and similar aggregates collect from each row. */
+/** The maximum number of bytes from constants that array_agg() and similar aggregates collect from each row. */
 const COLLECTED_MAX = 4_096
 /** The assumed length of stored text if the length multiplies. The actual length is unknown. */
 const STORED_BYTES = 1_024
@@ -303,7 +303,7 @@ const SEEKING: ReadonlySet<string> = new Set([
   ...['jsonb_contains', 'jsonb_contained', 'jsonb_exists_any', 'jsonb_exists_all', 'jsonb_delete'],
   ...['word_similarity', 'strict_word_similarity'],
 ])
-/** The most comparisons: elements of one side times elements of the other. */
+/** The maximum number of comparisons: elements of one side times elements of the other. */
 const STEPS_MAX = 300_000_000
 /** The assumed number of elements of a collection of unknown length. */
 const MANY = 100_000

@@ -1,7 +1,7 @@
 // The last check: the printed text, parsed again, must equal the confined tree, node for node. Only positions are not compared.
 // Nothing is normalized here: each normalization would let a difference through.
 
-/** Keys that hold positions, which a confined tree does not have. */
+/** Keys with positions, which a confined tree does not have. */
 export const PLACES: ReadonlySet<string> = new Set([
   'location',
   'list_start',

@@ -50,7 +50,7 @@ const SAID: readonly (readonly [string, string, Readonly<Record<string, string>>
     'recursive reference to query recent must not appear within an outer join',
   ],
   [
-    'a name that stands only in a literal is not told',
+    'a name that occurs only in a literal is not reported',
     'column "ghost" must appear in the GROUP BY clause',
     { C: '42803' },
     'The database refuses the query in this form.',

@@ -3,7 +3,7 @@
 import type { Preparable } from '../confined-query.ts'
 import { closeStatement, type Field } from './protocol-messages.ts'
 
-/** The most prepared queries of a session. Each takes about ten kilobytes of the server's memory. */
+/** The maximum number of prepared queries of a session. Each takes about ten kilobytes of the server's memory. */
 export const STATEMENTS_MAX = 100
 
 export interface Statement {

@@ -18,7 +18,7 @@ const CLOSE = 0x5d
 
 export interface Caps {
   readonly rowCap: number
-  /** The most bytes of JSON of all rows. */
+  /** The maximum number of bytes of JSON of all rows. */
   readonly bytesMax: number
 }
 

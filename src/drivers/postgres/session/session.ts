@@ -111,9 +111,9 @@ const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY'
 const COMMIT = 'COMMIT'
 const ROLLBACK = Buffer.concat([statement('ROLLBACK'), SYNC])
 const PREPARED_MAX = 64
-/** The most prepared table descriptions of a session. Further ones are parsed for each query. */
+/** The maximum number of prepared table descriptions of a session. Further ones are parsed for each query. */
 const TABLES_MAX = 256
-// Errors after a schema change: a name no longer exists, or the columns of a prepared statement changed (0A000).
+// Errors after a schema change: a name has disappeared, or the columns of a prepared statement changed (0A000).
 const GONE: ReadonlySet<string> = new Set(['42P01', '42703', '3F000', '0A000'])
 const CANCELLED = '57014'
 // The server has no statement of that name, or another statement: an undetected pooler switched the server connection.
@@ -163,7 +163,7 @@ type Asked = Pick<PostgresQuery, 'text' | 'params' | 'prepared' | 'reads'>
 export class Session {
   readonly wire: Wire
   readonly server: Server
-  /** Part of every statement name. Behind an undetected pooler, the server may hold statements of other sessions. */
+  /** Part of every statement name. Behind an undetected pooler, the server may have statements of other sessions. */
   readonly #tag = `${randomBytes(9).toString('base64url')}_`
   readonly #statements = new PreparedStatements(this.#tag)
   readonly #request = new Request()

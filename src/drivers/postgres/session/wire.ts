@@ -59,7 +59,7 @@ export class LostConnection extends Error {
 const HEAD = 5
 /** How long rows of background work are read before a pause half as long. */
 const SLICE_MS = 2
-// The most bytes that are stored of a message other than a row: an error may quote a value of any size.
+// The maximum number of bytes that are stored of a message other than a row: an error may quote a value of any size.
 const KEPT = 64 * 1024
 const DESCRIPTION_MAX = 1024 * 1024
 const CODE = {
