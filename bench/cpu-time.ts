@@ -1,6 +1,6 @@
 // Reads the CPU time of processes from /proc: of a service with its threads, and of a database server with its
 // sessions. Linux only.
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 
 /** The length of a clock tick of /proc/<pid>/stat. */
 const TICK_MICROS = 10_000
@@ -42,4 +42,9 @@ export async function memory(pid: number): Promise<{ now: number; peak: number }
   const text = await readFile(`/proc/${pid}/status`, 'utf8')
   const mb = (name: string): number => Number(new RegExp(`${name}:\\s+(\\d+)`).exec(text)?.[1] ?? Number.NaN) / 1024
   return { now: mb('VmRSS'), peak: mb('VmHWM') }
+}
+
+/** Starts a new peak from the current resident memory. */
+export async function resetPeak(pid: number): Promise<void> {
+  await writeFile(`/proc/${pid}/clear_refs`, '5')
 }
