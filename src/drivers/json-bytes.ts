@@ -241,7 +241,7 @@ export function copyBytes(from: DataView, start: number, end: number, into: Data
   return to
 }
 
-/** The offset of the first byte that JSON escapes; `end` if there is none. Reads four bytes at once. */
+/** Returns the offset of the first byte that JSON escapes, or `end` if there is none. Reads four bytes at a time. */
 export function plainUntil(from: DataView, start: number, end: number): number {
   let at = start
   while (at + 4 <= end && !hasEscape(from.getInt32(at))) at += 4

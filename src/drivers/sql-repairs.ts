@@ -1,10 +1,14 @@
-// Pure: repairs of a refused SQL text, one small change each. Only exposed names are written into the text.
+// Suggests repairs for a refused SQL text. Each repair makes one small change and adds exposed names only. All functions
+// are pure.
 import type { Catalog, Denied } from './driver.ts'
 import { nearest } from './nearest.ts'
 
 type Typed = (names: readonly string[]) => string
 
-/** Implements Driver.repairs() for bodies with `sql`. `typed`: how the kind of database writes a name. */
+/**
+ * Implements Driver.repairs() for bodies with `sql`. `typed` returns a dotted name as the caller must type it in this
+ * database's SQL, with quotes if needed.
+ */
 export function sqlRepairs(typed: Typed): (body: object, denied: Denied, exposed: Catalog) => readonly object[] {
   return (body, denied, exposed) => {
     const sql: unknown = Reflect.get(body, 'sql')
@@ -13,7 +17,7 @@ export function sqlRepairs(typed: Typed): (body: object, denied: Denied, exposed
   }
 }
 
-/** Texts with one change each, the likeliest first. */
+/** Returns copies of the text with one change each. The change most likely to be allowed comes first. */
 function candidatesFor(text: string, { blocked, position }: Denied, exposed: Catalog, typed: Typed): readonly string[] {
   if (blocked.kind === 'statement') return withoutLock(text)
   if (position === undefined || position >= text.length) return []
@@ -46,12 +50,12 @@ function candidatesFor(text: string, { blocked, position }: Denied, exposed: Cat
 
 const LOCK = /\sFOR\s+(?:NO\s+KEY\s+UPDATE|UPDATE|KEY\s+SHARE|SHARE)\b[^)]*$/i
 
-/** The text without FOR UPDATE or a similar clause at its end. */
+/** Removes FOR UPDATE or a similar clause from the end of the text. Returns no text if there is no such clause. */
 function withoutLock(text: string): readonly string[] {
   return LOCK.test(text) ? [text.replace(LOCK, '').trimEnd()] : []
 }
 
-/** The columns of the tables that the text names. If it names none, of all tables. */
+/** Returns the columns of the tables that the text names, or of all tables if the text names no table. */
 function columnNames(text: string, { tables }: Catalog): ReadonlySet<string> {
   const words = new Set(text.toLowerCase().match(/[\p{L}\p{N}_$]+/gu))
   const named = tables.filter(({ table }) => words.has(table.toLowerCase()))
@@ -67,14 +71,17 @@ interface Span {
   readonly to: number
 }
 
-/** The dotted name at a position. */
+/** Finds the dotted name that begins at the position. Returns null if no name begins there. */
 function pathAt(text: string, position: number): Span | null {
   PATH.lastIndex = position
   const found = PATH.exec(text)
   return found === null ? null : { from: position, to: position + found[0].length }
 }
 
-/** Replaces the last part of the name by the nearest exposed names. */
+/**
+ * Returns one text for each of the nearest exposed names. In each text, that name replaces the last part of the name at
+ * the position.
+ */
 function renamed(
   text: string,
   position: number,
@@ -92,7 +99,10 @@ function renamed(
   return nearest(wanted, names).map((near) => text.slice(0, at) + typed([near]) + text.slice(at + last[0].length))
 }
 
-/** Removes the item of a list that begins at the position, if it is a plain name or call between commas. */
+/**
+ * Removes the list item that begins at the position. The item must be a plain name or a call, with a comma before or
+ * after it. An alias (`AS name`) is removed with the item.
+ */
 function withoutItem(text: string, position: number): readonly string[] {
   const path = pathAt(text, position)
   if (path === null) return []
@@ -106,8 +116,9 @@ function withoutItem(text: string, position: number): readonly string[] {
 }
 
 /**
- * The end of the parentheses that follow, if any. Quoted parentheses may give a wrong end; the guard then refuses the
- * text.
+ * If a parenthesis opens at `from`, returns the offset after its closing parenthesis. Otherwise returns `from`. A
+ * parenthesis inside a string literal or a quoted name may give a wrong end. A wrong end is safe, because confine()
+ * checks every repaired text.
  */
 function callEnd(text: string, from: number): number {
   if (text[from] !== '(') return from

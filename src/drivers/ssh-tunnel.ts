@@ -160,7 +160,7 @@ class OpenTunnel {
     }
   }
 
-  /** Calls back when the tunnel ends, or at once if it has ended. */
+  /** Calls back when the tunnel ends, or immediately if it has ended. */
   onEnd(listener: () => void): void {
     if (this.isEnded) listener()
     else this.#listeners.add(listener)

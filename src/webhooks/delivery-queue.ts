@@ -1,5 +1,6 @@
-// The queue of deliveries in the store. A process claims a delivery for a minute before it sends it, so that another
-// process takes it over if this process stops. Failed deliveries are retried with growing pauses, for half a day.
+// The queue of deliveries in the store. A process claims a delivery, then sends it. A claim expires after one minute, so
+// another process can take over the delivery if the first process stops. Failed deliveries are retried with growing
+// pauses, for half a day.
 import type { Transaction } from 'kysely'
 import { newId, type DeliveryId, type WebhookId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
@@ -14,7 +15,7 @@ const CLAIM_MS = 60_000
 /** The pauses before the second attempt, the third attempt, and so on. */
 const PAUSES_MS = [10_000, 60_000, 300_000, 1_800_000, 7_200_000, 14_400_000, 21_600_000] as const
 const KEPT_MS = 7 * 86_400_000
-/** The number of deliveries claimed at once. */
+/** The maximum number of deliveries that one call of claimDue() claims. */
 const PORTION = 16
 
 export interface Claimed {
@@ -23,8 +24,9 @@ export interface Claimed {
 }
 
 /**
- * Stores the true conditions, and queues a message for each new one. Two processes may do this at the same time: the
- * transaction lets each condition begin once.
+ * Replaces the stored conditions of the webhook with `conditions`. Queues a message for each condition that was not
+ * stored before, up to WAITING_MAX waiting deliveries. Returns the number of queued messages. If two processes call this
+ * at the same time, the transaction ensures that only one of them queues a message for each condition.
  */
 export async function enqueue(
   store: Store,
@@ -146,14 +148,14 @@ export async function note(store: Store, { delivery }: Claimed, sent: Sent, now:
   )
 }
 
-/** Returns an unused claim. */
+/** Releases a claim without recording an attempt, so that any process can claim the delivery again. */
 export async function release(store: Store, { delivery }: Claimed): Promise<void> {
   await store.append((tx) =>
     tx.updateTable('webhook_deliveries').set({ claimed_until: null }).where('id', '=', delivery.id).execute(),
   )
 }
 
-/** Removes deliveries that ended a week ago. */
+/** Removes deliveries that have ended and were created more than a week ago. */
 export async function pruneDeliveries(store: Store, now: number): Promise<void> {
   await store.append((tx) =>
     tx

@@ -66,7 +66,7 @@ interface Message {
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** The body of a message. A retry sends the same body. */
+/** Returns the body of a message. A retry sends the same body. */
 export function bodyOf(format: WebhookFormat, message: Message): string {
   if (format === 'JSON') return JSON.stringify(message)
   return JSON.stringify({ text: `*${escaped(message.team.name)}*: ${escaped(message.text)}` })

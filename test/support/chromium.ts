@@ -1,11 +1,13 @@
-// Debian's, Ubuntu's or macOS' own Chromium for the tests of the console.
+// Starts an installed Chromium or Google Chrome for the tests of the console.
 import { chromium, type Browser } from 'playwright-core'
 import { exists } from './cache-engine-parts.ts'
 import { NoSuchEngine } from './no-such-engine.ts'
 
 const START_MS_MAX = 60_000
 
-/** The headless shell renders like the whole browser, and uses two thirds of its CPU time. */
+/**
+ * In order of preference. The headless shell is first: it renders like the full browser and uses a third less CPU time.
+ */
 const BROWSERS = [
   '/usr/bin/chromium-headless-shell',
   '/usr/bin/chromium',
@@ -14,7 +16,7 @@ const BROWSERS = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ]
 
-/** Starts a separate process of Chromium. Throws NoSuchEngine. */
+/** Starts a separate process of Chromium. Throws NoSuchEngine if no Chromium is installed. */
 export async function startBrowser(): Promise<Browser> {
   const given = process.env['TEST_CHROMIUM']
   const candidates = given === undefined ? BROWSERS : [given]
@@ -25,6 +27,6 @@ export async function startBrowser(): Promise<Browser> {
     return chromium.launch({ executablePath, args, timeout: START_MS_MAX })
   }
   throw new NoSuchEngine(
-    'The console’s tests need Chromium: install Debian’s package chromium-headless-shell or chromium, or set TEST_CHROMIUM.',
+    'No Chromium was found for the console tests. Install the Debian package chromium-headless-shell, or set TEST_CHROMIUM to the path of an existing Chromium executable.',
   )
 }

@@ -22,7 +22,7 @@ export type Rooms = Awaited<ReturnType<typeof openRooms>>
 
 interface Options {
   readonly leases?: Partial<LeaseOptions>
-  /** An existing store, to open it again or several times at once. */
+  /** An existing store, to open it again or several times at the same time. */
   readonly at?: StoreConfig
 }
 

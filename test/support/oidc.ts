@@ -120,7 +120,7 @@ export interface Rogue extends AsyncDisposable {
   readonly asked: string[]
   /** Changes the key of the provider. */
   rotate(): Promise<void>
-  /** Redirects back at once from an authorization, with these parameters in addition to the state. */
+  /** Redirects back immediately from an authorization, with these parameters in addition to the state. */
   back(url: string, parameters?: Readonly<Record<string, string>>): URL
 }
 

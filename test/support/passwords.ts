@@ -1,5 +1,6 @@
 // Fast password hashes for tests that do not test passwords. The service’s own scrypt takes 80 ms of CPU time for each
-// password, and the tests sign up thousands of people. Never for a store that another process of the service reads.
+// password, and the tests sign up thousands of people. Do not use these hashes in a store that another
+// process of the service reads: that process cannot verify them.
 import { createHash, randomBytes } from 'node:crypto'
 import { verifyPassword } from 'better-auth/crypto'
 import type { PasswordHash } from '../../src/sign-in/better-auth.ts'
@@ -8,7 +9,9 @@ const PREFIX = 'test:'
 
 export const CHEAP_PASSWORDS: PasswordHash = {
   hash: async (password) => hashed(randomBytes(8).toString('hex'), password),
-  /** Stores of earlier versions and of other processes have real hashes. */
+  /**
+   * Also accepts real hashes: a store written by an earlier version of the service or by another process contains them.
+   */
   async verify({ hash, password }) {
     if (!hash.startsWith(PREFIX)) return await verifyPassword({ hash, password })
     return hash === hashed(hash.slice(PREFIX.length).split(':', 1)[0] ?? '', password)

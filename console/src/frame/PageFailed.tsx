@@ -1,4 +1,5 @@
-// Shown instead of a page that failed, because the service does not answer or the page has a defect.
+// This component replaces a page that failed. A page fails if the service does not answer, if the service returns an
+// error, or if the page has a defect.
 import { useRouter, type ErrorComponentProps } from '@tanstack/react-router'
 import { RotateCw } from 'lucide-react'
 import { sentenceOf, Unreachable } from '../api/failure.ts'

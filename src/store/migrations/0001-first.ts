@@ -21,7 +21,7 @@ type Column = ColumnDefinitionBuilder
 const required = (column: Column) => column.notNull()
 const id = (column: Column) => column.primaryKey().notNull()
 const unique = (column: Column) => column.notNull().unique()
-/** Deleted together with the row that it references. */
+/** Defines a column whose row is deleted together with the row that it references. */
 const of = (target: string) => (column: Column) => column.notNull().references(target).onDelete('cascade')
 const time = (dialect: DialectName) => (dialect === 'postgres' ? 'timestamptz' : 'text')
 

@@ -36,7 +36,10 @@ interface Lexer {
   readonly tokens: Token[]
 }
 
-/** Splits one statement into tokens, without a trailing semicolon. Throws Malformed and Refusal. */
+/**
+ * Splits one statement into tokens, without a trailing semicolon. Throws Malformed if the text is malformed, Refusal if
+ * it is too long or not allowed.
+ */
 export function lex(text: string, work = new Work()): Token[] {
   const nul = text.indexOf('\0')
   if (nul >= 0) throw new Malformed('the text contains a NUL', nul)

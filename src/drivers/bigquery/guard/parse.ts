@@ -9,7 +9,10 @@ import { Malformed, refusedStatement } from './refusal.ts'
 import { isName, type Token } from './tokens.ts'
 import type { Work } from './work-budget.ts'
 
-/** Parses the tokens as one query. Throws Malformed and Refusal. */
+/**
+ * Parses the tokens as one query. Throws Malformed if the query is malformed, Refusal if it is nested too deeply
+ * or not allowed.
+ */
 export function parse(tokens: readonly Token[], work: Work): Query {
   const reader: Reader = { tokens, work, at: 0, depth: 0 }
   if (tokens.length === 0) throw new Malformed('there is no query', 0)

@@ -55,7 +55,7 @@ export interface Accumulated {
   readonly gathers: 'array' | 'object' | null
 }
 
-/** Throws Refusal and Broken. */
+/** Confines an accumulator. Throws Broken if the accumulator is malformed, Refusal if it is not allowed. */
 export function accumulator(of: string, value: Bson, scope: Scope): Accumulated {
   const operator = operatorOf(value)
   if (operator === null) throw refusedShape(of, value)

@@ -13,8 +13,8 @@ import { checkStages, confineStage, stageOf } from './stages.ts'
 import type { Variables } from './variables.ts'
 
 /**
- * `isRead`: whether mongod reads the documents from the collection, and not again from a cache, as it may in a $lookup. Throws Refusal
- * and Broken.
+ * Confines a pipeline. `isRead` is true if mongod reads the documents from the collection, and false if it may read them
+ * again from a cache, as in a $lookup. Throws Broken if the pipeline is malformed, Refusal if it is not allowed.
  */
 export function confinePipeline(
   whole: Whole,

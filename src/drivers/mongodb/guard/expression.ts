@@ -14,7 +14,7 @@ import { fieldsHint, needVersion, resolve, variable, withVariables, type Scope }
 import { sortSpecOf } from './sort-spec.ts'
 import { suggested } from './suggestions.ts'
 
-/** Confines an expression. Throws Refusal and Broken. */
+/** Confines an expression. Throws Broken if the expression is malformed, Refusal if it is not allowed. */
 export function expression(value: Bson | undefined, scope: Scope): Bson {
   if (value === undefined) throw new Broken('an expression is missing')
   scope.meter.work.spend(1)

@@ -5,7 +5,10 @@ const PATH_MAX = 1_024
 const COMPONENTS_MAX = 100
 const REFERENCE = new Set(['$id', '$ref', '$db'])
 
-/** Returns the components of a path that a query reads. Throws Broken and Refusal. */
+/**
+ * Returns the components of a path that a query reads. Throws Broken if the path is malformed, Refusal if it is not
+ * allowed.
+ */
 export function componentsOf(path: string): readonly string[] {
   const components = split(path)
   for (const [n, component] of components.entries()) {
@@ -17,7 +20,10 @@ export function componentsOf(path: string): readonly string[] {
   return components
 }
 
-/** Returns the components of a path that a stage writes. Throws Broken and Refusal. */
+/**
+ * Returns the components of a path that a stage writes. Throws Broken if the path is malformed, Refusal if it is not
+ * allowed.
+ */
 export function outputPath(of: string, path: string): readonly string[] {
   const components = split(path)
   if (components.some((component) => component === '' || component.startsWith('$'))) throw noName(of, path)

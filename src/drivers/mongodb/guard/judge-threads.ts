@@ -5,7 +5,7 @@ import { defectReporter, type TellDefect } from '../../report-guard-defect.ts'
 import type { Answer, Threads } from './confine.ts'
 
 export interface ThreadsOptions {
-  /** Number of threads. More than two long bodies at once are rare. */
+  /** Number of threads. More than two long bodies at the same time are rare. */
   readonly threads?: number
   /** Deadline for one body. */
   readonly deadlineMs?: number

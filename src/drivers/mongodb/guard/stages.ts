@@ -72,7 +72,7 @@ export function stageOf(stage: BsonDocument): readonly [string, Bson] {
   return first
 }
 
-/** Prints one stage into the flow. Throws Refusal and Broken. */
+/** Prints one stage into the flow. Throws Broken if the stage is malformed, Refusal if it is not allowed. */
 export function confineStage(stage: BsonDocument, flow: Flow): void {
   const [name, value] = stageOf(stage)
   within(stage, name, () => {
