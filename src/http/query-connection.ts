@@ -30,7 +30,10 @@ export interface QueryConnections {
 const HEAD_BYTES_MAX = 4_096
 /** The time that a client may take for a whole request before the connection is passed to node:http. */
 const WHOLE_MS = 1_000
-/** The maximum number of bytes that wait while a request is answered. The socket pauses if there are more. */
+/**
+ * The maximum number of bytes that wait while a request is answered. More end the connection: a paused socket would not report that
+ * the client hung up, and the query would run on.
+ */
 const HELD_BYTES_MAX = 65_536
 const HEADS_MAX = 4
 const EMPTY_LINE = '\r\n\r\n'
@@ -111,7 +114,7 @@ class QueryConnection implements Exchange, Sender {
     const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
     if (!this.#isAnswering) return this.#take(bytes)
     this.#held = bytes
-    if (bytes.length > HELD_BYTES_MAX) this.#socket.pause()
+    if (bytes.length > HELD_BYTES_MAX) this.#socket.destroy()
   }
 
   /** Answers a whole request. Waits for the rest of a request that begins like a usual one. */
@@ -167,7 +170,6 @@ class QueryConnection implements Exchange, Sender {
     const next = this.#held
     if (next.length === 0 || this.#socket.destroyed) return
     this.#held = NOTHING
-    this.#socket.resume()
     this.#take(next)
   }
 

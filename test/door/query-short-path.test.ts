@@ -369,6 +369,27 @@ describe('the short path of a query', () => {
     await until('the query has ended', async () => !(await isActive()))
   })
 
+  test('a query is cancelled, and its connection closed, when too much waits behind it', async () => {
+    const slow = sql('SELECT count(*) AS n FROM orders a, orders b, orders c WHERE a.id <> b.id + c.id + 1')
+    await raw(written({ body: sql('SELECT 1') }, false))
+    const newest = async () => (await shop.owner.must('GET', `/teams/${shop.teamId}/audit?limit=1`)).items[0]
+    await until('the row of the first query', async () => (await newest()).outcome === 'ANSWERED')
+    const isActive = async (): Promise<boolean> => (await shop.postgres.query(shop.database, ACTIVE))[0]?.[0] !== '0'
+    const socket = dial()
+    let received = 0
+    socket.on('data', (data: Buffer) => (received += data.length))
+    socket.on('error', () => undefined)
+    const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+    socket.write(written({ body: slow }, false))
+    await until('the query runs', isActive)
+    socket.write('x'.repeat(200_000))
+    await closed
+    assert.equal(received, 0)
+    // If the query ran to its end, it would be ANSWERED.
+    await until('the row of the cancelled query', async () => (await newest()).outcome === 'FAILED')
+    await until('the query has ended', async () => !(await isActive()))
+  })
+
   test('a client that closes its side after its request gets a whole answer or none, and no connection stays open', async () => {
     const slow = sql('SELECT count(*) AS n FROM orders a, orders b, orders c WHERE a.id <> b.id + c.id')
     const halfClosed = async (body: string, isChunked: boolean): Promise<readonly Answer[]> => {
