@@ -2,11 +2,11 @@
 // shape of its target; an object has the shape of its fields.
 import { expression } from './expression.ts'
 import { sizeOf } from './amount.ts'
-import { anything, type Extent } from './value-size.ts'
+import { anything, STORED, type Extent } from './value-size.ts'
 import { grown } from './growth.ts'
 import { isDocument, type Bson } from '../confined-query.ts'
 import { variable, type Scope } from './scope.ts'
-import { closed, find, shapeWith, valueAt, WHOLE, type Shape } from './document-shape.ts'
+import { closed, find, shapeWith, valueAt, type Shape } from './document-shape.ts'
 
 export interface Computed {
   readonly printed: Bson
@@ -30,9 +30,15 @@ export function computed(value: Bson | undefined, scope: Scope): Computed {
 
 function shapeOf(value: Bson | undefined, extent: Extent, scope: Scope): Shape {
   if (typeof value === 'string') {
-    if (value.startsWith('$$')) return variable(value, scope)?.shape ?? shapeWith(extent)
-    const found = value.startsWith('$') ? find(scope.shape, value.slice(1).split('.')).shape : WHOLE
-    return found.kids === null ? { ...found, ...shapeWith(extent), cut: found.cut } : found
+    if (!value.startsWith('$')) return shapeWith(extent)
+    const found = value.startsWith('$$')
+      ? variable(value, scope)?.shape
+      : find(scope.shape, value.slice(1).split('.')).shape
+    if (found === undefined) return shapeWith(extent)
+    const { kids, open, cut } = found
+    if (kids === null) return { ...found, ...shapeWith(extent), cut }
+    // A path through an array finds many of these objects.
+    return extent.isSingle ? found : { kids, open, cut, extent: { ...STORED, usual: extent.usual } }
   }
   if (!isDocument(value)) return shapeWith(extent)
   const entries = Object.entries(value)

@@ -13,6 +13,7 @@ import { constant, plus, product, scaled, type Amount } from './amount.ts'
 import { ELEMENT_LEAST, SMALL, type Extent } from './value-size.ts'
 import { DOCUMENT_MAX, TURNS_MAX, worstOf } from './measured-work.ts'
 import { STEP_READS, stepsOf } from './operator-steps.ts'
+import { withOptions } from './pattern-steps.ts'
 import { hold, locate, type Located, type Scope } from './scope.ts'
 import { isPlace, valueAt } from './document-shape.ts'
 import { suggested } from './suggestions.ts'
@@ -145,10 +146,11 @@ function condition(path: string, value: Bson, walk: Walk): Bson {
 }
 
 /** The regular expressions among the operands of a test. */
-function patternsOf(operand: Bson, name?: string): readonly string[] {
+function patternsOf(operand: Bson, name = '', options = ''): readonly string[] {
   if (isArray(operand)) return operand.flatMap((each) => patternsOf(each))
-  if (operand instanceof Scalar && operand.of.kind === '$regularExpression') return [operand.of.pattern]
-  return name === '$regex' && typeof operand === 'string' ? [operand] : []
+  if (operand instanceof Scalar && operand.of.kind === '$regularExpression')
+    return [withOptions(operand.of.pattern, operand.of.options + options)]
+  return name === '$regex' && typeof operand === 'string' ? [withOptions(operand, options)] : []
 }
 
 function markPath(found: Located, walk: Walk): void {
@@ -189,17 +191,28 @@ function tests(path: string, value: BsonDocument, found: Located, walk: Walk): B
         'Put $comment at the top of the filter, or leave it out.',
       )
     }
+    const options = typeof value['$options'] === 'string' ? value['$options'] : ''
     printed[name] = within(value, name, () =>
-      name === '$elemMatch' ? elements(path, operand, found, walk) : test(path, name, operand, found, walk),
+      name === '$elemMatch'
+        ? elements(path, operand, found, walk)
+        : test({ path, name, operand, options }, found, walk),
     )
     if (name === '$options' && !Object.hasOwn(value, '$regex')) throw new Broken('$options needs a $regex beside it')
   }
   return printed
 }
 
-function test(path: string, name: string, operand: Bson, found: Located, walk: Walk): Bson {
+/** An operator of a filter; `options` are those of a $regex. */
+interface Test {
+  readonly path: string
+  readonly name: string
+  readonly operand: Bson
+  readonly options: string
+}
+
+function test({ path, name, operand, options: own }: Test, found: Located, walk: Walk): Bson {
   markPath(found, walk)
-  countTests(found, walk, { times: timesOf(name, operand), patterns: patternsOf(operand, name) })
+  countTests(found, walk, { times: timesOf(name, operand), patterns: patternsOf(operand, name, own) })
   // mongod parses what is stored for each test.
   if (name.startsWith('$geo')) walk.scope.meter.step(scaled(measuredAt(found, walk).bytes, CORNER_STEPS))
   switch (name) {
@@ -242,8 +255,11 @@ function timesOf(name: string, operand: Bson): number {
   return Math.log2(operand.length + 2) * Math.max(1, ...operand.map(comparing))
 }
 
+const DECIMAL_STEPS = 5
+
 /** Steps to compare a value with one of the query: each field and element, and what strings contain. */
 function comparing(value: Bson): number {
+  if (value instanceof Scalar && value.of.kind === '$numberDecimal') return DECIMAL_STEPS
   const parts = isArray(value) ? value : isDocument(value) ? Object.values(value) : []
   return (
     1 +

@@ -80,7 +80,9 @@ function ofText(value: string, env: Env): Extent {
 function alongKnown(from: Extent, path: readonly string[], env: Env): Extent {
   const [name, ...rest] = path
   if (name !== undefined && from.fields !== null) return alongKnown(below(from, [name]), rest, env)
-  return read(below(from, path), from, env)
+  const found = below(from, path)
+  env.meter.parse(found)
+  return read(found, from, env)
 }
 
 function along(path: readonly string[], document: Env['document'], env: Env): Extent {
@@ -108,7 +110,7 @@ function readWhole(whole: Extent, env: Env): Extent {
 }
 
 /** Steps for each byte of arrays that a path goes through. */
-const READ_STEPS = 1 / 30
+const READ_STEPS = 1 / 15
 
 const words = (names: string): ReadonlySet<string> => new Set(names.split(' '))
 
@@ -411,6 +413,7 @@ function ofField(name: '$setField' | '$getField', operand: Bson, env: Env): Exte
   if (key === null) grown(field, env)
   const input = isForm && operand['input'] !== undefined ? grown(operand['input'], env) : env.document([])
   env.meter.step(plus(1, scaled(input.items, 1 / 5)))
+  env.meter.parse(key === null || name === '$setField' ? input : below(input, [key]))
   if (name === '$getField') return key === null || key.includes('.') ? inside(input) : below(input, [key])
   const value = isForm ? grown(operand['value'], env) : SMALL
   const set = object(new Map(key === null ? [] : [[key, value]]))
@@ -462,7 +465,13 @@ const PIECE_KEPT = 32
 function ofMatches(operand: Bson, args: readonly Extent[], items: Amount, kept: number): Extent {
   const input = inputOf(operand, args)
   const groups = groupsOf(patternOf(operand))
-  const all = plus(scaled(input.bytes, groups), scaled(plus(items, 1), kept + OBJECT_BYTES + groups * ELEMENT_KEPT))
+  // What a group looks at ahead may be the rest of the text, for each match.
+  const ahead = /\(\?<?[=!]/.test(patternOf(operand)) ? product(scaled(input.bytes, groups), input.bytes) : input.bytes
+  const all = plus(
+    ahead,
+    scaled(input.bytes, groups),
+    scaled(plus(items, 1), kept + OBJECT_BYTES + groups * ELEMENT_KEPT),
+  )
   return kept === 1 ? anything(all, 1) : arrayOf(items, { bytes: all, kept: all, each: null, usual: 20 })
 }
 

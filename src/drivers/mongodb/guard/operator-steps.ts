@@ -2,8 +2,8 @@
 // numbers were measured on mongod 6.0 and on the newest engine; a step is about 50 ns of the slower engine.
 import { constant, isConstant, NONE, plus, product, scaled, sizeOf, type Amount } from './amount.ts'
 import { isFixed, SMALL, together, wordAt, type Extent } from './value-size.ts'
-import { branchSteps, narrowSteps, patternSteps, wideSteps } from './pattern-steps.ts'
-import { isDocument, Scalar, type Bson } from '../confined-query.ts'
+import { branchSteps, narrowSteps, patternSteps, wideSteps, withOptions } from './pattern-steps.ts'
+import { isDocument, Scalar, type Bson, type BsonDocument } from '../confined-query.ts'
 
 /** The arguments of an operator. */
 export interface Given {
@@ -87,11 +87,14 @@ export function groupsOf(pattern: string): number {
   return pattern.split('(').length
 }
 
+/** The pattern of an operator. Options that are computed may be any. */
 export function patternOf(operand: Bson): string {
-  const regex = isDocument(operand) ? operand['regex'] : undefined
+  const { regex, options = '' }: BsonDocument = isDocument(operand) ? operand : {}
   const literal = isDocument(regex) ? regex['$literal'] : regex
-  if (literal instanceof Scalar) return literal.of.kind === '$regularExpression' ? literal.of.pattern : ''
-  return typeof literal === 'string' ? literal : ''
+  const own = typeof options === 'string' && !options.startsWith('$') ? options : 'm'
+  if (literal instanceof Scalar)
+    return literal.of.kind === '$regularExpression' ? withOptions(literal.of.pattern, literal.of.options + own) : ''
+  return typeof literal === 'string' ? withOptions(literal, own) : ''
 }
 
 /** An error that is thrown and caught takes longer than anything else. */
@@ -129,7 +132,9 @@ const STEPS: ReadonlyMap<string, Steps> = new Map<string, Steps>([
   ...each('$getField $setField $unsetField', (given) => plus(elements(given, 1 / 5), 1)),
   ...each('$concat $substr $substrBytes $strLenCP', (given) => plus(2, readingText(given))),
   ['$substrCP', (given) => plus(2, readingText(given, 3))],
-  ...each('$toDate $toDecimal $toDouble $toInt $toLong $toObjectId', (given) => plus(2, readingText(given, 15))),
+  // Any string that may be a date is read as $dateFromString reads it.
+  ['$toDate', (given) => plus(80, readingText(given, 15))],
+  ...each('$toDecimal $toDouble $toInt $toLong $toObjectId', (given) => plus(2, readingText(given, 15))),
   ...each('$strcasecmp $toLower $toUpper', (given) => byByte(1 / 6, { ...SMALL, ...together(given.args) })),
   ['$indexOfCP', searching(1 / 8, 1 / 3_000)],
   ['$indexOfBytes', searching(1 / 100, 1 / 3_000)],
@@ -145,12 +150,15 @@ const STEPS: ReadonlyMap<string, Steps> = new Map<string, Steps>([
     constant(15),
   ),
   ...each('$minute $month $second $week $year', () => constant(15)),
-  ['$convert', (given) => plus(caught(given, 10), readingText(given, 15))],
+  ['$convert', (given) => plus(caught(given, 80), readingText(given, 15))],
   ...each('$toArray $toObject $serializeEJSON $deserializeEJSON', (given) =>
     plus(10, elements(given, 8), readingText(given, 15)),
   ),
   ['$toString', (given) => plus(12, readingText(given, 15))],
-  ...each('$pow $exp $ln $log $log10 $sqrt', () => constant(20)),
+  ...each(
+    '$acos $acosh $asin $asinh $atan $atan2 $atanh $cos $cosh $degreesToRadians $exp $ln $log $log10 $pow $radiansToDegrees $sigmoid $sin $sinh $sqrt $tan $tanh',
+    () => constant(20),
+  ),
 ])
 
 /** A key of a group: mongod computes a hash of all that is in it. */

@@ -50,6 +50,14 @@ interface Parts {
   readonly isAnchored: boolean
 }
 
+/** With this option, each line is a beginning. */
+const LINES = /\(\?[a-z]*m/
+
+/** The pattern with its options in it. */
+export function withOptions(pattern: string, options: string): string {
+  return options.includes('m') ? `(?m)${pattern}` : pattern
+}
+
 const TOKEN = /\\[\s\S]|\[\^?\]?(?:\\[\s\S]|[^\]\\])*\]|\{\d*,?\d*\}|[\s\S]/g
 /** A dot, a negated class, and escapes that match most characters. */
 const MOST = /^(?:\.|\[\^[\s\S]*|\\[DSW]|\[[\s\S]*\\[DSWs][\s\S]*)$/
@@ -71,7 +79,12 @@ function partsOf(pattern: string): Parts {
     isGroup = token === ')'
     isMost = isGroup ? holdsMost : MOST.test(token)
   }
-  return { repeats, isWide, branches, isAnchored: branches === 0 && /^(?:\^|\\A|\.\*)/.test(pattern) }
+  return {
+    repeats,
+    isWide,
+    branches,
+    isAnchored: branches === 0 && /^(?:\(\?[a-z]*\))?(?:\^|\\A)/.test(pattern) && !LINES.test(pattern),
+  }
 }
 
 /** {n,} or {n,m} with a large m. */

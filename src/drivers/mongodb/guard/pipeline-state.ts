@@ -3,13 +3,14 @@ import type { Barrier } from './barrier.ts'
 import type { EarlySort } from './early-sort.ts'
 import type { BsonDocument, Join } from '../confined-query.ts'
 import type { Exposed } from './exposed.ts'
-import type { Extent } from './value-size.ts'
+import { OBJECT_BYTES, STORED, type Extent } from './value-size.ts'
 import { DOCUMENT_MAX, NOTHING, Spare, worstOf, type Measured } from './measured-work.ts'
 import { cancelPoints, lengthCheck, QUICK_STEPS, type Gathered, type Limit } from './runtime-checks.ts'
 import { Meter, STEPS_MAX, type Load } from './step-meter.ts'
 import { outputPath } from './field-names.ts'
 import type { Scope } from './scope.ts'
-import { Draft, type Shape } from './document-shape.ts'
+import { Draft, objectsAt, valueAt, type Shape } from './document-shape.ts'
+import { isConstant, scaled } from './amount.ts'
 import { refusedLimit } from './refusal.ts'
 import type { Variables } from './variables.ts'
 import { atLeast } from './minimum-versions.ts'
@@ -58,6 +59,8 @@ export class Whole {
 
 /** Most of the memory that mongod gives a stage which gathers documents. */
 const GATHERED_MAX = 100 * 1024 * 1024
+/** Steps to write one field of an object. */
+const OBJECT_STEPS = 4
 
 export class Flow {
   readonly whole: Whole
@@ -187,12 +190,22 @@ export class Flow {
     }
   }
 
+  /** Counts the objects that a path through arrays writes, keeps or removes a field of. */
+  countObjects(path: readonly string[]): void {
+    if (path.length < 2) return
+    const objects = objectsAt(this.shape, path)
+    this.#meter.step(scaled(objects, OBJECT_STEPS))
+    this.#meter.parse(valueAt(this.shape, path.slice(0, 1)))
+    if (!isConstant(objects)) this.#meter.made({ ...STORED, kept: scaled(objects, OBJECT_BYTES) })
+  }
+
   /** Sets the fields that a stage writes, in order, and checks their paths. */
   set(of: string, fields: Iterable<readonly [path: string, shape: Shape]>): void {
     const draft = new Draft(this.shape, this.whole.work)
     const columns = new Set(this.columns)
     for (const [path, shape] of fields) {
       const components = outputPath(of, path)
+      this.countObjects(components)
       draft.set(components, shape)
       columns.add(components[0] ?? '')
     }
@@ -206,6 +219,7 @@ export class Flow {
     const columns = new Set(this.columns)
     for (const path of paths) {
       const components = outputPath(of, path)
+      this.countObjects(components)
       draft.drop(components)
       if (components.length === 1) columns.delete(path)
     }

@@ -105,6 +105,7 @@ function include(leaves: readonly Leaf[], flow: Flow): void {
   for (const leaf of leaves) {
     if (leaf.flag === 0) continue
     const components = leaf.flag === null ? leaf.path.split('.') : resolve(leaf.path, scope).components
+    flow.countObjects(components)
     if (leaf.flag === null) kept.set(components, leaf.shape)
     else kept.pick(components, shape)
     columns.add(components[0] ?? '')

@@ -15,7 +15,7 @@ import {
   type Amount,
   type Size,
 } from './amount.ts'
-import { bytesAt, type Extent } from './value-size.ts'
+import { bytesAt, isStored, type Extent } from './value-size.ts'
 import { refusedLimit } from './refusal.ts'
 import type { Work } from './work-budget.ts'
 
@@ -119,7 +119,7 @@ export class Meter {
 
   /** Counts a stored array that is read: mongod parses it for each copy of the document, once. */
   parse({ place, bytes, isSingle }: Extent): void {
-    if (this.#isRead || isSingle || place === null || isConstant(bytes)) return
+    if (this.#isRead || isSingle || place === null || !isStored(place) || isConstant(bytes)) return
     this.#parsed.set(place, scaled(bytes, PARSE_STEPS))
   }
 
