@@ -14,8 +14,8 @@ import { fetchedNative } from './fetched-postgres.ts'
 const DATABASE = 'shop'
 const READER = 'vitrine_demo'
 const MAJOR = '18'
-// The file is beside this source file, and also beside the folder of the bundle.
-const seedFile = new URL('./seed.sql', import.meta.url)
+// This path is right from demo/ and from dist/, where the bundle is.
+const seedFile = new URL('../demo/seed.sql', import.meta.url)
 
 /** The address of the demo's database, and its read-only login. Disposing it shuts the server down cleanly. */
 export interface DemoServer extends AsyncDisposable {
