@@ -48,17 +48,17 @@ export interface BigQueryQuery {
   /** True if the text has a star over table rows. The star contains the exposed columns only. */
   readonly hasStar: boolean
   /**
-   * The position in the caller's text of the part at an offset of `text`. Null before the first part that came from the
-   * caller.
+   * Returns the position in the caller's text of the part at an offset of `text`. Null before the first part that came
+   * from the caller.
    */
   readonly placeOf: (offset: number) => number | null
-  /** A hint for a name that is not a column at a position of the caller's text (-1: anywhere). */
+  /** Returns a hint for a name that is not a column at a position of the caller's text (-1: anywhere). */
   readonly columnHint: (name: string, at: number) => string
   /** The alias of each table inside its sub-select, usually `_vt`. Messages must not show it. */
   readonly alias: string
 }
 
-/** Whether a dry run of the query may report this table, as `project.dataset.table`. */
+/** Returns whether a dry run of the query may report this table, as `project.dataset.table`. */
 export function mayReport(query: BigQueryQuery, table: string): boolean {
   return query.closure.has(table) || query.shards.of(table) !== null
 }

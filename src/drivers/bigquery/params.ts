@@ -37,7 +37,9 @@ function tokensOf(text: string): readonly Token[] | null {
   }
 }
 
-/** The parameters in bound form. Null if the text has none. They were checked when the body was read. */
+/**
+ * Returns the parameters in bound form. Returns null if the text has none. They were checked when the body was read.
+ */
 export function boundOf(tokens: readonly Token[], params: Params | undefined): Bound | null {
   if (params === undefined || !tokens.some(isParameter)) return null
   const { values } = params
@@ -46,7 +48,7 @@ export function boundOf(tokens: readonly Token[], params: Params | undefined): B
   return { parameterMode: 'NAMED', queryParameters }
 }
 
-/** The first parameter of the text that has no value; null if all have one. Names ignore case. */
+/** Returns the first parameter of the text that has no value, or null if all have one. Names ignore case. */
 export function unbound(tokens: readonly Token[], params: Params | undefined): Token | null {
   const values = params?.values ?? []
   if (isList(values)) {

@@ -1,18 +1,20 @@
 // Quotes names for GoogleSQL.
 import { RESERVED } from './guard/tokens.ts'
 
-/** The name in backquotes. Introspection and the lexer accept no name that contains a backquote or a backslash. */
+/**
+ * Returns the name in backquotes. Introspection and the lexer accept no name that contains a backquote or a backslash.
+ */
 export function identifier(name: string): string {
   return `\`${name}\``
 }
 
-/** A path as a caller must type it, quoted only where necessary. Only a path of fields contains dots. */
+/** Returns a path as a caller must type it, quoted only where necessary. Only a path of fields contains dots. */
 export function typedPath(names: readonly string[]): string {
   const parts = names.flatMap((name) => name.split('.'))
   return parts.map(typedName).join('.')
 }
 
-/** A name as a caller must type it: in backquotes only if necessary. */
+/** Returns a name as a caller must type it: in backquotes only if necessary. */
 export function typedName(name: string): string {
   return isPlain(name) ? name : identifier(name)
 }

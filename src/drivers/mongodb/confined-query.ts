@@ -105,8 +105,8 @@ export interface MongoQuery {
   readonly unwinds: ReadonlyMap<BsonDocument, number>
   /** The collection itself, then each joined collection once. */
   readonly reads: readonly ReadCollection[]
-  /** The query as sent to the database, as a string. */
+  /** Returns the query as sent to the database, as a string. */
   readonly printed: () => string
-  /** The known fields of the result documents, as a string for comparison. */
+  /** Returns the known fields of the result documents, as a string for comparison. */
   readonly outline: () => string
 }

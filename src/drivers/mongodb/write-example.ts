@@ -1,7 +1,7 @@
 // Writes the sample questions as MongoDB query bodies.
 import type { Question } from '../example-question.ts'
 
-/** The body as JSON; null for a question that joins collections, because MongoDB has no foreign keys. */
+/** Returns the body as JSON, or null for a question that joins collections, because MongoDB has no foreign keys. */
 export function questionInMongo(question: Question): string | null {
   const pipeline = pipelineOf(question)
   return pipeline === null ? null : JSON.stringify({ collection: question.of.table, pipeline })

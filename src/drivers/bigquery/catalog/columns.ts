@@ -5,7 +5,7 @@ import type { BigQueryColumnDetail, PseudoColumn } from '../captured-facts.ts'
 import type { Field } from '../session/schema-types.ts'
 import type { Resource } from './table-resource.ts'
 
-/** The top-level columns, then the pseudo columns. If names differ only in case, the first is listed. */
+/** Returns the top-level columns, then the pseudo columns. If names differ only in case, the first is listed. */
 export function columnsOf(resource: Resource, project: string): readonly CatalogColumn[] {
   const seen = new Set<string>()
   const real = resource.fields.flatMap((field) => {
@@ -71,7 +71,7 @@ export function needsFilter({ requirePartitionFilter, timePartitioning }: Resour
   return requirePartitionFilter ?? timePartitioning?.requirePartitionFilter ?? false
 }
 
-/** The pseudo columns of a table partitioned by ingestion time. */
+/** Returns the pseudo columns of a table partitioned by ingestion time. */
 export function pseudoColumnsOf({ timePartitioning }: Resource): readonly PseudoColumn[] {
   if (timePartitioning === undefined || timePartitioning.field !== undefined) return []
   return timePartitioning.type === 'DAY' ? ['_PARTITIONTIME', '_PARTITIONDATE'] : ['_PARTITIONTIME']

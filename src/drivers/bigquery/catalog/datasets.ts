@@ -30,7 +30,7 @@ const Location = z
 const Listed = z.object({ datasetReference: z.object({ datasetId: Id }) })
 const Read = z.object({ location: Location, isCaseInsensitive: z.boolean().optional().catch(undefined) })
 
-/** The ids of at most `max` datasets that the credentials can see. */
+/** Returns the ids of at most `max` datasets that the credentials can see. */
 export async function listDatasets(rest: Rest, project: string, max: number, signal: AbortSignal): Promise<string[]> {
   const path = ['projects', project, 'datasets']
   // A dataset created between two pages may appear in both.
@@ -51,7 +51,8 @@ async function readDataset(rest: Rest, project: string, id: string, signal: Abor
 }
 
 /**
- * The datasets to introspect and their location. Throws AppError DATASOURCE_UNAVAILABLE if they have several locations.
+ * Returns the datasets to introspect and their location. Throws AppError DATASOURCE_UNAVAILABLE if they have several
+ * locations.
  */
 export async function findDatasets(
   rest: Rest,

@@ -31,7 +31,7 @@ export interface Grade {
   readonly latencyMs: number
 }
 
-/** The steps in a fixed order. Throws AppError DATASOURCE_UNAVAILABLE if nothing can be requested at all. */
+/** Returns the steps in a fixed order. Throws AppError DATASOURCE_UNAVAILABLE if nothing can be requested at all. */
 export async function grade(rest: Rest, target: Target, exposed: Catalog | null, signal: AbortSignal): Promise<Grade> {
   await rest.signIn(signal)
   const began = performance.now()
@@ -105,8 +105,8 @@ async function mayQuery({ rest, place, signal, better }: Facts): Promise<TestSte
 }
 
 /**
- * Whether the credentials may create a table, by a dry run. A table that is created nevertheless would expire within
- * the hour.
+ * Tests by a dry run whether the credentials may create a table. A table that is created nevertheless would expire
+ * within the hour.
  */
 async function writes({ rest, target, datasets, place, better, signal }: Facts): Promise<TestStep> {
   const name = 'writes'
@@ -127,7 +127,7 @@ async function writes({ rest, target, datasets, place, better, signal }: Facts):
   return pass(name, 'The credentials may not create tables.')
 }
 
-/** Whether the credentials may read the exposed tables, by dry runs, which read nothing. */
+/** Tests by dry runs, which read nothing, whether the credentials may read the exposed tables. */
 async function reads({ rest, target, exposed, place, better, signal }: Facts): Promise<TestStep> {
   const name = 'tables'
   if (exposed === null) return pass(name, 'Nothing is exposed yet to compare the rights with.')
@@ -140,7 +140,7 @@ async function reads({ rest, target, exposed, place, better, signal }: Facts): P
   return pass(name, 'The credentials may read what is exposed.')
 }
 
-/** Uses a dry run. Null if BigQuery refuses the dry run for another reason than missing rights. */
+/** Uses a dry run. Returns null if BigQuery refuses the dry run for another reason than missing rights. */
 async function isAllowed(rest: Rest, place: Place, text: string, signal: AbortSignal): Promise<boolean | null> {
   try {
     await dryRun(rest, place, { text, params: null }, signal)

@@ -68,7 +68,7 @@ interface At {
   readonly size: Size
 }
 
-/** Null if the table was dropped meanwhile, or if the credentials can see only its name. */
+/** Returns null if the table was dropped meanwhile, or if the credentials can see only its name. */
 async function tableOf(at: At, found: Found, signal: AbortSignal): Promise<CatalogTable | null> {
   const { project } = at.target
   const path = ['projects', project, 'datasets', found.dataset, 'tables', found.newest.id]
@@ -112,7 +112,7 @@ function isTagged(detail: unknown): boolean {
   return typeof detail === 'object' && detail !== null && Reflect.get(detail, 'policyTagged') === true
 }
 
-/** The tables under a view, from a dry run of the view; null if BigQuery does not report them. */
+/** Returns the tables under a view, from a dry run of the view, or null if BigQuery does not report them. */
 async function closureOf(at: At, { dataset, newest }: Found, signal: AbortSignal): Promise<readonly string[] | null> {
   const text = `SELECT * FROM \`${at.target.project}.${dataset}.${newest.id}\``
   try {

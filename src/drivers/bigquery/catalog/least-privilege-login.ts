@@ -13,7 +13,7 @@ export interface BetterLogin {
   readonly email: string | null
 }
 
-/** A new service account for the exposed tables. */
+/** Returns the commands for a new service account that reads the exposed tables. */
 export function agreement({ full, exposed, database: project, config }: AgreementInput): Agreement {
   const textOf = (name: string, otherwise: string) => {
     const value = config[name]
@@ -33,7 +33,9 @@ export function agreement({ full, exposed, database: project, config }: Agreemen
   return { kind: 'GCLOUD', text: betterLogin({ project, billingProject, location, exposed, email: null }), notes }
 }
 
-/** The roles: jobUser on the billing project, metadataViewer on the datasets, dataViewer on the exposed tables. */
+/**
+ * Returns the roles: jobUser on the billing project, metadataViewer on the datasets, dataViewer on the exposed tables.
+ */
 export function betterLogin({ project, billingProject, location, exposed, email }: BetterLogin): string {
   const name = email?.startsWith('vitrine-reader@') === true ? 'vitrine-reader-2' : 'vitrine-reader'
   const account = `${name}@${project.replace(/^(.*):(.*)$/, '$2.$1')}.iam.gserviceaccount.com`
@@ -63,7 +65,10 @@ export function betterLogin({ project, billingProject, location, exposed, email 
   ].join('\n')
 }
 
-/** True if the table represents dated shards, which are listed as `<prefix>*`. No real table can have such a name. */
+/**
+ * Returns true if the table represents dated shards, which are listed as `<prefix>*`. No real table can have such a
+ * name.
+ */
 function isFamily({ table }: CatalogTable): boolean {
   return table.endsWith('*')
 }

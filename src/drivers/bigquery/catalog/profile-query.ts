@@ -62,8 +62,8 @@ function keysSql(sql: string): string {
 const Keys = z.array(z.object({ k: z.string(), t: z.string().nullable() }))
 
 /**
- * The keys in a cell of keysSql() that may be names; null for a value that is not an object. JSON_KEYS quotes a key
- * with special characters, and no value is found under the quoted key.
+ * Returns the keys in a cell of keysSql() that may be names, or null for a value that is not an object. JSON_KEYS
+ * quotes a key with special characters, and no value is found under the quoted key.
  */
 export function keysIn(cell: string): ReadonlyMap<string, string> | null {
   if (cell === '') return null

@@ -105,7 +105,7 @@ function isCounted({ tableType }: BigQueryTableDetail): boolean {
   return tableType !== 'VIEW' && tableType !== 'EXTERNAL'
 }
 
-/** The profile of a column from metadata alone. */
+/** Returns the profile of a column from metadata alone. */
 function fact({ name, kind }: ReadColumn, nullable: boolean, signals: readonly string[]): ColumnProfile {
   const unknown = { distinctCount: null, values: null, range: null, sample: null }
   return { name, kind, nullFrac: nullable ? null : 0, ...unknown, signals }
@@ -208,7 +208,7 @@ async function withoutKeys(
   }
 }
 
-/** Undefined for a value that is not a scalar. */
+/** Returns undefined for a value that is not a scalar. */
 function scalarOf(cell: unknown): Scalar | null | undefined {
   if (cell === null || typeof cell === 'string' || typeof cell === 'number' || typeof cell === 'boolean') return cell
   return undefined

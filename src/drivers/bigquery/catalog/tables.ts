@@ -91,7 +91,7 @@ export async function findTables(
   return { ids: [...ids], tables: groupShards(dataset, listed, [...ids]) }
 }
 
-/** The prefix of a shard's name; null for another name. */
+/** Returns the prefix of a shard's name, or null for another name. */
 function prefixOf(id: string): string | null {
   return /_\d{8}$/.test(id) ? id.slice(0, -SHARD_DIGITS) : null
 }

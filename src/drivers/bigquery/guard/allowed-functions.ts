@@ -86,7 +86,7 @@ export function isNoCall(key: string): boolean {
   return NO_CALLS.has(key)
 }
 
-/** Whether a query may call the function with this path. Case is ignored: COUNT, SAFE.SUBSTR, NET.HOST. */
+/** Returns whether a query may call the function with this path. Case is ignored: COUNT, SAFE.SUBSTR, NET.HOST. */
 export function mayCall(path: readonly string[]): boolean {
   const [first = '', second, third] = path.map((name) => name.toUpperCase())
   if (path.length > 3) return false

@@ -10,7 +10,7 @@ const ITEMS_MAX = 20
 /** The maximum number of visible names that are compared with the unknown one. */
 const COMPARED_MAX = 10_000
 
-/** A hint for a name that is not a column at `at` (-1: anywhere): the nearest names, then what FROM shows. */
+/** Returns a hint for a name that is not a column at `at` (-1: anywhere): the nearest names, then what FROM shows. */
 export function columnHint({ runs, sets }: Walk, name: string, at: number): string {
   const holding = runs.find(({ run }) =>
     run.some((piece) => piece.kind !== 'nested' && piece.at <= at && at < piece.end),
@@ -22,7 +22,9 @@ export function columnHint({ runs, sets }: Walk, name: string, at: number): stri
   return `${near(last, names, typedName)}${shown(scope)}`
 }
 
-/** The visible names, the nearest first. A long list is cut, because comparing it would block the event loop. */
+/**
+ * Returns the visible names, the nearest first. A long list is cut, because comparing it would block the event loop.
+ */
 function namesIn(scope: Scope, sets: Walk['sets']): ReadonlySet<string> {
   const names = new Set<string>()
   let left = COMPARED_MAX

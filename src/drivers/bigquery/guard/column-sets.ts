@@ -50,7 +50,8 @@ export class ColumnSets {
   }
 
   /**
-   * The first `most` names of a union, in the order of the text. A name that is in several lists appears several times.
+   * Returns the first `most` names of a union, in the order of the text. A name that is in several lists appears
+   * several times.
    */
   *namesOf(columns: Columns, most: number): Iterable<string> {
     let left = most

@@ -89,7 +89,7 @@ function checkBound(tokens: readonly Token[], { params }: QueryBody): void {
   throw refusedStatement(missing.text, missing.at, hint, `parameter ${missing.text} has no value`)
 }
 
-/** Every name in the text, in lower case; a quoted path counts as its parts. */
+/** Returns every name in the text, in lower case; a quoted path counts as its parts. */
 function wordsOf(tokens: readonly Token[]): Set<string> {
   const words = new Set<string>()
   for (const { name } of tokens) {

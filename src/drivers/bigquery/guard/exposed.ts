@@ -33,11 +33,11 @@ export interface Exposed {
   ids(dataset: string): readonly string[]
   /** Whether a dataset contains this id, exposed or not. */
   holds(dataset: string, id: string): boolean
-  /** The families of a dataset. */
+  /** Returns the families of a dataset. */
   families(dataset: string): readonly ExposedFamily[]
-  /** The tables of a dataset by id, without families. */
+  /** Returns the tables of a dataset by id, without families. */
   tables(dataset: string): ReadonlyMap<string, ExposedTable>
-  /** The tables of this name in all datasets, as `dataset.table`. */
+  /** Returns the tables of this name in all datasets, as `dataset.table`. */
   named(table: string): readonly string[]
   /** Lower-case names of columns, exposed or hidden, that start like a generated alias. */
   readonly likeOurs: readonly string[]
@@ -123,7 +123,7 @@ function find(dataset: Dataset, name: string): { of: ExposedTable; id: string } 
   return family === null ? null : { of: family.of, id }
 }
 
-/** Null if no exposed column can be printed: the table is then not exposed. */
+/** Returns null if no exposed column can be printed: the table is then not exposed. */
 function tableOf(table: CatalogTable): ExposedTable | null {
   const { detail } = table
   if (!isDetail(detail)) throw new TypeError('not a table of BigQuery')

@@ -54,7 +54,7 @@ const FUNCTIONS: Readonly<Record<string, string>> = {
   YEAR: 'EXTRACT(YEAR FROM day)',
 }
 
-/** A hint for a function that GoogleSQL does not have, or that may not be called; empty if none is similar. */
+/** Returns a hint for a function that GoogleSQL does not have, or that may not be called; empty if none is similar. */
 export function functionHint(name: string): string {
   const key = name.toUpperCase()
   const own = Object.hasOwn(FUNCTIONS, key) ? FUNCTIONS[key] : undefined
@@ -66,7 +66,10 @@ const DATE_PART =
   /^['"](?:year|isoyear|quarter|month|week|isoweek|day|hour|minute|second|millisecond|microsecond)s?['"]$/i
 const BY_PART = /^(?:DATE|DATETIME|TIME|TIMESTAMP)_(TRUNC|DIFF|ADD|SUB)$/
 
-/** The hint for DATE_TRUNC('month', day), the argument order of other dialects; null if the call is valid GoogleSQL. */
+/**
+ * Returns the hint for DATE_TRUNC('month', day), the argument order of other dialects, or null if the call is valid
+ * GoogleSQL.
+ */
 export function partFirst(name: string, firstArgument: string): string | null {
   const [call, kind] = BY_PART.exec(name.toUpperCase()) ?? []
   if (call === undefined || !DATE_PART.test(firstArgument)) return null

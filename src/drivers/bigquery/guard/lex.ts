@@ -127,7 +127,7 @@ function next(lexer: Lexer): Token {
   return { kind: 'symbol', text: sign, key: sign, name: '', at, end: symbol }
 }
 
-/** Whether the token before the dot can have members: a name or a bracket. */
+/** Returns whether the token before the dot can have members: a name or a bracket. */
 function behindName(tokens: readonly Token[]): boolean {
   return isOperand(tokens.at(-2))
 }

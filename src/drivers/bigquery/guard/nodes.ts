@@ -14,7 +14,7 @@ export type Piece = Token | Nested
 
 export type Run = readonly Piece[]
 
-/** The keyword or sign of a token. Empty for other tokens, a sub-query or undefined. */
+/** Returns the keyword or sign of a token. Empty for other tokens, a sub-query or undefined. */
 export function keyOf(piece: Piece | undefined): string {
   return piece === undefined || piece.kind === 'nested' ? '' : piece.key
 }

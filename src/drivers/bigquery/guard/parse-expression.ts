@@ -159,7 +159,7 @@ function readPlain(reader: Reader, run: Piece[]): boolean {
   return true
 }
 
-/** A hint with GoogleSQL's name for the function, if there is one, and what may be called. */
+/** Returns a hint with GoogleSQL's name for the function, if there is one, and what may be called. */
 function hintOf(path: readonly string[]): string | undefined {
   const [name = ''] = path
   const like = path.length === 1 ? functionHint(name) : ''

@@ -16,12 +16,12 @@ export function readFrom(reader: Reader): From {
   return { parts }
 }
 
-/** Consumes a comma, or the words up to JOIN. Null if there is no join here. */
+/** Consumes a comma, or the words up to JOIN. Returns null if there is no join here. */
 function takeJoiner(reader: Reader): Token[] | null {
   return key(reader) === ',' ? [take(reader)] : takeJoin(reader)
 }
 
-/** Consumes [NATURAL] [INNER | CROSS | LEFT …] JOIN. Null if there is no JOIN here. */
+/** Consumes [NATURAL] [INNER | CROSS | LEFT …] JOIN. Returns null if there is no JOIN here. */
 export function takeJoin(reader: Reader): Token[] | null {
   const words = ['NATURAL', 'INNER', 'CROSS', 'LEFT', 'RIGHT', 'FULL', 'OUTER', 'HASH']
   let ahead = 0
@@ -128,7 +128,7 @@ function takeFirst(reader: Reader): string {
   return name
 }
 
-/** Consumes [AS] name. Null if there is no alias here. */
+/** Consumes [AS] name. Returns null if there is no alias here. */
 export function takeAlias(reader: Reader): Token | null {
   if (key(reader) === 'AS') {
     take(reader)

@@ -21,7 +21,7 @@ export function parse(tokens: readonly Token[], work: Work): Query {
   return query
 }
 
-/** Whether a query begins at the current token. `WITH (` is an operator in expressions. */
+/** Returns whether a query begins at the current token. `WITH (` is an operator in expressions. */
 export function isQueryStart(reader: Reader): boolean {
   const word = key(reader)
   return word === 'SELECT' || word === 'FROM' || (word === 'WITH' && key(reader, 1) !== '(')

@@ -18,8 +18,8 @@ export class PrintedColumns {
   }
 
   /**
-   * All exposed columns if the query reads whole rows; otherwise only those that the text names, because an older shard
-   * may not have the others.
+   * Returns all exposed columns if the query reads whole rows; otherwise only those that the text names, because an
+   * older shard may not have the others.
    */
   of(source: Source, isWhole: boolean): Printed {
     const known = isWhole ? this.#whole : this.#used

@@ -13,7 +13,9 @@ export interface From {
 
 export interface Printed {
   readonly text: string
-  /** The position in the caller's text of the part at an offset of the printed text; null before the first part. */
+  /**
+   * Returns the position in the caller's text of the part at an offset of the printed text; null before the first part.
+   */
   placeOf(offset: number): number | null
 }
 

@@ -66,8 +66,8 @@ export function checkUnpivot(run: Run): void {
 }
 
 /**
- * Whether the token is a field of a value (JSON '…'._TABLE_SUFFIX), which keeps its name. Then the path before the dot
- * is not an item of FROM. No field of a STRUCT has one of our names.
+ * Returns whether the token is a field of a value (JSON '…'._TABLE_SUFFIX), which keeps its name. Then the path before
+ * the dot is not an item of FROM. No field of a STRUCT has one of our names.
  */
 export function isField(run: Run, index: number, scope: Scope | null): boolean {
   const [piece, dot, owner, before] = [run[index], run[index - 1], run[index - 2], run[index - 3]]
@@ -99,7 +99,7 @@ function unnamed(token: Token): Error {
   return refusedBeside('a STRUCT that takes its name', token.at)
 }
 
-/** Whether the token is the last of its argument, without an alias before it. */
+/** Returns whether the token is the last of its argument, without an alias before it. */
 function isLast(run: Run, index: number): boolean {
   return [',', ')'].includes(keyOf(run[index + 1])) && ['(', ',', '.'].includes(keyOf(run[index - 1]))
 }

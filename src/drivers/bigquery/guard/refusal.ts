@@ -32,7 +32,10 @@ export class Malformed extends Error {
   }
 }
 
-/** A statement, clause or form that reading does not need. `name` is as the caller would write it. */
+/**
+ * Returns the refusal of a statement, clause or form that reading does not need. `name` is as the caller would write
+ * it.
+ */
 export function refusedStatement(name: string, at: number, hint?: string, why?: string): Refusal {
   return new Refusal(
     'statement',
@@ -47,7 +50,7 @@ export function refusedTable(name: string, hint: string, at: number): Refusal {
   return new Refusal('table', name, `table ${shown(name)} does not exist or is not exposed`, hint, at)
 }
 
-/** The runner uses the same sentence for a column that the dry run does not find. */
+/** Returns the refusal of a column. The runner uses the same sentence for a column that the dry run does not find. */
 export function refusedColumn(name: string, at: number): Refusal {
   const why = `column ${shown(name)} does not exist or is not exposed`
   return new Refusal('column', name, why, 'Use a column that GET …/schema lists.', at)
@@ -63,17 +66,20 @@ export function refusedFunction(name: string, at: number, hint?: string, why?: s
   return new Refusal('function', name, sentence, hint ?? (name.includes('.') ? ROUTINE : CALLABLE), at)
 }
 
-/** An operator or form of another dialect. `hint` has the GoogleSQL form. */
+/** Returns the refusal of an operator or form of another dialect. `hint` has the GoogleSQL form. */
 export function refusedOperator(name: string, hint: string, at: number): Refusal {
   return new Refusal('operator', name, `${shown(name)} is not GoogleSQL`, hint, at)
 }
 
-/** The query is too deep, too long, or has too many parts. `name`: which part. `why`: the bound and the actual size. */
+/**
+ * Returns the refusal of a query that is too deep, too long, or has too many parts. `name` is the part. `why` gives the
+ * bound and the actual size.
+ */
 export function refusedLimit(name: string, why: string, at: number, hint: string): Refusal {
   return new Refusal('limit', name, why, hint, at)
 }
 
-/** A caller's name for a sentence: cut to a maximum length, without characters that would break a line. */
+/** Returns a caller's name for a sentence: cut to a maximum length, without characters that would break a line. */
 export function shown(name: string): string {
   const plain = name.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '\uFFFD')
   return plain.length > 120 ? `${plain.slice(0, 120)}…` : plain

@@ -77,7 +77,7 @@ export class Scope {
     if (inside.isJoinedByPseudo) this.isJoinedByPseudo = true
   }
 
-  /** Whether a path that starts with this name refers to a visible item and not to a dataset. */
+  /** Returns whether a path that starts with this name refers to a visible item and not to a dataset. */
   has(name: string): boolean {
     const key = name.toLowerCase()
     const { work, sets } = this.#known
@@ -88,7 +88,7 @@ export class Scope {
     return false
   }
 
-  /** The nearest item with this alias. */
+  /** Returns the nearest item with this alias. */
   item(alias: string): Entry | null {
     const key = alias.toLowerCase()
     const { work, aliases } = this.#known
@@ -110,7 +110,8 @@ export class Scope {
   }
 
   /**
-   * The first `count` items of this scope and of the outer scopes, the nearest first, each with its first `most` names.
+   * Returns the first `count` items of this scope and of the outer scopes, the nearest first, each with its first
+   * `most` names.
    */
   *items(count: number, most: number): Iterable<{ readonly alias: string; readonly names: readonly string[] }> {
     const { sets } = this.#known
@@ -124,7 +125,7 @@ export class Scope {
     }
   }
 
-  /** The columns of this scope and of each outer scope, the nearest first. */
+  /** Returns the columns of this scope and of each outer scope, the nearest first. */
   *inSight(): Iterable<Columns> {
     for (let scope: Scope | null = this; scope !== null; scope = scope.outer) yield scope.#columns
   }
@@ -144,7 +145,7 @@ export class Ctes {
     this.#columns.set(name.toLowerCase(), columns)
   }
 
-  /** The columns of the nearest WITH query of this name; null if there is none. */
+  /** Returns the columns of the nearest WITH query of this name, or null if there is none. */
   find(name: string): Columns | null {
     const key = name.toLowerCase()
     for (let each: Ctes | null = this; each !== null; each = each.#outer) {

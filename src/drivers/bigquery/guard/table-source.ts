@@ -51,7 +51,7 @@ export function sourceOf(exposed: Exposed, work: Work, parts: readonly string[],
   return source
 }
 
-/** Whether a longer path starts with a table of the project, exposed or not. */
+/** Returns whether a longer path starts with a table of the project, exposed or not. */
 export function beginsWithTable(exposed: Exposed, parts: readonly string[]): boolean {
   const { project } = exposed.capture
   const name = parts.join('.')

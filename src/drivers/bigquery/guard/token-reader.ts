@@ -18,7 +18,7 @@ export function peek(reader: Reader, ahead = 0): Token | undefined {
   return reader.tokens[reader.at + ahead]
 }
 
-/** The next keyword or sign (or the one `ahead` tokens further). Empty for other tokens and at the end. */
+/** Returns the next keyword or sign (or the one `ahead` tokens further). Empty for other tokens and at the end. */
 export function key(reader: Reader, ahead = 0): string {
   return reader.tokens[reader.at + ahead]?.key ?? ''
 }

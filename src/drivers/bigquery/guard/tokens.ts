@@ -35,7 +35,7 @@ export const RESERVED: ReadonlySet<string> = new Set(
 /** The key of a number that is a part of a project's name with dashes. No expression may contain this key. */
 export const PART = '#'
 
-/** Whether this token can name something: a column, an alias, a table. */
+/** Returns whether this token can name something: a column, an alias, a table. */
 export function isName(token: Token): boolean {
   return token.kind === 'quoted' || (token.kind === 'word' && !RESERVED.has(token.key))
 }

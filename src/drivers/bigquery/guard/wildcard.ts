@@ -9,7 +9,7 @@ import type { Work } from './work-budget.ts'
 /** Letters, marks, digits, dash, space, underscore: characters with no special meaning in a pattern or string. */
 const SAFE = /^[\p{L}\p{M}\p{N}_ -]*$/u
 
-/** `prefix` is the table name without its star. Null if the wildcard may not be read. */
+/** `prefix` is the table name without its star. Returns null if the wildcard may not be read. */
 export function wildcard(exposed: Exposed, work: Work, dataset: string, prefix: string): Source | null {
   if (!SAFE.test(prefix)) return null
   const [families, ids] = [exposed.families(dataset), exposed.ids(dataset)]
@@ -44,13 +44,13 @@ export function wildcard(exposed: Exposed, work: Work, dataset: string, prefix: 
   }
 }
 
-/** How many digits of a shard's name the prefix leaves open; null if the prefix is not inside the family. */
+/** Returns how many digits of a shard's name the prefix leaves open, or null if the prefix is not inside the family. */
 function leftOf({ prefix, digits }: ExposedFamily, wanted: string): number | null {
   const left = prefix.length + digits - wanted.length
   return wanted.startsWith(prefix) && left >= 0 && /^[0-9]*$/.test(wanted.slice(prefix.length)) ? left : null
 }
 
-/** Null if a name cannot be written in a pattern or a string. */
+/** Returns null if a name cannot be written in a pattern or a string. */
 function suffixesOf(read: readonly ExposedFamily[], single: readonly string[], prefix: string): Suffixes | null {
   const patterns: string[] = []
   for (const family of read) {
@@ -64,8 +64,8 @@ function suffixesOf(read: readonly ExposedFamily[], single: readonly string[], p
 }
 
 /**
- * The columns that are exposed in every table that the wildcard reads. In BigQuery, a wildcard has the columns of its
- * newest table. A column that does not exist in an older table is not hidden there.
+ * Returns the columns that are exposed in every table that the wildcard reads. In BigQuery, a wildcard has the columns
+ * of its newest table. A column that does not exist in an older table is not hidden there.
  */
 function shared(tables: readonly ExposedTable[], work: Work): string[] {
   const newest = tables.reduce<ExposedTable | null>((best, each) => (isNewer(each, best) ? each : best), null)
@@ -77,7 +77,7 @@ function shared(tables: readonly ExposedTable[], work: Work): string[] {
   })
 }
 
-/** The pseudo columns that every table has and exposes. */
+/** Returns the pseudo columns that every table has and exposes. */
 function sharedPseudo(tables: readonly ExposedTable[]): readonly PseudoColumn[] {
   const [first, ...rest] = tables.map(({ detail }) => detail.pseudoColumns)
   return (first ?? []).filter((pseudo) => rest.every((others) => others.includes(pseudo)))

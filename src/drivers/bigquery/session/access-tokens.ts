@@ -42,7 +42,7 @@ export class Tokens {
     this.#pools = pools
   }
 
-  /** Null if no token may be sent. */
+  /** Returns null if no token may be sent. */
   sourceOf(credentials: Credentials, allowPrivateHosts: boolean): TokenSource | null {
     if (credentials.kind === 'none') return null
     const key = credentials.kind === 'service account' ? keyOf(credentials.account) : credentials.kind
@@ -114,7 +114,7 @@ async function fetchToken(
   return { token: answer.data.access_token, until: requestedAt + answer.data.expires_in * 1000 - BEFORE_END_MS }
 }
 
-/** A JWT that requests a token, signed with the account's own key (RS256). */
+/** Returns a JWT that requests a token, signed with the account's own key (RS256). */
 function assertionOf({ email, keyId, key }: ServiceAccount, iat: number): string {
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
   const header = part({ alg: 'RS256', typ: 'JWT', ...(keyId === null ? {} : { kid: keyId }) })

@@ -23,7 +23,7 @@ export function dryRunFailure(error: unknown, query: BigQueryQuery, bytesMax: nu
   return queryFailure(error) ?? refusedText(error, query)
 }
 
-/** The number of bytes that a query would need, from BigQuery's message. */
+/** Returns the number of bytes that a query would need, from BigQuery's message. */
 export function bytesIn(googleText: string): number | null {
   const digits = /(\d{1,15}) or higher required/.exec(googleText)?.[1]
   return digits === undefined ? null : Number(digits)
@@ -55,7 +55,7 @@ function positionOf(at: number | null): { readonly position?: number } {
   return at === null ? {} : { position: at }
 }
 
-/** The column that a message is about, by the caller's name. */
+/** Returns the column that a message is about, by the caller's name. */
 function columnNamed(message: string, query: BigQueryQuery): { readonly column?: string } {
   const name = /\b[Cc]olumn(?: name)? `?([A-Za-z_]\w*)`?/.exec(message)?.[1]
   return name === undefined || !query.text.toLowerCase().includes(name.toLowerCase()) ? {} : { column: name }
@@ -70,7 +70,7 @@ const NO_COLUMN = [
   `^Column name ${NAME} not found`,
 ].map((pattern) => new RegExp(pattern, 'i'))
 
-/** The column that BigQuery does not find. A hidden column and a missing column look the same to BigQuery. */
+/** Returns the column that BigQuery does not find. A hidden column and a missing column look the same to BigQuery. */
 function columnIn(googleText: string): string | null {
   for (const pattern of NO_COLUMN) {
     const name = pattern.exec(googleText)?.[1]
@@ -118,7 +118,7 @@ class PrintedNames {
     this.#query = query
   }
 
-  /** Whether the printed query contains the name as a whole name. */
+  /** Returns whether the printed query contains the name as a whole name. */
   hold(name: string): boolean {
     const text = (this.#text ??= withoutQuotes(this.#query.text))
     const wanted = withoutQuotes(name)

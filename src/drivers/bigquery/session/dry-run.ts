@@ -78,14 +78,14 @@ export async function dryRun(
   return answer.data
 }
 
-/** The bytes that the query would read. Null if the response does not contain them. */
+/** Returns the bytes that the query would read. Returns null if the response does not contain them. */
 export function bytesOf({ statistics }: DryRun): number | null {
   const { totalBytesProcessed: inner } = statistics.query
   const { totalBytesProcessed: outer } = statistics
   return inner === undefined && outer === undefined ? null : Math.max(inner ?? 0, outer ?? 0)
 }
 
-/** The tables that the query would read, as `project.dataset.table`. */
+/** Returns the tables that the query would read, as `project.dataset.table`. */
 export function tablesOf({ statistics }: DryRun): readonly string[] {
   return (statistics.query.referencedTables ?? []).map(
     ({ projectId, datasetId, tableId }) => `${projectId}.${datasetId}.${tableId}`,

@@ -70,8 +70,8 @@ const QUERY: ReadonlyMap<string, string> = new Map(
 )
 
 /**
- * The error for connecting, `test`, introspection and queries if Google, the network or the credentials refuse access,
- * whatever the query is. Null if the query caused the error.
+ * Returns the error for connecting, `test`, introspection and queries if Google, the network or the credentials refuse
+ * access, whatever the query is. Returns null if the query caused the error.
  */
 export function accessFailure(error: unknown): AppError | null {
   if (error instanceof AppError) return error
@@ -118,7 +118,10 @@ function denied(refused: ErrorResponse): AppError {
   return unavailable(/bigquery\.jobs\.create/.test(googleText) ? JOBS_DENIED : DENIED, refused)
 }
 
-/** The error for a reason that the query causes. Null if the sentence must be chosen by BigQuery's message. */
+/**
+ * Returns the error for a reason that the query causes. Returns null if the sentence must be chosen by BigQuery's
+ * message.
+ */
 export function queryFailure(refused: ErrorResponse): AppError | null {
   const sentence = QUERY.get(refused.reason)
   if (sentence !== undefined) return new AppError('QUERY_FAILED', sentence, { cause: refused })
@@ -126,19 +129,19 @@ export function queryFailure(refused: ErrorResponse): AppError | null {
   return null
 }
 
-/** A table, a dataset or a column has disappeared since introspection. */
+/** Returns the error for a table, a dataset or a column that has disappeared since introspection. */
 export function schemaStale(cause?: unknown): AppError {
   const message =
     'The database has changed since it was introspected: something that this query reads no longer exists, or is in another location than the datasource’s. An administrator must introspect it again.'
   return new AppError('SCHEMA_STALE', message, { cause })
 }
 
-/** BigQuery confirmed that its timeout or our cancel ended the job. */
+/** Returns the error for a job that ended by BigQuery's timeout or our cancel, as BigQuery confirmed. */
 export function cancelled(cause?: unknown): AppError {
   return new AppError('QUERY_TIMEOUT', 'The query took too long and was cancelled in BigQuery.', { cause })
 }
 
-/** Whether a deadline aborted the signal, rather than a caller who disconnected. */
+/** Returns whether a deadline aborted the signal, rather than a caller who disconnected. */
 export function isDeadline({ reason }: AbortSignal): boolean {
   if (!(reason instanceof AppError) || reason.code !== 'QUERY_TIMEOUT') return false
   return reason.cause === undefined || (reason.cause instanceof Error && reason.cause.name === 'TimeoutError')
@@ -157,7 +160,7 @@ function busy(refused: ErrorResponse): AppError {
   return new AppError('OVERLOADED', sentence, { extra: { retryAfter }, cause: refused })
 }
 
-/** Null if the error is not a network failure but a defect of ours, or the signal's own reason. */
+/** Returns null if the error is not a network failure but a defect of ours, or the signal's own reason. */
 function networkFailure(error: unknown): string | null {
   if (!(error instanceof Error)) return null
   for (const each of chainOf(error)) {

@@ -79,7 +79,7 @@ const NEVER_RETRIED = new Set(['quotaExceeded', 'invalidQuery'])
 /** Usually a keep-alive socket that the server had closed. */
 const RETRIED_CODE = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
-/** Whether the same request may succeed a little later. All our requests are safe to repeat. */
+/** Returns whether the same request may succeed a little later. All our requests are safe to repeat. */
 export function isTemporary(error: unknown): boolean {
   if (error instanceof ErrorResponse) {
     if (NEVER_RETRIED.has(error.reason)) return false

@@ -15,7 +15,7 @@ const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 
 const ESCAPES = new Uint8Array(256)
 for (const letter of '"\\/bfnrt') ESCAPES[letter.charCodeAt(0)] = 1
 
-/** The position of the next byte that is not white space. */
+/** Returns the position of the next byte that is not white space. */
 export function skipSpace(json: Buffer, at: number): number {
   for (;;) {
     const byte = json[at]
@@ -24,7 +24,10 @@ export function skipSpace(json: Buffer, at: number): number {
   }
 }
 
-/** The end of the value that starts at `at`. Throws Unreadable if there is no value, or if it is nested too deeply. */
+/**
+ * Returns the end of the value that starts at `at`. Throws Unreadable if there is no value, or if it is nested too
+ * deeply.
+ */
 export function endOfValue(json: Buffer, at: number): number {
   if (json[at] !== OPEN_OBJECT && json[at] !== OPEN_ARRAY) return endOfPlain(json, at)
   return runToEnd(overValue(json, at))
@@ -65,13 +68,13 @@ export function* overValue(json: Buffer, start: number): Generator<undefined, nu
   }
 }
 
-/** The closing byte for an opening byte; 0 for any other byte. */
+/** Returns the closing byte for an opening byte; 0 for any other byte. */
 function closeOf(byte: number | undefined): number {
   if (byte === OPEN_OBJECT) return CLOSE_OBJECT
   return byte === OPEN_ARRAY ? CLOSE_ARRAY : 0
 }
 
-/** The position of the key's value, for a key that starts at `at`. */
+/** Returns the position of the key's value, for a key that starts at `at`. */
 function behindKey(json: Buffer, at: number): number {
   if (json[at] !== QUOTE) throw broken(at)
   const colon = skipSpace(json, endOfString(json, at))
@@ -79,7 +82,7 @@ function behindKey(json: Buffer, at: number): number {
   return skipSpace(json, colon + 1)
 }
 
-/** The end of a value that is neither an array nor an object. */
+/** Returns the end of a value that is neither an array nor an object. */
 function endOfPlain(json: Buffer, at: number): number {
   switch (json[at]) {
     case QUOTE:
@@ -159,19 +162,19 @@ export function* membersOf(
   }
 }
 
-/** The position of the array's first value. Null if the array is empty. */
+/** Returns the position of the array's first value. Returns null if the array is empty. */
 export function firstOf(json: Buffer, start: number): number | null {
   const at = skipSpace(json, start + 1)
   return json[at] === CLOSE_ARRAY ? null : at
 }
 
-/** The position of the value after the one that ended at `end`. Null if there is none. */
+/** Returns the position of the value after the one that ended at `end`. Returns null if there is none. */
 export function nextOf(json: Buffer, end: number): number | null {
   const at = skipSpace(json, end)
   return json[at] === COMMA ? skipSpace(json, at + 1) : null
 }
 
-/** The position of the value of a one-letter key (`f` or `v`) in the object that starts at `start`. */
+/** Returns the position of the value of a one-letter key (`f` or `v`) in the object that starts at `start`. */
 export function valueOf(json: Buffer, start: number, letter: number): number {
   if (json[start] !== OPEN_OBJECT) throw broken(start)
   for (let at = skipSpace(json, start + 1); json[at] === QUOTE;) {

@@ -9,7 +9,10 @@ export function withoutPositions(googleText: string): string {
   return googleText.replace(PLACE, '').trim()
 }
 
-/** The last position of a message, in the caller's text. Null if the message has no position in the printed text. */
+/**
+ * Returns the last position of a message, in the caller's text. Returns null if the message has no position in the
+ * printed text.
+ */
 export function placeIn(googleText: string, query: BigQueryQuery): number | null {
   const [, line, column] = [...googleText.matchAll(PLACE)].at(-1) ?? []
   if (line === undefined || column === undefined) return null

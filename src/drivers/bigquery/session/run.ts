@@ -85,7 +85,7 @@ export async function runQuery(at: Running, query: BigQueryQuery, limits: Limits
   }
 }
 
-/** The timeout error. If known within a moment after the deadline, it states that the job has ended. */
+/** Returns the timeout error. If known within a moment after the deadline, it states that the job has ended. */
 async function timeoutError(ended: Promise<boolean>, cause: unknown): Promise<AppError> {
   const moment = new AbortController()
   try {
@@ -96,7 +96,7 @@ async function timeoutError(ended: Promise<boolean>, cause: unknown): Promise<Ap
   }
 }
 
-/** Whether BigQuery reports that a cancel or the job's timeout ended the job. */
+/** Returns whether BigQuery reports that a cancel or the job's timeout ended the job. */
 function isStopped(error: unknown): boolean {
   return error instanceof ErrorResponse && (error.reason === 'stopped' || error.reason === 'timeout')
 }
@@ -124,7 +124,7 @@ class Job {
     this.#left = left
   }
 
-  /** The first complete page. */
+  /** Returns the first complete page. */
   async start(): Promise<Page> {
     const { signal } = this.#at
     this.#started = this.#post()
@@ -162,8 +162,8 @@ class Job {
 
   /**
    * Cancels a job that may still run. If the response that names the job has not arrived, it is awaited in the
-   * background. The promise resolves to whether the job is known to have ended, which is checked only if `asks`. Null
-   * if there is no job.
+   * background. The promise resolves to whether the job is known to have ended, which is checked only if `asks`.
+   * Returns null if there is no job.
    */
   abandon(asks: boolean): Promise<boolean> | null {
     if (this.#started === null || this.#isOver) return null
@@ -212,7 +212,7 @@ class Job {
     }
   }
 
-  /** True if the job is known to have ended. */
+  /** Returns true if the job is known to have ended. */
   async #cancel(asks: boolean): Promise<boolean> {
     if (this.#isOver || this.#known === null) return this.#isOver
     const { rest, place } = this.#at

@@ -65,7 +65,7 @@ const GOOGLESQL: ReadonlyMap<string, string> = new Map(
   }),
 )
 
-/** The fields of `{fields: […]}`; empty if absent. Throws Unreadable. */
+/** Returns the fields of `{fields: […]}`; empty if absent. Throws Unreadable. */
 export function readSchema(schema: unknown): readonly Field[] {
   const read = Schema.safeParse(schema ?? {})
   if (!read.success) throw new Unreadable('an invalid schema')

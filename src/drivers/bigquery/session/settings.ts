@@ -72,8 +72,8 @@ export function readSettings(allowed: Allowed, input: SettingsInput): Connection
 }
 
 /**
- * The target for settings that readSettings() returned. Throws AppError DATASOURCE_UNAVAILABLE if the operator no
- * longer allows them.
+ * Returns the target for settings that readSettings() returned. Throws AppError DATASOURCE_UNAVAILABLE if the operator
+ * no longer allows them.
  */
 export function targetOf(allowed: Allowed, settings: ConnectionSettings): Target {
   const { target, withheld } = read(allowed, { ...settings, ...NOT_APPLICABLE })

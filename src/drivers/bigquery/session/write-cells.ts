@@ -38,7 +38,7 @@ function cellWriter(type: ColumnType): WriteCell {
   return type.repeated ? arrayWriter(single) : single
 }
 
-/** Null for a type whose values may be long. */
+/** Returns null for a type whose values may be long. */
 function shortWriter(type: ColumnType): WriteShort | null {
   if (type.repeated || type.name === 'JSON') return null
   if (type.name !== 'STRUCT') return plainWriter(type.name)

@@ -39,7 +39,9 @@ export function scalarWriter(type: string): WriteScalar {
   return WRITERS.get(type) ?? writeAsText
 }
 
-/** The text without quotes. An emulator may send a number or a word without quotes. Not for texts with escapes. */
+/**
+ * Returns the text without quotes. An emulator may send a number or a word without quotes. Not for texts with escapes.
+ */
 function textOf(json: Buffer, start: number, end: number): string {
   return json[start] === QUOTE ? json.toString('latin1', start + 1, end - 1) : json.toString('latin1', start, end)
 }
@@ -127,7 +129,10 @@ export function* writeJson(json: Buffer, start: number, end: number, out: JsonBy
   return end
 }
 
-/** The start and end of the one JSON value. Null if the text is not JSON; it is then written as a string. */
+/**
+ * Returns the start and end of the one JSON value. Returns null if the text is not JSON; it is then written as a
+ * string.
+ */
 function* spanOf(inner: Buffer): Generator<undefined, readonly [number, number] | null> {
   try {
     const at = skipSpace(inner, 0)

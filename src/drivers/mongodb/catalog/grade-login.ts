@@ -21,8 +21,8 @@ const HARMLESS = new Set(['killCursors', 'killAnyCursor', 'changeOwnPassword', '
 const OWN = new Set(['admin', 'config', 'local'])
 
 /**
- * The steps in a fixed order. `exposed`: the privileges should cover exactly this catalog. Null if there is no exposure
- * yet.
+ * Returns the steps in a fixed order. The privileges should cover exactly the catalog `exposed`, which is null if there
+ * is no exposure yet.
  */
 export async function grade(login: Login, exposed: Catalog | null, signal: AbortSignal): Promise<TestStep[]> {
   const privileges = await privilegesOf(login.db, signal)

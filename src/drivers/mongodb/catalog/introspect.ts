@@ -40,7 +40,7 @@ export async function introspect(
   return { capturedAt: new Date().toISOString(), tables, capture }
 }
 
-/** Null if the login is not allowed to read the collection. */
+/** Returns null if the login is not allowed to read the collection. */
 async function tableOf(db: mongodb.Db, found: FoundCollection, signal: AbortSignal): Promise<CatalogTable | null> {
   const collection = db.collection(found.name)
   const documents = await counted(db, found.name, signal)
@@ -98,7 +98,10 @@ async function look(
   return true
 }
 
-/** False if the login is not allowed to read the collection. After a timeout, the documents read so far are kept. */
+/**
+ * Returns false if the login is not allowed to read the collection. After a timeout, the documents read so far are
+ * kept.
+ */
 async function taken(
   sample: Sample,
   signal: AbortSignal,

@@ -11,7 +11,7 @@ export interface BetterLogin {
   readonly exposed: Catalog | null
 }
 
-/** A new login for the exposed collections. */
+/** Returns the commands for a new login that reads the exposed collections. */
 export function agreement({ full, exposed, username, database }: AgreementInput): Agreement {
   const collections = new Map(full.tables.map((table) => [table.table, table.columns.length]))
   const partly = exposed.tables.filter(({ table, columns }) => columns.length < (collections.get(table) ?? 0))

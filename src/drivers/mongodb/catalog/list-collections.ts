@@ -52,7 +52,7 @@ function kindOf(type: unknown): CollectionKind {
   return type === 'view' || type === 'timeseries' ? type : 'collection'
 }
 
-/** The result of the first way that the server does not refuse. */
+/** Returns the result of the first way that the server does not refuse. */
 async function firstAllowed<T>(ways: readonly (() => Promise<T>)[]): Promise<T> {
   let refused: unknown
   for (const way of ways) {

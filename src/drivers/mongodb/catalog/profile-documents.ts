@@ -135,7 +135,7 @@ const KINDS: readonly (readonly [ValueKind, readonly string[]])[] = [
   ['text', ['string', 'objectId', 'symbol']],
 ]
 
-/** The kind of a column's values, by the types that introspection found. */
+/** Returns the kind of a column's values, by the types that introspection found. */
 function kindOf({ detail }: CatalogColumn): ValueKind {
   const types = isDetail(detail) ? Object.keys(detail.types).filter((type) => type !== 'null') : []
   if (types.length === 0) return 'other'
@@ -158,7 +158,9 @@ const TYPES: Readonly<Record<ValueKind, readonly number[]>> = {
 
 const sheet = new JsonBytes(1024)
 
-/** The value as an answer shows it; undefined if it is not a scalar or is of another kind than the column. */
+/**
+ * Returns the value as an answer shows it, or undefined if it is not a scalar or is of another kind than the column.
+ */
 function scalarOf(type: number, from: Buffer, at: number, kind: ValueKind): Scalar | undefined {
   if (!TYPES[kind].includes(type)) return undefined
   const size = sizeOf(type, from, at)

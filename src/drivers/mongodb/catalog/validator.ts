@@ -58,7 +58,7 @@ function walk(schema: Document, above: readonly string[], { isEnforced, isHeld }
   }
 }
 
-/** The values as labels; undefined if a value is not a short scalar. */
+/** Returns the values as labels, or undefined if a value is not a short scalar. */
 function labelsOf(values: unknown): readonly Scalar[] | undefined {
   if (!Array.isArray(values) || values.length > LABELS_MAX) return undefined
   const some = values.filter((value: unknown) => value !== null)

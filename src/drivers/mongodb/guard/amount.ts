@@ -42,12 +42,12 @@ function bounded(n: number): number {
   return n < HUGE ? n : HUGE
 }
 
-/** Whether an amount depends on a size. */
+/** Returns whether an amount depends on a size. */
 export function mentions({ terms }: Amount, size: Size): boolean {
   return [...terms.values()].some(({ sizes }) => sizes.includes(size))
 }
 
-/** The sum of these. */
+/** Returns the sum of these amounts. */
 export function plus(...amounts: readonly (Amount | number)[]): Amount {
   let total = 0
   let terms: Map<string, Term> | null = null
@@ -103,12 +103,12 @@ function keyOf(sizes: readonly Size[]): string {
   return sizes.join('\0')
 }
 
-/** All terms, the constant among them. */
+/** Returns all terms, the constant among them. */
 export function each({ constant: own, terms }: Amount): readonly Term[] {
   return own === 0 ? [...terms.values()] : [{ times: own, sizes: [] }, ...terms.values()]
 }
 
-/** At least each of these. */
+/** Returns an amount that is at least each of these amounts. */
 export function most(...amounts: readonly Amount[]): Amount {
   const [first = NONE, ...others] = amounts
   if (others.length === 0) return first
@@ -125,7 +125,7 @@ export function most(...amounts: readonly Amount[]): Amount {
   return made(total, terms)
 }
 
-/** The amount with other amounts in place of some sizes; `by` returns null for a size that stays. */
+/** Returns the amount with other amounts in place of some sizes; `by` returns null for a size that stays. */
 export function replaced(amount: Amount, by: (size: Size) => Amount | null): Amount {
   if (isConstant(amount)) return amount
   const parts: (Amount | number)[] = [amount.constant]
@@ -135,8 +135,9 @@ export function replaced(amount: Amount, by: (size: Size) => Amount | null): Amo
 }
 
 /**
- * The sum of an amount over all elements of an array. `own` is the size of one element: the sum of its powers is at most
- * the power of `bytes`, the size of all elements together. What does not depend on the element counts `items` times.
+ * Returns the sum of an amount over all elements of an array. `own` is the size of one element: the sum of its powers
+ * is at most the power of `bytes`, the size of all elements together. What does not depend on the element counts
+ * `items` times.
  */
 export function overAll(
   amount: Amount,
@@ -157,7 +158,10 @@ export function overAll(
   return plus(...parts)
 }
 
-/** A larger amount with fewer different sizes. `whole` returns the size that a size is a part of, and how many of it that can be. */
+/**
+ * Returns a larger amount with fewer different sizes. `whole` returns the size that a size is a part of, and how many
+ * of it that can be.
+ */
 export function coarse(amount: Amount, whole: (size: Size) => readonly [size: Size, times: number]): Amount {
   return replaced(amount, (size) => sizeOf(...whole(size)))
 }

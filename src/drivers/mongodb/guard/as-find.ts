@@ -7,7 +7,7 @@ import { numberOf } from './parse-ejson.ts'
 /** find runs these steps in this order, each at most once. */
 const ORDER = ['$match', '$sort', '$skip', '$limit', '$project']
 
-/** Null unless the pipeline consists of at most one of each step, the guard's own projection, and its limit. */
+/** Returns null unless the pipeline consists of at most one of each step, the guard's own projection, and its limit. */
 export function findOf(pipeline: readonly BsonDocument[]): Find | null {
   const parts = new Map<string, BsonDocument[string]>()
   let next = 0

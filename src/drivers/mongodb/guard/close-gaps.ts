@@ -7,7 +7,7 @@ import type { Bson } from '../confined-query.ts'
 /** Arrays nested more deeply are emptied, because they may still have gaps. */
 const NESTED_MAX = 2
 
-/** The value of a field that the projection cut, without gaps. A missing field stays missing. */
+/** Returns the value of a field that the projection cut, without gaps. A missing field stays missing. */
 export function withoutGaps(path: string, tree: Tree): Bson {
   return { $cond: [{ $eq: [{ $type: path }, 'missing'] }, '$$REMOVE', closed(path, tree, NESTED_MAX)] }
 }
@@ -21,7 +21,7 @@ function closed(value: string, tree: Tree, nested: number): Bson {
   return { $let: { vars: { a: each }, in: { $cond: [isArray, '$$a', { $arrayElemAt: ['$$a', 0] }] } } }
 }
 
-/** An object whose cut fields have no gaps. */
+/** Returns an object whose cut fields have no gaps. */
 function parts(value: string, tree: Tree): Bson {
   const fields: Record<string, Bson> = {}
   for (const [name, below] of tree) if (below !== null) fields[name] = withoutGaps(`${value}.${name}`, below)

@@ -63,7 +63,8 @@ function hoist(stages: readonly BsonDocument[], flow: Flow): readonly BsonDocume
 }
 
 /**
- * Whether raw documents sort in the same order. If only lost array elements could change the order, sets flow.early.
+ * Returns whether raw documents sort in the same order. If only lost array elements could change the order, sets
+ * flow.early.
  */
 function sortsAlike(value: Bson, flow: Flow): boolean {
   if (!isDocument(value)) return false

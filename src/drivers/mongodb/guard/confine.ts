@@ -14,7 +14,10 @@ export type Answer = Exclude<Judged, { kind: 'made' }> | { readonly kind: 'packe
 
 /** The guard threads. The caller passes them in, because the guard does no I/O; see judge-threads.ts. */
 export interface Threads {
-  /** Null if no thread could judge the body. Rejects only with the reason of the signal, if the signal is aborted. */
+  /**
+   * Returns null if no thread could judge the body. Rejects only with the reason of the signal, if the signal is
+   * aborted.
+   */
   judge(asked: Case, signal: AbortSignal): Promise<Answer | null>
   /** Yields to the event loop. */
   turn(): Promise<void>
@@ -76,7 +79,7 @@ function verdictOf(found: Exclude<Judged, { kind: 'heavy' }>): Denied | Malforme
   return found.kind === 'made' ? { kind: 'confined', query: seal('MONGODB', found.query) } : found
 }
 
-/** The refusal of a body that crashed a thread or exceeded the thread's deadline. */
+/** Returns the refusal of a body that crashed a thread or exceeded the thread's deadline. */
 function tooHeavy(): Denied {
   const { kind, blocked: name, message: why, hint } = refusedLimit('work', 'checking the query takes too long')
   return { kind: 'denied', blocked: { kind, name }, why, hint }

@@ -42,7 +42,7 @@ const FIELDS_MAX = 5_000
 
 export const WHOLE: Shape = { kids: null, open: true, cut: [] }
 
-/** A document with these fields and no others. */
+/** Returns the shape of a document with these fields and no others. */
 export function closed(kids: ReadonlyMap<string, Shape>): Shape {
   return { kids, open: false, cut: [], isWritten: true }
 }
@@ -162,7 +162,7 @@ export class Draft {
   }
 }
 
-/** The shape of one field of a document. */
+/** Returns the shape of one field of a document. */
 function kidOf({ kids, cut, extent }: Shape, name: string): Shape {
   if (kids !== null) return kids.get(name) ?? WHOLE
   return { ...WHOLE, cut, ...(extent === undefined ? {} : { extent: settled(partOf(extent, [name])) }) }
@@ -194,7 +194,7 @@ function weightOf(shape: Shape): number {
   return weight
 }
 
-/** The shape of documents that have one shape or the other. */
+/** Returns the shape of documents that have one shape or the other. */
 export function union(one: Shape, other: Shape): Shape {
   const cut = [...new Set([...one.cut, ...other.cut])]
   if (one.kids === null || other.kids === null) {
@@ -220,7 +220,7 @@ function usualOf({ extent }: Shape): number {
   return extent?.usual ?? 1
 }
 
-/** The shape of a field that is not among the known fields. */
+/** Returns the shape of a field that is not among the known fields. */
 function rest({ open }: Shape): Shape | null {
   return open ? WHOLE : null
 }
@@ -243,17 +243,19 @@ function extentOf(shape: Shape): Extent {
   return extent
 }
 
-/** Whether the value is one object. An object of the database is one if the sample held no array in its place. */
+/**
+ * Returns whether the value is one object. An object of the database is one if the sample held no array in its place.
+ */
 function isSingle({ kids, extent, isWritten }: Shape): boolean {
   return isWritten === true || (kids !== null && extent?.isSingle === true)
 }
 
-/** A value that a stage has computed. */
+/** Returns the shape of a value that a stage has computed. */
 export function shapeWith(extent: Extent): Shape {
   return { ...WHOLE, extent: settled(extent) }
 }
 
-/** The value at a path as a stage reads it. */
+/** Returns the extent of the value at a path as a stage reads it. */
 export function valueAt(shape: Shape, path: readonly string[]): Extent {
   const place = [DOCUMENT, ...path].join('.')
   let [at, usual, single] = [shape, 1, true]
@@ -286,7 +288,7 @@ function many(
 /** An object takes at least so many bytes in an array. */
 const OBJECT_LEAST = 8
 
-/** The objects that hold the last name of a path: one for each element of the arrays on the path. */
+/** Returns the number of objects that hold the last name of a path: one for each element of the arrays on the path. */
 export function objectsAt(shape: Shape, path: readonly string[]): Amount {
   let at = shape
   for (const [n, name] of path.slice(0, -1).entries()) {
@@ -301,7 +303,7 @@ export function objectsAt(shape: Shape, path: readonly string[]): Amount {
 /** The search for similar names takes time in proportion to the number of names. */
 const PATHS_MAX = 300
 
-/** The known paths, for a hint. */
+/** Returns the known paths, for a hint. */
 export function pathsOf(shape: Shape, prefix = '', found: string[] = []): readonly string[] {
   for (const [name, below] of shape.kids ?? []) {
     if (found.length >= PATHS_MAX) break
@@ -311,7 +313,7 @@ export function pathsOf(shape: Shape, prefix = '', found: string[] = []): readon
   return found
 }
 
-/** All known fields at all depths, as a string for comparison. */
+/** Returns all known fields at all depths, as a string for comparison. */
 export function outlineOf({ kids, open }: Shape): string {
   const fields = [...(kids ?? [])].map(([name, below]) => `${JSON.stringify(name)}:${outlineOf(below)}`)
   return kids === null ? '*' : `{${fields.join()}${open ? '…' : ''}}`

@@ -30,7 +30,7 @@ export function sortedEarly(pipeline: readonly BsonDocument[], { at, cut }: Earl
   return [...front, ...pipeline.slice(at, place), ...pipeline.slice(place + 1)]
 }
 
-/** How many sorted documents the stages after the sort can use. Infinity means all. */
+/** Returns how many sorted documents the stages after the sort can use. Infinity means all. */
 function taken(stages: readonly BsonDocument[]): number {
   let skipped = 0
   let most = Infinity
@@ -50,7 +50,10 @@ function provenAlike(cut: readonly (readonly string[])[]): BsonDocument {
   return { $match: { $expr: { $toInt: { $cond: [{ $or: losing }, 'the projection takes an element away', 1] } } } }
 }
 
-/** Whether the value is, or contains, an array with an element that is neither an object nor an array. */
+/**
+ * Returns an expression that is true if the value is, or contains, an array with an element that is neither an object
+ * nor an array.
+ */
 function losesElement(value: string, [next, ...below]: readonly string[]): Bson {
   const isPlain = { $not: [{ $in: [{ $type: '$$e' }, ['object', 'array']] }] }
   const here = anyOf({ $cond: [{ $isArray: [value] }, value, []] }, isPlain)

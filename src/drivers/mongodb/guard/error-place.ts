@@ -15,7 +15,7 @@ export function within<T>(container: object, key: string | number, read: () => T
   }
 }
 
-/** The path of the innermost recorded place that is part of the body; null if there is none. */
+/** Returns the path of the innermost recorded place that is part of the body, or null if there is none. */
 export function placeOf(error: Refusal | Broken, roots: Readonly<Record<string, unknown>>): Path | null {
   const wanted = new Set(error.trail.map(({ container }) => container))
   const found = new Map<object, Path>()

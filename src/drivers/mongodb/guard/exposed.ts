@@ -32,7 +32,7 @@ export interface Exposed {
   readonly server: readonly number[]
   readonly versionText: string
   collection(name: string): ExposedCollection | undefined
-  /** A hint that lists the exposed collections, most similar first. */
+  /** Returns a hint that lists the exposed collections, most similar first. */
   hint(name: string): Hint
 }
 
@@ -100,7 +100,7 @@ function extentsOf(table: CatalogTable): ReadonlyMap<string, Extent> {
 
 const SMALL_TYPES = new Set('bool date decimal double int long null objectId timestamp'.split(' '))
 
-/** Whether the sample contains only small values, such as numbers and dates. */
+/** Returns whether the sample contains only small values, such as numbers and dates. */
 function isSmall(detail: unknown): boolean {
   const types: unknown = typeof detail === 'object' && detail !== null && 'types' in detail ? detail.types : undefined
   const names = typeof types === 'object' && types !== null ? Object.keys(types) : []
@@ -115,7 +115,7 @@ function itemsOf(name: string, detail: unknown): number | null | undefined {
   return 'items' in detail && typeof detail.items === 'number' ? detail.items : null
 }
 
-/** Whether the sample has no array inside an array of the path. */
+/** Returns whether the sample has no array inside an array of the path. */
 function isFlat(detail: unknown): boolean {
   return typeof detail === 'object' && detail !== null && 'types' in detail && !('nested' in detail)
 }
@@ -150,7 +150,9 @@ function leaves(tree: Tree, prefix: string): string[] {
   return [...tree].flatMap(([name, below]) => (below === null ? [prefix + name] : leaves(below, `${prefix}${name}.`)))
 }
 
-/** The shape of a document after the injected projection; `as` is the field that contains the document, if any. */
+/**
+ * Returns the shape of a document after the injected projection; `as` is the field that contains the document, if any.
+ */
 export function shapeOf(collection: ExposedCollection, barrier: Barrier, as?: string): Shape {
   const kids = new Map<string, Shape>()
   const { tree, extents } = collection
@@ -173,7 +175,7 @@ function partShape(
   return { kids, open: false, cut: all.cut, extent }
 }
 
-/** The barrier with the injected projection for `pipeline`, not yet placed. */
+/** Returns the barrier with the injected projection for `pipeline`, not yet placed. */
 export function barrierOf(
   { tops, tree, rewritten, projection: exposed }: ExposedCollection,
   pipeline: BsonDocument[],

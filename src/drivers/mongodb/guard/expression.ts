@@ -171,7 +171,7 @@ function reduced(value: Bson | undefined, scope: Scope): Bson {
   }
 }
 
-/** The variable names of a loop: the names in the query, and the default names that must be printed. */
+/** Returns the variable names of a loop: the names in the query, and the default names that must be printed. */
 function namesOf(
   of: string,
   read: BsonDocument,

@@ -105,7 +105,7 @@ interface Found {
   readonly position: number | null
 }
 
-/** The place of an error in the body's text as the audit stores it. Nulls if the error has no place. */
+/** Returns the place of an error in the body's text as the audit stores it. Nulls if the error has no place. */
 function placeIn(lifted: Lifted, body: MongoBody, error: Refusal | Broken): Found {
   if (error.trail.length === 0) return { path: null, position: null }
   const { filter, pipeline } = body

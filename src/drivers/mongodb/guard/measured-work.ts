@@ -64,7 +64,10 @@ export class Spare {
   }
 }
 
-/** The most that the sizes in an amount can make of it for one document, whose fields share the document's bytes. */
+/**
+ * Returns the most that the sizes in an amount can make of it for one document, whose fields share the document's
+ * bytes.
+ */
 export function worstOf(amount: Amount, size: number): number {
   const fields = new Map<string, number>()
   let rest = 0
@@ -82,7 +85,7 @@ function worstSize({ of }: Measure, size: number): number {
   return of === 'length' ? size / ELEMENT_LEAST : size
 }
 
-/** The top-level field of the document; null for the document and for variables. */
+/** Returns the top-level field of the document, or null for the document and for variables. */
 function fieldOf(place: string): string | null {
   const [head, field] = place.split('.', 2)
   return head === DOCUMENT && field !== undefined ? field : null
@@ -122,7 +125,7 @@ class Printer {
   }
 }
 
-/** The document or variable that a size is a part of, and how many of the size its bytes can be. */
+/** Returns the document or variable that a size is a part of, and how many of the size its bytes can be. */
 function wholeOf(size: string): readonly [size: string, times: number] {
   const { of, place } = measureOf(size)
   const [head = DOCUMENT] = place.split('.', 1)
@@ -131,7 +134,10 @@ function wholeOf(size: string): readonly [size: string, times: number] {
 
 const rounded = (n: number): number => Number(n.toPrecision(4))
 
-/** The expression that reads a place. Names that no path can contain are left out, and what is above them is read. */
+/**
+ * Returns the expression that reads a place. Names that no path can contain are left out, and what is above them is
+ * read.
+ */
 function valueAt(place: string): string {
   const [head = '', ...names] = place.split('.')
   const end = names.findIndex((name) => name === '' || name.startsWith('$'))

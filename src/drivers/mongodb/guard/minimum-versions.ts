@@ -38,7 +38,7 @@ function since(version: Version, names: string): Record<string, Version> {
   return Object.fromEntries(names.split(' ').map((name) => [name, version]))
 }
 
-/** The version that a name needs, if this server is older. Null otherwise. */
+/** Returns the version that a name needs if this server is older. Returns null otherwise. */
 export function missing(vocabulary: Vocabulary, name: string, server: readonly number[]): string | null {
   const known = SINCE[vocabulary]
   const version = Object.hasOwn(known, name) ? known[name] : undefined

@@ -100,8 +100,8 @@ function date(value: unknown): ScalarValue | undefined {
 const ISO = /^(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d(?::?\d\d)?))?$/
 
 /**
- * Parses a date with a time and a zone, or a date alone, which means midnight UTC. Undefined for a day that does not
- * exist.
+ * Parses a date with a time and a zone, or a date alone, which means midnight UTC. Returns undefined for a day that
+ * does not exist.
  */
 function isoDate(value: unknown): number | undefined {
   const parts = typeof value === 'string' ? ISO.exec(value) : null
@@ -156,7 +156,7 @@ function longOf(value: unknown): bigint | undefined {
   return long >= LONG.min && long <= LONG.max ? long : undefined
 }
 
-/** The object if it has exactly these keys, otherwise an empty object. */
+/** Returns the object if it has exactly these keys, otherwise an empty object. */
 function exactly(value: unknown, ...keys: readonly string[]): Json {
   return isJson(value) && Object.keys(value).length === keys.length && keys.every((key) => Object.hasOwn(value, key))
     ? value
@@ -180,7 +180,7 @@ export function isJson(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The number in an argument, plain or wrapped. Undefined for decimals and other values. */
+/** Returns the number in an argument, plain or wrapped. Returns undefined for decimals and other values. */
 export function numberOf(value: Bson | undefined): number | undefined {
   if (typeof value === 'number') return value
   if (!(value instanceof Scalar)) return undefined

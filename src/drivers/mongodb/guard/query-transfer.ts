@@ -86,7 +86,7 @@ function unwindSizes(
   return new Map(pairs.flatMap(([stage, size]) => (size === null ? [] : [[stage, size] as const])))
 }
 
-/** The objects that have the key $unwind, in order. */
+/** Returns the objects that have the key $unwind, in order. */
 function* unwindsIn(value: Bson): Generator<BsonDocument> {
   if (typeof value !== 'object' || value === null || value instanceof Scalar) return
   if (isDocument(value) && Object.hasOwn(value, '$unwind')) yield value

@@ -23,7 +23,10 @@ export function writtenItems(value: Bson | undefined): number | undefined {
   )
 }
 
-/** The maximum number of elements, by the largest absolute values of start and end. The database fails a range above the bound. */
+/**
+ * Returns the maximum number of elements, by the largest absolute values of start and end. The database fails a range
+ * above the bound.
+ */
 export function itemsBetween(value: Bson | undefined, start: Amount | null, end: Amount | null): Amount {
   if (start === null || end === null) return constant(RANGE_MAX)
   const step = numberOf(endsOf(value)[2])
@@ -31,7 +34,7 @@ export function itemsBetween(value: Bson | undefined, start: Amount | null, end:
   return isConstant(items) ? constant(Math.min(items.constant, RANGE_MAX)) : items
 }
 
-/** Whether the range is within the bound for any stored values. */
+/** Returns whether the range is within the bound for any stored values. */
 export function isShort(value: Bson | undefined): boolean {
   if (writtenItems(value) !== undefined) return true
   const [start = null, end = null] = endsOf(value).map((each) => certainBound(each, 0))
@@ -47,7 +50,7 @@ function endsOf(value: Bson | undefined): readonly Bson[] {
   return ends.length === 2 ? [...ends, 1] : ends
 }
 
-/** The same range, in a form that fails if it has too many elements. */
+/** Returns the same range, in a form that fails if it has too many elements. */
 export function capped(ends: readonly Bson[]): Bson {
   const [start = 0, end = 0, step = 1] = ends
   // Negative if the step points away from the end. The range is then empty.
@@ -57,7 +60,7 @@ export function capped(ends: readonly Bson[]): Bson {
   return { $let: { vars: { vt_from: start, vt_to: end, vt_by: step }, in: range } }
 }
 
-/** The largest absolute value of an expression, by the query alone; null if it depends on stored values. */
+/** Returns the largest absolute value of an expression, by the query alone, or null if it depends on stored values. */
 function certainBound(value: Bson | undefined, depth: number): Amount | null {
   const number = numberOf(value)
   if (number !== undefined) return constant(Math.abs(number))
@@ -67,7 +70,7 @@ function certainBound(value: Bson | undefined, depth: number): Amount | null {
   return boundOf(name, operand, all, null)
 }
 
-/** The largest absolute value that an operator returns. */
+/** Returns the largest absolute value that an operator returns. */
 export function numberBound(name: string, operand: Bson, args: readonly Extent[]): Amount | null {
   const { bytes, items } = together(args)
   const isList = name === '$size' || name === '$indexOfArray'
@@ -83,8 +86,8 @@ const SMALL_NUMBERS = new Set(
 const LENGTHS = new Set('$indexOfArray $indexOfBytes $indexOfCP $size $strLenBytes $strLenCP'.split(' '))
 
 /**
- * The largest absolute value that an operator returns, by the bounds of its arguments (in order) and by the number of
- * elements or bytes that they have. Null if it is unknown.
+ * Returns the largest absolute value that an operator returns, by the bounds of its arguments (in order) and by the
+ * number of elements or bytes that they have. Returns null if it is unknown.
  */
 function boundOf(name: string, operand: Bson, all: readonly (Amount | null)[], size: Amount | null): Amount | null {
   const [first = null, second = null, third = null] = all

@@ -28,7 +28,7 @@ export function textOf(of: string, value: Bson | undefined): string {
   return value
 }
 
-/** A whole number that is at least `least`, in the form to be printed. */
+/** Returns a whole number that is at least `least`, in the form to be printed. */
 export function wholeOf(of: string, value: Bson | undefined, least: number): Bson {
   const number = numberOf(value)
   if (value === undefined || number === undefined || !Number.isSafeInteger(number) || number < least) {
@@ -42,7 +42,7 @@ export function booleanOf(of: string, value: Bson | undefined): boolean {
   return value
 }
 
-/** The one key of an object that starts with $, and its value; null for any other object. */
+/** Returns the one key of an object that starts with $, and its value, or null for any other object. */
 export function operatorOf(value: Bson | undefined): readonly [string, Bson] | null {
   if (!isDocument(value)) return null
   const [first, ...others] = Object.entries(value)

@@ -3,7 +3,7 @@ import type { Catalog, CatalogTable } from '../../driver.ts'
 import type { MongoTableDetail } from '../captured-facts.ts'
 import type { ReadCollection } from '../confined-query.ts'
 
-/** Each name once, in the given order. Names that are not exposed are left out. */
+/** Returns each name once, in the given order. Names that are not exposed are left out. */
 export function readsOf(exposed: Catalog, names: readonly string[]): readonly ReadCollection[] {
   const tables = new Map(exposed.tables.map((table) => [table.table, table]))
   return [...new Set(names)].flatMap((name) => {

@@ -87,7 +87,7 @@ function ofOperator(name: string, operand: Bson, depths: Depths): number {
   }
 }
 
-/** The depth of the elements of a list of arrays, or of a path to one. */
+/** Returns the depth of the elements of a list of arrays, or of a path to one. */
 function ofList(list: Bson | undefined, depths: Depths): number {
   return isArray(list) ? deepest(list, depths) : depthOf(list, depths)
 }

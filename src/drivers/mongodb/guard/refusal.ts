@@ -50,13 +50,13 @@ export function refusedPath(path: string, hint: string | Hint): Refusal {
   return new Refusal('column', path, `field ${shown(path)} does not exist or is not exposed`, hint)
 }
 
-/** `because`: the reason. Null if the name is only unknown; it may be mistyped. */
+/** Returns the refusal of a stage. `because` is the reason. It is null if the name is unknown and may be mistyped. */
 export function refusedStage(name: string, because: string | null, hint: string | Hint): Refusal {
   const why = because ?? 'it is not on the list of allowed stages'
   return new Refusal('stage', name, `stage ${shown(name)} is not allowed: ${why}`, mistyped(because, hint))
 }
 
-/** As refusedStage(). */
+/** Returns the refusal of an operator. `because` is as in refusedStage(). */
 export function refusedOperator(name: string, because: string | null, hint: string | Hint): Refusal {
   const why = because ?? 'it is not on the list of allowed operators'
   return new Refusal('operator', name, `operator ${shown(name)} is not allowed here: ${why}`, mistyped(because, hint))
@@ -71,12 +71,12 @@ export function refusedVariable(name: string, hint: Hint): Refusal {
   return new Refusal('operator', name, `variable ${shown(name)} is not defined here or is not allowed`, hint)
 }
 
-/** The query exceeds a bound. `name` is what the bound limits. */
+/** Returns the refusal of a query that exceeds a bound. `name` is what the bound limits. */
 export function refusedLimit(name: string, why: string, hint?: string): Refusal {
   return new Refusal('limit', name, why, hint ?? 'Split the query into smaller queries, or write it with fewer parts.')
 }
 
-/** A caller's name for use in a sentence: shortened, without control characters and line breaks. */
+/** Returns a caller's name for use in a sentence: shortened, without control characters and line breaks. */
 export function shown(name: string): string {
   const plain = name.slice(0, 200).replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '�')
   return plain.length > 120 ? `${plain.slice(0, 120)}…` : plain

@@ -18,8 +18,8 @@ export function repairs(body: object, { blocked, path, near = [] }: Denied): rea
 type Entry = readonly [key: string | number, value: unknown] | null
 
 /**
- * Returns a copy of the body with another entry at the path. Null if the path does not exist, or two keys would be
- * equal.
+ * Returns a copy of the body with another entry at the path. Returns null if the path does not exist, or two keys would
+ * be equal.
  */
 function edited(node: unknown, [key, ...rest]: Path, edit: (value: unknown, key: string | number) => Entry): unknown {
   if (key === undefined || typeof node !== 'object' || node === null || !Object.hasOwn(node, key)) return null

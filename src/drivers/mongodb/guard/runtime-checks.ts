@@ -10,7 +10,7 @@ export interface Gathered {
   readonly as: 'array' | 'object'
 }
 
-/** A stage that fails, with a distinct error, if a gathered field has more than `length` elements or fields. */
+/** Returns a stage that fails, with a distinct error, if a gathered field has more than `length` elements or fields. */
 export function lengthCheck(gathered: readonly Gathered[], length: number): BsonDocument {
   const sizes = gathered.map(({ path, as }): Bson => {
     const value = `$${path}`
@@ -23,7 +23,7 @@ export function lengthCheck(gathered: readonly Gathered[], length: number): Bson
 /** A number and the most that it may be, which is settled when the whole query is printed. */
 export type Limit = [of: Bson, most: number]
 
-/** An expression that is true or fails. */
+/** Returns an expression that is true or fails. */
 function isWithin(limit: Limit): Bson {
   // The database fails a third argument of 0 with a distinct error code.
   const one: Bson = { $slice: [[1], 0, { $cond: [{ $lte: limit }, 1, 0] }] }

@@ -74,7 +74,7 @@ export function hold(found: Found, scope: Scope): void {
   for (const cut of [...found.crossed, ...found.shape.cut]) cut.raise()
 }
 
-/** A hint that lists the known fields, most similar first. */
+/** Returns a hint that lists the known fields, most similar first. */
 export function fieldsHint(path: string, shape: Shape): Hint {
   const paths = pathsOf(shape)
   if (paths.length === 0) return { text: 'No field is known here.', near: [] }

@@ -48,8 +48,8 @@ const SHAPES_MAX = 200
 const shapes = new WeakMap<Catalog, SeenTwice<Entry>>()
 
 /**
- * Returns the shape of a body whose answer has at most so many rows. Null if the body is unusual, or no filter compares
- * a value.
+ * Returns the shape of a body whose answer has at most so many rows. Returns null if the body is unusual, or no filter
+ * compares a value.
  */
 export function shapeOf(body: MongoBody, rowCap: number): Shape | null {
   // A body that is too deep is refused and must not be walked here. The key of a shape does not distinguish -0 from 0.
@@ -71,7 +71,7 @@ export function shapeOf(body: MongoBody, rowCap: number): Shape | null {
   }
 }
 
-/** The confined query of a known shape; null if the shape is unknown. */
+/** Returns the confined query of a known shape, or null if the shape is unknown. */
 export function recall(catalog: Catalog, { key, values }: Shape): MongoQuery | null {
   const template = shapes.get(catalog)?.get(key)
   return template === undefined || template === false ? null : filled(template, values)
@@ -95,8 +95,8 @@ export function remember(
 }
 
 /**
- * The kind of a value that does not affect the verdict. Null for all other values: null and the ends of the sort order
- * stay behind a barrier; regular expressions are measured; arrays and objects are walked.
+ * Returns the kind of a value that does not affect the verdict. Returns null for all other values: null and the ends of
+ * the sort order stay behind a barrier; regular expressions are measured; arrays and objects are walked.
  */
 function kindOf(value: unknown): string | null {
   if (typeof value === 'string' || typeof value === 'number') return typeof value

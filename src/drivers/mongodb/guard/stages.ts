@@ -54,7 +54,7 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['$fill', fill],
 ])
 
-/** The stages of a pipeline. Throws Broken if the value is no pipeline, Refusal if the pipeline is too long. */
+/** Returns the stages of a pipeline. Throws Broken if the value is no pipeline, Refusal if the pipeline is too long. */
 export function checkStages(pipeline: Bson, whole: Whole): readonly BsonDocument[] {
   if (!isArray(pipeline)) throw new Broken('a pipeline must be an array of stages')
   if (pipeline.length > STAGES_MAX) throw refusedLimit('stages', `a pipeline has more than ${STAGES_MAX} stages`)

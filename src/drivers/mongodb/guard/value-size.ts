@@ -51,32 +51,34 @@ export interface Extent {
 /** The document before the stage, as a place: "s.a.b" is its path a.b, and "s$v.a" the path a of $$v, a variable of $lookup. */
 export const DOCUMENT = 's'
 
-/** Whether the database can measure the place before the stage. */
+/** Returns whether the database can measure the place before the stage. */
 export function isStored(place: string): boolean {
   return place.startsWith(DOCUMENT)
 }
 
-/** The bytes of the value at a place, or of the element of a loop. */
+/** Returns the size in bytes of the value at a place, or of the element of a loop. */
 export function bytesAt(place: string): Size {
   return `#${place}`
 }
 
-/** The elements or fields of the value at a place. */
+/** Returns the number of elements or fields of the value at a place. */
 function lengthAt(place: string): Size {
   return `|${place}`
 }
 
-/** The pieces into which a separator splits the text at a place. */
+/** Returns the number of pieces into which a separator splits the text at a place. */
 export function piecesAt(place: string, separator: string): Size {
   return `/${JSON.stringify([place, separator])}`
 }
 
-/** The longest piece of the text at a place without a space. */
+/** Returns the length of the longest piece without a space in the text at a place. */
 export function wordAt(place: string): Size {
   return `~${place}`
 }
 
-/** The bytes of the object at a place without these fields. Only the value of a $reduce has such a size. */
+/**
+ * Returns the size in bytes of the object at a place without these fields. Only the value of a $reduce has such a size.
+ */
 export function bytesWithout(place: string, names: readonly string[]): Size {
   return `-${JSON.stringify([place, ...names])}`
 }
@@ -130,7 +132,7 @@ export function number(bound: Amount | null): Extent {
   return bound === null ? SMALL : { ...SMALL, number: bound }
 }
 
-/** A value of which only the bytes are known. */
+/** Returns the extent of a value of which only the bytes are known. */
 export function anything(bytes: Amount, usual = ITEMS): Extent {
   const items = scaled(bytes, 1 / ELEMENT_LEAST)
   return { ...SMALL, bytes, items, isLoose: true, kept: bytes, usual, isSingle: false, isScalar: false }
@@ -140,8 +142,8 @@ export function anything(bytes: Amount, usual = ITEMS): Extent {
 const SOMEWHERE = anything(sizeOf(bytesAt(DOCUMENT)))
 
 /**
- * The stored value at one path. `items` is the length of its arrays in the sample: null if the sample held no array. `isFlat`: whether
- * the sample held no array in an array.
+ * Returns the extent of the stored value at one path. `items` is the length of its arrays in the sample: null if the
+ * sample held no array. `isFlat`: whether the sample held no array in an array.
  */
 export function stored(items?: number | null, isFlat = false): Extent {
   return {
@@ -154,12 +156,12 @@ export function stored(items?: number | null, isFlat = false): Extent {
 
 export const STORED = stored()
 
-/** Whether the query alone determines the size. */
+/** Returns whether the query alone determines the size. */
 export function isFixed({ bytes }: Extent): boolean {
   return isConstant(bytes)
 }
 
-/** The value at this place. What the query alone determines stays. */
+/** Returns the extent of the value at this place. What the query alone determines stays. */
 export function at(place: string, extent: Extent): Extent {
   if (isFixed(extent)) return { ...extent, kept: NONE }
   return {
@@ -176,7 +178,7 @@ export function at(place: string, extent: Extent): Extent {
   }
 }
 
-/** Each element of the array at this place. */
+/** Returns the extent of each element of the array at this place. */
 function elementAt(place: string, each: Extent): Extent {
   const { isSingle, isScalar } = each
   return isFixed(each) ? each : { ...anything(sizeOf(bytesAt(place))), kept: NONE, isSingle, isScalar }
@@ -205,7 +207,7 @@ function mapped(fields: Extent['fields'], by: (field: Extent, name: string) => E
   return fields === null ? null : new Map([...fields].map(([name, field]) => [name, by(field, name)]))
 }
 
-/** The same value, which is no longer the one at a place. */
+/** Returns the extent of the same value, which is no longer the one at a place. */
 export function moved(extent: Extent): Extent {
   return extent.place === null ? extent : { ...extent, place: null }
 }
@@ -215,7 +217,7 @@ export function inside({ bytes, kept, usual }: Extent): Extent {
   return { ...anything(bytes, usual), kept }
 }
 
-/** A value at the path below this value. */
+/** Returns the extent of a value at the path below this value. */
 export function below(extent: Extent, [name, ...rest]: readonly string[]): Extent {
   if (name === undefined) return extent
   return below(fieldOf(extent, name), rest)
@@ -233,7 +235,7 @@ function fieldOf(extent: Extent, name: string): Extent {
   return { ...inside(extent), items, isLoose, each: element }
 }
 
-/** An array of this length. `all` is the size of all elements, `kept` their memory. */
+/** Returns the extent of an array of this length. `all` is the size of all elements, `kept` their memory. */
 export function arrayOf(
   items: Amount,
   { bytes: all, kept, each, usual }: Pick<Extent, 'bytes' | 'kept' | 'each' | 'usual'>,
@@ -252,12 +254,12 @@ export function arrayOf(
   }
 }
 
-/** An array with this many elements of one extent. */
+/** Returns the extent of an array with this many elements of one extent. */
 export function list(each: Extent, items: Amount, usual = isConstant(items) ? items.constant : ITEMS): Extent {
   return arrayOf(items, { bytes: product(items, each.bytes), kept: product(items, each.kept), each, usual })
 }
 
-/** An array that a stage gathers from many documents. */
+/** Returns the extent of an array that a stage gathers from many documents. */
 export function gatheredList(element: Extent, usual: number): Extent {
   return { ...SOMEWHERE, each: settled(element), usual }
 }
@@ -269,7 +271,7 @@ export function written(elements: readonly Extent[]): Extent {
   return arrayOf(constant(elements.length), { bytes, kept, each, usual: elements.length })
 }
 
-/** An object that the query writes. */
+/** Returns the extent of an object that the query writes. */
 export function object(fields: ReadonlyMap<string, Extent>): Extent {
   let names = OBJECT_BYTES
   for (const name of fields.keys()) names += name.length + NAME_BYTES
@@ -278,7 +280,7 @@ export function object(fields: ReadonlyMap<string, Extent>): Extent {
   return { ...SMALL, bytes, kept, items: constant(fields.size), fields, isScalar: false }
 }
 
-/** A string. */
+/** Returns the extent of a string. */
 export function text(bytes: Amount, least = 0): Extent {
   return { ...SMALL, bytes, kept: bytes, least }
 }
@@ -336,7 +338,7 @@ function bytesOf(value: string): number {
   return value.length + 2 * (value.match(/[^\0-\x7f]/g)?.length ?? 0)
 }
 
-/** A value that the query writes out. */
+/** Returns the extent of a value that the query writes out. */
 export function literalExtent(value: Bson): Extent {
   const known = numberOf(value)
   if (known !== undefined) return number(constant(Math.abs(known)))
@@ -351,7 +353,7 @@ export function literalExtent(value: Bson): Extent {
 /** What a string takes besides its characters. */
 export const TEXT_BYTES = 8
 
-/** The element of an array in a loop, whose size is `own`. */
+/** Returns the extent of the element of an array in a loop, whose size is `own`. */
 export function elementOf({ each }: Extent, own: Size): Extent {
   if (each !== null && isFixed(each)) return { ...each, kept: NONE }
   const element = { ...anything(sizeOf(own)), kept: NONE }
@@ -362,12 +364,12 @@ export function elementOf({ each }: Extent, own: Size): Extent {
   return { ...element, items, isLoose, fields, isSingle, isScalar }
 }
 
-/** One element of an array. */
+/** Returns the extent of one element of an array. */
 export function anyOf(array: Extent): Extent {
   return array.each ?? inside(array)
 }
 
-/** An extent that holds for each element of an array, instead of one for the element of size `own`. */
+/** Returns an extent that holds for each element of an array, instead of one for the element of size `own`. */
 export function atRest(extent: Extent, own: Size, array: Extent): Extent {
   const rest = (amount: Amount): Amount => replaced(amount, (size) => (size === own ? array.bytes : null))
   const items = rest(extent.items)
@@ -384,7 +386,7 @@ export function atRest(extent: Extent, own: Size, array: Extent): Extent {
   }
 }
 
-/** An array with one such value for each element of another. */
+/** Returns the extent of an array with one such value for each element of another. */
 export function overEach(body: Extent, own: Size, array: Extent): Extent {
   const [bytes, kept] = [overAll(body.bytes, own, array), overAll(body.kept, own, array)]
   return arrayOf(array.items, { bytes, kept, each: atRest(body, own, array), usual: array.usual })

@@ -14,7 +14,7 @@ export class Variables<T> {
     return this.#own.size === 0 && (this.#around === null || this.#around.isEmpty)
   }
 
-  /** An inner scope. */
+  /** Returns an inner scope. */
   with(own: ReadonlyMap<string, T>): Variables<T> {
     return new Variables(this, own)
   }
@@ -27,7 +27,7 @@ export class Variables<T> {
     return this.#own.has(name) ? this.#own.get(name) : this.#around?.get(name)
   }
 
-  /** All visible names, innermost scope first. */
+  /** Returns all visible names, innermost scope first. */
   *names(): Generator<string> {
     yield* this.#own.keys()
     if (this.#around !== null) yield* this.#around.names()

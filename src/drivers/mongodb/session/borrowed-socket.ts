@@ -64,7 +64,7 @@ function taken(
   }
 }
 
-/** The same value that the library sends: a server that is addressed directly may be a secondary. */
+/** Returns the same value that the library sends: a server that is addressed directly may be a secondary. */
 function preferenceOf(type: unknown, preference: Login['client']['readPreference'], isDirect: boolean): object | null {
   if (type === 'Standalone') return null
   if (preference.mode !== 'primary') return preference.toJSON()

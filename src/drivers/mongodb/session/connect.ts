@@ -170,7 +170,10 @@ function nobodyAnswers(client: MongoClient): Promise<never> {
   })
 }
 
-/** The result of `work`, unless the signal aborts or `failed` rejects first. Does not wait for the rest of the work. */
+/**
+ * Returns the result of `work`, unless the signal aborts or `failed` rejects first. Does not wait for the rest of the
+ * work.
+ */
 async function unless<T>(signal: AbortSignal, failed: Promise<never> | null, work: Promise<T>): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
   const onAbort = (): void => reject(signal.reason)

@@ -5,7 +5,7 @@ const EXPONENT_BIAS = 6176
 const COEFFICIENT_MAX = 10n ** 34n - 1n
 const BIGGEST = 300
 
-/** The JSON text of a Decimal128, given as its low and high 64 bits. */
+/** Returns the JSON text of a Decimal128, given as its low and high 64 bits. */
 export function writeDecimal(low: bigint, high: bigint): string {
   const sign = high >> 63n === 1n ? '-' : ''
   const combination = Number((high >> 58n) & 0x1fn)
@@ -20,7 +20,7 @@ export function writeDecimal(low: bigint, high: bigint): string {
   return isPlain(coefficient, exponent) ? text : `"${text}"`
 }
 
-/** The string form of the Decimal128 specification, which is valid JSON. */
+/** Returns the string form of the Decimal128 specification, which is valid JSON. */
 function decimalText(digits: string, exponent: number): string {
   const adjusted = exponent + digits.length - 1
   if (exponent > 0 || adjusted < -6) {

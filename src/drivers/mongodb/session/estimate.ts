@@ -14,7 +14,7 @@ const UNKNOWN = 1e12
 /** The current number of documents in a collection; null if unknown. */
 export type Sizes = (collection: string) => Promise<number | null>
 
-/** An upper bound on the documents that any plan reads. */
+/** Returns an upper bound on the number of documents that any plan reads. */
 export async function costBound(query: MongoQuery, sizes: Sizes): Promise<number> {
   const [base] = query.reads
   // True for a view, which may read more documents than it shows.
@@ -23,7 +23,10 @@ export async function costBound(query: MongoQuery, sizes: Sizes): Promise<number
   return rows + (await joinCost(query, query.pipeline, rows, sizes, true))
 }
 
-/** The result of costBound() for a query without joins on a collection of known size. Null for all other queries. */
+/**
+ * Returns the result of costBound() for a query without joins on a collection of known size. Returns null for all other
+ * queries.
+ */
 export function boundBySize(query: MongoQuery, known: (name: string) => number | null | undefined): number | null {
   const [base] = query.reads
   if (base?.kind !== 'collection' || query.joins.length > 0) return null
@@ -39,11 +42,11 @@ export interface Planned {
   readonly plan: mongodb.Document
   readonly maxCost: number
   readonly sizes: Sizes
-  /** The number of documents after the leading stages, counted up to `most`. */
+  /** Returns the number of documents after the leading stages, counted up to `most`. */
   readonly arriving: (stages: number, most: number) => Promise<number>
 }
 
-/** The cost by the server's plan of the printed pipeline. */
+/** Returns the cost by the server's plan of the printed pipeline. */
 export async function planCost(query: MongoQuery, planned: Planned): Promise<number> {
   const { plan, sizes, form, maxCost } = planned
   const planners = plannersOf(plan)
@@ -89,7 +92,7 @@ export function checkCost(estimate: number, limit: number, collection: string): 
   })
 }
 
-/** The documents that joins read. explain does not include $lookup and $graphLookup. */
+/** Returns the number of documents that joins read. explain does not include $lookup and $graphLookup. */
 async function joinCost(
   query: MongoQuery,
   pipeline: readonly BsonDocument[],

@@ -112,8 +112,8 @@ const GONE = new Set([6, 7, 63, 89, 91, 133, 189, 9001, 10058, 10107, 11600, 116
 const BUSY = new Set([202, 317, 462])
 
 /**
- * The error that run() throws. An AppError is returned unchanged; any other error becomes the sentence for its code,
- * with the error as the cause.
+ * Returns the error that run() throws. An AppError is returned unchanged; any other error becomes the sentence for its
+ * code, with the error as the cause.
  */
 export function failure(error: unknown): AppError {
   if (error instanceof AppError) return error
@@ -130,7 +130,7 @@ export function failure(error: unknown): AppError {
   return internal(error)
 }
 
-/** Whether the client cannot be used after this error. */
+/** Returns whether the client cannot be used after this error. */
 export function isLost(error: unknown): boolean {
   return error instanceof AppError && error.code === 'DATASOURCE_UNAVAILABLE'
 }
@@ -140,7 +140,7 @@ function timedOut(cause: unknown): AppError {
   return new AppError('QUERY_TIMEOUT', 'The query took too long and was cancelled in the database.', { cause })
 }
 
-/** The collection was dropped after introspection. */
+/** Returns the error for a collection that was dropped after introspection. */
 export function schemaStale(cause?: unknown): AppError {
   const message =
     'The database changed after it was introspected: a collection of this query no longer exists. An administrator must introspect the database again.'

@@ -62,7 +62,7 @@ function selection(said: string, target: Target): string {
     : 'No member of the replica set could be chosen: the set has no primary now, no member fits readPreference, or the set has another name.'
 }
 
-/** The error, its causes, and the last error of each server that the client library knows. */
+/** Returns the error, its causes, and the last error of each server that the client library knows. */
 function causes(error: unknown): readonly Error[] {
   const found: Error[] = []
   const visit = (each: unknown): void => {

@@ -11,8 +11,8 @@ const REMEMBERED_MAX = 1_000
 export type Lookups = Map<string, number>
 
 /**
- * The indexed filter at the start of a query: collection, path and type of the value. Null if the query has no such filter or
- * reads other collections.
+ * Returns the indexed filter at the start of a query: collection, path and type of the value. Returns null if the query
+ * has no such filter or reads other collections.
  */
 export function lookupOf(query: MongoQuery, form: readonly BsonDocument[]): string | null {
   const [base] = query.reads
@@ -38,7 +38,7 @@ export function remember(lookups: Lookups, lookup: string | null, cost: number):
 }
 
 /**
- * The type of the value, or of the value in {$eq: value}; null for any other condition. The type matters,
+ * Returns the type of the value, or of the value in {$eq: value}; null for any other condition. The type matters,
  * because collations apply to strings only.
  */
 function kindOf(value: Bson | undefined): string | null {

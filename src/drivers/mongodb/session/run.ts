@@ -35,7 +35,7 @@ export interface Running {
   /** Used to end a cancelled query in the database; null if the server has no sessions. */
   readonly session: mongodb.ClientSession | null
   readonly signal: AbortSignal
-  /** The connection for small queries. */
+  /** Returns the connection for small queries. */
   readonly borrowed: () => Borrowed | Promise<Borrowed>
   /** The client's collection objects. The client would otherwise create them again for each query. */
   readonly collections: Map<string, mongodb.Collection>
@@ -72,7 +72,7 @@ export async function runQuery(at: Running, query: MongoQuery, limits: Limits): 
   return rows
 }
 
-/** Null if the database fails the query. The error then comes from the other form of the query. */
+/** Returns null if the database fails the query. The error then comes from the other form of the query. */
 async function unlessFailed(rows: Promise<Rows>): Promise<Rows | null> {
   try {
     return await rows
@@ -87,16 +87,16 @@ function resultOf(at: Running, query: MongoQuery, limits: Limits): Result {
 }
 
 /**
- * One more than the pipeline's own limit: the server then sees the end within the first batch and closes the cursor. A
- * larger batch would stay in memory as a whole.
+ * Returns one more than the pipeline's own limit: the server then sees the end within the first batch and closes the
+ * cursor. A larger batch would stay in memory as a whole.
  */
 function batchSizeOf({ rowCap }: MongoQuery): number {
   return Math.min(rowCap + 2, BATCH_MAX)
 }
 
 /**
- * Runs the query as one command. Null if the answer did not contain all documents (more than 16 MB), or the connection
- * was lost.
+ * Runs the query as one command. Returns null if the answer did not contain all documents (more than 16 MB), or the
+ * connection was lost.
  */
 async function inOneBatch(
   at: Running,
@@ -170,7 +170,7 @@ async function inBatches(
   return await runInSlices(result.finish(), at)
 }
 
-/** The cost by the plan, without running the query. Throws AppError as runQuery() does. */
+/** Returns the cost by the plan, without running the query. Throws AppError as runQuery() does. */
 export async function estimateQuery(at: Running, query: MongoQuery, limits: Limits): Promise<Estimate> {
   const left = timeLeft(limits.timeoutMs)
   return { cost: await explainedCost(at, query, query.early ?? query.pipeline, limits.maxCost, left) }
@@ -190,7 +190,7 @@ function collectionOf(at: Running, query: MongoQuery): mongodb.Collection {
   return made
 }
 
-/** The options of every operation of a query. */
+/** Returns the options of every operation of a query. */
 export function shared(at: Running): { session?: mongodb.ClientSession; signal: AbortSignal } {
   return { ...(at.session === null ? {} : { session: at.session }), signal: at.signal }
 }
@@ -226,7 +226,7 @@ async function explainedCost(
   return planCost(query, { form, plan, maxCost, sizes: sizesOf(at, left), arriving })
 }
 
-/** The size of a collection, if it was counted recently. Undefined otherwise. */
+/** Returns the size of a collection if it was counted recently. Returns undefined otherwise. */
 function sizeIn({ known: { sizes } }: Running, collection: string): number | null | undefined {
   const entry = sizes.get(collection)
   return entry !== undefined && performance.now() - entry.at < SIZE_MS ? entry.documents : undefined
@@ -258,7 +258,7 @@ export async function count(at: Running, collection: string, maxTimeMS: number):
   }
 }
 
-/** Whether the collection exists. MongoDB answers a query on a dropped collection as on an empty one. */
+/** Returns whether the collection exists. MongoDB answers a query on a dropped collection as on an empty one. */
 export async function isThere(at: Running, collection: string, maxTimeMS: number): Promise<boolean> {
   const command = {
     listCollections: 1,

@@ -51,7 +51,7 @@ export function readSettings(input: SettingsInput): ConnectionSettings {
   return read(input).settings
 }
 
-/** The target of settings that readSettings() made. Throws AppError INVALID_REQUEST for other settings. */
+/** Returns the target of settings that readSettings() made. Throws AppError INVALID_REQUEST for other settings. */
 export function targetOf(settings: ConnectionSettings): Target {
   return read(settings).target
 }
@@ -206,7 +206,7 @@ const MECHANISMS: Readonly<Record<string, Target['mechanism']>> = {
   'MONGODB-X509': 'X509',
 }
 
-/** The URI parameters that have a config field, as config fields. */
+/** Returns the URI parameters that have a config field, as config fields. */
 function parametersOf(parts: UriParts, wrong: string[]): Asked {
   const at = (key: string): string | undefined => parts.parameters.get(key)
   const [mechanism, direct] = [at('authmechanism'), at('directconnection')]

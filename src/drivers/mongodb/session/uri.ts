@@ -112,7 +112,7 @@ function readParameters(query: string, wrong: string[]): ReadonlyMap<string, str
   return parameters
 }
 
-/** The sslMode that the URI sets. Null if the URI sets none, or only turns TLS on. */
+/** Returns the sslMode that the URI sets. Returns null if the URI sets none, or only turns TLS on. */
 function sslModeOf(parameters: ReadonlyMap<string, string>): string | null {
   const is = (name: string): boolean => parameters.get(name) === 'true'
   if ((parameters.get('tls') ?? parameters.get('ssl')) === 'false') return 'disable'

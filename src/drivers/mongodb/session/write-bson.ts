@@ -40,7 +40,7 @@ export class BsonBytes {
     this.#bytes.writeInt32LE(this.#length - at, at)
   }
 
-  /** A copy of the bytes written so far. */
+  /** Returns a copy of the bytes written so far. */
   bytes(): Buffer {
     const copy = Buffer.allocUnsafe(this.#length)
     this.#bytes.copy(copy, 0, 0, this.#length)

@@ -38,7 +38,7 @@ export class CommandWriter {
     this.#session = library.BSON.serialize(own).subarray(4, -1)
   }
 
-  /** A message whose frame Wire.exchange() fills in. */
+  /** Returns a message whose frame Wire.exchange() fills in. */
   message({ collection, form, batchSize, maxTimeMS }: Command): Buffer {
     const out = this.#bytes
     out.begin(FRAME)
@@ -58,7 +58,7 @@ export class CommandWriter {
     return out.bytes()
   }
 
-  /** A message that closes a cursor. */
+  /** Returns a message that closes a cursor. */
   closing(collection: string, cursor: bigint): Buffer {
     const out = this.#bytes
     out.begin(FRAME)
@@ -75,7 +75,7 @@ function isFind(form: Command['form']): form is Find {
   return 'projection' in form
 }
 
-/** The fields of a find command that come from the query. */
+/** Returns the fields of a find command that come from the query. */
 export function fieldsOf({ filter, sort, skip, limit, projection }: Find): readonly (readonly [string, Bson])[] {
   const fields: [string, Bson][] = [['filter', filter]]
   if (sort !== null) fields.push(['sort', sort])

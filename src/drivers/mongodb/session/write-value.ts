@@ -35,7 +35,7 @@ const UUID_DASHES = new Set([4, 6, 8, 10])
 const DEPTH_MAX = 250
 const NAME_USUAL = 256
 
-/** The offset of the next NUL, which terminates a name. Throws RangeError if there is none. */
+/** Returns the offset of the next NUL, which terminates a name. Throws RangeError if there is none. */
 export function endOfName(from: Buffer, start: number): number {
   // Most names are short, and a loop is faster than a call into the runtime.
   const near = Math.min(from.length, start + NAME_USUAL)
@@ -56,8 +56,8 @@ export function lengthAt(from: Buffer, at: number): number {
 }
 
 /**
- * The size in bytes of the value at `at`. Throws RangeError for an unknown type, and for a value that ends after the
- * buffer: the missing bytes would be read as zeros.
+ * Returns the size in bytes of the value at `at`. Throws RangeError for an unknown type, and for a value that ends
+ * after the buffer: the missing bytes would be read as zeros.
  */
 export function sizeOf(type: number, from: Buffer, at: number): number {
   const size = statedSize(type, from, at)
@@ -107,7 +107,7 @@ function statedSize(type: number, from: Buffer, at: number): number {
 /** The bytes of the smallest scope, an empty document. */
 const SCOPE_MIN = 5
 
-/** The end of the text of code with a scope. Throws RangeError if the value has no room for the scope. */
+/** Returns the end of the text of code with a scope. Throws RangeError if the value has no room for the scope. */
 export function endOfCode(from: Buffer, at: number, size: number): number {
   const length = lengthAt(from, at + 4)
   if (8 + length + SCOPE_MIN > size) throw new RangeError('BSON code past its end')
