@@ -64,8 +64,8 @@ function add(list: BlockList, entry: string, family: 'ipv4' | 'ipv6', whole: num
 }
 
 /**
- * The kind of an IP address. An IPv6 address with an IPv4 address in it has the kind of the IPv4 address. Text that is
- * not an address counts as private.
+ * Returns the kind of an IP address. An IPv6 address with an IPv4 address in it has the kind of the IPv4 address. Text
+ * that is not an address counts as private.
  */
 export function addressKind(address: string): AddressKind {
   const plain = address.replace(/%.*$/, '')
@@ -81,7 +81,8 @@ function kindIn(address: string, family: 'ipv4' | 'ipv6'): AddressKind {
 }
 
 /**
- * The IPv4 address inside IPv4-mapped and IPv4-compatible, NAT64, 6to4, and Teredo addresses (Teredo inverts the bits).
+ * Returns the IPv4 address inside IPv4-mapped and IPv4-compatible, NAT64, 6to4, and Teredo addresses (Teredo inverts
+ * the bits).
  */
 function carriedIPv4(address: string): string | null {
   const groups = ipv6Groups(address)
@@ -100,7 +101,7 @@ function dotted(high: number, low: number): string {
   return `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`
 }
 
-/** The eight 16-bit groups of a valid IPv6 address. */
+/** Returns the eight 16-bit groups of a valid IPv6 address. */
 export function ipv6Groups(address: string): number[] {
   const hex = address.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, a: string, b: string, c: string, d: string) =>
     [Number(a) * 256 + Number(b), Number(c) * 256 + Number(d)].map((group) => group.toString(16)).join(':'),
@@ -112,7 +113,7 @@ export function ipv6Groups(address: string): number[] {
   return [...left, ...Array<string>(zeros).fill('0'), ...right].map((group) => Number.parseInt(group, 16))
 }
 
-/** Why the address is refused, or null. */
+/** Returns why the address is refused, or null. */
 export function refusal(address: string, allowPrivateHosts: boolean): string | null {
   const kind = addressKind(address)
   if (kind === 'metadata') return 'The host is an address of a cloud’s metadata service; Vitrine never connects to it.'
@@ -126,7 +127,10 @@ export class RefusedAddress extends Error {
   override readonly name = 'RefusedAddress'
 }
 
-/** The `lookup` option of a socket: returns allowed addresses only. Node skips it when the host is an IP address. */
+/**
+ * Returns the `lookup` option of a socket, a function that returns allowed addresses only. Node does not call the
+ * function when the host is an IP address.
+ */
 export function checkedLookup(allowPrivateHosts: boolean): LookupFunction {
   return (host, options, callback) =>
     lookup(host, { all: true, order: 'verbatim' }, (error, found) => {

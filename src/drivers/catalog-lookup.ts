@@ -35,14 +35,14 @@ export function checkVersion(capture: { readonly version: number }, wanted: numb
 
 const LISTED_MAX = 30
 
-/** The exposed tables as a sentence for a hint. `nameOf` returns a name as it must be typed. */
+/** Returns the exposed tables as a sentence for a hint. `nameOf` returns a name as it must be typed. */
 export function listedTables<Table>(tables: readonly Table[], nameOf: (table: Table) => string): string {
   if (tables.length === 0) return 'No table is exposed here.'
   const more = tables.length > LISTED_MAX ? ` and ${tables.length - LISTED_MAX} more` : ''
   return `Exposed tables: ${tables.slice(0, LISTED_MAX).map(nameOf).join(', ')}${more}.`
 }
 
-/** Whether the value is an object that has this field with this type, and not null. */
+/** Returns whether the value is an object that has this field with this type, and not null. */
 export function hasField(value: unknown, key: string, type: 'number' | 'string' | 'object'): boolean {
   if (typeof value !== 'object' || value === null) return false
   const field: unknown = Object.getOwnPropertyDescriptor(value, key)?.value

@@ -66,12 +66,12 @@ const REMEDIES: readonly (readonly [RegExp, string, TestField | null])[] = [
   [/login|password|user/, 'Set username and password again, and try them with another client.', 'username'],
 ]
 
-/** The remedy for a sentence; every sentence has one. */
+/** Returns the remedy for a sentence; every sentence has one. */
 export function connectRemedy(message: string): string {
   return REMEDIES.find(([pattern]) => pattern.test(message))?.[1] ?? ADDRESS
 }
 
-/** The connection field that the sentence is about. Null if it is about no field. */
+/** Returns the connection field that the sentence is about. Returns null if it is about no field. */
 export function connectField(message: string): TestField | null {
   const known = REMEDIES.find(([pattern]) => pattern.test(message))
   return known === undefined ? 'host' : known[2]

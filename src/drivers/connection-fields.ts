@@ -27,7 +27,7 @@ export function portField(usual: number) {
     .transform((port) => port ?? usual)
 }
 
-/** The name of a database or a user, up to `max` characters. */
+/** Returns the schema of the name of a database or a user, up to `max` characters. */
 export function nameField(max: number): z.ZodString {
   return z
     .string({ error: 'must be a string' })

@@ -352,15 +352,15 @@ export interface Driver extends AsyncDisposable {
    * answered in between.
    */
   readonly warm?: (signal: AbortSignal) => Promise<void>
-  /** A dotted path of names as a query must write it, quoted only where necessary. */
+  /** Returns a dotted path of names as a query must write it, quoted only where necessary. */
   typed(names: readonly string[]): string
   /**
    * Returns commands that make the database itself refuse what an exposure hides. Vitrine never runs these commands.
    */
   agreement(of: AgreementInput): Agreement
   /**
-   * Returns the text of a query that answers the question, in a form that reread() accepts. Null if this kind cannot
-   * express it.
+   * Returns the text of a query that answers the question, in a form that reread() accepts. Returns null if this kind
+   * cannot express it.
    */
   phrase(question: Question): string | null
   /**
@@ -383,16 +383,17 @@ export interface Driver extends AsyncDisposable {
    * A confined query can therefore still name a column that is not exposed.
    */
   readonly leavesColumns?: true
-  /** The text that the database would receive, for the audit and `check`. */
+  /** Returns the text that the database would receive, for the audit and `check`. */
   printed(query: Confined): string
   /**
-   * The tables that a confined query reads, each once, for the audit. Queries of the same shape may share the array.
+   * Returns the tables that a confined query reads, each once, for the audit. Queries of the same shape may share the
+   * array.
    */
   reads(query: Confined): readonly TableRead[]
   /**
    * Removes literals from the text of a query, as sent or as printed, for an audit that may not store literals. Called
-   * only for texts that confine() could parse. Null if complete removal is not certain. Without this method, the audit
-   * stores no text.
+   * only for texts that confine() could parse. Returns null if complete removal is not certain. Without this method,
+   * the audit stores no text.
    */
   redacted?(text: string): string | null
   /**

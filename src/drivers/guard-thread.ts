@@ -49,7 +49,7 @@ export class GuardThread<Task, Answer> {
     this.#worker.once('exit', onEnd)
   }
 
-  /** Judges one task at a time. Null if the thread broke or took too long. The thread must then be ended. */
+  /** Judges one task at a time. Returns null if the thread broke or took too long. The thread must then be ended. */
   async judge(catalog: Catalog, task: Task): Promise<Answer | null> {
     const id = idOf(catalog)
     if (!(await this.#ensureCatalog(id, catalog))) return null
@@ -80,7 +80,7 @@ export class GuardThread<Task, Answer> {
     return true
   }
 
-  /** Undefined if no reply arrived in time. */
+  /** Returns undefined if no reply arrived in time. */
   #send(message: Message<Task>, withinMs: number): Promise<Reply<Answer> | undefined> {
     const { promise, resolve } = Promise.withResolvers<Reply<Answer> | undefined>()
     const onEnd = (): void => {

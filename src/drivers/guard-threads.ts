@@ -35,7 +35,7 @@ export class GuardThreads<Task, Answer> {
     this.#options = options
   }
 
-  /** Null if no thread could judge the task. Rejects only if the signal aborts, with its reason. */
+  /** Returns null if no thread could judge the task. Rejects only if the signal aborts, with its reason. */
   async judge(catalog: Catalog, task: Task, signal: AbortSignal): Promise<Answer | null> {
     signal.throwIfAborted()
     if (this.#isEnded || this.#waiting.length >= WAITING_MAX) return null

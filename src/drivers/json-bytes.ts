@@ -63,7 +63,9 @@ export class JsonBytes {
     this.room(1)[this.length++] = value
   }
 
-  /** A view of the bytes from which values are read. The latest buffer and its view are cached until forget(). */
+  /**
+   * Returns a view of the bytes from which values are read. The latest buffer and its view are cached until forget().
+   */
   source(from: Buffer): DataView {
     if (from !== this.#source) {
       this.#source = from
@@ -92,8 +94,8 @@ export class JsonBytes {
   }
 
   /**
-   * The JSON written so far. A short text becomes a string, a longer text a copy of its bytes. If the buffer is too
-   * large to reuse, it is returned without a copy, and this object becomes empty.
+   * Returns the JSON written so far. A short text becomes a string, a longer text a copy of its bytes. If the buffer is
+   * too large to reuse, it is returned without a copy, and this object becomes empty.
    */
   json(): string | Buffer {
     this.forget()
@@ -250,8 +252,8 @@ export function plainUntil(from: DataView, start: number, end: number): number {
 }
 
 /**
- * True if one of the word's four bytes is a control character, a quote or a backslash. For each byte: `x - n` borrows
- * into its highest bit if x < n, and `& ~x` excludes bytes that already have this bit.
+ * Returns true if one of the word's four bytes is a control character, a quote or a backslash. For each byte: `x - n`
+ * borrows into its highest bit if x < n, and `& ~x` excludes bytes that already have this bit.
  */
 function hasEscape(word: number): boolean {
   const quote = word ^ 0x22222222

@@ -28,8 +28,8 @@ export class KeySample {
   }
 
   /**
-   * The keys, most common first. Null if no object was sampled, or if there are more keys than objects of one type
-   * have.
+   * Returns the keys, most common first. Returns null if no object was sampled, or if there are more keys than objects
+   * of one type have.
    */
   keys(): readonly SeenKey[] | null {
     if (this.#objects === 0 || this.#tooMany) return null

@@ -24,7 +24,7 @@ export function nearest(name: string, candidates: Iterable<string>, count = 3): 
   return found.slice(0, count).map(({ candidate }) => candidate)
 }
 
-/** The distance, or null if the names are not near. */
+/** Returns the distance, or null if the names are not near. */
 function distanceOf(a: string, b: string): number | null {
   if (a === '' || b === '') return null
   const longer = Math.max(a.length, b.length)

@@ -32,7 +32,7 @@ const TLS: Readonly<Record<string, string>> = {
   INVALID_CA: UNKNOWN_CA,
 }
 
-/** The sentence for the code of a Node error; undefined for an unknown code. */
+/** Returns the sentence for the code of a Node error, or undefined for an unknown code. */
 export function networkSentence(code: string): string | undefined {
   return NETWORK[code] ?? TLS[code]
 }

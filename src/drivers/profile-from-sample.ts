@@ -153,7 +153,10 @@ function shortened(text: string): string {
 const DECIMAL = /^-?\d+(?:\.\d+)?$/
 const MOMENT = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+Z?)?$/
 
-/** Whether the value can be the end of a range. NaN, an infinity, and a date that RFC 3339 cannot express cannot. */
+/**
+ * Returns whether the value can be the end of a range. NaN, an infinity, and a date that RFC 3339 cannot express
+ * cannot.
+ */
 export function isOrdered(value: Scalar, kind: ValueKind): boolean {
   if (kind === 'time') return typeof value === 'string' && MOMENT.test(value)
   return typeof value === 'number' || (typeof value === 'string' && DECIMAL.test(value))

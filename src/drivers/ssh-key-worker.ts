@@ -20,7 +20,7 @@ function readKey({ privateKey, passphrase }: SshKeyTask): SshKeyReply {
   return parsed.type === 'ssh-ed25519' ? openSshKey(pem, parsed.getPublicSSH()) : pem
 }
 
-/** An Ed25519 key in the format of OpenSSH, without encryption (PROTOCOL.key). */
+/** Returns an Ed25519 key in the format of OpenSSH, without encryption (PROTOCOL.key). */
 function openSshKey(pem: string, publicKey: Buffer): string {
   const { d = '', x = '' } = createPrivateKey(pem).export({ format: 'jwk' })
   const [secret, point] = [Buffer.from(d, 'base64url'), Buffer.from(x, 'base64url')]

@@ -71,7 +71,7 @@ function pinOf(text: string): Pick<SshTarget, 'hostKey' | 'hostKeyType'> | null 
   return { hostKey: fingerprintOf(Buffer.from(key, 'base64')), hostKeyType: type }
 }
 
-/** The fingerprint, as ssh-keygen -l prints it. */
+/** Returns the fingerprint, as ssh-keygen -l prints it. */
 export function fingerprintOf(key: Buffer): string {
   return `SHA256:${createHash('sha256').update(key).digest('base64').replace(/=+$/, '')}`
 }

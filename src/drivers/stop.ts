@@ -1,5 +1,5 @@
-// What ends a piece of work before it is done. An AbortSignal is a Stop. A query has a lighter one, because making an AbortSignal and
-// listening to it took four per cent of the time of a small query.
+// A Stop ends a piece of work before the work is done. Every AbortSignal is a Stop. A query has a lighter Stop, because
+// making an AbortSignal and listening to it took four per cent of the time of a small query.
 
 export interface Stop {
   readonly aborted: boolean
@@ -7,11 +7,11 @@ export interface Stop {
   throwIfAborted(): void
   addEventListener(type: 'abort', listener: () => void): void
   removeEventListener(type: 'abort', listener: () => void): void
-  /** An AbortSignal that aborts with it. Absent from an AbortSignal. */
+  /** Returns an AbortSignal that aborts with this Stop. An AbortSignal does not have this method. */
   readonly toSignal?: () => AbortSignal
 }
 
-/** For work that needs a real AbortSignal. */
+/** Returns a real AbortSignal for the work that needs one. */
 export function signalOf(stop: Stop): AbortSignal {
   if (stop instanceof AbortSignal) return stop
   if (stop.toSignal === undefined) throw new TypeError('a Stop must be an AbortSignal or make one')

@@ -1,7 +1,8 @@
 // The key of a table in a map.
 
 /**
- * One string for a schema and a table. Different pairs have different keys, even if names contain special characters.
+ * Returns one string for a schema and a table. Different pairs have different keys, even if names contain special
+ * characters.
  */
 export function tableKey(schema: string, table: string): string {
   return `${schema.length}:${schema}${table}`

@@ -4,7 +4,7 @@
 const MARK = 'vitrine bound:'
 const PATTERN = /vitrine bound: (\d{1,12}) ([a-z_]+|LIKE) (\d{1,20})"/
 
-/** The marker string before the actual size. */
+/** Returns the marker string before the actual size. */
 export function overBoundText(what: string, most: number): string {
   return `${MARK} ${most} ${what} `
 }

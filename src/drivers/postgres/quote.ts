@@ -20,7 +20,7 @@ const RESERVED: ReadonlySet<string> = new Set(
     .split(/\s+/),
 )
 
-/** A name as a caller must type it: quoted only if needed. */
+/** Returns a name as a caller must type it: quoted only if needed. */
 export function typed(name: string): string {
   return /^[a-z_][a-z0-9_$]*$/.test(name) && !RESERVED.has(name) ? name : identifier(name)
 }

@@ -16,9 +16,9 @@ export interface TypeRows {
 
 export interface ReadTypes {
   readonly types: readonly CapturedType[]
-  /** Why a column of this type cannot be exposed, as a sentence; null if it can. */
+  /** Returns why a column of this type cannot be exposed, as a sentence, or null if it can. */
   unexposable(oid: number): string | null
-  /** Whether this domain, or a domain that it is based on, refuses nulls. */
+  /** Returns whether this domain, or a domain that it is based on, refuses nulls. */
   isNotNull(oid: number): boolean
 }
 

@@ -27,7 +27,7 @@ FROM pg_roles, (
   FROM pg_settings WHERE name = 'search_path' OFFSET 0) AS login
 WHERE rolname = current_user AND login.path IS NOT NULL`
 
-/** The oid of the extension that an object belongs to; 0 if none. */
+/** Returns the SQL for the oid of the extension that an object belongs to, or 0 if the object belongs to none. */
 export function extensionOf(catalog: string, oid: string): string {
   return `coalesce((SELECT refobjid FROM pg_depend WHERE classid = '${catalog}'::regclass AND objid = ${oid}
     AND refclassid = 'pg_extension'::regclass AND deptype = 'e'), 0)`
@@ -174,7 +174,7 @@ WHERE k.contypid <> 0 AND k.contype = 'c' AND k.conbin::text ~ '[{]COERCETODOMAI
 export const ranges = `
 SELECT rngtypid, rngsubtype FROM pg_range UNION ALL SELECT rngmultitypid, rngtypid FROM pg_range ORDER BY 1`
 
-/** The labels of every enum in its order, up to a number of labels each. */
+/** Returns the SQL that lists the labels of every enum in its order, at most `most` labels for each enum. */
 export function enumLabels(most: number): string {
   return `
 SELECT e.enumtypid, e.enumlabel FROM (

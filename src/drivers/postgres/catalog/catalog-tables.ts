@@ -99,8 +99,8 @@ function keyColumns(
 type Reference = NonNullable<CatalogColumn['references']>
 
 /**
- * The column that each column references, by "oid.number". If a column has several foreign keys, the one with the
- * fewest columns counts.
+ * Returns the column that each column references, by "oid.number". If a column has several foreign keys, the one with
+ * the fewest columns counts.
  */
 function readReferences(rows: CatalogRows): ReadonlyMap<string, Reference> {
   const names = new Map(rows.targets.map((row) => [`${textAt(row, 0)}.${textAt(row, 1)}`, textAt(row, 2)]))
@@ -118,8 +118,8 @@ function readReferences(rows: CatalogRows): ReadonlyMap<string, Reference> {
 }
 
 /**
- * The pages and tuples of a table with all its children, because reading the table reads them. Tuples are -1 if none of
- * these tables was analysed. The count of an analysed partitioned table already includes its children.
+ * Returns the pages and tuples of a table with all its children, because reading the table reads them. Tuples are -1 if
+ * none of these tables was analysed. The count of an analysed partitioned table already includes its children.
  */
 function sizeOf(rows: CatalogRows): (oid: number) => { readonly pages: number; readonly tuples: number } {
   const children = grouped(
@@ -146,7 +146,8 @@ function sizeOf(rows: CatalogRows): (oid: number) => { readonly pages: number; r
 }
 
 /**
- * The values that a column's enum (also the enum of its domain) or its CHECK allows. Undefined if neither limits them.
+ * Returns the values that a column's enum (also the enum of its domain) or its CHECK allows. Returns undefined if
+ * neither limits them.
  */
 function labelsOf(
   rows: CatalogRows,

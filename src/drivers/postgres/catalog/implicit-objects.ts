@@ -11,9 +11,9 @@ import { KNOWN_EXTENSIONS } from './trusted-extensions.ts'
 export type Scope = Omit<ImplicitObjects, 'digest'>
 
 /**
- * One statement that takes a few milliseconds at most. The objects that it counts are either user-defined, and few, or
- * belong to an extension that the guard knows. The statement reads only oids, so its result does not depend on the
- * search_path or the login's rights. Like introspection, it leaves out objects of known extensions that were added
+ * Returns one statement that takes a few milliseconds at most. The objects that it counts are either user-defined, and
+ * few, or belong to an extension that the guard knows. The statement reads only oids, so its result does not depend on
+ * the search_path or the login's rights. Like introspection, it leaves out objects of known extensions that were added
  * later.
  */
 export function digestSql({ extensions, schemas, typesUpTo, judged }: Scope): string {
@@ -54,7 +54,9 @@ const MARK = `vitrine-${randomBytes(8).toString('hex')}`
 
 const statements = new WeakMap<ImplicitObjects, string>()
 
-/** A statement that fails if the objects have changed since introspection. Statements after it then do not run. */
+/**
+ * Returns a statement that fails if the objects have changed since introspection. Statements after it then do not run.
+ */
 export function implicitCheckSql(objects: ImplicitObjects): string {
   const known = statements.get(objects)
   if (known !== undefined) return known
@@ -65,7 +67,7 @@ FROM (${digestSql(objects)}) AS found(digest)`
   return sql
 }
 
-/** Whether a message comes from a failed statement of implicitCheckSql(). */
+/** Returns whether a message comes from a failed statement of implicitCheckSql(). */
 export function isImplicitChange(message: string): boolean {
   return message.includes(MARK)
 }

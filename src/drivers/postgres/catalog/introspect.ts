@@ -45,7 +45,7 @@ function isOrdinarySchema(name: string): boolean {
   return !name.startsWith('pg_')
 }
 
-/** The version in its usual form: "14" or "9.6". */
+/** Returns the version in its usual form: "14" or "9.6". */
 export function versionName(version: number): string {
   const major = Math.trunc(version / 10000)
   return major >= 10 ? String(major) : `${major}.${Math.trunc(version / 100) % 100}`

@@ -48,7 +48,7 @@ export function betterLogin(login: BetterLogin): string {
 }
 
 /**
- * The lines that reduce an existing login's rights to the exposure. A REVOKE on a table also revokes its column
+ * Returns the lines that reduce an existing login's rights to the exposure. A REVOKE on a table also revokes its column
  * privileges (PostgreSQL, REVOKE).
  */
 export function agreement({ full, exposed, username }: AgreementInput): Agreement {
@@ -82,7 +82,7 @@ export function grantColumns(table: Shown, role: string): string {
   return `GRANT SELECT (${columns}) ON ${identifier(table.schema)}.${identifier(table.table)} TO ${identifier(role)};`
 }
 
-/** The SQL for a new login, which may not read anything yet. The exposure narrows it later. */
+/** Returns the SQL for a new login, which may not read anything yet. The exposure narrows it later. */
 export function grantAll(schema: string, role: string): string {
   const [place, login] = [identifier(schema), identifier(role)]
   return `GRANT USAGE ON SCHEMA ${place} TO ${login};\nGRANT SELECT ON ALL TABLES IN SCHEMA ${place} TO ${login};`

@@ -38,7 +38,7 @@ const KINDS: ReadonlyMap<number, ValueKind> = new Map<number, ValueKind>([
 const [TEXT, VARCHAR, BPCHAR, NUMERIC] = [25, 1043, 1042, 1700]
 const types = new TypeBook()
 
-/** The columns of an exposed table, in its order. Throws TypeError if the catalog has no such table. */
+/** Returns the columns of an exposed table, in its order. Throws TypeError if the catalog has no such table. */
 export function readColumns(table: CatalogTable, catalog: Catalog): readonly ReadColumn[] {
   const exposed = exposedOf(catalog)
   const found = exposedTable(table, catalog)
@@ -49,7 +49,10 @@ export function readColumns(table: CatalogTable, catalog: Catalog): readonly Rea
   })
 }
 
-/** The columns that every sampling statement of a table must match. Throws TypeError if the catalog has no such table. */
+/**
+ * Returns the columns that every sampling statement of a table must match. Throws TypeError if the catalog has no such
+ * table.
+ */
 export function profiledTable(table: CatalogTable, catalog: Catalog): Captured {
   const shown = new Set(table.columns.map((column) => column.name))
   const read = readTable(exposedTable(table, catalog), (column) => shown.has(column.name))
@@ -89,8 +92,8 @@ const [JSON_TYPE, JSONB] = [114, 3802]
 const KEYS_MAX = 200
 
 /**
- * The top-level keys of an object with the types of their values, as JSON, without the values. A json text with an escape is
- * skipped: json_each fails for \\u0000 and for half a surrogate pair, which the type json accepts.
+ * Returns the SQL for the top-level keys of an object with the types of their values, as JSON, without the values. A json
+ * text with an escape is skipped: json_each fails for \\u0000 and for half a surrogate pair, which the type json accepts.
  */
 function keysSql(sql: string, base: number): string {
   const [of, each, value] =
@@ -106,7 +109,7 @@ function keysSql(sql: string, base: number): string {
 
 const Pairs = z.array(z.tuple([z.string(), z.string()]))
 
-/** The keys in a cell of keysSql() that are short enough to be names; null if the value is not an object. */
+/** Returns the keys in a cell of keysSql() that are short enough to be names, or null if the value is not an object. */
 export function keysIn(cell: string): ReadonlyMap<string, string> | null {
   if (cell === '') return null
   return new Map(Pairs.parse(JSON.parse(cell)).filter(([key]) => key.length <= KEY_CHARS_MAX))
@@ -123,7 +126,7 @@ function isShort(type: string): boolean {
 
 const DOMAINS_MAX = 32
 
-/** The built-in base type of a column; 0 if it has none. */
+/** Returns the built-in base type of a column; 0 if it has none. */
 function baseOf(column: { readonly typeOid: number; readonly type: TypeName }, exposed: Exposed) {
   let { typeOid: oid, type: name } = column
   for (let depth = 0; depth < DOMAINS_MAX; depth++) {
@@ -140,7 +143,7 @@ function baseOf(column: { readonly typeOid: number; readonly type: TypeName }, e
 
 const sheet = new JsonBytes(1024)
 
-/** The value as an answer shows it; undefined if it was cut. */
+/** Returns the value as an answer shows it, or undefined if it was cut. */
 export function scalarAt(write: WriteValue, from: Buffer, start: number, end: number): Scalar | undefined {
   if (write === writeText) return from.toString('utf8', start, end)
   if (end - start >= CHARS_MAX) return undefined

@@ -108,7 +108,7 @@ function planOf(size: Size, rows: number): Plan {
   return { percent: Math.min(100, Number(percent.toPrecision(6))), limit: rows }
 }
 
-/** The next attempt if the pages had far fewer rows than expected. Otherwise null. */
+/** Returns the next attempt if the pages had far fewer rows than expected. Returns null otherwise. */
 function morePages({ percent, limit }: Plan, found: number, rows: number): Plan | null {
   if (percent === null || percent >= 100 || found * 2 >= rows) return null
   const more = Math.min((percent * rows) / Math.max(1, found), percent * MORE_MAX, 100)

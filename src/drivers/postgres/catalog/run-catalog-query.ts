@@ -8,14 +8,14 @@ export type Ask = (sql: string, signal: AbortSignal) => Promise<readonly Row[]>
 
 export type Row = readonly (string | null)[]
 
-/** A column that is never null in our statement. */
+/** Returns a column that is never null in our statement. Throws TypeError if the column is missing. */
 export function textAt(row: Row, index: number): string {
   const value = row[index]
   if (value === null || value === undefined) throw new TypeError(`a catalog row lacks its column ${index}`)
   return value
 }
 
-/** An oid, a count or a float4 estimate. */
+/** Returns an oid, a count or a float4 estimate. */
 export function numberAt(row: Row, index: number): number {
   return Number(textAt(row, index))
 }
@@ -24,7 +24,7 @@ export function isTrueAt(row: Row, index: number): boolean {
   return row[index] === 't'
 }
 
-/** The numbers of an int2vector (`1 2`) or an array of integers (`{1,2}`). */
+/** Returns the numbers of an int2vector (`1 2`) or an array of integers (`{1,2}`). */
 export function numbersAt(row: Row, index: number): number[] {
   return textAt(row, index)
     .split(/[{},\s]+/)

@@ -26,7 +26,7 @@ function anyVersion(name: string): readonly [string, string] {
   return [name, '0']
 }
 
-/** Whether this extension, in this version, is in the list above. */
+/** Returns whether this extension, in this version, is in the list above. */
 function isTrusted(name: string, version: string): boolean {
   const oldest = knownExtensions.get(name)
   return oldest !== undefined && !isOlder(version, oldest)
@@ -41,7 +41,7 @@ function isOlder(version: string, oldest: string): boolean {
   return false
 }
 
-/** The extensions of a database by their oid. */
+/** Returns the extensions of a database by their oid. */
 export function readExtensions(rows: readonly Row[], members: readonly Row[]): ReadonlyMap<number, CapturedExtension> {
   const trusted = new Set(
     rows.filter((row) => isTrusted(textAt(row, 1), textAt(row, 2))).map((row) => numberAt(row, 0)),
@@ -76,7 +76,7 @@ export function readExtensions(rows: readonly Row[], members: readonly Row[]): R
 
 type Extensions = ReadonlyMap<number, CapturedExtension>
 
-/** Whether an object belongs to a trusted extension; `oid` 0 means no extension. */
+/** Returns whether an object belongs to a trusted extension; `oid` 0 means no extension. */
 export function isOfTrusted(extensions: Extensions, oid: number): boolean {
   return extensions.get(oid)?.trusted === true
 }
@@ -140,10 +140,10 @@ function isCallable(kind: string, name: string): boolean {
 }
 
 /**
- * The user-defined code that may run for each user-defined type, by the type's oid. A cast between a built-in and a
- * user-defined type counts only for the user-defined type: the built-in type reaches the function only if a query names
- * or reads the other type. Throws AppError DATASOURCE_UNAVAILABLE if all types of a cast or operator class are built
- * in, because any query could run it.
+ * Returns the user-defined code that may run for each user-defined type, by the type's oid. A cast between a built-in
+ * and a user-defined type counts only for the user-defined type: the built-in type reaches the function only if a query
+ * names or reads the other type. Throws AppError DATASOURCE_UNAVAILABLE if all types of a cast or operator class are
+ * built in, because any query could run it.
  */
 export function taintedTypes(
   made: readonly UserMade[],

@@ -44,7 +44,7 @@ export interface ViewRows {
   readonly functions: readonly Row[]
 }
 
-/** The warnings by the view's oid. A view over other views also has their warnings. */
+/** Returns the warnings by the view's oid. A view over other views also has their warnings. */
 export function viewWarnings(rows: ViewRows): ReadonlyMap<number, readonly string[]> {
   const relations = grouped(
     rows.relations,

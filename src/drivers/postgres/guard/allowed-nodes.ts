@@ -272,12 +272,12 @@ export type Struct<N extends NodeName> = { readonly [P in keyof Nodes[N]]?: Valu
 export type Node = { readonly [N in NodeName]?: Struct<N> }
 export type SelectStmt = Struct<'SelectStmt'>
 
-/** An identifier as a node. */
+/** Returns an identifier as a node. */
 export function word(sval: string): Node {
   return { String: { sval } }
 }
 
-/** The identifiers in a list of String nodes. Other nodes are skipped. */
+/** Returns the identifiers in a list of String nodes. Other nodes are skipped. */
 export function words(nodes: readonly Node[] | undefined): string[] {
   const out: string[] = []
   for (const { String: name } of nodes ?? []) if (name) out.push(name.sval ?? '')

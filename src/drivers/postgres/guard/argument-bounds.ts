@@ -117,13 +117,13 @@ function failure({ what, size, most }: Bound): Node {
   return cast(call('concat', { A_Const: { sval: { sval: overBoundText(what, most) } } }, size), 'int4')
 }
 
-/** Whether this is the count that unless() prints: one, or a count that the database refuses. */
+/** Returns whether this is the count that unless() prints: one, or a count that the database refuses. */
 export function isOnce(count: Node | undefined): boolean {
   const [first, second] = count?.A_Indirection?.arg?.A_ArrayExpr?.elements ?? []
   return wholeNumber(first) === 1 && wholeNumber(second) === REFUSED_COUNT
 }
 
-/** Whether the value contains a set-returning call outside of sub-selects. */
+/** Returns whether the value contains a set-returning call outside of sub-selects. */
 function givesRows(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || 'SubLink' in value) return false
   if ('funcname' in value && Array.isArray(value.funcname)) {
@@ -231,7 +231,7 @@ function checkPoints(count: Node | undefined, at: number | undefined): void {
 
 const POINTS_MAX = 1_000
 
-/** Whether the planner cannot evaluate the value in advance: it differs by row or comes from a sub-select. */
+/** Returns whether the planner cannot evaluate the value in advance: it differs by row or comes from a sub-select. */
 function varies(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false
   if ('ColumnRef' in value || 'SubLink' in value) return true
@@ -306,7 +306,7 @@ function checkFill({ args = [] }: Struct<'FuncCall'>, at: number | undefined): v
   if (size === undefined || size > COUNT_MAX) throw tooMuch('array_fill', count.A_Const?.location ?? at)
 }
 
-/** The string of a constant, even if cast to a text type. Undefined for any other expression. */
+/** Returns the string of a constant, even if cast to a text type. Returns undefined for any other expression. */
 export function literalText(node: Node): string | undefined {
   if (node.TypeCast?.arg && !(node.TypeCast.typeName?.arrayBounds ?? []).length) return literalText(node.TypeCast.arg)
   if (node.CollateClause?.arg) return literalText(node.CollateClause.arg)
@@ -315,7 +315,7 @@ export function literalText(node: Node): string | undefined {
   return value.sval?.sval ?? value.bsval?.bsval ?? value.fval?.fval ?? (value.sval ? '' : undefined)
 }
 
-/** The value of a constant whole number, even if it is cast or written as a string. */
+/** Returns the value of a constant whole number, even if it is cast or written as a string. */
 export function wholeNumber(node: Node | undefined): number | undefined {
   if (node === undefined) return undefined
   if (node.TypeCast?.arg && !node.TypeCast.typeName?.arrayBounds) return wholeNumber(node.TypeCast.arg)
@@ -328,7 +328,7 @@ export function wholeNumber(node: Node | undefined): number | undefined {
   return Number.isFinite(size) ? size : undefined
 }
 
-/** The number of elements of an array, from its lengths: ARRAY[10, 20] or '{10,20}'. */
+/** Returns the number of elements of an array, from its lengths: ARRAY[10, 20] or '{10,20}'. */
 export function elementCount(node: Node): number | undefined {
   if (node.TypeCast?.arg) return elementCount(node.TypeCast.arg)
   const text = node.A_Const?.sval?.sval

@@ -17,20 +17,20 @@ const LOOKED_UP: ReadonlyMap<number, 'text' | '_text'> = new Map([
   ...ARRAYS.map((oid) => [oid, '_text'] as const),
 ])
 
-/** Whether this is a type whose values PostgreSQL looks up (regclass …), or an array of one. */
+/** Returns whether this is a type whose values PostgreSQL looks up (regclass …), or an array of one. */
 export function isLookedUp(oid: number): boolean {
   return LOOKED_UP.has(oid)
 }
 
-/** The type that a column is read as instead of its own; undefined for most columns. */
+/** Returns the type that a column is read as instead of its own, or undefined for most columns. */
 export function readAs(exposed: Exposed, column: ExposedColumn): TypeName | undefined {
   const name = asText(exposed, column)
   return name === undefined ? belowChecks(exposed, column.type) : { schema: 'pg_catalog', name }
 }
 
 /**
- * The base type of a domain (or of an array of a domain) that a query may not name. Reading the column as this type
- * runs no CHECK.
+ * Returns the base type of a domain (or of an array of a domain) that a query may not name. Reading the column as this
+ * type runs no CHECK.
  */
 function belowChecks(exposed: Exposed, type: TypeName): TypeName | undefined {
   const captured = exposed.type(type.schema, type.name)
@@ -42,7 +42,8 @@ function belowChecks(exposed: Exposed, type: TypeName): TypeName | undefined {
 }
 
 /**
- * Undefined if the element is an array: PostgreSQL has no arrays of arrays, so the column is read with its own type.
+ * Returns undefined if the element is an array: PostgreSQL has no arrays of arrays, so the column is read with its own
+ * type.
  */
 function arrayOf(exposed: Exposed, element: TypeName): TypeName | undefined {
   const isElement = ({ kind, of }: CapturedType): boolean =>

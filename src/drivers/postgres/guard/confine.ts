@@ -41,7 +41,7 @@ function confined(parser: Parser, asked: Case, query: PostgresQuery, params: Bou
   return { kind: 'confined', query: seal('POSTGRES', { ...query, params: boundTexts(params, query.slots), locate }) }
 }
 
-/** The verdict on a text that no cache knows. */
+/** Returns the verdict on a text that no cache knows. */
 async function judged(
   parser: Parser,
   asked: Case,

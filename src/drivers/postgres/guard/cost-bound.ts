@@ -3,7 +3,7 @@
 import type { CostBound } from '../confined-query.ts'
 import type { Walk } from './scope.ts'
 
-/** The bound, or null if only EXPLAIN can estimate the cost. */
+/** Returns the bound, or null if only EXPLAIN can estimate the cost. */
 export function costBound(walk: Walk): CostBound | null {
   const [only, second] = walk.bases
   if (!only || second || walk.selects !== 1 || walk.rowFunctions > 0 || walk.ctes > 0 || walk.weight.items !== 1) {

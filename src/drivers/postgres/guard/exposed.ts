@@ -39,9 +39,9 @@ export interface Exposed {
   /** 14, 15 … */
   readonly major: number
   readonly tables: readonly ExposedTable[]
-  /** The table of this name in this schema. Without a schema: the first one on the login's search_path. */
+  /** Returns the table of this name in this schema. Without a schema: the first one on the login's search_path. */
   table(schema: string | undefined, name: string): ExposedTable | undefined
-  /** A type that is not built in. */
+  /** Returns a type that is not built in. */
   type(schema: string, name: string): CapturedType | undefined
   extension(name: string): CapturedExtension | undefined
   /** Operators of extensions on the session's path. The server resolves them by type if they are not qualified. */
@@ -139,7 +139,8 @@ export function heldTables({ held }: Exposed, used: Used): readonly ReadTable[] 
 }
 
 /**
- * One table with its columns that must not have changed. If no column is read (`count(*)`), the first column is used.
+ * Returns one table with its columns that must not have changed. If no column is read (`count(*)`), the first column is
+ * used.
  */
 export function readTable(table: ExposedTable, isRead: (column: ExposedColumn) => boolean): ReadTable {
   const read = table.columns.filter(isRead)

@@ -16,7 +16,7 @@ interface Found {
   readonly out: readonly string[]
 }
 
-/** Whether a function of this name may be called with some arguments. */
+/** Returns whether a function of this name may be called with some arguments. */
 export function mayBeCalled({ capture }: Exposed, name: string): boolean {
   if (FUNCTIONS.has(name) || name === 'ts_rewrite') return true
   return capture.extensions.some((extension) => extension.trusted && extension.functions.includes(name))
@@ -78,7 +78,7 @@ function ofExtension(
   return undefined
 }
 
-/** False if a user's function of the same name in the same schema could be called instead. */
+/** Returns false if a user's function of the same name in the same schema could be called instead. */
 function isCallable(extension: CapturedExtension, name: string): boolean {
   return (
     extension.trusted &&
@@ -107,7 +107,7 @@ const LIKE_FIRST: ReadonlySet<string> = new Set([
   ...['array_sort', 'trim_array'],
 ])
 
-/** The known facts about the result's type, enough to read a field of the result. */
+/** Returns the known facts about the result's type, enough to read a field of the result. */
 export function resultType(
   exposed: Exposed,
   name: string,
@@ -137,7 +137,7 @@ const RETURNS_TSVECTOR: ReadonlySet<string> = new Set([
   ...['setweight', 'strip', 'ts_delete', 'ts_filter'],
 ])
 
-/** The rows of unnest(): elements of an array, lexemes of a tsvector. */
+/** Returns the rows of unnest(): elements of an array, lexemes of a tsvector. */
 function unnested(type: SqlType): SqlType | null {
   if (type.kind === 'array') return type.of
   if (type.kind !== 'named' || type.schema !== 'pg_catalog' || type.name !== 'tsvector') return null

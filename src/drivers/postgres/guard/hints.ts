@@ -19,7 +19,7 @@ function joined(...parts: readonly string[]): string {
   return parts.filter((part) => part !== '').join(' ')
 }
 
-/** The hint for an unknown table. `names` are the written parts, schema first. */
+/** Returns the hint for an unknown table. `names` are the written parts, schema first. */
 export function tableHint(exposed: Exposed, names: readonly string[]): string {
   const name = names.at(-1) ?? ''
   const schema = names.at(-2)
@@ -38,7 +38,7 @@ function nearestTables(exposed: Exposed, name: string): string {
   return didYouMean(near.slice(0, 3).map((table) => tableTyped(table, exposed.capture.searchPath)))
 }
 
-/** A table's name as a query must write it: without the schema if the login's path finds it. */
+/** Returns a table's name as a query must write it: without the schema if the login's path finds it. */
 export function tableTyped(table: { readonly schema: string; readonly name: string }, path: readonly string[]): string {
   return path.includes(table.schema) ? typed(table.name) : typedPath([table.schema, table.name])
 }
@@ -52,14 +52,14 @@ export const NOTHING_SHOWN = 'FROM shows no columns here.'
 const COLUMNS_MAX = 40
 const ITEMS_MAX = 12
 
-/** The hint for an unknown column: the nearest columns that FROM shows, then all of them. */
+/** Returns the hint for an unknown column: the nearest columns that FROM shows, then all of them. */
 export function columnHint(name: string, items: readonly Shown[]): string {
   const columns = items.flatMap((item) => item.columns.slice(0, CANDIDATES_MAX).map((column) => column.name))
   const near = didYouMean(nearest(name, new Set(columns.slice(0, CANDIDATES_MAX))).map(typed))
   return joined(wordHint(name), near, shownBy(items))
 }
 
-/** The hint for a word that is an argument in other dialects: date_trunc(x, MONTH), convert(INT, x). */
+/** Returns the hint for a word that is an argument in other dialects: date_trunc(x, MONTH), convert(INT, x). */
 function wordHint(name: string): string {
   if (DATE_PARTS.has(name)) return DATE_PART_HINT
   return TYPES.has(name) || TYPE_WORDS.has(name) ? `To convert a value, write CAST(x AS ${name}).` : ''
@@ -90,7 +90,7 @@ function shownBy(items: readonly Shown[]): string {
 export const FUNCTIONS_HINT =
   "You can call PostgreSQL's own functions for numbers, text, dates, JSON, arrays, ranges, aggregates and windows, and functions of known extensions. Functions that a user created cannot be called."
 
-/** The hint for a function that does not exist, or not in this version of the server. */
+/** Returns the hint for a function that does not exist, or not in this version of the server. */
 export function functionHint(exposed: Exposed, name: string): string {
   const advice = FUNCTIONS_ELSEWHERE.get(name.toLowerCase())
   if (advice !== undefined) return advice
@@ -111,7 +111,7 @@ function extensionFunctions({ capture }: Exposed): string[] {
 /** The hint for a type if no other hint fits. */
 export const TYPES_HINT = 'Use a built-in type (text, numeric, date, jsonb …), or an enum that an exposed column has.'
 
-/** The hint for an unknown type. `shown`: the user-defined types that a query may name. */
+/** Returns the hint for an unknown type. `shown`: the user-defined types that a query may name. */
 export function typeHint(name: string, shown: readonly string[]): string {
   const own = TYPES_ELSEWHERE.get(name.toLowerCase())
   if (own !== undefined) return `Write ${own}: CAST(x AS ${own}).`

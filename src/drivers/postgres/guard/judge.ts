@@ -144,7 +144,7 @@ function defective(defect: string, text: string): Judged {
   return { ...denied(refusedStatement('this form of SELECT'), text), defect }
 }
 
-/** The verdict on a text that broke the parser or exceeded its deadline. */
+/** Returns the verdict on a text that broke the parser or exceeded its deadline. */
 export function lostText(): Denied {
   return denied(refusedLimit('depth', 'the parser ran out of time or memory over this query'), '')
 }
@@ -248,8 +248,8 @@ function newWalk(
 const LIKE_OURS = /^_*[tc]\d+$/
 
 /**
- * The number of underscores before generated aliases. With this number, no alias equals a column or a word of the
- * query.
+ * Returns the number of underscores before generated aliases. With this number, no alias equals a column or a word of
+ * the query.
  */
 function prefix(exposed: Exposed, words: ReadonlySet<string>): string {
   let longest = exposed.longestPrefix

@@ -4,7 +4,7 @@ import type { Node, SelectStmt } from './allowed-nodes.ts'
 import { costBound } from './cost-bound.ts'
 import type { Walk } from './scope.ts'
 
-/** Whether the confined query reads one table and finds at most one row. Returns false if in doubt. */
+/** Returns whether the confined query reads one table and finds at most one row. Returns false if in doubt. */
 export function isLookup(walk: Walk, confined: SelectStmt): boolean {
   const [only] = walk.bases
   if (only === undefined || costBound(walk) === null) return false
@@ -17,7 +17,7 @@ export function isLookup(walk: Walk, confined: SelectStmt): boolean {
   return primaryKey.every((name) => shown.has(name) && equated.has(shown.get(name)))
 }
 
-/** The columns of the table's sub-select, each with the caller's name of it. */
+/** Returns the columns of the table's sub-select, each with the caller's name of it. */
 function shownColumns({ subquery, alias }: NonNullable<Node['RangeSubselect']>): ReadonlyMap<string, string> {
   const names = (alias?.colnames ?? []).map((name) => name.String?.sval)
   const entries = (subquery?.SelectStmt?.targetList ?? []).flatMap((target, at): [string, string][] => {
@@ -34,7 +34,7 @@ function conjuncts(where: Node | undefined): readonly Node[] {
   return all?.boolop === 'AND_EXPR' ? (all.args ?? []).flatMap(conjuncts) : [where]
 }
 
-/** The column in `column = constant`. */
+/** Returns the column in `column = constant`. */
 function equatedColumn({ A_Expr: comparison }: Node, table: string | undefined): string | undefined {
   const { kind, name = [], lexpr, rexpr } = comparison ?? {}
   if (kind !== 'AEXPR_OP' || name.at(-1)?.String?.sval !== '=') return undefined

@@ -6,7 +6,7 @@ import type { Exposed } from './exposed.ts'
 
 const shown = new WeakMap<Exposed, ReadonlySet<string>>()
 
-/** Whether an exposed column uses this type, or a trusted extension created it. */
+/** Returns whether an exposed column uses this type, or a trusted extension created it. */
 export function isShown(exposed: Exposed, type: TypeName): boolean {
   const extension = exposed.type(type.schema, type.name)?.extension
   if (extension && exposed.extension(extension)?.trusted === true) return true
@@ -14,7 +14,7 @@ export function isShown(exposed: Exposed, type: TypeName): boolean {
   return known.has(keyOf(type))
 }
 
-/** The user-defined types that a query may name, quoted as they must be typed. */
+/** Returns the user-defined types that a query may name, quoted as they must be typed. */
 export function shownTypes(exposed: Exposed): string[] {
   const known = shown.get(exposed) ?? collect(exposed)
   const named = exposed.capture.types.filter(

@@ -13,18 +13,20 @@ import { OPERATOR_ADVICE, OWN_OPERATORS } from './types-and-extensions.ts'
 const SYMBOL = /^[-+*/<>=~!@#%^&|`?]+$/
 const LIKE: ReadonlySet<string> = new Set(['~~', '!~~', '~~*', '!~~*'])
 
-/** Whether the operator is LIKE, ILIKE or a negation of them. */
+/** Returns whether the operator is LIKE, ILIKE or a negation of them. */
 export function isLikeOperator(names: readonly string[]): boolean {
   return LIKE.has(names.at(-1) ?? '')
 }
 
-/** The types that an operator compares: for a row (a, b) the type of each column, otherwise the value's type. */
+/**
+ * Returns the types that an operator compares: for a row (a, b) the type of each column, otherwise the value's type.
+ */
 export function compared(value: Typed | undefined): readonly (SqlType | null)[] {
   if (value?.node.RowExpr && value.type?.kind === 'row') return value.type.columns.map((column) => column.type)
   return [value?.type ?? null]
 }
 
-/** The name to print for an operator over operands of these types. Throws Refusal. */
+/** Returns the name to print for an operator over operands of these types. Throws Refusal. */
 export function operatorName(
   walk: Walk,
   names: readonly string[],
@@ -47,7 +49,7 @@ export function operatorName(
   return mayBeExtensions ? [word(symbol)] : [word('pg_catalog'), word(symbol)]
 }
 
-/** False if a user's operator of the same name in the same schema could be called instead. */
+/** Returns false if a user's operator of the same name in the same schema could be called instead. */
 function hasOwn(extension: CapturedExtension, symbol: string): boolean {
   return extension.trusted && extension.operators.includes(symbol) && !extension.shadowed.includes(symbol)
 }

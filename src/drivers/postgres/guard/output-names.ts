@@ -5,11 +5,11 @@ import { words, type Node, type Struct } from './allowed-nodes.ts'
 export interface NameRules {
   /** 14, 15 … */
   readonly major: number
-  /** The name of the first output of a sub-select used as an expression. */
+  /** Returns the name of the first output of a sub-select used as an expression. */
   subLink(link: Struct<'SubLink'>): string | undefined
 }
 
-/** The name of an output. If PostgreSQL finds none, ?column?. */
+/** Returns the name of an output. If PostgreSQL finds none, ?column?. */
 export function outputName(node: Node, rules: NameRules): string {
   return figure(node, rules)?.name ?? '?column?'
 }
@@ -58,7 +58,7 @@ function ofSubLink(link: Struct<'SubLink'>, rules: NameRules): Figured | undefin
   return name === undefined ? undefined : { name }
 }
 
-/** The name of the first output of a sub-select that was not yet walked, if its text determines the name. */
+/** Returns the name of the first output of a sub-select that was not yet walked, if its text determines the name. */
 function firstName(select: Struct<'SelectStmt'> | undefined, rules: NameRules): string | undefined {
   if (!select) return undefined
   if (select.larg) return firstName(select.larg, rules)

@@ -45,7 +45,10 @@ export function bindParams(params: Params | undefined, exposed: () => Exposed): 
   }
 }
 
-/** The text bound to each printed parameter. Throws AppError INVALID_REQUEST if one is missing or unused, or too large. */
+/**
+ * Returns the text bound to each printed parameter. Throws AppError INVALID_REQUEST if one is missing or unused, or too
+ * large.
+ */
 export function boundTexts({ texts }: BoundParams, slots: readonly number[]): readonly (string | null)[] {
   if (texts.length === 0 && slots.length === 0) return texts
   const used = new Set(slots)
@@ -88,7 +91,7 @@ function builtIn(name: string, text: string): Bound {
   return { form: { cast, type: { kind: 'named', schema: 'pg_catalog', name } }, key: name, text }
 }
 
-/** The type that PostgreSQL gives to such a literal. */
+/** Returns the type that PostgreSQL gives to such a literal. */
 function numberType(value: number): string {
   if (!Number.isInteger(value)) return 'numeric'
   return Math.abs(value) <= 2_147_483_647 ? 'int4' : 'int8'
@@ -111,7 +114,7 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
 ])
 const PART = /^(?:[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*|"(?:[^"]|"")+")$/
 
-/** Parses a type name: dotted, quoted if needed, with [] for an array. Null for anything else. */
+/** Parses a type name: dotted, quoted if needed, with [] for an array. Returns null for anything else. */
 function namesOf(written: string): { readonly names: readonly Node[]; readonly arrayBounds?: readonly Node[] } | null {
   const isArray = /\s*\[\s*\]\s*$/.test(written)
   const plain = written.replace(/(?:\s*\[\s*\])+\s*$/, '').trim()
@@ -128,7 +131,7 @@ function namesOf(written: string): { readonly names: readonly Node[]; readonly a
 
 type Value = boolean | number | string
 
-/** Why a value does not fit a type; null if it fits, or if only the database can tell. */
+/** Returns why a value does not fit a type, or null if it fits, or if only the database can tell. */
 function misfit(type: SqlType, value: Value): string | null {
   if (type.kind !== 'named' || type.schema !== 'pg_catalog') {
     if (typeof value !== 'string') return 'write it as a string'

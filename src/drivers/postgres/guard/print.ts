@@ -79,7 +79,7 @@ function printSetOperation(query: SelectStmt): string {
   return parts.reverse().join(' ')
 }
 
-/** Whether the left arm needs no parentheses: INTERSECT binds more tightly than UNION and EXCEPT. */
+/** Returns whether the left arm needs no parentheses: INTERSECT binds more tightly than UNION and EXCEPT. */
 function isBareChain(left: SelectStmt, op: string): boolean {
   if (left.op === 'SETOP_NONE' || left.sortClause || left.limitCount || left.limitOffset || left.withClause)
     return false

@@ -157,7 +157,7 @@ function chained(name: NodeName, key: string, depth: Depth): Depth {
   return depth
 }
 
-/** The statements that a WITH may contain, or a word for a node that is not on the list. */
+/** Returns the refusal of a node that is not on the list, under the name that a caller would use for the node. */
 function unknownPart(name: string, at: number, held?: unknown): Refusal {
   const known = CLAUSES.get(name)
   if (known?.[0] === 'function') return refusedFunction(xmlName(name, held) ?? known[1], at)

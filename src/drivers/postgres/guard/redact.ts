@@ -6,7 +6,7 @@ import { Scanner } from './scanner.ts'
 const PLAIN_NAME = /^"[A-Za-z_][\w$]*"$/
 const SIGN = /^[-+*/<>=~!@#%^&|`?:;,.()[\]]+$/
 
-/** The text without comments, and with ? for each string and number. Null if a token is unknown. */
+/** Returns the text without comments, and with ? for each string and number. Returns null if a token is unknown. */
 export function redactedSql(text: string): string | null {
   const scanner = new Scanner(text)
   const out: string[] = []

@@ -38,8 +38,8 @@ interface Form {
 const forms = new SeenTwice<unknown>(FORMS_MAX)
 
 /**
- * Returns true if the printed text would be parsed as the confined tree. Undefined if the form is unknown, or if the
- * trees differ: the text must then be parsed.
+ * Returns true if the printed text would be parsed as the confined tree. Returns undefined if the form is unknown, or
+ * if the trees differ: the text must then be parsed.
  */
 export function isKnownSame(parse: Parse, printed: string, confined: object): true | undefined {
   const form = formOf(printed)
@@ -52,7 +52,7 @@ export function isKnownSame(parse: Parse, printed: string, confined: object): tr
   return tree !== undefined && tree !== null && isSameTree(tree, confined, form.tokens) ? true : undefined
 }
 
-/** Null if the text is too long, or the printer cannot have written it. */
+/** Returns null if the text is too long, or the printer cannot have written it. */
 export function formOf(printed: string): Form | null {
   if (printed.length > TEXT_MAX || READS.test(printed) || printed.includes(GAP)) return null
   const tokens: string[] = []
@@ -65,7 +65,7 @@ export function formOf(printed: string): Form | null {
   return { key, tokens }
 }
 
-/** The tree of a form, parsed with marks. Null if a mark does not appear in it exactly once. */
+/** Returns the tree of a form, parsed with marks. Returns null if a mark does not appear in it exactly once. */
 function slotted(parse: Parse, { key, tokens }: Form): unknown {
   const parts = key.split(GAP)
   if (tokens.length > TOKENS_MAX || key.includes(MARK)) return null
@@ -82,7 +82,7 @@ function slotted(parse: Parse, { key, tokens }: Form): unknown {
   return isOnce && found.size === tokens.length ? tree : null
 }
 
-/** The mark for the n-th gap: a word if the gap is in quotes, otherwise a number. */
+/** Returns the mark for the n-th gap: a word if the gap is in quotes, otherwise a number. */
 function markAt(before: string, n: number): string {
   return before.endsWith('"') || before.endsWith("'") ? `${MARK}${n}` : String(NUMBER_MARK + n)
 }

@@ -47,7 +47,7 @@ function unqualified(level: Level, name: string, at: number | undefined): { colu
   return undefined
 }
 
-/** The FROM item that `t`, `schema.t` or `database.schema.t` refers to. */
+/** Returns the FROM item that `t`, `schema.t` or `database.schema.t` refers to. */
 function findItem(
   walk: Walk,
   level: Level,
@@ -65,7 +65,7 @@ function findItem(
   return undefined
 }
 
-/** The FROM item that a ColumnRef refers to as a whole row: `t` if no column has this name, or `t.*`. */
+/** Returns the FROM item that a ColumnRef refers to as a whole row: `t` if no column has this name, or `t.*`. */
 export function rowMeant(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): RowMeant | undefined {
   const names = words(ref.fields)
   const isStar = names.length !== ref.fields?.length
@@ -88,8 +88,8 @@ export function columnOfRow({ item, level }: RowMeant, name: string, ref: Struct
 }
 
 /**
- * The column of this query that a ColumnRef refers to. Undefined if it refers to something else or belongs to an outer
- * query.
+ * Returns the column of this query that a ColumnRef refers to. Returns undefined if it refers to something else or
+ * belongs to an outer query.
  */
 export function columnHere(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): Column | undefined {
   const names = words(ref.fields)
@@ -216,7 +216,7 @@ function noItem(walk: Walk, level: Level, names: readonly string[], at: number |
   )
 }
 
-/** All FROM items of this query and of the queries around it. */
+/** Returns all FROM items of this query and of the queries around it. */
 function itemsHere(level: Level): readonly Item[] {
   const items: Item[] = []
   for (let here: Level | null = level; here; here = here.parent) {

@@ -161,7 +161,10 @@ function stringEnd(text: string, quoteAt: number, { quote, doubles, escapes }: M
   return -1
 }
 
-/** The position of the next quote if only spaces and line comments, with at least one line break, precede it; otherwise -1. */
+/**
+ * Returns the position of the next quote if only spaces and line comments, with at least one line break, precede it;
+ * otherwise -1.
+ */
 function continuation(text: string, from: number, comments: number[]): number {
   let hasBreak = false
   for (let at = from; at < text.length;) {
@@ -185,7 +188,7 @@ function lineEnd(text: string, from: number): number {
   return at
 }
 
-/** The position after the comment and its nested comments (-1 if it is not closed), and the nesting depth. */
+/** Returns the position after the comment and its nested comments (-1 if it is not closed), and the nesting depth. */
 function blockEnd(text: string, from: number): { readonly end: number; readonly deepest: number } {
   let depth = 1
   let deepest = 1

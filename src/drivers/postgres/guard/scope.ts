@@ -53,7 +53,7 @@ export interface Item {
   /** The schema of a table without an alias, for `schema.table.column`. */
   readonly schema: string | null
   readonly columns: readonly Column[]
-  /** The item as a whole row. */
+  /** Returns the item as a whole row. */
   whole(): Typed
   /** The exposed table, if the item is one. */
   readonly base: Base | null

@@ -63,7 +63,7 @@ const NEXT = /^\s*,\s*$/
  */
 const BACK = 12
 
-/** The shape of a text with parameters of these forms; null if the text is not simple enough. */
+/** Returns the shape of a text with parameters of these forms, or null if the text is not simple enough. */
 export function shapeOf(text: string, params = ''): Shape | null {
   if (text.length > TEXT_MAX || UNUSUAL.test(text) || !text.isWellFormed()) return null
   const values: string[] = []
@@ -88,7 +88,10 @@ export function shapeOf(text: string, params = ''): Shape | null {
   return values.length > VALUES_MAX || !PLAIN.test(key) ? null : { key, params, values }
 }
 
-/** The confined query of a known shape; null if the shape is unknown, or a value that must not vary is different. */
+/**
+ * Returns the confined query of a known shape, or null if the shape is unknown, or a value that must not vary is
+ * different.
+ */
 export function recall(catalog: Catalog, shape: Shape, rowCap: number): PostgresQuery | null {
   const known = shapes.get(catalog)
   const template = known?.get(keyOf(known, shape, rowCap))
@@ -100,7 +103,7 @@ export function recall(catalog: Catalog, shape: Shape, rowCap: number): Postgres
   return { ...query, text, prepared: { shared: prepared.shared, values } }
 }
 
-/** The text bound for a value. */
+/** Returns the text bound for a value. */
 function bound(value: string): string {
   return isString(value) ? value.slice(1, -1) : value
 }
@@ -129,7 +132,7 @@ export async function remember(
   }
 }
 
-/** The key of a shape. It includes the values that must not vary, so these values make separate shapes. */
+/** Returns the key of a shape. It includes the values that must not vary, so these values make separate shapes. */
 function keyOf(known: SeenTwice<Entry>, shape: Shape, rowCap: number): string {
   const key = `${rowCap} ${shape.params}\0${shape.key}`
   const entry = known.get(key)
@@ -156,7 +159,10 @@ async function templateOf(
   return printed === null ? null : templated(catalog, shape, marks, varying, printed, made)
 }
 
-/** The template from a text that was printed with marks. Null if the template would not reproduce the text. */
+/**
+ * Returns the template from a text that was printed with marks. Returns null if the template would not reproduce the
+ * text.
+ */
 function templated(
   catalog: Catalog,
   shape: Shape,
@@ -207,7 +213,7 @@ function preparedOf(
   return { shared: { text, types, hasOnePlan: query.isLookup === true, exposure }, order }
 }
 
-/** Whether a parameter starts at each of these positions, and is not part of a string or a name. */
+/** Returns whether a parameter starts at each of these positions, and is not part of a string or a name. */
 function areParameters(text: string, places: readonly number[]): boolean {
   const starts = new Set<number>()
   const scanner = new Scanner(text)
@@ -215,7 +221,7 @@ function areParameters(text: string, places: readonly number[]): boolean {
   return places.every((place) => starts.has(place))
 }
 
-/** The values that may vary. They are tried one at a time. */
+/** Returns the values that may vary. They are tried one at a time. */
 async function eachFree(shape: Shape, marks: readonly string[], confined: Try): Promise<ReadonlySet<number>> {
   const free = new Set<number>()
   for (const index of marks.keys()) {
@@ -224,7 +230,10 @@ async function eachFree(shape: Shape, marks: readonly string[], confined: Try): 
   return free
 }
 
-/** The query with marks for these values. Null if the guard refuses the marks, or does not print each unchanged. */
+/**
+ * Returns the query with marks for these values. Returns null if the guard refuses the marks, or does not print each
+ * unchanged.
+ */
 async function freely(
   shape: Shape,
   marks: readonly string[],
@@ -241,8 +250,8 @@ const COLUMN = String.raw`\((?:"(?:[^"]|"")*"\.)?"(?:[^"]|"")*"`
 const SIMPLE = String.raw`(?:-?\d+(?:\.\d+)?|'[^'\\]*')`
 
 /**
- * Whether the printed text contains a string once and compares it with a column. The value then only determines which
- * rows match. Inside another string, the quotes would be doubled.
+ * Returns whether the printed text contains a string once and compares it with a column. The value then only determines
+ * which rows match. Inside another string, the quotes would be doubled.
  */
 function isCompared(printed: string, mark: string): boolean {
   const at = printed.indexOf(mark)

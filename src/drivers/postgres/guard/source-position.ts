@@ -21,8 +21,8 @@ function locationOf(node: Node): number | undefined {
 }
 
 /**
- * The byte offset in the caller's text for an offset in the printed text. Null if no node of the printed text starts at
- * the offset, or if its source is not one position of the caller's text.
+ * Returns the byte offset in the caller's text for an offset in the printed text. Returns null if no node of the
+ * printed text starts at the offset, or if its source is not one position of the caller's text.
  */
 export function sourceOf(confined: SelectStmt, printed: unknown, places: Places, offset: number): number | null {
   const stmts = property(printed, 'stmts')

@@ -78,7 +78,7 @@ const RESERVED_HINT = `${QUOTE_HINT} Otherwise something before it is missing or
 const GENERAL_HINT = 'Correct the query at this position. Send one SELECT in the syntax of PostgreSQL.'
 const ENDED_HINT = 'The query is incomplete: add the missing part, for example a closing parenthesis.'
 
-/** The hint for a syntax error at `position` (UTF-16 units). */
+/** Returns the hint for a syntax error at `position` (UTF-16 units). */
 export function syntaxHint(text: string, position: number, why: string): string {
   const around = {
     why,

@@ -76,7 +76,7 @@ function inSchema(exposed: Exposed, schema: string, name: string): TypeName | un
   return isListed ? { schema, name } : undefined
 }
 
-/** The type that a captured name refers to. */
+/** Returns the type that a captured name refers to. */
 export function sqlType(exposed: Exposed, { schema, name }: TypeName): SqlType {
   if (schema === 'pg_catalog') {
     if (!name.startsWith('_')) return { kind: 'named', schema, name }
@@ -91,7 +91,7 @@ export function sqlType(exposed: Exposed, { schema, name }: TypeName): SqlType {
   return { kind: 'named', schema, name }
 }
 
-/** The captured type behind a named type, through domains. */
+/** Returns the captured type behind a named type, through domains. */
 function capturedOf(exposed: Exposed, type: SqlType | null): CapturedType | undefined {
   if (type?.kind !== 'named') return undefined
   let captured = exposed.type(type.schema, type.name)
@@ -101,7 +101,7 @@ function capturedOf(exposed: Exposed, type: SqlType | null): CapturedType | unde
   return captured
 }
 
-/** The fields of a row type. Undefined if the type is not a known row type. */
+/** Returns the fields of a row type. Returns undefined if the type is not a known row type. */
 export function fieldsOf(exposed: Exposed, type: SqlType | null): readonly Field[] | undefined {
   if (type?.kind === 'row') return type.columns
   const captured = capturedOf(exposed, type)
@@ -109,13 +109,13 @@ export function fieldsOf(exposed: Exposed, type: SqlType | null): readonly Field
   return captured.attributes.map((attribute) => ({ name: attribute.name, type: sqlType(exposed, attribute.type) }))
 }
 
-/** The extension that the type belongs to, through arrays and domains. */
+/** Returns the extension that the type belongs to, through arrays and domains. */
 export function extensionOf(exposed: Exposed, type: SqlType | null): string | null {
   if (type?.kind === 'array') return extensionOf(exposed, type.of)
   return capturedOf(exposed, type)?.extension ?? null
 }
 
-/** Whether string functions and operators accept this type; true if the type is unknown. */
+/** Returns whether string functions and operators accept this type; true if the type is unknown. */
 export function mayBeText(exposed: Exposed, type: SqlType | null): boolean {
   if (type === null || isSearched(type)) return true
   if (type.kind !== 'named') return false

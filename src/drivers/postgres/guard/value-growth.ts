@@ -62,7 +62,7 @@ class Growth {
   readonly #aliases = new Map<string, Columns>()
   readonly #queries = new Map<string, readonly Size[]>()
 
-  /** The sizes of the query's outputs. */
+  /** Returns the sizes of the query's outputs. */
   select(query: SelectStmt): readonly Size[] {
     for (const { CommonTableExpr: cte } of query.withClause?.ctes ?? []) {
       if (cte) this.#query(cte, query.withClause?.recursive === true)
@@ -111,7 +111,7 @@ class Growth {
     this.#queries.set(ctename, most([first, next]).map(afterTurns))
   }
 
-  /** The columns of a FROM item, in order. */
+  /** Returns the columns of a FROM item, in order. */
   #from(item: Node): readonly Shown[] {
     if (item.JoinExpr) return this.#join(item.JoinExpr)
     if (item.RangeSubselect) {
@@ -169,7 +169,7 @@ class Growth {
     return shown
   }
 
-  /** The size of an expression. */
+  /** Returns the size of an expression. */
   size(node: Node): Size {
     const size = this.#sized(node)
     if (size.own > OWN_MAX) throw tooLarge(`${Math.round(size.own)} bytes of literals`, OWN_MAX)
@@ -250,7 +250,7 @@ class Growth {
     return (nodes ?? []).map((node) => this.size(node))
   }
 
-  /** The sum of the sizes of all parts. */
+  /** Returns the sum of the sizes of all parts. */
   #parts(value: unknown): Size {
     const sizes: Size[] = []
     for (const part of Object.values(value ?? {})) {
@@ -332,7 +332,7 @@ const FIXED_RESULTS: ReadonlySet<string> = new Set([
   ...['date_trunc', 'date_part', 'extract', 'age', 'now', 'jsonb_array_length', 'json_array_length', 'hashtext'],
 ])
 
-/** The size of a function's result. */
+/** Returns the size of a function's result. */
 function result(name: string, args: readonly Node[], sizes: readonly Size[]): Size {
   const [first = NOTHING, second = NOTHING, third = NOTHING] = sizes
   if (AGGREGATES.has(name)) {
@@ -397,7 +397,10 @@ function cut(size: Size, characters: number | undefined): Size {
   return characters === undefined || characters < 0 ? size : { ...NOTHING, own: 4 * characters }
 }
 
-/** The size after every `length` letters are replaced by `by`, which contains `copies` copies of the matched text. */
+/**
+ * Returns the size after every `length` letters are replaced by `by`, which contains `copies` copies of the matched
+ * text.
+ */
 function replaced(text: Size, length: number, by: Size, copies: number): Size {
   const grows = Math.max(1, by.own / length + copies)
   const places = text.own / length + (text.times * STORED_BYTES) / length
@@ -446,7 +449,7 @@ function collected(each: Size, name: string): Size {
 /** Aggregates whose results are sorted, and are therefore compared in linear time. */
 const RANGES: ReadonlySet<string> = new Set(['range_agg', 'range_intersect_agg'])
 
-/** The size of a recursive query's column after all iterations. */
+/** Returns the size of a recursive query's column after all iterations. */
 function afterTurns(size: Size): Size {
   return size.before.size === 0 ? size : { ...stored(size), before: NONE }
 }
@@ -521,7 +524,7 @@ function doubles(): Refusal {
   )
 }
 
-/** The cycles of columns that contain themselves (Tarjan's strongly connected components). */
+/** Returns the cycles of columns that contain themselves (Tarjan's strongly connected components). */
 function circlesOf(columns: readonly ReadonlyMap<number, number>[]): ReadonlySet<number>[] {
   const circles: ReadonlySet<number>[] = []
   const [order, low] = [new Map<number, number>(), new Map<number, number>()]

@@ -32,7 +32,8 @@ export class Slot {
 }
 
 /**
- * Whether a parse result is one SELECT that equals the confined one. Its slots contain these tokens (reparse-cache.ts).
+ * Returns whether a parse result is one SELECT that equals the confined one. Its slots contain these tokens
+ * (reparse-cache.ts).
  */
 export function isSameTree(parsed: unknown, confined: object, tokens: readonly string[] = []): boolean {
   const stmts = held(parsed, 'stmts')

@@ -24,7 +24,7 @@ export class Shown {
   #waiting: (readonly Column[] | Index)[] = []
   #star: Star = []
 
-  /** The names of one FROM item. */
+  /** Returns the names of one FROM item. */
   static of(item: Item): Shown {
     const shown = new Shown()
     shown.add(item)
@@ -34,17 +34,17 @@ export class Shown {
     return shown
   }
 
-  /** The column that an unqualified name refers to. Null if the name is ambiguous. */
+  /** Returns the column that an unqualified name refers to. Returns null if the name is ambiguous. */
   column(name: string): Column | null | undefined {
     return this.#indexed().get(name)
   }
 
-  /** The names of its columns. */
+  /** Returns the names of its columns. */
   names(): Iterable<string> {
     return this.#indexed().keys()
   }
 
-  /** The tables that `name` or `schema.name` refers to. */
+  /** Returns the tables that `name` or `schema.name` refers to. */
   tables(name: string, schema: string | undefined): readonly Item[] {
     const found = this.#tables.get(name) ?? []
     return schema === undefined ? found : found.filter((item) => item.schema === schema)
@@ -59,7 +59,7 @@ export class Shown {
     else this.#tables.set(item.name, [item])
   }
 
-  /** The columns of `*`, in order. */
+  /** Returns the columns of `*`, in order. */
   star(): readonly Column[] {
     return listed(this.#star)
   }

@@ -355,7 +355,7 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   return { node: confined, name, out: found.out, type: resultType(walk.exposed, name, found.out, types, node) }
 }
 
-/** The arguments, with names that the server would look up replaced. Throws Refusal. */
+/** Returns the arguments, with names that the server would look up replaced. Throws Refusal. */
 function argumentsOf(walk: Walk, name: string, { args = [], location }: Struct<'FuncCall'>): readonly Node[] {
   const named = withDictionary(walk.exposed.extension('unaccent'), name, args, location)
   return withConfiguration(name, named, location)
@@ -477,7 +477,7 @@ function applied(walk: Walk, level: Level, base: Typed, steps: readonly Node[]):
   return { node: { A_Indirection: { arg: base.node, indirection: out } }, type }
 }
 
-/** The element type of an array; null for other subscripted types (jsonb). */
+/** Returns the element type of an array, or null for other subscripted types (jsonb). */
 function elementOf(type: SqlType | null, isSlice: boolean): SqlType | null {
   if (type?.kind !== 'array') return null
   return isSlice ? type : type.of

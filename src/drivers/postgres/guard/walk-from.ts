@@ -209,7 +209,7 @@ function tableItem(walk: Walk, node: Struct<'RangeVar'>, inside: Inside = (plain
   return { node: wrapped, shown: Shown.of(item) }
 }
 
-/** The type of a column as the query reads it. */
+/** Returns the type of a column as the query reads it. */
 function shownType(walk: Walk, column: ExposedColumn): TypeName {
   return readAs(walk.exposed, column) ?? column.type
 }

@@ -250,7 +250,9 @@ class Body implements Cte {
     return this.#refersToItself
   }
 
-  /** The columns of the expression. Inside the expression itself: the columns of its first arm. Throws Refusal. */
+  /**
+   * Returns the columns of the expression. Inside the expression itself: the columns of its first arm. Throws Refusal.
+   */
   columns(): readonly CteColumn[] {
     if (this.#state === 'waiting') this.#walkBody()
     if (this.#state === 'walking') this.#refersToItself = true
@@ -474,7 +476,7 @@ function groupItem(walk: Walk, level: Level, node: Node, targets: Grouping): Nod
 }
 
 /**
- * The output number that a node refers to. An unqualified name refers to a column of FROM first. A number stays
+ * Returns the output number that a node refers to. An unqualified name refers to a column of FROM first. A number stays
  * unchanged.
  */
 function positionMeant(walk: Walk, level: Level, node: Node, { targets, places }: Grouping): number | undefined {
@@ -504,7 +506,7 @@ function positionOf(
   return index
 }
 
-/** The identity of an output: its column, or its parse tree as a string. */
+/** Returns the identity of an output: its column, or its parse tree as a string. */
 function meaning(walk: Walk, level: Level, target: Target | undefined): unknown {
   if (target?.kind === 'column') return target.of.column
   const node = target?.kind === 'expression' ? target.node : undefined
@@ -570,7 +572,7 @@ function distinctOn(walk: Walk, level: Level, clause: readonly Node[], outputs: 
 }
 
 /**
- * The number of the output that an unqualified name refers to, or otherwise the expression. `places` caches the
+ * Returns the number of the output that an unqualified name refers to, or otherwise the expression. `places` caches the
  * results.
  */
 function outputOr(
@@ -592,7 +594,9 @@ function outputOr(
   return { node: place, type: meant.type }
 }
 
-/** The index of the first output with this name, or -1. Throws Refusal if another output of this name differs. */
+/**
+ * Returns the index of the first output with this name, or -1. Throws Refusal if another output of this name differs.
+ */
 function outputIndex(name: string, outputs: readonly SortOutput[], at: number | undefined): number {
   const index = outputs.findIndex((output) => output.name === name)
   if (index < 0) return index

@@ -47,8 +47,8 @@ export async function logIn(target: Target, allowPrivateHosts: boolean, signal: 
 }
 
 /**
- * Whether the start-up options may have caused the server's error. Errors about the login, the database or the server's
- * resources are excluded.
+ * Returns whether the start-up options may have caused the server's error. Errors about the login, the database or the
+ * server's resources are excluded.
  */
 function mayBeOptions(error: unknown): boolean {
   const code = sqlState(error)
@@ -163,7 +163,10 @@ interface Key {
   readonly secret: number
 }
 
-/** The backend's cancel key, which pg stores but does not declare in its types. Null: the query cannot be cancelled. */
+/**
+ * Returns the backend's cancel key, which pg stores but does not declare in its types. Null: the query cannot be
+ * cancelled.
+ */
 function keyOf(client: Client): Key | null {
   const processId: unknown = Reflect.get(client, 'processID')
   const secret: unknown = Reflect.get(client, 'secretKey')

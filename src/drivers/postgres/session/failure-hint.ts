@@ -62,7 +62,7 @@ export function mayShowMessage(code: string): boolean {
   return SHOWN_CODES[code] !== undefined || /^5[34]/.test(code)
 }
 
-/** The hint for an error. Only the operands in the database's `message` are read. */
+/** Returns the hint for an error. Only the operands in the database's `message` are read. */
 export function adviceFor(code: string, message: string): string {
   if (code === '42883' || code === '42725') {
     const advice = OPERANDS.find(([pattern]) => pattern.test(message))
@@ -71,7 +71,7 @@ export function adviceFor(code: string, message: string): string {
   return SHOWN_CODES[code] ?? OTHER[code] ?? OF_CLASS[code.slice(0, 2)] ?? GENERAL
 }
 
-/** The hint for a query that a bound of exceeded-bound-marker.ts stopped. */
+/** Returns the hint for a query that a bound of exceeded-bound-marker.ts stopped. */
 export function adviceForBound(what: string): string {
   if (what === 'LIKE') return LIKE_HINT
   if (what === 'repeat' || what === 'lpad' || what === 'rpad') return COUNT_HINT

@@ -91,7 +91,10 @@ const CLASS_SENTENCES: Readonly<Record<string, string>> = {
   XX: 'The database had an internal error.',
 }
 
-/** The AppError that run() throws: an AppError unchanged, any other error by its class, with the error as the cause. */
+/**
+ * Returns the AppError that run() throws: an AppError unchanged, any other error by its class, with the error as the
+ * cause.
+ */
 export function failure(error: unknown, query?: FailedQuery, position: number | null = null): AppError {
   if (error instanceof AppError) return error
   if (error instanceof LostConnection) return new AppError('DATASOURCE_UNAVAILABLE', LOST, { cause: error })
@@ -113,7 +116,7 @@ export function failure(error: unknown, query?: FailedQuery, position: number | 
   return new AppError('QUERY_FAILED', message, { cause: error, extra })
 }
 
-/** The error for a bound of the service that the database checked. */
+/** Returns the error for a bound of the service that the database checked. */
 function overBound({ what, most, found }: OverBound, cause: DatabaseError): AppError {
   const message = `${what} would exceed a size limit of this service: the size is ${found}, the limit is ${most}.`
   return new AppError('QUERY_FAILED', message, { cause, extra: { hint: adviceForBound(what) } })
@@ -122,12 +125,12 @@ function overBound({ what, most, found }: OverBound, cause: DatabaseError): AppE
 /** The column that a message of the database names. */
 const COLUMN = /\bcolumn (?:reference )?"([^"]+)"/
 
-/** Whether the server reported that it cancelled the query. */
+/** Returns whether the server reported that it cancelled the query. */
 export function isCancelled({ cause }: AppError): boolean {
   return cause instanceof DatabaseError && cause.code === '57014'
 }
 
-/** The error for a query that the server ended after its timeout. */
+/** Returns the error for a query that the server ended after its timeout. */
 export function timedOut(cause?: unknown): AppError {
   return new AppError('QUERY_TIMEOUT', 'The query took too long and was cancelled in the database.', { cause })
 }
@@ -139,7 +142,7 @@ export function schemaStale(cause?: unknown): AppError {
   return new AppError('SCHEMA_STALE', message, { cause })
 }
 
-/** The database's message if a caller may see it. Otherwise, our own sentence. */
+/** Returns the database's message if a caller may see it. Otherwise, our own sentence. */
 function sentence(error: DatabaseError, group: string, query: FailedQuery | undefined): string {
   const fixed = DATA_SENTENCES[error.code] ?? CODE_SENTENCES[error.code]
   if (fixed !== undefined) return fixed
@@ -151,8 +154,8 @@ function sentence(error: DatabaseError, group: string, query: FailedQuery | unde
 }
 
 /**
- * The message with generated aliases replaced by the caller's names; null if it quotes a name that is not in the
- * printed text. Such a name comes from the server: a file, a role, or a table behind a policy.
+ * Returns the message with generated aliases replaced by the caller's names, or null if it quotes a name that is not in
+ * the printed text. Such a name comes from the server: a file, a role, or a table behind a policy.
  */
 function mapped(message: string, query: FailedQuery): string | null {
   if (message.length > MESSAGE_MAX) return null

@@ -7,12 +7,15 @@ import { identifier, qualified } from '../quote.ts'
 import { readFields, type Field } from './protocol-messages.ts'
 import type { Expectation } from './wire.ts'
 
-/** The statement that describes a table's columns. Its columns are not qualified: see wrap() in guard/walk-from.ts. */
+/**
+ * Returns the statement that describes a table's columns. Its columns are not qualified: see wrap() in
+ * guard/walk-from.ts.
+ */
 export function heldSql({ schema, table, columns }: ReadTable): string {
   return `SELECT ${columns.map(({ name }) => identifier(name)).join(', ')} FROM ${qualified([schema, table])}`
 }
 
-/** A key for a table's columns that changes with a rename. */
+/** Returns a key for a table's columns that changes with a rename. */
 export function heldKey({ oid, columns }: ReadTable): string {
   return `${oid} ${columns.map(({ number, typeOid, name }) => `${number} ${typeOid} ${identifier(name)}`).join(' ')}`
 }

@@ -51,7 +51,10 @@ export function shieldLogin(stream: Duplex): () => Buffer {
   }
 }
 
-/** Whether a body has every field that pg reads from this kind of message. False for kinds that belong to no login. */
+/**
+ * Returns whether a body has every field that pg reads from this kind of message. Returns false for kinds that belong
+ * to no login.
+ */
 function isWhole(code: string, body: Buffer): boolean {
   switch (code) {
     case 'R':
@@ -82,7 +85,7 @@ function isAuthentication(body: Buffer): boolean {
   }
 }
 
-/** Whether the fields, each a letter and a string, end with a zero byte. */
+/** Returns whether the fields, each a letter and a string, end with a zero byte. */
 function hasEndedFields(body: Buffer): boolean {
   for (let at = 0; at < body.length;) {
     if (body[at] === 0) return true

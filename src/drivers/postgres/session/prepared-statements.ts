@@ -28,7 +28,7 @@ export class PreparedStatements {
     this.#tag = tag
   }
 
-  /** Whether this session may prepare the text. */
+  /** Returns whether this session may prepare the text. */
   static accepts(shared: Preparable): boolean {
     return !refused.has(shared)
   }
@@ -51,7 +51,7 @@ export class PreparedStatements {
     return { name: `q${this.#tag}${this.#named++}`, fields: null }
   }
 
-  /** The frames that close dropped statements, for the next request. */
+  /** Returns the frames that close dropped statements, for the next request. */
   closes(): Buffer {
     return Buffer.concat(this.#closes.splice(0))
   }

@@ -26,12 +26,18 @@ export function firstAnswer(isPlain: boolean): FirstAnswer {
   }
 }
 
-/** Whether the bytes answer a request for TLS: one letter and nothing else, or an error from a server without TLS. */
+/**
+ * Returns whether the bytes answer a request for TLS: one letter and nothing else, or an error from a server without
+ * TLS.
+ */
 function isAnswerToTls(first: Buffer): boolean {
   return first.length === 1 ? first[0] === 0x53 || first[0] === 0x4e : first[0] === 0x45 && isLogin(first)
 }
 
-/** Whether the bytes can begin a login message. MySQL's greeting begins with a length, which may equal any letter. */
+/**
+ * Returns whether the bytes can begin a login message. MySQL's greeting begins with a length, which may equal any
+ * letter.
+ */
 function isLogin(first: Buffer): boolean {
   // With fewer than six bytes, only the message type can be checked.
   if (first.length < 6) return 'RENv'.includes(first.toString('latin1', 0, 1))

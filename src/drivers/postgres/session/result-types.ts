@@ -89,7 +89,7 @@ function readRow(row: readonly (string | null)[], into: Map<number, TypeRow>): v
   if (typeof attribute === 'string') entry.attributes.push({ name: attribute, oid: Number(attributeOid) })
 }
 
-/** The SQL that asks for these types and their component types, with attributes in order. */
+/** Returns the SQL that asks for these types and their component types, with attributes in order. */
 export function lookUpSql(oids: readonly number[]): string {
   const list = oids.map((oid) => String(Math.trunc(oid))).join(',')
   return `WITH RECURSIVE need(oid) AS (

@@ -111,7 +111,7 @@ export class Result implements Sink {
     return this.#held !== null || this.#seen >= this.#caps.rowCap
   }
 
-  /** The answer. Every type must be known by now. */
+  /** Returns the answer. Every type must be known by now. */
   finish(): Rows {
     const held = this.#held ?? []
     this.#held = null
@@ -137,7 +137,7 @@ export class Result implements Sink {
     return type
   }
 
-  /** The writer for a record whose row shape the guard knows. */
+  /** Returns the writer for a record whose row shape the guard knows. */
   #recordWriter(index: number, typeOid: number): WriteValue | undefined {
     const shape = this.#records.get(index)
     if (shape === undefined || typeOid !== (shape.isList ? RECORDS : RECORD)) return undefined

@@ -121,9 +121,9 @@ const NOTHING = Buffer.alloc(0)
 const NO_CHECK: ImplicitCheck = { frames: NOTHING, passed: () => undefined }
 
 /**
- * A statement that fails the transaction if implicit objects have changed since introspection. It takes one or two
- * milliseconds, so the connections of a datasource share its result: while queries run, one query sends the statement
- * every 0.9 s.
+ * Returns a statement that fails the transaction if implicit objects have changed since introspection. It takes one or
+ * two milliseconds, so the connections of a datasource share its result: while queries run, one query sends the
+ * statement every 0.9 s.
  */
 function implicitCheck(known: Known, objects: ImplicitObjects, now: number): ImplicitCheck {
   const { digest } = objects
@@ -178,7 +178,7 @@ async function explain(at: Running, query: PostgresQuery, pinned: Pinned, starte
   }
 }
 
-/** The error for a plan of tens of megabytes, which only joins of very many partitions reach. */
+/** Returns the error for a plan of tens of megabytes, which only joins of very many partitions reach. */
 function planTooLarge(): AppError {
   const extra = { blocked: { kind: 'limit', name: 'plan' }, hint: 'Join fewer tables or partitions.' }
   return new AppError('QUERY_DENIED', 'The plan of this query is too large.', { extra })
@@ -213,7 +213,9 @@ async function explained(
   return failure(error, query satisfies FailedQuery, await placeOf(query, error, ahead))
 }
 
-/** The error's position in the caller's text; null if the database does not report it or it cannot be mapped. */
+/**
+ * Returns the error's position in the caller's text, or null if the database does not report it or it cannot be mapped.
+ */
 async function placeOf(query: PostgresQuery, error: DatabaseError, ahead: number): Promise<number | null> {
   if (error.position === null || error.inner || query.locate === undefined) return null
   return query.locate(error.position - ahead).catch(() => null)

@@ -65,7 +65,7 @@ const PINS: Readonly<Record<string, string>> = {
 // These two settings apply to the session, not to a transaction.
 const SESSION_ONLY = new Set(['default_transaction_read_only', 'idle_session_timeout'])
 
-/** The start-up option with all fixed settings. */
+/** Returns the start-up option with all fixed settings. */
 export function startUpOptions(): string {
   return Object.entries(PINS)
     .map(([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`)
@@ -303,7 +303,9 @@ export class Session {
     return run()
   }
 
-  /** Whether EXPLAIN plans this query under a name. An error in its text then has a position in the text alone. */
+  /**
+   * Returns whether EXPLAIN plans this query under a name. An error in its text then has a position in the text alone.
+   */
   plansOnce({ params }: Asked): boolean {
     return !this.#isPooled && params.length === 0
   }
@@ -389,7 +391,7 @@ export class Session {
     return { ...outcome, isStale }
   }
 
-  /** The name of the statement that comes `ahead` statements after the next one. */
+  /** Returns the name of the statement that comes `ahead` statements after the next one. */
   #nameOf(ahead: number): string {
     return `v${this.#tag}${this.#named + ahead}`
   }

@@ -106,7 +106,9 @@ function wrongConfig(config: unknown, isTunnel: boolean): string[] {
   return unknown.map((key) => `config.${key.slice(0, 60)}: is not a setting of POSTGRES`)
 }
 
-/** The target of settings that readSettings() returned. Throws AppError INVALID_REQUEST for any other settings. */
+/**
+ * Returns the target of settings that readSettings() returned. Throws AppError INVALID_REQUEST for any other settings.
+ */
 export function targetOf(settings: ConnectionSettings): Target {
   const { host, port, database, username, sslMode, config, secrets } = readSettings(settings)
   const uri = secrets['uri'] === undefined ? null : readUri(secrets['uri'])

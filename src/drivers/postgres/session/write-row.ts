@@ -84,7 +84,7 @@ export function writeRow(
   out.length = to
 }
 
-/** True if the value's text is valid JSON. The last byte excludes NaN and Infinity. */
+/** Returns true if the value's text is valid JSON. The last byte excludes NaN and Infinity. */
 function isBare(copied: Copied | null, source: DataView, start: number, end: number): boolean {
   if (copied === 'number') return end - start <= NUMBER_BYTES && source.getUint8(end - 1) <= 0x39
   return copied === 'bare' && end - start <= SHORT_BYTES
