@@ -9,7 +9,7 @@ const PAUSE_MS = 20 * 86_400_000
 const BELIEVED_MS = 86_400_000
 
 export interface ClockDoubt {
-  /** Why nothing may be removed by age now; null if the clock is believed. */
+  /** Returns why nothing may be removed by age now, or null if the clock is believed. */
   reason(): string | null
 }
 

@@ -52,7 +52,7 @@ import type { SharedDeps } from './operations/order-of-checks.ts'
 export interface RoomsOptions {
   readonly config: Config
   readonly log: RoomsLog
-  /** The public origin, for links in mails. */
+  /** Returns the public origin, for links in mails. */
   readonly origin: () => string
   /** Milliseconds since 1970. Tests control this clock. */
   readonly now?: () => number
@@ -195,7 +195,7 @@ export async function openRooms(options: RoomsOptions) {
   }
 }
 
-/** The newest time in the store, before this process writes. */
+/** Returns the newest time in the store, before this process writes. */
 async function newestEntry({ db }: Pick<Store, 'db'>): Promise<number | null> {
   const row = await db.selectFrom('audit').select('at').orderBy('at', 'desc').limit(1).executeTakeFirst()
   return row === undefined ? null : Date.parse(row.at)
@@ -204,7 +204,7 @@ async function newestEntry({ db }: Pick<Store, 'db'>): Promise<number | null> {
 /** Limits concurrent tests of webhooks, per team and in this process. */
 const WEBHOOK_TESTS = { each: 2, all: 20, retryAfterSeconds: 5, why: 'Other tests are still running.' }
 
-/** The dependencies that all operations share. */
+/** Returns the dependencies that all operations share. */
 export function sharedDepsOf(rooms: Rooms): SharedDeps {
   const { authenticator, audit } = rooms
   return {

@@ -71,7 +71,7 @@ export interface Provider {
   readonly trustEmail: boolean
 }
 
-/** The name of the OpenID Connect provider, as the interface shows it. */
+/** Returns the name of the OpenID Connect provider, as the interface shows it. */
 export function oidcNameOf({ providers }: Pick<Config, 'providers'>): { readonly oidcName?: string } {
   const oidc = providers.find(({ id }) => id === 'oidc')
   return oidc === undefined ? {} : { oidcName: oidc.name }
@@ -546,7 +546,7 @@ function oidcOf(from: Reader, problems: string[]): Provider | null {
   return { id: 'oidc', name: name ?? 'single sign-on', issuer, ...client, trustEmail }
 }
 
-/** Null if nothing is set. `more`: variables that mean nothing without a client. */
+/** Returns null if nothing is set. `more`: variables that mean nothing without a client. */
 function clientOf(
   from: Reader,
   problems: string[],

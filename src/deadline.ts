@@ -207,7 +207,7 @@ function queueOf(timeoutMs: number): Queue {
   return queue
 }
 
-/** True if a timeout aborted the signal: ours, or AbortSignal.timeout. */
+/** Returns true if a timeout aborted the signal: ours, or AbortSignal.timeout. */
 export function isTimeout(signal: AbortSignal): boolean {
   return signal.aborted && signal.reason instanceof Error && signal.reason.name === 'TimeoutError'
 }

@@ -76,7 +76,10 @@ interface AppErrorOptions {
   readonly cause?: unknown
 }
 
-/** Missing, or hidden from the caller: the response is byte-identical. */
+/**
+ * Returns the error for an object that is missing or hidden from the caller. The response is byte-identical in both
+ * cases.
+ */
 export function notFound(): AppError {
   return new AppError('NOT_FOUND', 'Not found, or you have no access.')
 }
@@ -92,8 +95,9 @@ export interface Issue {
 }
 
 /**
- * An invalid body, parameter or field. `details` lists the problems as lines, such as `tables[0].columns: must be …`.
- * `issues` lists them for programs; if absent, they are read from the lines.
+ * Returns the refusal of an invalid body, parameter or field. `details` lists the problems as lines, such as
+ * `tables[0].columns: must be …`. `issues` lists the problems for programs. If `issues` is absent, the problems are read
+ * from the lines.
  */
 export function invalidRequest(all: readonly string[], message?: string, issues?: readonly Issue[]): AppError {
   const details = all.slice(0, DETAILS_MAX)

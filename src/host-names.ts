@@ -9,8 +9,8 @@ export function isLoopbackName(hostname: string): boolean {
 }
 
 /**
- * The host in the form that sockets and certificates use: an IPv6 address without the brackets of RFC 3986, section
- * 3.2.2.
+ * Returns the host in the form that sockets and certificates use: an IPv6 address without the brackets of RFC 3986,
+ * section 3.2.2.
  */
 export function bareHost(hostname: string): string {
   return hostname.replace(/^\[(.*)\]$/, '$1')

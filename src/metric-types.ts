@@ -21,7 +21,7 @@ export class Durations {
     return this.#ms / 1000
   }
 
-  /** The bound of each bucket, with the number of durations up to this bound. */
+  /** Returns the bound of each bucket, with the number of durations up to this bound. */
   cumulative(): readonly (readonly [bound: number, count: number])[] {
     let total = 0
     return this.#counts.map((count, n) => [BOUNDS[n] ?? Infinity, (total += count)])

@@ -28,7 +28,7 @@ export interface Secrets {
    * key.
    */
   open(place: SecretPlace, sealed: string): string
-  /** True if the envelope was made with the current root key, not with the previous one. */
+  /** Returns true if the envelope was made with the current root key, not with the previous one. */
   isCurrent(sealed: string): boolean
   /** Returns 32 bytes for one purpose. They stay the same when the root key is rotated. */
   derive(label: string): Uint8Array
@@ -144,7 +144,7 @@ export async function adoptRootKey(store: Pick<Store, 'write'>, keys: RootKeys):
   })
 }
 
-/** The store's first root key. All keys except those that seal secrets are derived from it. */
+/** Returns the store's first root key. All keys except those that seal secrets are derived from it. */
 async function firstRootOf(db: Kysely<Tables> | undefined, keys: RootKeys): Promise<Uint8Array | undefined> {
   if (db === undefined) return undefined
   const sealed = await markOf(db, FIRST_ROOT_MARK)
@@ -235,7 +235,7 @@ function openText(key: Uint8Array, bound: string, sealed: string): string | null
   }
 }
 
-/** The place as a string. JSON distinguishes ('a', 'bc') from ('ab', 'c'). */
+/** Returns the place as a string. JSON distinguishes ('a', 'bc') from ('ab', 'c'). */
 function binding(place: SecretPlace, keyId: string): string {
   return JSON.stringify([VERSION, keyId, place.teamId, place.datasourceId, place.field])
 }
@@ -272,12 +272,12 @@ async function askCommand(command: string): Promise<Uint8Array> {
   return new Uint8Array(Buffer.from(text, 'base64'))
 }
 
-/** The file with the root key of the data folder. */
+/** Returns the path of the file with the root key of the data folder. */
 export function keyPath(dataDir: string): string {
   return join(dataDir, 'secret.key')
 }
 
-/** The file with the previous root key, while a rotation is in progress. */
+/** Returns the path of the file with the previous root key, which exists while a rotation is in progress. */
 export function previousKeyPath(dataDir: string): string {
   return join(dataDir, 'secret.key.previous')
 }

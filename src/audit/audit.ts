@@ -80,7 +80,9 @@ interface Deps {
   /** 32 bytes, derived from the root key for the audit only. Rows are sealed with it. */
   readonly key: Uint8Array
   readonly log?: WriterLog
-  /** The retention of a team, or of rows without a team (null). If this function is absent, nothing is pruned. */
+  /**
+   * Returns the retention of a team, or of rows without a team (null). If this function is absent, nothing is pruned.
+   */
   readonly retentionDays?: (teamId: TeamId | null) => Promise<number>
   readonly now?: () => number
   /** Nothing is removed while the clock is doubted. If absent, the clock is trusted. */

@@ -148,7 +148,7 @@ function viaOf({ via, caller }: AuditedCall): Content['via'] {
 /** The period that one row of 429s covers. */
 export const MINUTE_MS = 60_000
 
-/** The approximate memory use of a row. */
+/** Returns the approximate memory use of a row. */
 export function charsOf(row: Content): number {
   return 500 + (row.query?.length ?? 0) + (row.printed?.length ?? 0) + (row.detail?.length ?? 0)
 }

@@ -20,7 +20,8 @@ export interface Authenticator {
   /** For REST: an API key, or a session's token. Throws the same UNAUTHENTICATED for every failure. */
   authenticate(authorization: string | undefined, userAgent?: string): Promise<Caller>
   /**
-   * The caller of an API key that authenticate() accepted before, without waiting. Null in doubt: authenticate() decides.
+   * Returns the caller of an API key that authenticate() accepted before, without waiting. Returns null in doubt:
+   * authenticate() decides.
    */
   known(authorization: string, userAgent?: string): KeyCaller | null
   /** For the connector: an API key, or an OAuth token. Throws the same UNAUTHENTICATED for every failure. */
@@ -29,7 +30,7 @@ export interface Authenticator {
 
 export function authenticator(deps: {
   readonly store: Store
-  /** The public origin, which issues the tokens of grants. */
+  /** Returns the public origin, which issues the tokens of grants. */
   readonly origin: () => string
   readonly now?: () => number
 }): Authenticator {
@@ -76,7 +77,7 @@ function required<T>(found: T | null): T {
   return found
 }
 
-/** The only authentication error. */
+/** Returns the only authentication error. */
 export function unauthenticated(): AppError {
   return new AppError('UNAUTHENTICATED', 'A valid API key or access token is needed: Authorization: Bearer <token>.')
 }

@@ -6,19 +6,19 @@ export const CLIENT_ADDRESS = 'x-vitrine-client'
 const LENGTH_MAX = 200
 
 /**
- * The client's name, from the User-Agent header. The client chooses this text freely, so it is cut and reduced to
- * ASCII.
+ * Returns the client's name, from the User-Agent header. The client chooses this text freely, so it is cut and reduced
+ * to ASCII.
  */
 export function clientOf(userAgent: string | null | undefined): string | undefined {
   return userAgent?.slice(0, LENGTH_MAX).replaceAll(/[^\x20-\x7e]/g, '?')
 }
 
-/** The client's network address, from the header that the HTTP layer sets. */
+/** Returns the client's network address, from the header that the HTTP layer sets. */
 export function addressOf(request: Pick<Request, 'headers'>): string {
   return request.headers.get(CLIENT_ADDRESS) ?? ''
 }
 
-/** The id of the request, from the header that the HTTP layer sets. */
+/** Returns the id of the request, from the header that the HTTP layer sets. */
 export function requestIdOf(request: Pick<Request, 'headers'>): string | undefined {
   const id = request.headers.get('x-request-id') ?? ''
   return /^[\w-]{1,64}$/.test(id) ? id : undefined

@@ -11,7 +11,7 @@ import { restrictionsOf } from './read-restrictions.ts'
 export interface KeyFinder {
   /** Returns null if the key does not exist, is revoked or has expired. `userAgent`: the name that the client gives itself. */
   find(token: string, userAgent?: string): Promise<KeyCaller | null>
-  /** The name under which the store caches a key. */
+  /** Returns the name under which the store caches a key. */
   cacheKey(token: string): string
   /** Like find(), but does not wait: returns null also if the store has not cached the key. */
   known(cacheKey: string, userAgent?: string): KeyCaller | null

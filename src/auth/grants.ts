@@ -159,7 +159,7 @@ export async function endGrantsOf(
   return rows
 }
 
-/** The grants of an account that have not ended, oldest first. */
+/** Returns the grants of an account that have not ended, oldest first. */
 export function aliveGrantsOf(
   db: Kysely<Tables>,
   accountId: AccountId,

@@ -22,7 +22,7 @@ export interface KeyWarnings extends AsyncDisposable {
 interface Deps {
   readonly store: Store
   readonly mail: Mail
-  /** The public origin, for the letter. */
+  /** Returns the public origin, for the letter. */
   readonly origin: () => string
   readonly log: { warn(detail: object, message: string): void; error(detail: object, message: string): void }
   readonly now?: () => number

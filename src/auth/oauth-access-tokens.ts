@@ -14,8 +14,8 @@ export const CONNECTOR_TOKEN = { type: 'at+jwt', lifeSeconds: 600 } as const
 const CONNECTOR_PATH = '/mcp'
 
 /**
- * The addresses of the connector, the canonical one first. Tokens are issued for one of them. A loopback service has
- * three names, and agents compare the name that they were given.
+ * Returns the addresses of the connector, the canonical one first. Tokens are issued for one of them. A loopback
+ * service has three names, and agents compare the name that they were given.
  */
 export function connectorResources(origin: string): readonly [string, ...string[]] {
   const at = (host: string) => {
@@ -50,7 +50,7 @@ export interface ConnectorTokens {
 export function connectorTokens(deps: {
   readonly store: Store
   readonly now: () => number
-  /** The public origin, which issues the tokens. */
+  /** Returns the public origin, which issues the tokens. */
   readonly origin: () => string
 }): ConnectorTokens {
   const { now, origin } = deps

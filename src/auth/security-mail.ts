@@ -26,7 +26,7 @@ interface Deps {
   readonly store: Pick<Store, 'db'>
   readonly mail: Mail
   readonly tries: Pick<Attempts, 'allows'>
-  /** The public origin, for the letter. */
+  /** Returns the public origin, for the letter. */
   readonly origin: () => string
   readonly log?: { error(detail: object, message: string): void }
   readonly now?: () => number
@@ -54,7 +54,7 @@ export function openNotices({ store, mail, tries, origin, log, now = Date.now }:
   }
 }
 
-/** The origin of a request under /auth. */
+/** Returns the origin of a request under /auth. */
 export function doneFrom(request: Pick<Request, 'headers'>): DoneFrom {
   return { client: request.headers.get('user-agent') ?? undefined, address: addressOf(request) }
 }

@@ -43,7 +43,10 @@ export function accessTokens(deps: { readonly store: Store; readonly now: () => 
   }
 }
 
-/** The session row, cached: a sign-out or a new password takes effect at once, on other replicas within one second. */
+/**
+ * Returns the session row, cached: a sign-out or a new password takes effect at once, on other replicas within one
+ * second.
+ */
 async function session(store: Store, claims: Pick<Claims, 'sub' | 'sid'>, now: number): Promise<SessionCaller | null> {
   const id = asId<SessionId>(claims.sid)
   const found = await store.recall(`session ${id}`, async () => {

@@ -24,7 +24,9 @@ export function soughtWords(search: string): readonly string[] {
   return [...new Set(wordsOf(search).map(singular))].slice(0, WORDS_MAX)
 }
 
-/** The score of a table, 0 if no word occurs. A table with more of the words always ranks above one with fewer. */
+/**
+ * Returns the score of a table, 0 if no word occurs. A table with more of the words always ranks above one with fewer.
+ */
 export function scoreOf(table: Table, sought: readonly string[]): number {
   const texts = textsOf(table)
   let [found, sum] = [0, 0]
@@ -40,7 +42,7 @@ export function scoreOf(table: Table, sought: readonly string[]): number {
   return found === 0 ? 0 : found * WEIGHT.table * WORDS_MAX + sum
 }
 
-/** The words of a table, by weight. */
+/** Returns the words of a table, by weight. */
 function textsOf(table: Table): readonly (readonly [number, readonly string[]])[] {
   const { documentation, columns } = table
   const about = columns.flatMap(({ description, stats }) => [

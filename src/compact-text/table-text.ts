@@ -8,7 +8,7 @@ export type Detail = (typeof DETAILS)[number]
 type Kind = 'POSTGRES' | 'MONGODB' | 'BIGQUERY'
 type Column = Table['columns'][number]
 
-/** The first line of every text. `word`: what the database calls a table. */
+/** Returns the first line of every text. `word`: what the database calls a table. */
 export function legend(detail: Detail, word: string): string {
   if (detail === 'names') return `# ${word} ~rows, columns: description`
   const columns = 'column type, pk: primary key, !: not null, >: references'
@@ -16,7 +16,7 @@ export function legend(detail: Detail, word: string): string {
   return `# ${word} ~rows, then a line for each column (${columns}) with description and {statistics}`
 }
 
-/** The text of one table, without the schema. */
+/** Returns the text of one table, without the schema. */
 export function tableText(table: Table, detail: Detail, kind: Kind): string {
   const name = `${written(table.table, kind)}`
   const rows = table.estimatedRows === null ? '' : ` ~${table.estimatedRows}`
@@ -38,7 +38,7 @@ export function tableText(table: Table, detail: Detail, kind: Kind): string {
   ].join('\n')
 }
 
-/** The line that begins the tables of a schema. */
+/** Returns the line that begins the tables of a schema. */
 export function schemaLine(schema: string, kind: Kind): string {
   return `[${written(schema, kind)}]`
 }
@@ -75,7 +75,7 @@ const PLAIN = {
   MONGODB: /^[^\s"(),:[\]]+$/,
 } as const
 
-/** A name as a query writes it. */
+/** Returns a name as a query writes it. */
 function written(name: string, kind: Kind): string {
   if (PLAIN[kind].test(name)) return name
   if (kind === 'BIGQUERY') return `\`${line(name)}\``
@@ -122,7 +122,7 @@ function percent(share: number): string {
   return `${Number((share * 100).toPrecision(2))}%`
 }
 
-/** One line: control characters and line breaks become spaces. */
+/** Returns one line: control characters and line breaks become spaces. */
 function line(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').trim()
 }

@@ -88,7 +88,7 @@ async function choose(ask: PageAsk, description: Description): Promise<Chosen> {
   return { indexes: best.map(({ index }) => index), missing }
 }
 
-/** The level if the caller chose none: columns if they fit, otherwise names. */
+/** Returns the level if the caller chose none: columns if they fit, otherwise names. */
 async function detailFor(
   ask: PageAsk,
   description: Description,
@@ -239,7 +239,7 @@ function cursorOf(ask: PageAsk, { version }: Description): z.infer<typeof Cursor
   return cursor.data
 }
 
-/** The arguments that a cursor belongs to. */
+/** Returns a digest of the arguments that a cursor belongs to. */
 function digest({ datasourceId, search, tables, detail }: PageAsk): string {
   const text = JSON.stringify([datasourceId, search ?? null, tables ?? null, detail ?? null])
   return createHash('sha256').update(text).digest('base64url').slice(0, 12)

@@ -11,7 +11,7 @@ type Ops = Pick<Operations, 'listTeams' | 'listDatasources'>
 const Nothing = z.strictObject({})
 const OfTeam = z.strictObject({ teamId: Id.exactOptional() })
 
-/** The account, and what this connection may do: an agent can find out here why it was refused. */
+/** Returns the account, and what this connection may do: an agent can find out here why it was refused. */
 export async function whoami(
   operations: Pick<Operations, 'getAccount'>,
   arrival: Arrival,
@@ -38,7 +38,7 @@ export async function listTeams(operations: Ops, arrival: Arrival, args: JsonObj
   return { teams: await operations.listTeams(arrival, {}) }
 }
 
-/** One team's datasources, or those of every ACTIVE team. A team that refuses is named in `note`. */
+/** Returns one team's datasources, or those of every ACTIVE team. A team that refuses is named in `note`. */
 export async function listDatasources(operations: Ops, arrival: Arrival, args: JsonObject): Promise<JsonObject> {
   const { teamId } = readArguments(OfTeam, args)
   const teams = await operations.listTeams(arrival, {})

@@ -100,7 +100,7 @@ function addPrompts(server: Server, { log }: ToolDeps, arrival: Arrival): void {
   )
 }
 
-/** A refusal as a protocol error: only tools have answers that are refusals. */
+/** Throws a refusal as a protocol error: only tools have answers that are refusals. */
 async function asProtocol<T>(log: ToolDeps['log'], { requestId = '' }: Arrival, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

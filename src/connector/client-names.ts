@@ -18,7 +18,7 @@ export class ClientNames {
     if (name !== undefined) this.#names.set(keyOf(caller, userAgent), name)
   }
 
-  /** The client's own name if it is known, otherwise its User-Agent. */
+  /** Returns the client's own name if it is known, otherwise its User-Agent. */
   of(caller: Caller, userAgent: string | undefined): string | undefined {
     return this.#names.get(keyOf(caller, userAgent)) ?? clientOf(userAgent)
   }

@@ -9,7 +9,10 @@ interface Fitted {
   readonly rowCount: number
 }
 
-/** The answer with fewer rows. Null if `json` fits. `json` is `{"columns":…,"rows":[…],"rowCount":…,"truncated":…,…}`. */
+/**
+ * Returns the answer with fewer rows. Returns null if `json` fits. `json` is
+ * `{"columns":…,"rows":[…],"rowCount":…,"truncated":…,…}`.
+ */
 export function rowsWithin(json: string, bytesMax: number): Fitted | null {
   let surplus = Buffer.byteLength(json) - bytesMax
   if (surplus <= 0) return null
@@ -30,12 +33,12 @@ export function rowsWithin(json: string, bytesMax: number): Fitted | null {
   return { json: json.slice(0, at) + tail, rowCount: kept }
 }
 
-/** The position of `"rows":[` after the list of columns. A column's name may hold any text. */
+/** Returns the position of `"rows":[` after the list of columns. A column's name may hold any text. */
 function columnsEnd(json: string): number {
   return valueEnd(json, '{"columns":'.length) + 1
 }
 
-/** The end of each row. */
+/** Returns the end of each row. */
 function rowEnds(json: string, from: number): readonly number[] {
   const ends: number[] = []
   let at = from
@@ -47,7 +50,7 @@ function rowEnds(json: string, from: number): readonly number[] {
   return ends
 }
 
-/** The position after the array or object that begins at `from`. */
+/** Returns the position after the array or object that begins at `from`. */
 function valueEnd(json: string, from: number): number {
   let depth = 0
   for (let at = from; at < json.length; at++) {
@@ -62,7 +65,7 @@ function valueEnd(json: string, from: number): number {
   return json.length
 }
 
-/** The closing quote of the string that begins at `from`. */
+/** Returns the position of the closing quote of the string that begins at `from`. */
 function stringEnd(json: string, from: number): number {
   for (let at = from + 1; at < json.length; at++) {
     const unit = json.charCodeAt(at)

@@ -36,7 +36,7 @@ export const SERVER_INFO = { name: 'vitrine', title: 'Vitrine', version: VERSION
 const MESSAGE_FIELDS: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', 'params'])
 const PARAM_FIELDS: ReadonlySet<string> = new Set(['name', 'arguments', '_meta'])
 
-/** Reads a `tools/call`. Null for anything that needs a second look: the SDK decides then. */
+/** Reads a `tools/call`. Returns null for anything that needs a second look: the SDK decides then. */
 export function toolCallOf(headers: IncomingHttpHeaders, body: unknown): ToolCall | null {
   if (!isObject(body) || body['jsonrpc'] !== '2.0' || body['method'] !== 'tools/call') return null
   const { id, params } = body
@@ -98,7 +98,7 @@ export interface ToolAnswer {
   readonly aside?: string
 }
 
-/** The blocks of `content`: the answer as text comes first. */
+/** Returns the blocks of `content`: the answer as text comes first. */
 export function contentOf({ json, aside }: ToolAnswer): { readonly type: 'text'; readonly text: string }[] {
   const texts = aside === undefined ? [json] : [json, aside]
   return texts.map((text) => ({ type: 'text', text }))
@@ -107,8 +107,8 @@ export function contentOf({ json, aside }: ToolAnswer): { readonly type: 'text';
 const MODERN_END = `,"resultType":"complete","_meta":${JSON.stringify({ [`${META}serverInfo`]: SERVER_INFO })}`
 
 /**
- * The message with the answer of a tool. Some clients show the model `content` only, others `structuredContent` only,
- * so both contain the same JSON.
+ * Returns the message with the answer of a tool. Some clients show the model `content` only, others `structuredContent`
+ * only, so both contain the same JSON.
  */
 export function resultMessage(call: Pick<ToolCall, 'id' | 'isModern'>, answer: ToolAnswer): string {
   const { json, isError } = answer

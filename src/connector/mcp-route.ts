@@ -128,7 +128,7 @@ function isListening(body: unknown): body is { readonly id: MessageId } {
   return isObject(body) && body['method'] === 'subscriptions/listen' && isId(body['id'])
 }
 
-/** The headers that the SDK reads. The token is not passed on. */
+/** Returns the headers that the SDK reads. The token is not passed on. */
 function headersOf({ headers }: FastifyRequest): Headers {
   const own = new Headers()
   for (const [name, value] of Object.entries(headers)) {

@@ -15,7 +15,7 @@ const TOOL_ROUTES: Readonly<Record<ToolName, Pick<Route, 'scope'>>> = {
   run_query: ROUTES.runQuery,
 }
 
-/** The scope of a message, or undefined if it needs none. */
+/** Returns the scope of a message, or undefined if it needs none. */
 function scopeOf(body: unknown): Scope | undefined {
   if (!isObject(body)) return undefined
   const { method, params } = body

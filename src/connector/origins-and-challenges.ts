@@ -11,7 +11,7 @@ export interface Place {
   readonly publicUrl: string | null
   /** Origins whose pages may call. */
   readonly corsOrigins: ReadonlySet<string>
-  /** The origin under which clients reach the service. */
+  /** Returns the origin under which clients reach the service. */
   readonly origin: () => string
 }
 
@@ -37,8 +37,8 @@ export function foreignPlace(
 const SCOPES: readonly Scope[] = ['profile', 'data:schema', 'data:read']
 
 /**
- * The WWW-Authenticate header of a 401, which says where a client learns how to sign in. `isInvalid`: the client sent a
- * token that is not valid.
+ * Returns the WWW-Authenticate header of a 401, which says where a client learns how to sign in. `isInvalid`: the
+ * client sent a token that is not valid.
  */
 export function challenge(place: Place, isInvalid: boolean): string {
   const error = isInvalid ? 'error="invalid_token", ' : ''

@@ -7,7 +7,8 @@ export const FIRST_MS = 1_000
 export const NEXT_MS = 2_000
 
 /**
- * True if the work ended before the first tick. Never throws, because the code that awaits the work receives its error.
+ * Returns true if the work ended before the first tick. Never throws, because the code that awaits the work receives
+ * its error.
  */
 export async function endsSoon(work: Promise<unknown>): Promise<boolean> {
   const timer = new AbortController()
@@ -48,7 +49,7 @@ export async function stream(
   }
 }
 
-/** The words of a progress notification. */
+/** Returns the words of a progress notification. */
 export function stillRunning(seconds: number): string {
   return `Running for ${seconds} s.`
 }

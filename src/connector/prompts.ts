@@ -16,7 +16,7 @@ export const PROMPTS = [
 
 const QUESTION_MAX = 10_000
 
-/** The text of a prompt. Throws INVALID_REQUEST for an unknown prompt and for missing arguments. */
+/** Returns the text of a prompt. Throws INVALID_REQUEST for an unknown prompt and for missing arguments. */
 export function promptText(name: string, args: JsonObject): string {
   if (!PROMPTS.some((prompt) => prompt.name === name))
     throw invalidRequest([`There is no prompt ${JSON.stringify(name)}.`])

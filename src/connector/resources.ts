@@ -40,7 +40,9 @@ interface ResourcePage {
 
 const Cursor = z.strictObject({ id: z.string(), at: z.int().min(0) })
 
-/** The documented tables of every reachable datasource, in pages. Throws INVALID_REQUEST for an invalid cursor. */
+/**
+ * Returns the documented tables of every reachable datasource, in pages. Throws INVALID_REQUEST for an invalid cursor.
+ */
 export async function listResources(
   operations: ResourceOps,
   arrival: Arrival,
@@ -76,7 +78,7 @@ function resourceOf(table: Table, { teamId, id, name }: { teamId: string; id: st
   }
 }
 
-/** The text of one table. Throws NOT_FOUND for a hidden table and for one that does not exist. */
+/** Returns the text of one table. Throws NOT_FOUND for a hidden table and for one that does not exist. */
 export async function readResource(
   operations: ResourceOps,
   arrival: Arrival,

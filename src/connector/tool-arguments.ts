@@ -12,7 +12,7 @@ export const Id = z.string().max(200)
 /** How many tokens the client can take. */
 export const BudgetTokens = z.int().min(500).max(1_000_000)
 
-/** The arguments as the schema reads them. Throws INVALID_REQUEST. */
+/** Returns the arguments as the schema reads them. Throws INVALID_REQUEST. */
 export function readArguments<S extends ZodType>(schema: S, args: JsonObject): z.output<S> {
   readBody({ body: schema }, args)
   return schema.parse(args)

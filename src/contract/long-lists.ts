@@ -11,7 +11,7 @@ export const BRIEF = {
     issue.code === 'unrecognized_keys' ? 'unknown keys' : undefined,
 }
 
-/** An array of limited length. Parsing stops after the first part with a problem. */
+/** Returns the schema of an array of limited length. Parsing stops after the first part with a problem. */
 export function listOf<V extends ZodType>(item: V, most: number, least = 0) {
   const part = z.array(item)
   return z

@@ -229,12 +229,12 @@ function answers(route: Route): Record<string, Json> {
   }
 }
 
-/** The schema of one line, for JSON formats only. */
+/** Returns the schema of one line, for JSON formats only. */
 function files(types: readonly string[], row: ZodType): Json {
   return Object.fromEntries(types.map((type) => [type, type.includes('json') ? { schema: schemaOf(row) } : {}]))
 }
 
-/** One response per status, with its codes in the description and as an enum. */
+/** Returns one response per status, with its codes in the description and as an enum. */
 function refusals(all: readonly Code[]): Record<string, Json> {
   const byStatus = Map.groupBy(all, (code) => STATUS[code])
   return Object.fromEntries(
@@ -261,8 +261,8 @@ function refusals(all: readonly Code[]): Record<string, Json> {
 }
 
 /**
- * All codes that an operation can return: the codes that follow from its entry's fields, and the codes that the entry
- * lists.
+ * Returns all codes that an operation can return: the codes that follow from its entry's fields, and the codes that the
+ * entry lists.
  */
 export function codesOf(route: Route): readonly Code[] {
   const codes = new Set<Code>(['UNAUTHENTICATED', 'SCOPE_REQUIRED', 'INVALID_REQUEST', 'INTERNAL'])

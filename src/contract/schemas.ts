@@ -5,7 +5,7 @@ import { z } from 'zod'
 
 const isText = (value: string) => value.isWellFormed() && !value.includes('\0')
 
-/** A string that every store and log can contain: well-formed, without NUL. */
+/** Returns the schema of a string that every store and log can contain: well-formed, without NUL. */
 export const text = (max: number) => z.string().max(max).refine(isText, 'must not contain NUL or lone surrogates')
 /** A name chosen by a person: not blank. */
 export const name = text(100).refine((value) => value.trim() !== '', 'must not be empty')

@@ -64,7 +64,7 @@ export async function putAccess(
   return await getAccess(deps, at.id)
 }
 
-/** The list as the audit records it: by id, and by current e-mail address. */
+/** Returns the list as the audit records it: by id, and by current e-mail address. */
 async function listIn(tx: Transaction<Tables>, id: DatasourceId) {
   const rows = await tx
     .selectFrom('access_entries')

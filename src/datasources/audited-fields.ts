@@ -11,7 +11,7 @@ export function datasourceChanges(before: DatasourceRow | null, after: Datasourc
   return changesOf(before && fieldsOf(before), after && fieldsOf(after))
 }
 
-/** The names of the secrets that changed. */
+/** Returns the names of the secrets that changed. */
 export function secretChanges(before: Secrets, after: Secrets): Changes {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].sort()
   return Object.fromEntries(

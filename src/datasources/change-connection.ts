@@ -54,19 +54,19 @@ export function splitConfig<T extends ConnectionInput>(
   return { connection: { ...input, config: undefined, ...own }, reintrospectHours: hours.data }
 }
 
-/** The driver's input for a new datasource. */
+/** Returns the driver's input for a new datasource. */
 export function newSettings(input: ConnectionInput): SettingsInput {
   return { ...shownFields(input), secrets: secretsOf(input) }
 }
 
-/** False if a change does not touch the connection. */
+/** Returns false if a change does not touch the connection. */
 export function touchesConnection(change: ConnectionInput): boolean {
   return CONNECTION_FIELDS.some((field) => change[field] !== undefined)
 }
 
 /**
- * The driver's input for a changed datasource: the new values merged over the stored values. If the mode changes, no
- * stored value is used. In URI mode the address comes from the URI alone.
+ * Returns the driver's input for a changed datasource: the new values merged over the stored values. If the mode
+ * changes, no stored value is used. In URI mode the address comes from the URI alone.
  */
 export function changedSettings(stored: ConnectionSettings, change: ConnectionInput): SettingsInput {
   if (change.connectionMode !== undefined && change.connectionMode !== stored.connectionMode) return newSettings(change)
@@ -114,7 +114,7 @@ export interface Contradiction {
   readonly given: string | number | null
 }
 
-/** The values read from the URI, and the other fields that contradict it. `next` was made from `input`. */
+/** Returns the values read from the URI, and the other fields that contradict it. `next` was made from `input`. */
 export function comparedWithUri(
   next: ConnectionSettings,
   input: ConnectionInput,
@@ -144,12 +144,12 @@ export function requireSecrets(stored: ConnectionSettings, next: ConnectionSetti
   }
 }
 
-/** True if the change affects how the driver connects. */
+/** Returns true if the change affects how the driver connects. */
 export function differs(stored: ConnectionSettings, next: ConnectionSettings): boolean {
   return canonical(stored) !== canonical(next)
 }
 
-/** Why stored secrets would be sent elsewhere or with weaker protection; null if they would not. */
+/** Returns why stored secrets would be sent elsewhere or with weaker protection, or null if they would not. */
 function dangerOf(stored: ConnectionSettings, next: ConnectionSettings): string | null {
   if (stored.connectionMode !== next.connectionMode) return 'the connection mode changes'
   const moved = (['host', 'port', 'database', 'username'] as const).find((field) => stored[field] !== next[field])

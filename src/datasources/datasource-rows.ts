@@ -13,17 +13,17 @@ export type DatasourceRow = Selectable<DatasourceTable>
 
 const Config = z.record(z.string(), z.unknown())
 
-/** The current row, cached until the next write; undefined if there is none. */
+/** Returns the current row, cached until the next write, or undefined if there is none. */
 export function recallRow(store: Store, id: DatasourceId): Promise<DatasourceRow | undefined> {
   return store.recall(`datasource ${id}`, () => readRow(store, id))
 }
 
-/** What recallRow() would return without waiting; undefined if it is not cached. */
+/** Returns what recallRow() would return without waiting, or undefined if the row is not cached. */
 export function knownRow(store: Pick<Store, 'known'>, id: DatasourceId): DatasourceRow | undefined {
   return store.known<DatasourceRow>(`datasource ${id}`)
 }
 
-/** The current row, read from the store. */
+/** Returns the current row, read from the store. */
 export function readRow(store: Pick<Store, 'db'>, id: DatasourceId): Promise<DatasourceRow | undefined> {
   return store.db.selectFrom('datasources').selectAll().where('id', '=', id).executeTakeFirst()
 }
@@ -33,8 +33,8 @@ export function configOf(row: Pick<DatasourceRow, 'config'>): Readonly<Record<st
 }
 
 /**
- * The settings a driver connects with. Throws OVERLOADED if the connection changed since the row was read: new secrets
- * must not be sent to an old address.
+ * Returns the settings a driver connects with. Throws OVERLOADED if the connection changed since the row was read: new
+ * secrets must not be sent to an old address.
  */
 export async function settingsFor(
   deps: { readonly store: Store; readonly secrets: Secrets },
@@ -61,7 +61,7 @@ export async function settingsFor(
   }
 }
 
-/** The decrypted secrets of the datasource, by field. */
+/** Returns the decrypted secrets of the datasource, by field. */
 async function openSecretsOf(
   deps: { readonly store: Store; readonly secrets: Secrets },
   row: DatasourceRow,

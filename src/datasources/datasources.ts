@@ -61,8 +61,8 @@ export type NewDatasource = ConnectionInput &
 export type DatasourceChange = ConnectionInput & AccessInput & { readonly name?: string }
 
 /**
- * The team's datasources that the caller can reach, oldest first. Managers get more fields, but not with an API key:
- * the list is one of the five operations for programs.
+ * Returns the team's datasources that the caller can reach, oldest first. Managers get more fields, but not with an API
+ * key: the list is one of the five operations for programs.
  */
 export async function listDatasources(
   deps: Pick<DatasourceDeps, 'store' | 'catalogs' | 'audit'>,
@@ -75,7 +75,7 @@ export async function listDatasources(
   return await Promise.all(rows.map((row) => (isManager ? managedItemOf(deps, row) : itemOf(deps, row))))
 }
 
-/** The rows of that list. */
+/** Returns the rows of the datasources that listDatasources() lists. */
 export async function reachable(
   deps: Pick<DatasourceDeps, 'store'>,
   call: Call,
@@ -96,7 +96,7 @@ export async function reachable(
   return rows.filter((_, n) => reached[n] === true)
 }
 
-/** One datasource, as the list shows it to a manager. */
+/** Returns one datasource, as the list shows it to a manager. */
 export function getDatasource(deps: Pick<DatasourceDeps, 'catalogs'>, at: Reached): Promise<ManagedItem> {
   return managedItemOf(deps, at.row)
 }
@@ -259,12 +259,12 @@ async function setStatus(
   return await managedItemOf(deps, await rowNow(deps, at.id))
 }
 
-/** The target for the audit, with its name after the change. */
+/** Returns the target for the audit, with its name after the change. */
 function targetOf({ id, name }: Pick<DatasourceRow, 'id' | 'name'>): Target {
   return { kind: 'datasource', id, name }
 }
 
-/** The row as this transaction sees it. Throws NOT_FOUND if it was deleted in the meantime. */
+/** Returns the row as this transaction sees it. Throws NOT_FOUND if it was deleted in the meantime. */
 async function rowIn(tx: Transaction<Tables>, id: DatasourceId): Promise<DatasourceRow> {
   const row = await readRow({ db: tx }, id)
   if (row === undefined) throw notFound()

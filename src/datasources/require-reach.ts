@@ -69,19 +69,19 @@ export function knownReach(
   return driver === undefined ? null : { id, teamId, membership, row, driver }
 }
 
-/** Whether a member reaches a datasource of their team, regardless of a key's restrictions. */
+/** Returns whether a member reaches a datasource of their team, regardless of a key's restrictions. */
 export async function reaches(store: Store, membership: Membership, row: DatasourceRow): Promise<boolean> {
   if (membership.status !== 'ACTIVE') return false
   const listed = row.access_mode === 'EXPLICIT' && (await accessList(store, row.id)).has(membership.accountId)
   return canReach(membership, { accessMode: row.access_mode, minRole: row.min_role }, listed)
 }
 
-/** False if the key is restricted to other datasources. */
+/** Returns false if the key is restricted to other datasources. */
 export function isWithin(caller: Caller, id: DatasourceId): boolean {
   return caller.kind === 'session' || caller.datasourceIds === null || caller.datasourceIds.has(id)
 }
 
-/** The accounts on a datasource's access list, cached. */
+/** Returns the accounts on a datasource's access list, cached. */
 function accessList(store: Store, id: DatasourceId): Promise<ReadonlySet<AccountId>> {
   return store.recall(`access ${id}`, async () => {
     const rows = await store.db

@@ -86,7 +86,7 @@ async function keep(tx: Transaction<Tables>, at: Reached, report: ToldReport): P
     .execute()
 }
 
-/** The last report of the current connection. Throws NOT_FOUND if there is none. */
+/** Returns the last report of the current connection. Throws NOT_FOUND if there is none. */
 export async function lastTest(
   deps: Pick<DatasourceDeps, 'store'>,
   at: Pick<Reached, 'id'>,
@@ -145,7 +145,7 @@ async function tried(
   }
 }
 
-/** The fields that a test may change, as the audit records them. */
+/** Returns the fields that a test may change, as the audit records them. */
 async function statusIn(tx: Transaction<Tables>, id: DatasourceId) {
   const row = await tx
     .selectFrom('datasources')

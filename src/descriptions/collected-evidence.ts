@@ -25,7 +25,7 @@ export interface Evidence {
   readonly complete: boolean
   /** Changes whenever the evidence changes. */
   readonly stamp: string
-  /** Undefined if the table was neither refused nor read. */
+  /** Returns undefined if the table was neither refused nor read. */
   of(table: { readonly schema: string; readonly table: string }): TableEvidence | undefined
 }
 

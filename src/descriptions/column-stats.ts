@@ -94,7 +94,7 @@ export async function columnStatsOf(
   }
 }
 
-/** All stored profiles. Tables whose cached stamp is current are not read again. */
+/** Returns all stored profiles. Tables whose cached stamp is current are not read again. */
 export async function readSeen(
   { db, seen }: { readonly db: Kysely<Tables>; readonly seen: Seen },
   id: DatasourceId,
@@ -162,13 +162,13 @@ function statsOf(seen: SeenColumn, column: CatalogColumn, key: string | undefine
   return { ...stats, values, signals }
 }
 
-/** The findings of introspection, unless a profile found more. */
+/** Returns the findings of introspection, unless a profile found more. */
 function ownOf({ signals = [], labels = [] }: CatalogColumn): Stats | null {
   if (signals.length === 0 && labels.length === 0) return null
   return { values: withLabels(undefined, labels), signals }
 }
 
-/** The values, followed by the labels that no profile has found. These have no share. */
+/** Returns the values, followed by the labels that no profile has found. These have no share. */
 function withLabels(values: Stats['values'], labels: readonly Scalar[] = []): Stats['values'] {
   if (labels.length === 0) return values
   const known = new Set(values?.map(({ value }) => value))

@@ -96,7 +96,7 @@ class CachedDescriptions implements Descriptions {
   }
 }
 
-/** Everything that a description depends on and that can change. */
+/** Returns everything that a description depends on and that can change. */
 export function versionsOf(
   row: Pick<DatasourceRow, 'catalog_version' | 'exposure_version' | 'profile_version' | 'published_version' | 'name'>,
 ): string {

@@ -8,7 +8,7 @@ export interface JoinedTables {
   readonly starts: readonly number[]
 }
 
-/** The texts of all tables, joined with commas, in slices. Returns bytes, because bytes are sent and cached. */
+/** Returns the texts of all tables, joined with commas, in slices. Returns bytes, because bytes are sent and cached. */
 export async function joinedTables(
   head: string,
   tables: readonly CatalogTable[],

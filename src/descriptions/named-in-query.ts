@@ -28,12 +28,12 @@ export function namesOf(catalog: Catalog): TableNames {
   return { byName, families }
 }
 
-/** The columns of a table by their names in lower case. */
+/** Returns the columns of a table by their names in lower case. */
 export function columnsByName(table: CatalogTable): ReadonlyMap<string, string> {
   return new Map(table.columns.map(({ name }) => [name.toLowerCase(), name]))
 }
 
-/** Every name that a query may contain: words, quoted names, and the parents of dotted paths, in lower case. */
+/** Returns every name that a query may contain: words, quoted names, and the parents of dotted paths, in lower case. */
 export function namesIn(text: string): ReadonlySet<string> {
   const lower = text.slice(0, TEXT_MAX).toLowerCase()
   const names = new Set(lower.match(/[\p{L}\p{N}_$]+/gu))
@@ -45,7 +45,7 @@ export function namesIn(text: string): ReadonlySet<string> {
   return names
 }
 
-/** The tables whose names are among `names`, in no particular order. */
+/** Returns the tables whose names are among `names`, in no particular order. */
 export function tablesNamed(names: ReadonlySet<string>, tables: TableNames): readonly CatalogTable[] {
   const found: CatalogTable[] = []
   for (const name of names) {
@@ -76,7 +76,10 @@ export function tablesBlocked(name: string, tables: TableNames): readonly Catalo
     .map(({ table }) => table)
 }
 
-/** The column of a table that a refusal's `blocked.name` means: `email`, `c.email`, or a path below a known path. */
+/**
+ * Returns the column of a table that a refusal's `blocked.name` means: `email`, `c.email`, or a path below a known
+ * path.
+ */
 export function columnBlocked(name: string, columns: ReadonlyMap<string, string>): string | undefined {
   const lower = name.toLowerCase()
   for (let path = lower; path !== ''; path = path.slice(0, Math.max(0, path.lastIndexOf('.')))) {
@@ -86,7 +89,7 @@ export function columnBlocked(name: string, columns: ReadonlyMap<string, string>
   return columns.get(lower.slice(lower.lastIndexOf('.') + 1))
 }
 
-/** True if the query asks for every column: `SELECT *`, `t.*`, or a MongoDB query that selects nothing. */
+/** Returns true if the query asks for every column: `SELECT *`, `t.*`, or a MongoDB query that selects nothing. */
 export function readsAll(text: string): boolean {
   const part = text.slice(0, TEXT_MAX)
   if (part.startsWith('{'))

@@ -44,7 +44,7 @@ export function openPublishedTexts(): Published {
   return new BoundedMap(DATASOURCES_MAX, CHARS_MAX)
 }
 
-/** The texts about the exposed part. `full` is the whole catalog, before the cut to the exposure. */
+/** Returns the texts about the exposed part. `full` is the whole catalog, before the cut to the exposure. */
 export async function publishedTextsOf(
   deps: { readonly store: Pick<Store, 'db'>; readonly published: Published },
   at: Pick<Reached, 'id' | 'row'>,

@@ -76,7 +76,7 @@ export async function acceptDocumentation(
   return { accepted: counts, stale, version: saved }
 }
 
-/** The drafts that change, with their accepted texts. */
+/** Returns the drafts that change, with their accepted texts. */
 async function accepted(acceptance: Acceptance, drafts: Drafts): Promise<Drafts> {
   const turn = inSlices()
   const changed: Drafts[number][] = []
@@ -98,7 +98,7 @@ async function versionNow(tx: Transaction<Tables>, { id }: DocumentationPlace): 
   return row.documentation_version
 }
 
-/** All drafts, or those of the named tables. */
+/** Returns all drafts, or those of the named tables. */
 function chosen(drafts: Drafts, tables: Request['tables']): Drafts {
   if (tables === undefined) return drafts
   const named = new Set(tables.map(({ schema, table }) => tableKey(schema, table)))

@@ -20,7 +20,7 @@ export function publishedChanges(before: readonly PublishedTable[], after: reado
   return compared('texts', publishedTexts(before), publishedTexts(after))
 }
 
-/** How many texts a publication has, and how it differs from the one before it. */
+/** Returns how many texts a publication has, and how it differs from the one before it. */
 export function publishedCounts(before: readonly PublishedTable[], after: readonly PublishedTable[]) {
   const [was, is] = [publishedTexts(before), publishedTexts(after)]
   const kept = [...is].filter(([place]) => was.has(place))

@@ -13,7 +13,10 @@ export class ColumnMentions {
     for (const table of catalog.tables) this.#tables.add(table.table, table)
   }
 
-  /** The columns that a text about `own` names. A table named without any of its columns counts as its first column. */
+  /**
+   * Returns the columns that a text about `own` names. A table named without any of its columns counts as its first
+   * column.
+   */
   in(text: string, own: CatalogTable): readonly string[] {
     const words = wordsOf(text)
     const others = new Set<CatalogTable>()

@@ -169,7 +169,7 @@ export async function raiseVersion(
   return row.documentation_version
 }
 
-/** Every draft of a datasource. */
+/** Returns every draft of a datasource. */
 export async function draftsOf(
   db: Pick<Transaction<Tables>, 'selectFrom'>,
   id: DatasourceId,
@@ -233,7 +233,7 @@ export function findTable(
   return tables?.find((each) => each.schema === schema && each.table === table) ?? null
 }
 
-/** The refusal if another person saved another version. */
+/** Returns the refusal if another person saved another version. */
 export function conflict(): AppError {
   return new AppError(
     'CONFLICT',

@@ -70,8 +70,8 @@ export class HiddenNames {
   }
 
   /**
-   * The hidden names that a text about this table contains, as whole words. `words` are the text's words, if already
-   * split.
+   * Returns the hidden names that a text about this table contains, as whole words. `words` are the text's words, if
+   * already split.
    */
   in(
     text: string,
@@ -99,7 +99,7 @@ export class HiddenNames {
   }
 }
 
-/** True if the name may be an ordinary word, which a text can use in its ordinary sense. */
+/** Returns true if the name may be an ordinary word, which a text can use in its ordinary sense. */
 function isPlain(name: string): boolean {
   return !/[_\d]|\p{Ll}\p{Lu}/u.test(name)
 }

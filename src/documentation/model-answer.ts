@@ -84,7 +84,7 @@ const ADDRESS = /:\/\/|\bwww\.|\b(?:javascript|mailto|data):/i
 /** Matches tags, links and images. Emphasis is removed instead. */
 const MARKUP = /<[a-z!/?]|\]\(|&#?\w+;/i
 
-/** One line of plain text; null if it is too long, empty, or not plain text. */
+/** Returns one line of plain text, or null if it is too long, empty, or not plain text. */
 function plainText(raw: string, max: number): string | null {
   if (raw.length > max * 2) return null
   const text = raw

@@ -28,7 +28,7 @@ language named, over this table and those it refers to, each a question people w
 Use the names exactly as given; restsOn lists columns of this table. Do not repeat types, keys or comments. Do not guess: leave
 out what the data does not show. Plain text: no markup, no addresses, no comments in queries.`
 
-/** The question about one table. */
+/** Returns the question about one table. */
 export function questionOf(about: WriterContext): string {
   const mark = `data-${randomBytes(9).toString('hex')}`
   let text = ''

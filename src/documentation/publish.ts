@@ -115,7 +115,7 @@ interface PublicationItem {
   readonly removed: number
 }
 
-/** Every publication, newest first. Throws INVALID_REQUEST for an invalid cursor. */
+/** Returns every publication, newest first. Throws INVALID_REQUEST for an invalid cursor. */
 export async function listPublications(
   deps: Pick<DocumentationDeps, 'store'>,
   at: Pick<DocumentationPlace, 'id'>,
@@ -139,7 +139,7 @@ export async function listPublications(
   return { items, nextCursor: rows.length > limit && last !== undefined ? String(last.version) : null }
 }
 
-/** The last publication, by tableKey; empty before the first. */
+/** Returns the last publication, by tableKey; empty before the first. */
 export async function publishedOf(
   store: Pick<Store, 'db'>,
   at: { readonly id: DatasourceId; readonly published_version: number },
@@ -154,7 +154,7 @@ export async function publishedOf(
   return new Map(readPublished(tables).map((table) => [tableKey(table.schema, table.table), table]))
 }
 
-/** How often texts were withdrawn from the newest publication (withdraw-texts.ts). */
+/** Returns how often texts were withdrawn from the newest publication (withdraw-texts.ts). */
 export async function publishedRevision(
   store: Pick<Store, 'db'>,
   at: { readonly id: DatasourceId; readonly published_version: number },

@@ -17,7 +17,7 @@ export function wordsOf(text: string): readonly string[] {
   return plain.toLowerCase().normalize('NFC').match(WORD) ?? []
 }
 
-/** The text as a reader sees it. */
+/** Returns the text as a reader sees it. */
 export function plainOf(text: string): string {
   const plain = text.replaceAll(String.raw`\_`, '_')
   return ASCII.test(plain) ? plain : plain.normalize('NFKC').replaceAll(UNSEEN, '')
@@ -46,7 +46,7 @@ export class Names<T> {
     return this.#byFirst.keys()
   }
 
-  /** The names that start at a position, each with the position after it. */
+  /** Returns the names that start at a position, each with the position after it. */
   at(words: readonly string[], start: number): readonly { readonly value: T; readonly end: number }[] {
     const known = this.#byFirst.get(words[start] ?? '')
     if (known === undefined) return NOTHING

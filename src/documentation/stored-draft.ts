@@ -46,7 +46,7 @@ export function writeDraft(draft: Draft): string {
   return jsonOf(draft)
 }
 
-/** Every text of a draft. */
+/** Returns every text of a draft. */
 export function textsOf(draft: Draft): readonly Said[] {
   const ofColumns = [...draft.columns.values()].map((column) => column.said)
   return [draft.summary, draft.examples, ...draft.statements, ...ofColumns].filter((said) => said !== null)
@@ -56,17 +56,17 @@ export function isEmpty(draft: Draft): boolean {
   return textsOf(draft).length === 0 && [...draft.columns.values()].every((column) => column.personal === null)
 }
 
-/** True if a person approved the text. Only approved texts are published. */
+/** Returns true if a person approved the text. Only approved texts are published. */
 export function isApproved(said: Said): boolean {
   return said.status === 'ACCEPTED' || said.status === 'CONFIRMED'
 }
 
-/** True if a column that the text depends on was removed or changed its type since the text was written. */
+/** Returns true if a column that the text depends on was removed or changed its type since the text was written. */
 export function isStale(said: Said, place: RestingPlace): boolean {
   return said.restsOn.some((name) => place.typeOf(name) === undefined || place.typeOf(name) !== said.types.get(name))
 }
 
-/** The current types of the columns a text depends on. */
+/** Returns the current types of the columns a text depends on. */
 export function typesOf(restsOn: readonly string[], place: RestingPlace): ReadonlyMap<string, string> {
   return new Map(
     restsOn.flatMap((name) => {
@@ -76,12 +76,12 @@ export function typesOf(restsOn: readonly string[], place: RestingPlace): Readon
   )
 }
 
-/** The columns that a person marked as personal. */
+/** Returns the columns that a person marked as personal. */
 export function personalOf(draft: Draft): readonly string[] {
   return [...draft.columns].flatMap(([name, { personal }]) => (personal === true ? [name] : []))
 }
 
-/** The draft without the texts that `isRemoved` selects; the rest is unchanged. */
+/** Returns the draft without the texts that `isRemoved` selects; the rest is unchanged. */
 export function without(draft: Draft, isRemoved: (said: Said) => boolean): Draft {
   const kept = (said: Said | null): Said | null => (said !== null && isRemoved(said) ? null : said)
   return {

@@ -24,12 +24,12 @@ export class RestingPlace {
     return this.#own.has(name)
   }
 
-  /** The type of a column, or undefined if there is no such column. */
+  /** Returns the type of a column, or undefined if there is no such column. */
   typeOf(name: string): string | undefined {
     return this.#own.get(name) ?? this.#others.typesOf(name)[0]
   }
 
-  /** How many columns the name may refer to, because names may contain dots. */
+  /** Returns how many columns the name may refer to, because names may contain dots. */
   meanings(name: string): number {
     return this.isOwn(name) ? 1 : this.#others.typesOf(name).length
   }
@@ -47,7 +47,7 @@ export class Others {
     }
   }
 
-  /** The types of all columns that the name may refer to. */
+  /** Returns the types of all columns that the name may refer to. */
   typesOf(name: string): readonly string[] {
     const types: string[] = []
     for (let dot = name.indexOf('.'); dot !== -1; dot = name.indexOf('.', dot + 1)) {

@@ -29,7 +29,7 @@ const UNITS: readonly (readonly [RegExp, string])[] = [
   [/(?:^|_)(?:fahrenheit|temp_f)$/, 'In degrees Fahrenheit.'],
 ]
 
-/** A short text, or null if the name says nothing more. */
+/** Returns a short text, or null if the name says nothing more. */
 export function meaningOf({ name, type }: Pick<CatalogColumn, 'name' | 'type'>): string | null {
   const words = snake(name)
   if (NUMBER.test(type)) {

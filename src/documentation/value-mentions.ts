@@ -20,7 +20,7 @@ export class ValueMentions {
     }
   }
 
-  /** The columns whose values occur in a text. */
+  /** Returns the columns whose values occur in a text. */
   in(text: string): readonly string[] {
     const words = wordsOf(text)
     return [...new Set(words.flatMap((_, start) => this.#values.at(words, start).map(({ value }) => value)))]

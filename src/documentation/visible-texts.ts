@@ -28,7 +28,7 @@ export function readPublished(json: string): readonly PublishedTable[] {
   return z.array(PublishedTable).parse(JSON.parse(json))
 }
 
-/** The table without the texts that `isRemoved` selects. */
+/** Returns the table without the texts that `isRemoved` selects. */
 export function withoutPublished(table: PublishedTable, isRemoved: (said: PublishedText) => boolean): PublishedTable {
   const kept = (said: PublishedText | null) => (said !== null && isRemoved(said) ? null : said)
   return {
@@ -72,7 +72,7 @@ export class Visibility {
     this.#hidden = new HiddenNames(exposed, full)
   }
 
-  /** Null if no column of the table is exposed: no text about the table may be shown. */
+  /** Returns null if no column of the table is exposed: no text about the table may be shown. */
   of(at: { readonly schema: string; readonly table: string }): VisibleColumns | null {
     const key = tableKey(at.schema, at.table)
     const exposed = this.#exposed.get(key)

@@ -23,7 +23,7 @@ const PLACES: readonly RegExp[] = [
 const IN_QUERY = new RegExp(String.raw`\b(?:from|join)\s+(${WORD})`, 'giu')
 const QUERY = /\bselect\b/iu
 
-/** The names in lower case, whole and split at dots. May contain duplicates. */
+/** Returns the names in lower case, whole and split at dots. May contain duplicates. */
 export function identifiersOf(text: string): readonly string[] {
   const plain = plainOf(text)
   const places = QUERY.test(plain) ? [...PLACES, IN_QUERY] : PLACES

@@ -145,7 +145,7 @@ function likelyTarget(
   return one !== undefined && more.length === 0 ? one : null
 }
 
-/** True for `customer` and customers, `category` and categories, `box` and boxes. */
+/** Returns true for `customer` and customers, `category` and categories, `box` and boxes. */
 function isNumberOf(stem: string, table: string): boolean {
   const plural = stem.endsWith('y') ? `${stem.slice(0, -1)}ies` : `${stem}s`
   return [stem, plural, `${stem}es`].includes(table)
@@ -199,7 +199,7 @@ interface ExampleQuestion {
   readonly restsOn: readonly string[]
 }
 
-/** The examples, from the most informative to the one that always works. */
+/** Returns the examples, from the most informative to the one that always works. */
 function examples(about: WriterContext, phrase: Phrase): Example[] {
   const questions = [...countsJoined(about), ...countsBy(about), ...newest(about), anyRows(about)]
   return questions.flatMap(({ question, words, restsOn }) => {

@@ -134,7 +134,7 @@ function isSameContext(a: WriterContext, b: WriterContext): boolean {
   return isDeepStrictEqual([a.table.columns, a.profile], [b.table.columns, b.profile])
 }
 
-/** The versions that decide what may be used. */
+/** Returns the versions that decide what may be used. */
 function versionsOf(
   row: Pick<Selectable<DatasourceTable>, 'catalog_version' | 'exposure_version' | 'profile_version'>,
 ) {
@@ -187,7 +187,7 @@ class Writer {
     return this.#scene
   }
 
-  /** The model's proposal, with our examples after its own; the rules' proposal if the model fails. */
+  /** Returns the model's proposal, with our examples after its own; the rules' proposal if the model fails. */
   async #byModel(model: Model, about: WriterContext, own: Proposal): Promise<Proposal> {
     const { schema, table } = about.table
     if (this.#unanswered < MODEL_PATIENCE) {

@@ -32,7 +32,7 @@ export interface Key {
   readonly label: string
 }
 
-/** One context per requested exposed table, in catalog order. */
+/** Returns one context per requested exposed table, in catalog order. */
 export function writerContexts(
   driver: Pick<Driver, 'type' | 'vocabulary' | 'typed'>,
   exposed: Pick<Catalog, 'tables'>,

@@ -4,7 +4,7 @@ import type { Target } from '../audit/recorded-changes.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Tables } from '../store/tables.ts'
 
-/** The target, with the name as this transaction sees it. */
+/** Returns the target, with the name as this transaction sees it. */
 export async function targetOf(
   tx: Transaction<Tables>,
   kind: 'datasource' | 'exposure' | 'documentation' | 'access',

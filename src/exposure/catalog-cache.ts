@@ -17,22 +17,22 @@ export interface Versions {
 }
 
 export interface Catalogs {
-  /** Everything introspected; null before the first introspection. */
+  /** Returns everything introspected; null before the first introspection. */
   full(at: Versions): Promise<Catalog | null>
-  /** The exposed part of the catalog; null before the first introspection. */
+  /** Returns the exposed part of the catalog; null before the first introspection. */
   exposed(at: Versions): Promise<Catalog | null>
-  /** Returns what exposed() would return, without waiting. Undefined if it is not loaded. */
+  /** Returns what exposed() would return, without waiting. Returns undefined if it is not loaded. */
   knownExposed(at: Versions): Catalog | undefined
-  /** The exposure as saved; empty before the first save. */
+  /** Returns the exposure as saved; empty before the first save. */
   shown(at: Versions): Promise<readonly ShownTable[]>
   /**
-   * The catalog at the time the exposure was saved. Null without an exposure, or if the database was not introspected
-   * then.
+   * Returns the catalog at the time the exposure was saved. Null without an exposure, or if the database was not
+   * introspected then.
    */
   baseline(at: Versions): Promise<Catalog | null>
-  /** The number of exposed tables that still exist. */
+  /** Returns the number of exposed tables that still exist. */
   exposedTableCount(at: Versions): Promise<number>
-  /** The facts about the catalog in a list of datasources. Null before the first introspection. */
+  /** Returns the facts about the catalog in a list of datasources. Null before the first introspection. */
   summary(at: Versions): Promise<Summary | null>
 }
 

@@ -35,7 +35,7 @@ export function cut(catalog: Catalog, exposure: readonly ShownTable[]): Catalog 
   return { capturedAt: catalog.capturedAt, capture: catalog.capture, tables }
 }
 
-/** The chosen columns and all their parts. A parent comes before its parts. */
+/** Returns the chosen columns and all their parts. A parent comes before its parts. */
 function shownNames(table: CatalogTable, chosen: ReadonlySet<string>): Set<string> {
   const shown = new Set<string>()
   for (const { name, unexposable, partOf } of table.columns) {

@@ -96,7 +96,7 @@ interface Requested {
   readonly note?: string
 }
 
-/** The current exposure: its frozen names, and which of them introspection no longer finds. */
+/** Returns the current exposure: its frozen names, and which of them introspection no longer finds. */
 export async function getExposure(deps: ExposureDeps, at: ExposurePlace): Promise<Exposure> {
   const [tables, catalog, saved] = await Promise.all([
     deps.catalogs.shown(at.row),
@@ -218,7 +218,7 @@ function columnCount(tables: readonly ShownTable[]): number {
   return tables.reduce((sum, { columns }) => sum + columns.length, 0)
 }
 
-/** The number of columns that the other side does not have. */
+/** Returns the number of columns that the other side does not have. */
 function countOutside(tables: readonly ShownTable[], other: NamesByTable): number {
   let count = 0
   for (const { schema, table, columns } of tables) {
@@ -236,8 +236,8 @@ function namesByTable(tables: readonly ShownTable[]): NamesByTable {
 }
 
 /**
- * The exposure as the audit records it, without the columns that are also on the `other` side: there may be tens of
- * thousands.
+ * Returns the exposure as the audit records it, without the columns that are also on the `other` side: there may be
+ * tens of thousands.
  */
 function fieldsOf(version: number, tables: readonly ShownTable[], other: NamesByTable) {
   const columns = tables.flatMap(({ schema, table, columns }) => {
@@ -249,8 +249,8 @@ function fieldsOf(version: number, tables: readonly ShownTable[], other: NamesBy
 }
 
 /**
- * True if the current exposure was saved against the current catalog. With another catalog, the same names may show
- * more or less.
+ * Returns true if the current exposure was saved against the current catalog. With another catalog, the same names may
+ * show more or less.
  */
 async function isSavedAt(store: Store, at: Versions): Promise<boolean> {
   const row = await store.db
@@ -270,7 +270,7 @@ function shrunkTables(before: readonly ShownTable[], after: NamesByTable): Reado
   return new Set(shrunk.map(({ key }) => key))
 }
 
-/** The columns added, removed or retyped since the exposure was saved. Empty if there is nothing to compare. */
+/** Returns the columns added, removed or retyped since the exposure was saved. Empty if there is nothing to compare. */
 export async function getDrift(
   deps: ExposureDeps,
   at: ExposurePlace,
@@ -286,7 +286,7 @@ interface Page {
   readonly limit?: number | undefined
 }
 
-/** Every saved version, newest first. To restore one, PUT its tables. */
+/** Returns every saved version, newest first. To restore one, PUT its tables. */
 export async function listExposureVersions(
   deps: Pick<ExposureDeps, 'store'>,
   at: Pick<ExposurePlace, 'id'>,
@@ -306,7 +306,7 @@ export async function listExposureVersions(
   return { items: rows.map(versionOf), nextCursor: cursorAfter(versions, sizes.length > fitting) }
 }
 
-/** The same list with counts, without reading the tables. */
+/** Returns the same list as listExposureVersions(), with counts instead of the tables. Does not read the tables. */
 export async function listBriefVersions(
   deps: Pick<ExposureDeps, 'store'>,
   at: Pick<ExposurePlace, 'id'>,
@@ -323,7 +323,7 @@ export async function listBriefVersions(
   return { items, nextCursor: cursorAfter(versions, rows.length > limit) }
 }
 
-/** One saved version. Throws NOT_FOUND. */
+/** Returns one saved version. Throws NOT_FOUND. */
 export async function getExposureVersion(
   deps: Pick<ExposureDeps, 'store'>,
   at: Pick<ExposurePlace, 'id'>,

@@ -61,7 +61,7 @@ export function freeze(
   return { tables: tables.map((it) => it.shown), problems: shortened(problems) }
 }
 
-/** The names of a saved exposure that introspection no longer finds. */
+/** Returns the names of a saved exposure that introspection no longer finds. */
 export function goneFrom(saved: readonly ShownTable[], catalog: Catalog | null): readonly Gone[] {
   const known = new Map(catalog?.tables.map((table) => [tableKey(table.schema, table.table), table]))
   return saved.flatMap((shown): readonly Gone[] => {
@@ -125,7 +125,7 @@ function frozenColumns(
   return columns
 }
 
-/** A name as an error text shows it. Names may have any length. */
+/** Returns a name as an error text shows it. Names may have any length. */
 function named(name: string): string {
   return name.length > NAME_CHARS_MAX ? `${name.slice(0, NAME_CHARS_MAX)}…` : name
 }

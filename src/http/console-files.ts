@@ -86,7 +86,7 @@ function answer(files: ReadonlyMap<string, Built>, name: string, request: Fastif
   return reply.header('content-length', file.bytes).type(type).send(createReadStream(file.path))
 }
 
-/** By name relative to the folder. Null if the console is not built. */
+/** By name relative to the folder. Returns null if the console is not built. */
 async function filesIn(folder: string): Promise<ReadonlyMap<string, Built> | null> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => [])
   const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))

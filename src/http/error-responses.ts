@@ -46,7 +46,7 @@ export function refusalFor(error: unknown, log: Logger, requestId: string): Refu
   return { status: STATUS[refusal.code], code: refusal.code, headers: headersOf(headers), json: JSON.stringify(body) }
 }
 
-/** The body of the refusal, for answers without Fastify. */
+/** Returns the body of the refusal, for answers without Fastify. */
 export function errorBodyOf(error: unknown, log: Logger, requestId: string): string {
   const { message, code, extra } = read(error, log, requestId)
   return JSON.stringify({ error: message, code, ...extra })
@@ -79,7 +79,7 @@ function fastifyRefusal(error: unknown): AppError | null {
   return null
 }
 
-/** The refusal of a body that is not valid JSON. */
+/** Returns the refusal of a body that is not valid JSON. */
 export function notJson(): AppError {
   return new AppError('INVALID_REQUEST', 'The body is not valid JSON. Check quotes, commas and brackets.', BODY)
 }

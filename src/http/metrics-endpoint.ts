@@ -47,7 +47,7 @@ export function openMetrics(more: () => readonly Family[] = () => []): Metrics {
   }
 }
 
-/** The route of the metrics, for a side server. */
+/** Returns the route of the metrics, for a side server. */
 export function metricsRoutes(metrics: Metrics): SideRoutes {
   const contentType = 'text/plain; version=0.0.4; charset=utf-8'
   return { '/metrics': () => ({ status: 200, contentType, body: metrics.text() }) }

@@ -39,7 +39,7 @@ const HEADS_MAX = 4
 const EMPTY_LINE = '\r\n\r\n'
 const NOTHING = Buffer.alloc(0)
 
-/** A listener for new connections. */
+/** Returns a listener for new connections. */
 export function readQueries(deps: QueryConnections): (socket: Socket) => void {
   const form = pathForm(deps.door.route.path)
   return (socket) => new QueryConnection(deps, form, socket).open()

@@ -10,7 +10,7 @@ const SAFE = /^[\w-]{8,64}$/
 
 export interface RequestIds {
   next(): string
-  /** The id that a proxy gave, if it is safe, otherwise the next own id. */
+  /** Returns the id that a proxy gave, if it is safe, otherwise the next own id. */
   from(given: string | undefined): string
   /** from() its header, which is replaced. */
   of(request: IncomingMessage): string

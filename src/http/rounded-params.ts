@@ -52,7 +52,7 @@ const NAME_MAX = 60
 const WHY =
   'has more digits than a JSON number holds: write it as a string with its type, {"type": "NUMERIC", "value": "0.1…"}'
 
-/** The objects that contain parameter values, by name: `params` itself (null) and each {type, value} in it. */
+/** Returns the objects that contain parameter values, by name: `params` itself (null) and each {type, value} in it. */
 function holdersIn(body: unknown): ReadonlyMap<unknown, string | null> {
   const params: unknown = isObject(body) ? Reflect.get(body, 'params') : null
   if (!isObject(params)) return new Map()
@@ -72,7 +72,7 @@ function isRounded(value: number, source: string): boolean {
   return source.length > LENGTH_MAX || significant(source) !== significant(String(value))
 }
 
-/** A decimal without its sign and outer zeros, so that equal numbers have equal texts. */
+/** Returns a decimal without its sign and outer zeros, so that equal numbers have equal texts. */
 function significant(decimal: string): string {
   const [mantissa = '', exponent = '0'] = decimal.toLowerCase().replace(/^-/, '').split('e')
   const [whole = '', part = ''] = mantissa.split('.')

@@ -65,7 +65,7 @@ export async function answerStreamed(
   )
 }
 
-/** The headers of a JSON answer: its own, and the common headers that it does not override. */
+/** Returns the headers of a JSON answer: its own, and the common headers that it does not override. */
 export function headersOf(own: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
   const headers: Record<string, string> = { 'content-type': JSON_TYPE }
   if (own['cache-control'] === undefined) headers['cache-control'] = 'no-store'

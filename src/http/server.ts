@@ -150,7 +150,7 @@ export function createServer(door: Door): FastifyInstance {
   return app
 }
 
-/** Reports an answer to the metrics and the access log. Null if both are off. */
+/** Reports an answer to the metrics and the access log. Returns null if both are off. */
 function observersOf({ metrics, accessLog, tracing, trustProxy }: Door): ((answered: Answered) => void) | null {
   if (metrics === null && tracing === null) return accessLog
   return (answered) => {

@@ -8,7 +8,7 @@ export interface KnownPath {
   readonly path: string
 }
 
-/** The refusal of a method and URL that no route matched. */
+/** Returns the refusal of a method and URL that no route matched. */
 export function unknownRoute(known: readonly KnownPath[]): (method: string, url: string) => AppError {
   const paths = known.map(({ method, path }) => ({ method, matches: pattern(path) }))
   return (method, url) => {

@@ -31,7 +31,7 @@ const UNUSUAL: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
-/** Whether the framing of a body by these headers is usual. Absent headers are ''. */
+/** Returns whether the framing of a body by these headers is usual. Absent headers are ''. */
 export function isUsualBody(contentType: string, contentLength: string): boolean {
   return JSON_TYPES.has(contentType) && LENGTH.test(contentLength) && Number(contentLength) <= BODY_BYTES_MAX
 }
@@ -63,7 +63,7 @@ export function readUsualHead(head: string, form: RegExp): UsualHead | null {
 
 const KEEPS = 'keep-alive'
 
-/** The headers by their lower-case names. Null if one is unusual or occurs twice. */
+/** Returns the headers by their lower-case names. Returns null if one is unusual or occurs twice. */
 function readLines(lines: readonly string[]): ReadonlyMap<string, string> | null {
   const headers = new Map<string, string>()
   if (lines.length > HEADERS_MAX) return null

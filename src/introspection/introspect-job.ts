@@ -146,7 +146,7 @@ async function keep(
 
 const KEEP_TRIES = 5
 
-/** The connection version that captured the newest catalog; null if unknown. */
+/** Returns the connection version that captured the newest catalog, or null if unknown. */
 async function connectionOf(store: Store, row: DatasourceRow): Promise<number | null> {
   const catalog = await store.db
     .selectFrom('catalogs')
@@ -157,7 +157,7 @@ async function connectionOf(store: Store, row: DatasourceRow): Promise<number | 
   return catalog?.connection_version ?? null
 }
 
-/** False if another introspection was stored first, or an exposure was saved. */
+/** Returns false if another introspection was stored first, or an exposure was saved. */
 async function write(
   deps: IntrospectDeps,
   call: Call | null,
@@ -230,7 +230,7 @@ function barredTables(catalog: Catalog, exposed: Catalog, shown: readonly ShownT
   return new Set(barred.map((each) => tableKey(each.schema, each.table)))
 }
 
-/** The differences as the audit records them. */
+/** Returns the differences as the audit records them. */
 function tableChanges({ added, removed, changed }: Differences): Changes {
   const names = (tables: readonly CatalogTable[]) => tables.map(({ schema, table }) => pathName(schema, table))
   const isSame = added.length + removed.length + changed.length === 0
@@ -243,7 +243,7 @@ interface Differences {
   readonly changed: readonly CatalogTable[]
 }
 
-/** The tables that were added, removed or changed. */
+/** Returns the tables that were added, removed or changed. */
 function compare(before: Catalog | null, after: Catalog): Differences {
   const keyed = (catalog: Catalog | null) =>
     new Map(catalog?.tables.map((table) => [tableKey(table.schema, table.table), table]))

@@ -210,7 +210,7 @@ class Profiler implements AsyncDisposable {
     await connection?.[Symbol.asyncDispose]()
   }
 
-  /** Null if the table is no longer exposed. Throws CONFLICT if the datasource's connection changed. */
+  /** Returns null if the table is no longer exposed. Throws CONFLICT if the datasource's connection changed. */
   async #exposedNow(
     schema: string,
     name: string,

@@ -40,7 +40,7 @@ function withRetained(was: CatalogTable, table: CatalogTable, exposed: ReadonlyS
   return retained.size === 0 ? table : { ...table, columns: inserted(was.columns, table.columns, retained) }
 }
 
-/** The column after `rows` more sampled rows without it. Null if it counts as removed. */
+/** Returns the column after `rows` more sampled rows without it. Returns null if it counts as removed. */
 function agedColumn(column: CatalogColumn, rows: number, isExposed: boolean): CatalogColumn | null {
   const { seen } = column
   if (rows === 0) return column

@@ -96,7 +96,7 @@ class Scheduled implements Reintrospection {
     }
   }
 
-  /** The due datasources without a claim, longest overdue first. */
+  /** Returns the due datasources without a claim, longest overdue first. */
   async #due(): Promise<readonly Due[]> {
     const now = this.#now()
     const rows = await this.#deps.store.db
@@ -120,7 +120,7 @@ class Scheduled implements Reintrospection {
       .sort((a, b) => a.at - b.at)
   }
 
-  /** False if another process has the claim, or had it after the datasource was found due. */
+  /** Returns false if another process has the claim, or had it after the datasource was found due. */
   async #claim({ row, failures }: Due): Promise<boolean> {
     const now = this.#now()
     return await this.#deps.store.append(async (tx) => {
@@ -213,7 +213,7 @@ class Scheduled implements Reintrospection {
   }
 }
 
-/** The result of the work. Rejects at once when the signal aborts, and removes its listener. */
+/** Returns the result of the work. Rejects at once when the signal aborts, and removes its listener. */
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
   const end = () => reject(new AppError('CONFLICT', 'The service is shutting down.'))
@@ -237,7 +237,7 @@ function dueAt(row: {
   return row.retry_at === null ? due : Math.max(due, Date.parse(row.retry_at))
 }
 
-/** A number from 0 to 1, constant per datasource. */
+/** Returns a number from 0 to 1, constant per datasource. */
 function fractionOf(id: DatasourceId): number {
   return createHash('sha256').update(id).digest().readUInt32BE() / 2 ** 32
 }

@@ -26,9 +26,9 @@ export interface LostJob extends Omit<NewJob, 'input' | 'startedBy'> {
 
 /** The state of this process's own jobs, which may be newer than the stored state. */
 export interface OwnJobs {
-  /** True if this process runs the job. */
+  /** Returns true if this process runs the job. */
   has(id: JobId): boolean
-  /** True if the work has ended but this may not be stored yet. */
+  /** Returns true if the work has ended but this may not be stored yet. */
   isOver(id: JobId): boolean
 }
 
@@ -125,8 +125,8 @@ export class JobRows {
   }
 
   /**
-   * The newest jobs, without their results, which may be large. `reachedBy`: progress that is newer than the stored
-   * one.
+   * Returns the newest jobs, without their results, which may be large. `reachedBy`: progress that is newer than the
+   * stored one.
    */
   async list(
     datasourceId: DatasourceId,

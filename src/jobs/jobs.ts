@@ -35,7 +35,7 @@ export interface Jobs extends AsyncDisposable {
   begin(datasourceId: DatasourceId, kind: string, input: unknown, atMost: number, by?: AccountId): Promise<Job | null>
   /** Returns null if the datasource has no such job. */
   find(datasourceId: DatasourceId, id: JobId): Promise<JobState | null>
-  /** The newest 100 matching jobs of a datasource, without their results. */
+  /** Returns the newest 100 matching jobs of a datasource, without their results. */
   list(datasourceId: DatasourceId, filter: JobFilter): Promise<readonly JobState[]>
   /** Cancels a job of any process. Returns false if the datasource has no such job. Ended jobs do not change. */
   cancel(datasourceId: DatasourceId, id: JobId): Promise<boolean>

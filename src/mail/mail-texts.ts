@@ -149,7 +149,7 @@ export function securityLetter({ to, origin, change, at, client, address }: Secu
   }
 }
 
-/** A sentence about what was changed, if it has a name. */
+/** Returns a sentence about what was changed, if it has a name. */
 function aboutOf(change: SecurityChange): string {
   if (!('name' in change)) return ''
   const hint = 'hint' in change ? ` and ends in ${plain(change.hint)}` : ''

@@ -155,7 +155,7 @@ function senderOf({ from, login, host }: Smtp, publicUrl: string | null): string
   return `vitrine@${isIP(bareHost(name)) === 0 ? name : 'localhost'}`
 }
 
-/** The SMTP command that failed (CONN, AUTH, RCPT TO …), and the server's status. */
+/** Returns the SMTP command that failed (CONN, AUTH, RCPT TO …), and the server's status. */
 function stageOf(error: unknown) {
   const command = error instanceof Error && 'command' in error ? error.command : undefined
   return { command: typeof command === 'string' ? command : undefined, smtpStatus: statusOf(error) }

@@ -91,7 +91,7 @@ function clientOf(id: string, text: string): Client {
   return { id, name: shortName(name) ?? host, host, redirectUris }
 }
 
-/** The name that a client gives itself, on one line. Null if it has no visible character. */
+/** Returns the name that a client gives itself, on one line. Returns null if it has no visible character. */
 export function shortName(name: string | undefined): string | null {
   const plain = (name ?? '').replaceAll(/[\p{C}\p{Z}]+/gu, ' ').trim()
   if (plain === '') return null

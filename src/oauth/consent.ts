@@ -53,7 +53,7 @@ interface Pending {
   readonly scopes: readonly (typeof SCOPES)[number][]
 }
 
-/** The page: either the consent or the sign-in that must come first. */
+/** Returns the page: either the consent or the sign-in that must come first. */
 export async function showConsent(deps: ConsentDeps, request: Request): Promise<Response> {
   const { pathname, search } = new URL(request.url)
   const pending = await pendingOf(deps, search.slice(1))

@@ -49,8 +49,8 @@ const RACE = { tries: 20, stepMs: 50 } as const
 
 /**
  * Two processes of an agent may refresh with one token at the same moment. The provider gives tokens to one of them and
- * refuses the other, because the answer to repeat is stored a moment later. Returns that answer. Null if there was no
- * race.
+ * refuses the other, because the answer to repeat is stored a moment later. Returns that answer. Returns null if there
+ * was no race.
  */
 async function raced(deps: Deps, form: URLSearchParams): Promise<TokenAnswer | null> {
   const token = form.get('refresh_token')
@@ -82,7 +82,7 @@ async function grantOf(deps: Deps, token: string, clientId: string): Promise<Gra
   return caller?.clientId === clientId ? caller.grantId : null
 }
 
-/** The fields that the provider needs, without client secrets and assertions: all our clients are public. */
+/** Returns the fields that the provider needs, without client secrets and assertions: all our clients are public. */
 function known(form: URLSearchParams): URLSearchParams {
   const params = new URLSearchParams()
   for (const name of [

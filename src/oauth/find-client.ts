@@ -43,7 +43,10 @@ export function openClients(deps: { readonly store: Pick<Store, 'db'>; readonly 
   }
 }
 
-/** The host that is responsible for a client: the host of its document, or otherwise the host of its redirect URI. */
+/**
+ * Returns the host that is responsible for a client: the host of its document, or otherwise the host of its redirect
+ * URI.
+ */
 export function hostOf(client: Client, redirectUri: string): string {
   return client.host ?? (URL.parse(redirectUri)?.hostname || 'unknown')
 }

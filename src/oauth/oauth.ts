@@ -18,15 +18,15 @@ export interface OAuth {
    * Answers one request to /auth/oauth2/… or /auth/consent. Throws AppErrors for refusals that OAuth has no format for.
    */
   handle(request: Request): Promise<Response>
-  /** The document about the connector, for the address of the request. */
+  /** Returns the document about the connector, for the address of the request. */
   protectedResource(at: URL): object
-  /** The document about this service as an authorization server. */
+  /** Returns the document about this service as an authorization server. */
   authorizationServer(): object
 }
 
 interface Deps extends Omit<ConsentDeps, 'provider' | 'clients'>, Omit<ProviderDeps, 'clients' | 'origin' | 'store'> {
   readonly tries: Attempts
-  /** The public origin. */
+  /** Returns the public origin. */
   readonly origin: () => string
   /** How to read metadata documents. Tests read from their own server. */
   readonly documents?: DocumentTransport

@@ -43,7 +43,7 @@ export async function admitNow(
   return now
 }
 
-/** Whether admitNow() would admit this caller without looking it up again. */
+/** Returns whether admitNow() would admit this caller without looking it up again. */
 export function isAdmitted(caller: Caller, knownAt: number, route: Pick<Route, 'scope'>): boolean {
   return route.scope !== undefined && isFresh(knownAt, route) && holds(caller, route.scope)
 }

@@ -19,7 +19,7 @@ export interface Places {
   /** Throws SECOND_FACTOR_REQUIRED, the one NOT_FOUND, then ROLE_REQUIRED. */
   datasource(call: Call, teamId: TeamId, id: DatasourceId, need: { role?: 'ADMIN' | 'OWNER' }): Promise<Reached>
   /**
-   * Returns what datasource() would return without a role, if that needs no waiting. Null if in doubt, or if
+   * Returns what datasource() would return without a role, if that needs no waiting. Returns null if in doubt, or if
    * datasource() would refuse.
    */
   knownDatasource(caller: Caller, teamId: TeamId, id: DatasourceId): Reached | null
@@ -58,8 +58,8 @@ export async function place(
 }
 
 /**
- * Returns what place() would return, if that needs no waiting. Null if in doubt, or if place() would refuse: then call
- * place(). Finds only datasources for operations that need no role.
+ * Returns what place() would return, if that needs no waiting. Returns null if in doubt, or if place() would refuse:
+ * then call place(). Finds only datasources for operations that need no role.
  */
 export function knownPlace(
   places: Places,

@@ -6,7 +6,7 @@ import type { Definitions } from './operation-types.ts'
 interface Deps {
   readonly config: Config
   readonly mail: Pick<Mail, 'isOn'>
-  /** The public origin. */
+  /** Returns the public origin. */
   readonly origin: () => string
 }
 

@@ -159,7 +159,7 @@ class Cursor {
     return quote + 1
   }
 
-  /** Whether an odd number of backslashes precedes this position. */
+  /** Returns whether an odd number of backslashes precedes this position. */
   #isEscaped(at: number): boolean {
     let from = at
     while (this.#text.charCodeAt(from - 1) === BACKSLASH) from--

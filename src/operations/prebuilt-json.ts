@@ -5,14 +5,14 @@ export function isLent(json: Prebuilt['json']): json is LentJson {
   return typeof json === 'object' && 'parts' in json
 }
 
-/** The whole JSON as a string. Releases borrowed memory. */
+/** Returns the whole JSON as a string. Releases borrowed memory. */
 export function textOfJson(json: Prebuilt['json']): string {
   const text = String(json)
   if (isLent(json)) json.release()
   return text
 }
 
-/** The whole JSON, in its own memory. Releases borrowed memory. */
+/** Returns the whole JSON, in its own memory. Releases borrowed memory. */
 export function ownJson(json: Prebuilt['json']): string | Buffer {
   if (!isLent(json)) return json
   const whole = Buffer.concat(json.parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)))

@@ -116,7 +116,7 @@ export function* scan(text: string, valuesMax: number): Generator<undefined, str
 
 const STRING_TOO_LONG = `contains a string of more than ${STRING_MAX} characters`
 
-/** The next position of a character; the end of the text if there is none. */
+/** Returns the next position of a character; the end of the text if there is none. */
 function placeOf(sought: string, text: string, from: number): number {
   const at = text.indexOf(sought, from)
   return at === -1 ? text.length : at
@@ -126,7 +126,8 @@ function placeOf(sought: string, text: string, from: number): number {
 const UNIT_LENGTH = 6
 
 /**
- * The length of the escape sequence at a position, including both halves of a surrogate pair; 0 for a lone surrogate.
+ * Returns the length of the escape sequence at a position, including both halves of a surrogate pair; 0 for a lone
+ * surrogate.
  */
 function escapeAt(text: string, at: number): number {
   const unit = escapedUnit(text, at)
@@ -136,14 +137,16 @@ function escapeAt(text: string, at: number): number {
   return next !== null && next >= 0xdc00 && next <= 0xdfff ? 2 * UNIT_LENGTH : 0
 }
 
-/** The code unit of the \uXXXX at a position, or null. */
+/** Returns the code unit of the \uXXXX at a position, or null. */
 function escapedUnit(text: string, at: number): number | null {
   if (!text.startsWith('\\u', at)) return null
   const digits = text.slice(at + 2, at + UNIT_LENGTH)
   return /^[\da-f]{4}$/i.test(digits) ? Number.parseInt(digits, 16) : null
 }
 
-/** The keys of the innermost open object. Outside of objects, the text is invalid JSON, which parsing refuses. */
+/**
+ * Returns the keys of the innermost open object. Outside of objects, the text is invalid JSON, which parsing refuses.
+ */
 function namesOf(openNames: (Set<string> | undefined)[]): Set<string> {
   const names = openNames.at(-1) ?? new Set()
   if (openNames.length > 0) openNames[openNames.length - 1] = names

@@ -34,7 +34,7 @@ export const LOOKS: Readonly<Record<string, string>> = {
   freeText: 'free text',
 }
 
-/** The signals stored with a column's profile. */
+/** Returns the signals stored with a column's profile. */
 export function signalsOf(seen: ColumnProfile, column: CatalogColumn, about: About): readonly string[] {
   return [
     ...ofNulls(seen, column),
@@ -75,7 +75,7 @@ const DAY_MS = 86_400_000
 /** The minimum share of rows that the values shown must cover to count as all values. */
 const ALL = 0.9995
 
-/** The signals derived from the shown statistics of a column. */
+/** Returns the signals derived from the shown statistics of a column. */
 export function shownSignals(kept: KeptColumn, capturedAt: string): readonly string[] {
   const signals: string[] = []
   const isChoice = kept.values?.some(({ value }) => typeof value !== 'boolean') === true
@@ -88,7 +88,7 @@ export function shownSignals(kept: KeptColumn, capturedAt: string): readonly str
   return signals
 }
 
-/** The latest time, in milliseconds; null for other types. */
+/** Returns the latest time, in milliseconds, or null for other types. */
 function newestOf({ range }: KeptColumn): number | null {
   if (range === null || typeof range.max !== 'string' || !/^\d{4}-\d{2}-\d{2}/.test(range.max)) return null
   const text = /^\d{4}-\d{2}-\d{2}$/.test(range.max) || range.max.endsWith('Z') ? range.max : `${range.max}Z`

@@ -78,7 +78,7 @@ function namesFor(table: string, column: string): ReadonlySet<string> {
   return names
 }
 
-/** The last part of a dotted path, without separators and case: customerId equals customer_id. */
+/** Returns the last part of a dotted path, without separators and case: customerId equals customer_id. */
 function folded(name: string): string {
   return name
     .toLowerCase()
@@ -102,7 +102,7 @@ function likelyKey(table: CatalogTable, column: CatalogColumn, seen: SeenTable, 
   return only === undefined || others.length > 0 ? null : only
 }
 
-/** True if either range is unknown. */
+/** Returns true if either range is unknown. */
 function isWithin(range: KeptColumn['range'], key: KeptColumn['range']): boolean {
   if (range === null || key === null) return true
   return isUpTo(key.min, range.min) && isUpTo(range.max, key.max)

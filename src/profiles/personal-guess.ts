@@ -34,7 +34,7 @@ export function guessPersonal(byName: PersonalGuess, { mark, kept }: KnownOfColu
 const MARKED: PersonalGuess = { guess: true, why: 'A person marked the column as personal.' }
 const CLEARED: PersonalGuess = { guess: false, why: 'A person marked the column as not personal.' }
 
-/** The guess from the name of a column, which is the same in every table. */
+/** Returns the guess from the name of a column, which is the same in every table. */
 export function readColumnName(column: Pick<CatalogColumn, 'name' | 'type' | 'labels'>): NameReading {
   return readName(column.name, kindOf(column))
 }
@@ -52,7 +52,7 @@ const KINDS: readonly (readonly [RegExp, ValueKind])[] = [
   [/^(?:text|string|char|character|varchar|citext|name)/, 'text'],
 ]
 
-/** The kind of values of a type, from its name in any kind of database. */
+/** Returns the kind of values of a type, from its name in any kind of database. */
 function kindOf({ type, labels }: Pick<CatalogColumn, 'type' | 'labels'>): ValueKind {
   if (labels !== undefined) return 'label'
   const lower = type.toLowerCase()

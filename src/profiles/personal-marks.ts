@@ -11,7 +11,7 @@ const Draft = z.object({
   columns: byName(z.object({ personal: z.boolean().nullable().optional() })).optional(),
 })
 
-/** The marks of one table. If read in a transaction, they stay valid until it ends. */
+/** Returns the marks of one table. If read in a transaction, they stay valid until it ends. */
 export async function marksOf(
   tx: Transaction<Tables>,
   datasourceId: DatasourceId,
@@ -27,7 +27,7 @@ export async function marksOf(
   return row === undefined ? new Map() : readMarks(row.draft)
 }
 
-/** The tables of a datasource that have marks. Pass the drafts to readMarks(). */
+/** Returns the tables of a datasource that have marks. Pass the drafts to readMarks(). */
 export async function markedDrafts(
   db: Kysely<Tables>,
   datasourceId: DatasourceId,
@@ -41,7 +41,7 @@ export async function markedDrafts(
     .execute()
 }
 
-/** The marks in a draft. */
+/** Returns the marks in a draft. */
 export function readMarks(draft: string): Marks {
   const { columns } = Draft.parse(JSON.parse(draft))
   return new Map([...(columns ?? [])].map(([name, { personal }]) => [name, personal ?? null]))

@@ -164,7 +164,7 @@ export interface NameReading {
   readonly isName: boolean
 }
 
-/** True if the name suggests personal data, and the values can be such data. */
+/** Returns true if the name suggests personal data, and the values can be such data. */
 export function isPersonalName(at: {
   readonly table: string
   readonly column: string

@@ -88,8 +88,8 @@ function isPersonal(seen: ColumnProfile, table: string): boolean {
 }
 
 /**
- * Null if the column is not categorical. Excludes values that look personal, unless a person marked the column as not
- * personal.
+ * Returns null if the column is not categorical. Excludes values that look personal, unless a person marked the column
+ * as not personal.
  */
 function shareable({ values, distinctCount }: ColumnProfile, isCleared: boolean): KeptColumn['values'] {
   if (values === null || distinctCount === null || distinctCount > DISTINCT_MAX) return null
@@ -106,7 +106,7 @@ function shareable({ values, distinctCount }: ColumnProfile, isCleared: boolean)
 
 /**
  * Keys may be data, such as a map from e-mail addresses. Excludes keys that few objects share, and keys that do not
- * look like a name. If most of many keys are rare, the others may identify rows too. Null if no key is left.
+ * look like a name. If most of many keys are rare, the others may identify rows too. Returns null if no key is left.
  */
 function sharedKeys(keys: (ColumnProfile['keys'] & object) | null, isCleared: boolean): readonly KeptKey[] | null {
   if (keys === null) return null

@@ -55,8 +55,8 @@ export interface KeptProfile {
 type Stored = Omit<KeptProfile, 'schema' | 'table' | 'capturedAt'>
 
 /**
- * All stored profiles of a datasource by tableKey, or only those of the given table names. The caller restricts the
- * result to the current exposure.
+ * Returns all stored profiles of a datasource by tableKey, or only those of the given table names. The caller restricts
+ * the result to the current exposure.
  */
 export async function profilesOf(
   db: Kysely<Tables>,
@@ -160,7 +160,7 @@ function isRange(it: unknown): boolean {
   return isObject(it) && isScalar(it['min']) && isScalar(it['max'])
 }
 
-/** The current result of a job: the number of columns of each table, by tableKey. */
+/** Returns the current result of a job: the number of columns of each table, by tableKey. */
 export async function writtenBy(
   db: Kysely<Tables>,
   datasourceId: DatasourceId,

@@ -45,7 +45,7 @@ function nameless(blocked: Blocked, redacted: string | null): Blocked {
   return isName ? blocked : { kind: blocked.kind, name: '?' }
 }
 
-/** The text followed by its parameter values, which all count as literals. */
+/** Returns the text followed by its parameter values, which all count as literals. */
 function withParams(query: string | null, params: QueryTrail['params']): string | null {
   return query === null || params === undefined ? query : `${query}\n${params.json}`
 }
@@ -67,7 +67,7 @@ const OWN_SENTENCES: ReadonlySet<Code> = new Set<Code>([
  */
 const NAMING: ReadonlySet<Code> = new Set<Code>(['QUERY_DENIED', 'SCHEMA_STALE'])
 
-/** The reason without any text that may contain a literal of the query. */
+/** Returns the reason without any text that may contain a literal of the query. */
 function withoutQuotes(
   { code, reason }: NonNullable<QueryTrail['refusal']>,
   blocked: Blocked | undefined,
@@ -88,8 +88,8 @@ function withoutQuotes(
 }
 
 /**
- * True if a literal has escape sequences or several parts: an error text may then quote a value that is not in the
- * query text.
+ * Returns true if a literal has escape sequences or several parts: an error text may then quote a value that is not in
+ * the query text.
  */
 function isWrittenOtherwise(source: string): boolean {
   return source.includes('\\') || isContinued(source)

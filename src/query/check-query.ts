@@ -65,7 +65,7 @@ export async function checkQuery(deps: CheckDeps, call: Call, at: Reached, body:
 /** The facts about the query so far, for the audit. */
 type Trail = { -readonly [K in 'query' | 'params' | 'printed' | 'tables' | 'isRead']: QueryTrail[K] }
 
-/** The refusal that a query would get. */
+/** Returns the refusal that a query would get. */
 function refusalOf({ verdict, error, hint, position, estimate }: CheckResult): QueryTrail['refusal'] {
   if (verdict === 'ALLOWED') return null
   return { code: verdict === 'INVALID' ? 'INVALID_QUERY' : 'QUERY_DENIED', reason: { error, hint, position, estimate } }
@@ -145,8 +145,8 @@ async function weigh(
 }
 
 /**
- * The verdict in a database's error, for example that a column does not exist, which only the database can find. Null
- * if the error is a failure.
+ * Returns the verdict in a database's error, for example that a column does not exist, which only the database can
+ * find. Returns null if the error is a failure.
  */
 function refusedAs(error: unknown): CheckResult | null {
   if (!(error instanceof AppError)) return null
@@ -163,7 +163,7 @@ function refusedAs(error: unknown): CheckResult | null {
   }
 }
 
-/** The fields of the check. The driver reads the fields of the query. */
+/** Returns the fields of the check. The driver reads the fields of the query. */
 function split(body: unknown): { readonly as: As | undefined; readonly draft: boolean; readonly fields: unknown } {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     return { as: undefined, draft: false, fields: body }

@@ -4,8 +4,8 @@ import type { DatasourceType, Limits } from '../drivers/driver.ts'
 import type { TeamSettings } from '../teams/team-settings.ts'
 
 /**
- * A `limit` that is null or above the row cap becomes the row cap. `rowBytesMax`: the most bytes of rows that the
- * client accepts.
+ * Returns the limits of a query. A `limit` that is null or above the row cap becomes the row cap. `rowBytesMax` is the
+ * maximum number of bytes of rows that the client accepts.
  */
 export function limitsOf(
   settings: TeamSettings,

@@ -35,7 +35,7 @@ export interface QueryDeps {
   readonly budget: Budget
   readonly running: RunningQueries
   readonly meter: QueryMeter
-  /** The origin of the service, if it is loopback. */
+  /** Returns the origin of the service, if it is loopback. */
   readonly origin: () => string
 }
 
@@ -154,12 +154,12 @@ function knownExposed(deps: Pick<QueryDeps, 'catalogs'>, { row }: Reached): Cata
   return row.status === 'DISABLED' ? undefined : deps.catalogs.knownExposed(row)
 }
 
-/** True if the guard parsed the whole text. A text over a limit may not have been parsed. */
+/** Returns true if the guard parsed the whole text. A text over a limit may not have been parsed. */
 export function isRead(verdict: Verdict): boolean {
   return verdict.kind === 'confined' || (verdict.kind === 'denied' && verdict.blocked.kind !== 'limit')
 }
 
-/** The refusal, with a repaired query if one was found. */
+/** Returns the refusal, with a repaired query if one was found. */
 async function denied(refused: Refused, signal: AbortSignal): Promise<AppError> {
   const { blocked, hint, position, why } = refused.denied
   const suggestion = await suggestionFor(refused, signal)
@@ -249,15 +249,15 @@ function isExposable({ code }: AppError, blocked: ReturnType<typeof reasonOf>['b
 }
 
 /**
- * The page of the console where a manager can expose the refused object. The link contains only ids. Null if the
- * service does not know its own address.
+ * Returns the page of the console where a manager can expose the refused object. The link contains only ids. Returns
+ * null if the service does not know its own address.
  */
 function exposeUrl({ config, origin }: QueryDeps, { teamId, id }: Reached, auditId: AuditId): string | null {
   const own = config.publicUrl ?? (config.loopback ? origin() : null)
   return own === null ? null : `${own}/app/t/${teamId}/datasources/${id}/exposure?from=${auditId}`
 }
 
-/** The text that the audit stores of the query, for any outcome. */
+/** Returns the text that the audit stores of the query, for any outcome. */
 function aboutOf(at: Reached, trail: Trail & QueryTrail) {
   return { ...auditText(at.driver, trail, trail.redacts), teamId: at.teamId, datasourceId: at.id }
 }

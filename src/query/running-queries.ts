@@ -23,9 +23,9 @@ const ENDING: ReadonlySet<Code> = new Set<Code>([
 ])
 
 export interface RunningDeps {
-  /** The caller's current state. Throws UNAUTHENTICATED for a key or session that has ended. */
+  /** Returns the caller's current state. Throws UNAUTHENTICATED for a key or session that has ended. */
   again(caller: Caller): Promise<Caller>
-  /** The datasource's current state. Throws the refusal that a new request would get. */
+  /** Returns the datasource's current state. Throws the refusal that a new request would get. */
   reach(call: Call, at: Reached): Promise<Reached>
 }
 

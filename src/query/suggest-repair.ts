@@ -25,8 +25,8 @@ export interface Refused {
 }
 
 /**
- * Returns the repaired query: SQL text, or an object with `collection`, `filter` and `pipeline`. Undefined if no small
- * change was found. An invalid query does not throw: the refusal is complete without a suggestion.
+ * Returns the repaired query: SQL text, or an object with `collection`, `filter` and `pipeline`. Returns undefined if
+ * no small change was found. An invalid query does not throw: the refusal is complete without a suggestion.
  */
 export async function suggestionFor(refused: Refused, signal: AbortSignal): Promise<unknown> {
   const { driver, body, text, exposed } = refused
@@ -57,7 +57,7 @@ export async function suggestionFor(refused: Refused, signal: AbortSignal): Prom
   return undefined
 }
 
-/** Null if the body is invalid (for example, a parameter is unused), or if the call was aborted. */
+/** Returns null if the body is invalid (for example, a parameter is unused), or if the call was aborted. */
 async function judged(
   { driver, exposed, limits }: Refused,
   body: object,
@@ -71,12 +71,12 @@ async function judged(
   }
 }
 
-/** Whether the change helped: the guard now refuses another name or kind. */
+/** Returns whether the change helped: the guard now refuses another name or kind. */
 function isAnotherPlace(now: Denied, before: Denied): boolean {
   return now.blocked.name !== before.blocked.name || now.blocked.kind !== before.blocked.kind
 }
 
-/** The query in a body, without its parameters and limit. */
+/** Returns the query in a body, without its parameters and limit. */
 function queryIn(body: object): unknown {
   const { sql, collection, filter, pipeline }: Readonly<Record<string, unknown>> = { ...body }
   if (typeof sql === 'string') return sql

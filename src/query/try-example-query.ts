@@ -26,8 +26,8 @@ const TRY_MS = 5_000
 const COST_SHARE = 0.1
 
 /**
- * True if the query is confined under the current exposure and answered within 5 s and the team's limits. Throws the
- * reason of `signal`, and DATASOURCE_UNAVAILABLE and similar errors, which do not depend on the query.
+ * Returns true if the query is confined under the current exposure and answered within 5 s and the team's limits.
+ * Throws the reason of `signal`, and DATASOURCE_UNAVAILABLE and similar errors, which do not depend on the query.
  */
 export async function tryQuery(deps: TryDeps, id: DatasourceId, query: string, signal: AbortSignal): Promise<boolean> {
   const row = await readRow(deps.store, id)

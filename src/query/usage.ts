@@ -97,7 +97,7 @@ async function detailOf(
   return { points, ...(series !== undefined && { series }) }
 }
 
-/** The last `days` dates up to now, as YYYY-MM-DD in UTC. */
+/** Returns the last `days` dates up to now, as YYYY-MM-DD in UTC. */
 function datesOf(now: number, days: number): readonly string[] {
   return Array.from({ length: days }, (_, index) =>
     new Date(now - (days - 1 - index) * DAY_MS).toISOString().slice(0, 10),

@@ -114,7 +114,7 @@ type Who = Pick<AuditedCall['caller'], 'accountId' | 'name'>
 
 const NOBODY = asId<AccountId>('nobody')
 
-/** Undefined if the account was deleted or the store fails. The event is recorded anyway. */
+/** Returns undefined if the account was deleted or the store fails. The event is recorded anyway. */
 async function nameOf(store: Pick<Store, 'db'>, id: AccountId | null): Promise<string | undefined> {
   try {
     const row = await store.db

@@ -17,7 +17,7 @@ const CHANGES: Readonly<Record<string, Changes>> = {
   endSecondFactor: { secondFactor: { from: 'on', to: 'off' } },
 }
 
-/** The changes of a reset in addition to the password. */
+/** Returns the changes of a reset in addition to the password. */
 export function resetChanges(ended: {
   readonly sessions: number
   readonly keys: readonly { readonly name: string }[]

@@ -35,7 +35,7 @@ export interface LibraryDeps {
   readonly links: Pick<AccountLinks, 'bound'>
   /** The address of the built-in demo account, which needs no verification. Null if there is no demo. */
   readonly demoEmail: string | null
-  /** The public origin, for links. Never taken from a request header. */
+  /** Returns the public origin, for links. Never taken from a request header. */
   readonly origin: () => string
   readonly now?: () => number
   /** For tests, which sign up many people. No setting changes it. */

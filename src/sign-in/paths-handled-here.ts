@@ -62,7 +62,7 @@ export interface OwnDeps {
   readonly config: PasskeyDeps['config'] & CallbackDeps['config']
   readonly secrets: CallbackDeps['secrets']
   readonly providers: Providers
-  /** The public origin. */
+  /** Returns the public origin. */
   readonly origin: () => string
   readonly challenges: PasskeyDeps['challenges']
   readonly notices: Notices

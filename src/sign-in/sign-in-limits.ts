@@ -55,7 +55,7 @@ export function openThrottle(
   }
 }
 
-/** The cost of the attempt, whether or not it succeeds. Counted by caller, never by account. */
+/** Returns the cost of the attempt, whether or not it succeeds. Counted by caller, never by account. */
 function costsOf({ name, request }: Attempt): readonly Allowance[] {
   return PATHS.get(name)?.costly === true ? [{ key: `address ${networkOf(addressOf(request))}`, ...BY_ADDRESS }] : []
 }
@@ -72,7 +72,7 @@ function mailsOf({ name, request, email, mailIsOn }: Attempt, devices: KnownDevi
   ]
 }
 
-/** The password guesses that a correct password resets. */
+/** Returns the password guesses that a correct password resets. */
 function guessesOf(
   { name, request, email }: Attempt,
   devices: KnownDevices,

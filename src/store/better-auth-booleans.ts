@@ -2,7 +2,7 @@
 // PostgreSQL. A comparison in a select list has the same type. Vitrine's own tables contain 0 or 1 in both stores.
 import type { DialectName } from './migrate.ts'
 
-/** False for null and for a missing row. */
+/** Returns false for null and for a missing row. */
 export function isTrue(value: number | boolean | null | undefined): boolean {
   return value === true || value === 1
 }

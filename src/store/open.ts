@@ -45,7 +45,7 @@ export interface Store extends AsyncDisposable {
    * PostgreSQL, entries expire within 1 s, because another process may have written. Each key has one value type.
    */
   recall<T>(key: string, load: () => Promise<T>): Promise<T>
-  /** Returns what recall() would return, without loading. Undefined if nothing is cached yet. */
+  /** Returns what recall() would return, without loading. Returns undefined if nothing is cached yet. */
   known<T>(key: string): T | undefined
   forget(): void
   /** Runs a statement on counters, which a crash of the database may lose. Null for the embedded store. */

@@ -226,7 +226,7 @@ export class StoreServer implements PostgresPool {
   }
 }
 
-/** The socket of a client. `connection` is not part of the library's types. */
+/** Returns the socket of a client. `connection` is not part of the library's types. */
 function streamOf(client: object): Socket | null {
   const connection: unknown = 'connection' in client ? client.connection : null
   if (typeof connection !== 'object' || connection === null || !('stream' in connection)) return null
@@ -245,8 +245,8 @@ function resultOf<R>(result: unknown): PostgresQueryResult<R> {
 }
 
 /**
- * True if the connection failed, and not the statement. Classes 08 and 57P: the server ends the connection or is
- * starting. 25006: the server became a standby.
+ * Returns true if the connection failed, and not the statement. Classes 08 and 57P: the server ends the connection or
+ * is starting. 25006: the server became a standby.
  */
 function isLost(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof AppError) return false

@@ -18,7 +18,7 @@ export interface OpenedPostgres {
   readonly server: StoreServer
   /** Connections for counters: a commit does not wait for the disk, so a crash of the server may lose counts. */
   readonly counters: StoreServer
-  /** A separate connection, outside the pool. */
+  /** Returns a separate connection, outside the pool. */
   makeClient(): Client
 }
 

@@ -10,7 +10,7 @@ export const CACHE_MAX_AGE_MS = 750
 export interface Recall {
   /** Returns the cached value, or loads it. Concurrent loads of a key are shared. A failed load is not cached. */
   recall<T>(key: string, load: () => Promise<T>): Promise<T>
-  /** Returns what recall() would return, without loading. Undefined if nothing is cached yet. */
+  /** Returns what recall() would return, without loading. Returns undefined if nothing is cached yet. */
   known<T>(key: string): T | undefined
   forget(): void
 }

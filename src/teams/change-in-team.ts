@@ -48,7 +48,7 @@ export async function membershipIn(tx: Kysely<Tables>, teamId: TeamId, accountId
   return row
 }
 
-/** A member as an audit target, named by e-mail address. */
+/** Returns a member as an audit target, named by e-mail address. */
 export async function memberTarget(tx: Kysely<Tables>, accountId: AccountId): Promise<Target> {
   const account = await tx.selectFrom('accounts').select('email').where('id', '=', accountId).executeTakeFirst()
   return { kind: 'member', id: accountId, name: account?.email ?? '' }

@@ -28,7 +28,7 @@ const MAILS_BY_ACCOUNT = { limit: 200, windowMs: 3_600_000 }
 
 export interface InviteDeps extends TeamChangeDeps {
   readonly mail: Mail
-  /** The public origin, for the letter. */
+  /** Returns the public origin, for the letter. */
   readonly origin: () => string
   readonly tries: Attempts
 }
@@ -211,7 +211,7 @@ async function join(
   await tx.insertInto('memberships').values(row).execute()
 }
 
-/** The names in the letter. */
+/** Returns the names in the letter. */
 async function namesOf(tx: Transaction<Tables>, teamId: TeamId, by: Membership['accountId']) {
   const team = await tx.selectFrom('teams').select('name').where('id', '=', teamId).executeTakeFirstOrThrow()
   const account = await tx.selectFrom('accounts').select('email').where('id', '=', by).executeTakeFirstOrThrow()

@@ -57,8 +57,8 @@ export async function requireMembership(
 }
 
 /**
- * Returns the membership that requireMembership() would return, from the cache and without waiting. Null if in doubt,
- * or if requireMembership() would throw.
+ * Returns the membership that requireMembership() would return, from the cache and without waiting. Returns null if in
+ * doubt, or if requireMembership() would throw.
  */
 export function knownMembership(store: Pick<Store, 'known'>, caller: Caller, teamId: TeamId): Membership | null {
   if (!mayEnter(caller, teamId)) return null
@@ -81,8 +81,8 @@ export async function membershipsOf({ store }: Pick<Deps, 'store'>, call: Call):
 }
 
 /**
- * The membership with which the account may currently use the routes of the team. Null if requireMembership() would
- * throw.
+ * Returns the membership with which the account may currently use the routes of the team. Returns null if
+ * requireMembership() would throw.
  */
 export async function usableMembership(store: Store, teamId: TeamId, accountId: AccountId): Promise<Membership | null> {
   return usable(await standingOf(store, teamId, accountId))
@@ -99,7 +99,7 @@ interface Found {
   readonly lacksSecondFactor: boolean
 }
 
-/** Cached. Null if the account is not a member. */
+/** Cached. Returns null if the account is not a member. */
 function standingOf(store: Store, teamId: TeamId, accountId: AccountId): Promise<Found | null> {
   return store.recall(nameOf(teamId, accountId), async () => {
     const row = await store.db

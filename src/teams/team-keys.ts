@@ -95,7 +95,7 @@ export async function endTeamForKeysOf(
   return reaching.map((key) => key.name)
 }
 
-/** The ended teams of keys or grants that still exist. */
+/** Returns the ended teams of keys or grants that still exist. */
 export async function aliveEndedIds(
   tx: Transaction<Tables>,
   rows: readonly Pick<ApiKeyTable, 'ended_team_ids'>[],

@@ -65,7 +65,9 @@ export async function settingsOf(deps: Deps, teamId: TeamId | null): Promise<Tea
   })
 }
 
-/** Returns what settingsOf() would return, from the cache and without waiting. Undefined if nothing is cached. */
+/**
+ * Returns what settingsOf() would return, from the cache and without waiting. Returns undefined if nothing is cached.
+ */
 export function knownSettings(store: Pick<Store, 'known'>, teamId: TeamId): TeamSettings | undefined {
   return store.known<TeamSettings>(`settings ${teamId}`)
 }

@@ -112,7 +112,7 @@ async function requireEmpty(store: Store): Promise<void> {
   throw new Error('The database of DATABASE_URL contains a store with accounts. Name an empty database.')
 }
 
-/** A copy in a separate folder beside the target, so that the given file is never changed. */
+/** Returns a copy in a separate folder beside the target, so that the given file is never changed. */
 async function copyOf(from: string, beside: string): Promise<AsyncDisposable & { readonly path: string }> {
   const path = await mkdtemp(join(beside, '.vitrine-restore-'))
   await chmod(path, 0o700)

@@ -45,7 +45,7 @@ async function copyAll(
 
 const NONE: ReadonlySet<string> = new Set()
 
-/** All tables except the list of migrations, each after the tables that it refers to. */
+/** Returns all tables except the list of migrations, each after the tables that it refers to. */
 async function inOrder(sqlite: Kysely<Tables>): Promise<readonly string[]> {
   const { rows } = await sql<{ name: string }>`
     select name from sqlite_master where type = 'table' and name not like 'sqlite_%' and name <> 'migrations' order by name

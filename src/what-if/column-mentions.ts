@@ -2,7 +2,7 @@
 // The guesses are broad; the caller tries each one with the guard.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 
-/** The tables whose name occurs in the text, in catalog order. */
+/** Returns the tables whose name occurs in the text, in catalog order. */
 export function mentioned(catalog: Catalog, text: string): readonly CatalogTable[] {
   const lower = text.toLowerCase()
   return catalog.tables.filter(({ table }) => {
@@ -13,7 +13,7 @@ export function mentioned(catalog: Catalog, text: string): readonly CatalogTable
   })
 }
 
-/** The tables that a refusal's `table.name` may mean, most likely first. */
+/** Returns the tables that a refusal's `table.name` may mean, most likely first. */
 export function tablesMeant(tables: readonly CatalogTable[], name: string): readonly CatalogTable[] {
   return ranked(tables, ({ schema, table }) => {
     const [full, whole] = [`${schema}.${table}`, stem(table)]
@@ -25,8 +25,8 @@ export function tablesMeant(tables: readonly CatalogTable[], name: string): read
 }
 
 /**
- * The columns that a refusal's `column.name` may mean, most likely first: the column itself, or its parent if the
- * parent's contents are unknown. `all`: every column of the table.
+ * Returns the columns that a refusal's `column.name` may mean, most likely first: the column itself, or its parent if
+ * the parent's contents are unknown. `all`: every column of the table.
  */
 export function columnsMeant(
   columns: readonly CatalogColumn[],
@@ -50,15 +50,18 @@ export function columnsMeant(
 }
 
 /**
- * False if the column's parts are listed, or its sampled values have none. Another path below the column is then a
- * typing error.
+ * Returns false if the column's parts are listed, or its sampled values have none. Another path below the column is
+ * then a typing error.
  */
 function mayHoldMore(column: CatalogColumn, all: readonly CatalogColumn[]): boolean {
   if (all.some((each) => each.partOf === column.name)) return false
   return column.seen === undefined || column.seen.types.some((type) => type === 'object' || type === 'array')
 }
 
-/** The parts of one column that a text names: by full name; otherwise by their own name; otherwise the first part. */
+/**
+ * Returns the parts of one column that a text names: by full name; otherwise by their own name; otherwise the first
+ * part.
+ */
 export function partsMeant(parts: readonly CatalogColumn[], text: string): readonly CatalogColumn[] {
   const words = (escaped: string) =>
     ` ${escaped

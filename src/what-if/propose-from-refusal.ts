@@ -72,7 +72,7 @@ export async function exposureFromRefusal(
   return { tables, version: current.exposure_version, added: listed(ground, additions) }
 }
 
-/** The result of the search, confirmed against the whole catalog. */
+/** Returns the result of the search, confirmed against the whole catalog. */
 async function searched(ground: Ground, caller: AbortSignal): Promise<Widening> {
   const tooLong = AbortSignal.timeout(SEARCH_MS)
   const signal = AbortSignal.any([caller, tooLong])
@@ -111,7 +111,7 @@ async function withColumn(
   return hidden.length === 1 ? { additions: hidden } : { why: `several of its tables have the column ${blocked.name}.` }
 }
 
-/** False if the query passes without the table: the text merely contains its name. */
+/** Returns false if the query passes without the table: the text merely contains its name. */
 async function isRead(
   { driver, body, full, saved }: Ground,
   table: CatalogTable,
@@ -121,7 +121,7 @@ async function isRead(
   return (await judge(driver, body, cut(full, without), signal)).kind !== 'confined'
 }
 
-/** The additions in catalog order. */
+/** Returns the additions in catalog order. */
 function listed({ full }: Ground, additions: readonly Addition[]): readonly ShownTable[] {
   return full.tables.flatMap((table) => {
     const key = tableKey(table.schema, table.table)

@@ -49,7 +49,7 @@ export async function* auditedQueries(
   }
 }
 
-/** One audit row with any action. Null if this datasource has no such row. */
+/** Returns one audit row with any action. Returns null if this datasource has no such row. */
 export async function auditedQuery(
   store: Pick<Store, 'db'>,
   { id: datasourceId, teamId }: Pick<AuditScope, 'id' | 'teamId'>,

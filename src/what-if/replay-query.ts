@@ -7,7 +7,7 @@ import { AppError } from '../errors.ts'
 /** Limits affect only the query that would be sent. A verdict depends on names and syntax, never on limits. */
 const LIMITS: Limits = { rowCap: 1_000, maxResponseBytes: 1, timeoutMs: 10_000, maxCost: 1 }
 
-/** Rebuilds the body from an audited text and its parameters. Null if that is impossible. */
+/** Rebuilds the body from an audited text and its parameters. Returns null if that is impossible. */
 export function bodyOf(driver: Pick<Driver, 'reread'>, text: string, params: unknown): QueryBody | null {
   try {
     return driver.reread(text, params)

@@ -108,7 +108,7 @@ class Search {
     return all
   }
 
-  /** Adds one candidate, or all candidates together. Null if no candidate changes the refusal. */
+  /** Adds one candidate, or all candidates together. Returns null if no candidate changes the refusal. */
   async #step(additions: readonly Addition[], denied: Denied): Promise<readonly Addition[] | null> {
     const candidates = this.#candidates(additions, denied)
     for (const candidate of candidates) {
@@ -139,7 +139,7 @@ class Search {
     })
   }
 
-  /** The first column to try: one that the query names, otherwise the table's first column. */
+  /** Returns the first column to try: one that the query names, otherwise the table's first column. */
   #first(table: CatalogTable): CatalogColumn | undefined {
     const columns = exposable(table)
     const text = this.#body.text.toLowerCase()
@@ -164,7 +164,7 @@ class Search {
     return { why: isLost ? notInCatalog(blocked.name) : (this.#forbidden(denied) ?? `${denied.why}.`) }
   }
 
-  /** The refused name, if it belongs to a column that may not be exposed. */
+  /** Returns the refused name, if it belongs to a column that may not be exposed. */
   #forbidden({ blocked }: Denied): string | null {
     if (blocked.kind !== 'column') return null
     for (const table of this.#near.tables) {
@@ -179,7 +179,7 @@ class Search {
     return null
   }
 
-  /** True if the query would return any one additional column. */
+  /** Returns true if the query would return any one additional column. */
   async #answersMore(
     additions: readonly Addition[],
     table: CatalogTable,
@@ -199,7 +199,7 @@ class Search {
     return this.#driver.outline?.(verdict.query) ?? this.#driver.printed(verdict.query)
   }
 
-  /** The exposed columns of each exposed table. */
+  /** Returns the exposed columns of each exposed table. */
   #shown(additions: readonly Addition[]): ReadonlyMap<string, ReadonlySet<string>> {
     const { tables } = cut(this.#near, withAdditions(this.#saved, additions))
     return new Map(tables.map((table) => [keyOf(table), new Set(table.columns.map((column) => column.name))]))
@@ -215,7 +215,7 @@ class Search {
   }
 }
 
-/** A saved exposure plus the additions. */
+/** Returns a saved exposure plus the additions. */
 export function withAdditions(saved: readonly ShownTable[], additions: readonly Addition[]): readonly ShownTable[] {
   const tables = new Map(saved.map((shown) => [tableKey(shown.schema, shown.table), shown]))
   for (const { table, column } of additions) {
@@ -227,12 +227,12 @@ export function withAdditions(saved: readonly ShownTable[], additions: readonly 
   return [...tables.values()]
 }
 
-/** The columns that `columns: null` would be frozen to. */
+/** Returns the columns that `columns: null` would be frozen to. */
 function exposable(table: CatalogTable): readonly CatalogColumn[] {
   return table.columns.filter((column) => column.unexposable === null && column.partOf === undefined)
 }
 
-/** True if a table has a column of this name, or a column that the name may be a part of. */
+/** Returns true if a table has a column of this name, or a column that the name may be a part of. */
 export function isMeant({ tables }: Pick<Catalog, 'tables'>, name: string): boolean {
   return tables.some(({ columns }) => columnsMeant(columns, name, columns).length > 0)
 }
@@ -241,7 +241,7 @@ export function notInCatalog(name: string): string {
   return `none of the tables it names has ${name} in the catalog. Check the spelling, or introspect again if the column is new.`
 }
 
-/** True for the same refusal at the same position. */
+/** Returns true for the same refusal at the same position. */
 function isSame(denied: Denied, verdict: Verdict): boolean {
   if (verdict.kind !== 'denied') return false
   const { blocked, position } = verdict

@@ -176,7 +176,7 @@ const SCRATCH_BYTES = 16_384
 
 interface Hmac {
   hmac(text: string): string
-  /** The HMAC of `head`, in ASCII, followed by `rest`. */
+  /** Returns the HMAC of `head`, in ASCII, followed by `rest`. */
   hmacBehind(head: string, rest: Uint8Array): string
 }
 

@@ -247,7 +247,7 @@ async function* strayRows(tx: Transaction<Tables>, chains: readonly Chain[]): As
   }
 }
 
-/** The first row of the next chain. */
+/** Returns the first row of the next chain. */
 async function nextRow(tx: Transaction<Tables>, last: string | null) {
   const rows = tx.selectFrom('audit').selectAll().where('seq', 'is not', null)
   return await (last === null ? rows.where('chain', 'is not', null) : rows.where('chain', '>', last))

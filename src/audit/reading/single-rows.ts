@@ -83,7 +83,7 @@ function isFiltered(scope: AuditScope): boolean {
 
 type Query<O> = SelectQueryBuilder<Tables, 'audit', O>
 
-/** The conditions that the index on team and time can answer. */
+/** Returns the conditions that the index on team and time can answer. */
 function within(store: Pick<Store, 'db'>, teamId: TeamId | null, scope: AuditScope, before: Key | null) {
   const { from, to } = scope.filter ?? {}
   const { after } = scope

@@ -79,7 +79,7 @@ export class Lines {
     return this.#bytes.subarray(from, to)
   }
 
-  /** The lines, with their line breaks. */
+  /** Returns the lines, with their line breaks. */
   textOf(lines: readonly Line[]): Uint8Array {
     if (lines.length === this.#rows) return this.#bytes.subarray(0, this.#used)
     return Buffer.concat(lines.map(({ from, to }) => this.#bytes.subarray(from, to + 1)))

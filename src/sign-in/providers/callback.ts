@@ -45,7 +45,7 @@ export async function providerCallback(
   return response
 }
 
-/** The page that shows the reason. Also used for a refusal before the callback starts. */
+/** Returns the page that shows the reason. Also used for a refusal before the callback starts. */
 export function failed(
   reason: ProviderFailure,
   { id, target, connects }: { readonly id: string; readonly target: string; readonly connects: string | null },

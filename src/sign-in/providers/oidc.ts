@@ -166,7 +166,7 @@ function profileOf(claims: Claims, trustEmail: boolean): Profile {
 
 const OauthError = z.object({ error: z.string().regex(/^[\w.-]{1,60}$/) })
 
-/** The provider's code for an error, never its description. */
+/** Returns the provider's code for an error, never its description. */
 export function errorOf(json: unknown): string {
   return OauthError.safeParse(json).data?.error ?? 'not what was asked for'
 }

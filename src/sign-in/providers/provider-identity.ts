@@ -15,7 +15,7 @@ export interface Profile {
 
 const CHARS_MAX = 100
 
-/** Returns a provider's text on one line. Null if nothing is left. */
+/** Returns a provider's text on one line. Returns null if nothing is left. */
 export function plainText(text: string | null | undefined): string | null {
   const plain = (text ?? '')
     .toWellFormed()
@@ -29,7 +29,7 @@ export class ProviderProblem extends Error {
   override readonly name = 'ProviderProblem'
 }
 
-/** The message for the log. The messages of other errors may quote an address, a token or a person's name. */
+/** Returns the message for the log. The messages of other errors may quote an address, a token or a person's name. */
 export function problemOf(error: unknown): string {
   if (error instanceof ProviderProblem || error instanceof AppError) return error.message
   if (!(error instanceof Error)) return 'unknown'

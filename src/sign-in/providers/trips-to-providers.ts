@@ -113,7 +113,7 @@ export async function startTrip(
 interface StartDeps {
   readonly providers: Providers
   readonly config: Pick<Config, 'publicUrl' | 'loopback'>
-  /** The public origin. */
+  /** Returns the public origin. */
   readonly origin: () => string
 }
 
