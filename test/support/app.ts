@@ -229,7 +229,7 @@ async function answerOf(
   throw new Error(`no operation has the route ${method} ${path}`)
 }
 
-/** The parameters of a path, if the path matches the route. */
+/** Returns the parameters of a path, if the path matches the route. */
 function paramsOf(route: string, path: string): Record<string, string> | null {
   const names = route.split('/')
   const parts = path.split('/')
@@ -284,7 +284,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** The cookies that a browser would send back. */
+/** Returns the cookies that a browser would send back. */
 function cookieOf(answer: Answer): string {
   return answer.headers
     .getSetCookie()

@@ -10,7 +10,7 @@ import type { Store } from '../../src/store/open.ts'
 /** The key that the tests use to seal. */
 export const AUDIT_KEY = new Uint8Array(32).fill(7)
 
-/** All rows of a team that match the filter, newest first. */
+/** Returns all rows of a team that match the filter, newest first. */
 export async function rowsOf(store: Pick<Store, 'db'>, teamId: TeamId, filter: AuditFilter = {}) {
   return (await gathered(newest(store, teamId, { filter }, null))).flat()
 }
@@ -22,12 +22,12 @@ export async function reportsOf(
   return await store.db.transaction().execute((tx) => gathered(verifyAudit(tx, sealWith(key), () => undefined)))
 }
 
-/** The first problem of each chain. */
+/** Returns the first problem of each chain. */
 export async function findingsOf(store: Pick<Store, 'db'>, key: Uint8Array = AUDIT_KEY) {
   return (await reportsOf(store, key)).flatMap(({ finding }) => finding ?? [])
 }
 
-/** The only problem that was found. */
+/** Returns the only problem that was found. */
 export async function findingOf(store: Pick<Store, 'db'>) {
   const [first, ...more] = await findingsOf(store)
   assert.ok(first !== undefined && more.length === 0, JSON.stringify([first, ...more]))

@@ -16,7 +16,7 @@ export class TestDoor {
   /** Problems of received assertions. */
   readonly refused: string[] = []
 
-  /** The key file that Google would issue, with other fields if a test wants them. */
+  /** Returns the key file that Google would issue, with other fields if a test wants them. */
   keyFile(other: Readonly<Record<string, unknown>> = {}): string {
     return JSON.stringify({
       type: 'service_account',

@@ -86,7 +86,7 @@ export function judge(catalog: Catalog, sql: string, limit: number | null = null
   return confine({ text: sql, limit }, catalog, CAPS)
 }
 
-/** The sealed query. Throws if the guard refuses. */
+/** Returns the sealed query. Throws if the guard refuses. */
 export function confined(catalog: Catalog, sql: string): BigQueryQuery {
   const verdict = judge(catalog, sql)
   if (verdict.kind !== 'confined') throw new Error(`${verdict.kind}: ${verdict.why} (${sql})`)

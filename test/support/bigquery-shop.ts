@@ -36,7 +36,7 @@ const SHOP: Readonly<Record<string, DoubleDataset>> = {
 const table = (tableId: string) => ({ projectId: PROJECT, datasetId: 'shop', tableId })
 const FIELD = { id: { name: 'id', type: 'INTEGER' }, name: { name: 'name', type: 'STRING' } }
 
-/** The dry run of a plain query. */
+/** Returns the dry run of a plain query. */
 export function select(...tables: readonly string[]): Analysis {
   const statistics = {
     statementType: 'SELECT',

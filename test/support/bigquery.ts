@@ -104,7 +104,7 @@ export class BigQueryDouble implements AsyncDisposable {
     return [...this.#jobs.values()].filter((job) => job.cancelled).length
   }
 
-  /** The number of open connections. */
+  /** Returns the number of open connections. */
   sockets(): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#server.getConnections((error, count) => (error === null ? resolve(count) : reject(error)))
@@ -414,7 +414,7 @@ export async function startBigQuery(options: DoubleOptions): Promise<BigQueryDou
   return new BigQueryDouble(server, options)
 }
 
-/** An error as an HTTP response. */
+/** Returns an error as an HTTP response. */
 export function failed({ status, reason, message }: WireError): Exclude<Reply, string> {
   const errors = [{ domain: 'global', reason, message }]
   return { status, body: { error: { code: status, message, errors, status: 'INVALID_ARGUMENT' } } }

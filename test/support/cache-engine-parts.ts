@@ -41,8 +41,8 @@ export async function makeOnce(
 }
 
 /**
- * True if this process now has the lock: a file that contains the id of its process. The lock of a killed process is
- * free.
+ * Returns true if this process now has the lock: a file that contains the id of its process. The lock of a killed
+ * process is free.
  */
 async function take(lock: string): Promise<boolean> {
   const isMine = await writeFile(lock, String(process.pid), { flag: 'wx' }).then(
@@ -63,7 +63,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Whether a file or folder with this path exists. */
+/** Returns whether a file or folder with this path exists. */
 export function exists(path: string): Promise<boolean> {
   return access(path).then(
     () => true,

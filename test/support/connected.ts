@@ -85,7 +85,7 @@ export async function addMember(
   return { teamId, accountId, role, status }
 }
 
-/** A call with a session of an account. */
+/** Returns a call with a session of an account. */
 export function sessionCall(accountId: AccountId, action: string, signal = new AbortController().signal): Call {
   return {
     caller: { kind: 'session', accountId, name: 'Ada', sessionId: newId<SessionId>(), signedInAt: AT },
@@ -95,7 +95,7 @@ export function sessionCall(accountId: AccountId, action: string, signal = new A
   }
 }
 
-/** A call with a stored session. Creating a key needs one, because the session must still be valid. */
+/** Returns a call with a stored session. Creating a key needs one, because the session must still be valid. */
 export async function livingSession(rooms: Rooms, accountId: AccountId, action: string): Promise<Call> {
   const call = sessionCall(accountId, action)
   if (call.caller.kind !== 'session') throw new TypeError('no session')
@@ -103,7 +103,7 @@ export async function livingSession(rooms: Rooms, accountId: AccountId, action: 
   return call
 }
 
-/** A call with a key of the account, limited to the given scopes. */
+/** Returns a call with a key of the account, limited to the given scopes. */
 export function keyCall(
   accountId: AccountId,
   action: string,

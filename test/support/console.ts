@@ -22,7 +22,7 @@ const WAIT_MS = 120_000
 export const WIDE = { width: 1440, height: 900 } as const
 export const NARROW = { width: 390, height: 844 } as const
 
-/** The folder of the console, built once for these sources. */
+/** Returns the folder of the console, built once for these sources. */
 export async function consoleDir(): Promise<string> {
   const cache = join(ROOT, 'node_modules/.cache/console')
   const hash = createHash('sha256')
@@ -121,7 +121,7 @@ async function openBrowser(): Promise<TestBrowser> {
   return new TestBrowser(await open)
 }
 
-/** The browser, or null after skipping the test with one line. */
+/** Returns the browser, or null after skipping the test with one line. */
 export const browserOrSkip = (t: Pick<TestContext, 'skip'>) => engineOrSkip(t, openBrowser)
 
 /** Signs in on the sign-in page, and waits for the next page. */

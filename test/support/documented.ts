@@ -64,7 +64,7 @@ export interface DocumentedShop extends AsyncDisposable {
   put(table: string, body: object): Promise<Answer>
   draft(table: string): Promise<Answer['json']>
   publish(): Promise<void>
-  /** The description that an API key gets. */
+  /** Returns the description that an API key gets. */
   described(table: string): Promise<Answer['json']>
 }
 

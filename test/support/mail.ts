@@ -72,7 +72,7 @@ export async function startSmtp(options: SMTPServerOptions = {}): Promise<TestSm
 /** A mail with a link. */
 export const LINK = /[?&]token=/
 
-/** The token in the only link of a mail. */
+/** Returns the token in the only link of a mail. */
 export function tokenIn(mail: Pick<Received, 'text'>): string {
   const token = /[?&]token=([\w.~-]+)/.exec(mail.text)?.[1]
   if (token === undefined) throw new Error(`no token in: ${mail.text}`)

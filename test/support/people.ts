@@ -138,7 +138,7 @@ export async function someDatasource(
   return row.id
 }
 
-/** The code and details of the error that a promise rejects with. */
+/** Returns the code and details of the error that a promise rejects with. */
 export async function refusal(work: Promise<unknown>): Promise<Record<string, unknown>> {
   try {
     await work

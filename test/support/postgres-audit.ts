@@ -7,7 +7,7 @@ interface Found {
   readonly node: Record<string, unknown>
 }
 
-/** The problems of a printed text's tree, one line each. */
+/** Returns the problems of a printed text's tree, one line each. */
 export function audit(
   tree: unknown,
   exposed: Catalog,

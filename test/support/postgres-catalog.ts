@@ -15,7 +15,7 @@ export interface TableOptions {
   readonly kind?: TableDetail['kind']
 }
 
-/** A table with columns written as "name type". The type is in pg_catalog, or schema.type. */
+/** Returns a table with columns written as "name type". The type is in pg_catalog, or schema.type. */
 export function table(name: string, columns: readonly string[], options: TableOptions = {}): CatalogTable {
   const detail: TableDetail = { kind: options.kind ?? 'r', oid: 1, pages: 1, tuples: 1, primaryKey: options.key ?? [] }
   return {
@@ -50,7 +50,7 @@ function typeName(text: string): TypeName {
   return dot < 0 ? { schema: 'pg_catalog', name: text } : { schema: text.slice(0, dot), name: text.slice(dot + 1) }
 }
 
-/** A captured type; `of` for a domain or an array, `attributes` ("name type") for a composite. */
+/** Returns a captured type; `of` for a domain or an array, `attributes` ("name type") for a composite. */
 export function type(
   name: string,
   kind: CapturedType['kind'],
@@ -80,7 +80,8 @@ export function type(
 }
 
 /**
- * The exposed part of the corpus’s shop. `capture` overrides what introspection captured from a plain PostgreSQL 18.
+ * Returns the exposed part of the corpus’s shop. `capture` overrides what introspection captured from a plain
+ * PostgreSQL 18.
  */
 export function shop(capture: Partial<PostgresCapture> = {}, tables: readonly CatalogTable[] = []): Catalog {
   return catalog(

@@ -9,7 +9,7 @@ export const CAPS: Limits = { rowCap: 1_000, maxResponseBytes: 1 << 20, timeoutM
 
 export interface Guard extends AsyncDisposable {
   judge(sql: string, exposed: Catalog, limits?: Partial<Limits> & { readonly limit?: number }): Promise<Verdict>
-  /** The printed query. Throws if the guard refuses. */
+  /** Returns the printed query. Throws if the guard refuses. */
   confined(
     sql: string,
     exposed: Catalog,
@@ -38,7 +38,7 @@ export async function openGuard(options: ParserOptions = {}): Promise<Guard> {
   }
 }
 
-/** A verdict in one line: the printed text, or `kind: name`. */
+/** Returns a verdict in one line: the printed text, or `kind: name`. */
 export function say(verdict: Verdict): string {
   if (verdict.kind === 'confined') return unseal<PostgresQuery>(verdict.query, 'POSTGRES').text
   return verdict.kind === 'denied' ? `${verdict.blocked.kind}: ${verdict.blocked.name}` : 'malformed'

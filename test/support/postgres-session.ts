@@ -18,7 +18,7 @@ export interface TestSession extends AsyncDisposable {
   run(text: string, options?: Partial<PostgresQuery>, limits?: Partial<Limits>): Promise<Rows>
 }
 
-/** The settings of a datasource at a test server, without TLS. */
+/** Returns the settings of a datasource at a test server, without TLS. */
 export function settingsOf(server: TestPostgres, database: string, more: object = {}): ConnectionSettings {
   return readSettings({
     connectionMode: 'DIRECT',
@@ -67,7 +67,10 @@ export async function openSession(settings: ConnectionSettings): Promise<TestSes
   }
 }
 
-/** The rows of a query through guard and database, as text; or the kind of the refusal, or the code of the error. */
+/**
+ * Returns the rows of a query through guard and database, as text; or the kind of the refusal, or the code of the
+ * error.
+ */
 export async function answerOf(
   driver: Driver,
   connection: Connection,

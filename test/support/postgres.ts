@@ -95,7 +95,10 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
   }
 }
 
-/** A fresh cluster, made once per machine and copied for each server: initdb takes ten times as long as the copy. */
+/**
+ * Returns a fresh cluster, made once per machine and copied for each server: initdb takes ten times as long as the
+ * copy.
+ */
 async function clusterTemplate(bin: string, account: Account | null): Promise<string> {
   const { mtimeMs } = await stat(join(bin, 'initdb'))
   const id = createHash('sha256')
@@ -248,7 +251,7 @@ async function binaries(version: PostgresVersion | undefined, account: Account |
   return packagedBin(String(version), await onDemand(version), account)
 }
 
-/** The newest initdb and postgres of the machine: on the PATH, or in Debian's folders. */
+/** Returns the newest initdb and postgres of the machine: on the PATH, or in Debian's folders. */
 async function installedBin(): Promise<string | null> {
   const debian = '/usr/lib/postgresql'
   const versions = (await readdir(debian).catch(() => [])).sort((a, b) => Number(b) - Number(a))
@@ -278,7 +281,7 @@ async function onDemand(version: PostgresVersion): Promise<string | null> {
   return (await exists(join(native, 'bin/postgres'))) ? native : null
 }
 
-/** A session with this login: an Ask for introspection and grading. `options` as in libpq ('-c name=value'). */
+/** Returns a session with this login: an Ask for introspection and grading. `options` as in libpq ('-c name=value'). */
 export async function askAs(
   server: TestPostgres,
   database: string,

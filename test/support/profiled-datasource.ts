@@ -64,7 +64,7 @@ export class Profiled {
     return profiled
   }
 
-  /** The same datasource in other rooms over the same store. */
+  /** Returns the same datasource in other rooms over the same store. */
   static again(rooms: Rooms, { teamId, id, ...at }: Profiled): Profiled {
     return new Profiled(rooms, { teamId, id, accountId: at.accountId })
   }
@@ -111,13 +111,13 @@ export class Profiled {
     return JSON.parse((await this.described(full)).json.toString())
   }
 
-  /** The stats of a column in the description. */
+  /** Returns the stats of a column in the description. */
   async stats(table: string, column: string): Promise<Stats | null> {
     const found = (await this.describe()).tables.find((each) => each.table === table)
     return found?.columns.find((each) => each.name === column)?.stats ?? null
   }
 
-  /** All stored profile data, as one string. */
+  /** Returns all stored profile data, as one string. */
   async stored(): Promise<string> {
     const rows = await this.rooms.store.db
       .selectFrom('profiles')

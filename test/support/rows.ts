@@ -9,7 +9,7 @@ export function teamRow(id: TeamId, more: Partial<Insertable<Tables['teams']>> =
   return { id, name: 'Team', slug: id, settings: '{}', created_at: AT, ...more }
 }
 
-/** A datasource that nobody has connected yet. */
+/** Returns a datasource that nobody has connected yet. */
 export function datasourceRow(
   teamId: TeamId,
   more: Partial<Insertable<Tables['datasources']>> = {},

@@ -12,7 +12,7 @@ export interface Service extends TestApp {
   readonly pid: number
   /** Resolves to the exit code. */
   readonly ended: Promise<unknown>
-  /** The standard output so far: the log and the address. */
+  /** Returns the standard output so far: the log and the address. */
   output(): string
   signal(name: NodeJS.Signals): void
 }

@@ -20,13 +20,15 @@ export interface StoreConfig {
 }
 
 export interface StoreSource extends AsyncDisposable {
-  /** A store without rows. It may already have its tables. */
+  /** Returns a store without rows. It may already have its tables. */
   config(): Promise<StoreConfig>
   /** Nothing at all: opening creates the store, or the folder is missing. */
   nothing(): Promise<StoreConfig>
 }
 
-/** The environment of a service on this store. It is empty for the embedded store, which the service creates. */
+/**
+ * Returns the environment of a service on this store. It is empty for the embedded store, which the service creates.
+ */
 export function storeEnv({ databaseUrl }: StoreConfig): Readonly<Record<string, string>> {
   if (databaseUrl === null) return {}
   return { DATABASE_URL: databaseUrl, VITRINE_SECRET_KEY: randomBytes(32).toString('base64') }

@@ -22,7 +22,7 @@ export function totp(uri: string, steps = 0, now = Date.now()): string {
   return String((mac.readUInt32BE(at) & 0x7fffffff) % 1_000_000).padStart(6, '0')
 }
 
-/** The code as the app shows it. */
+/** Returns the code as the app shows it. */
 export function secretOf(uri: string): string {
   return new URL(uri).searchParams.get('secret') ?? ''
 }

@@ -50,7 +50,7 @@ export async function startReceiver(tls?: { readonly key: string; readonly cert:
   return receiver
 }
 
-/** Whether the signature was made with the secret, according to the text of standardwebhooks.com. */
+/** Returns whether the signature was made with the secret, according to the text of standardwebhooks.com. */
 export function isSigned({ headers, body }: Received, secret: string): boolean {
   const signed = `${String(headers['webhook-id'])}.${String(headers['webhook-timestamp'])}.${body}`
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64')

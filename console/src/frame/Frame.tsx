@@ -29,7 +29,7 @@ import { chooseTheme, useTheme } from './theme.ts'
 
 const Palette = lazy(async () => ({ default: (await import('./Palette.tsx')).Palette }))
 
-/** The team in the address. If there is none, the last team, otherwise the first. */
+/** Returns the team in the address. If there is none, the last team, otherwise the first. */
 export function teamFor(teams: readonly Team[], wanted: string | undefined): Team | null {
   if (wanted !== undefined)
     return teams.find(({ id }) => id === wanted) ?? teams.find(({ slug }) => slug === wanted) ?? null

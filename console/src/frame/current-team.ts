@@ -4,14 +4,14 @@ import type { Role, Team } from '../api/types.ts'
 
 export const TeamContext = createContext<Team | null>(null)
 
-/** The team of the page. Only screens under /t/$team may call this hook. */
+/** Returns the team of the page. Only screens under /t/$team may call this hook. */
 export function useTeam(): Team {
   const team = useContext(TeamContext)
   if (team === null) throw new Error('this screen has no team')
   return team
 }
 
-/** The team in the frame, if there is one. */
+/** Returns the team in the frame, if there is one. */
 export const useTeamOrNone = () => useContext(TeamContext)
 
 const RANK: Readonly<Record<Role, number>> = { MEMBER: 0, ADMIN: 1, OWNER: 2 }

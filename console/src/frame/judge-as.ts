@@ -17,7 +17,7 @@ export function useAsOptions(): readonly Option<string>[] {
   ]
 }
 
-/** Parses a value of useAsOptions. Null for the person. */
+/** Parses a value of useAsOptions. Returns null for the person. */
 export function asParts(chosen: string): { readonly kind: 'role' | 'key'; readonly value: string } | null {
   const [kind, value = ''] = chosen.split(':')
   return kind === 'role' || kind === 'key' ? { kind, value } : null

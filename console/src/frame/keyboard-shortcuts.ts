@@ -45,7 +45,7 @@ export function useKeys(actions: KeyActions): void {
   }, [actions])
 }
 
-/** True if somebody types, or a dialog or menu has the keyboard. */
+/** Returns true if somebody types, or a dialog or menu has the keyboard. */
 function isBusy(event: KeyboardEvent): boolean {
   const [target] = event.composedPath()
   if (!(target instanceof Element)) return false
