@@ -75,6 +75,20 @@ describe('a deadline', () => {
     assert.equal(second.timedOut, true)
   })
 
+  test('expires in time although a listener of an earlier one begins a call', async () => {
+    using first = deadlineOf(never, 1_000)
+    using tick = deadlineOf(never, 50)
+    await once(tick.signal, 'abort')
+    using second = deadlineOf(never, 1_000)
+    const begun: Deadline[] = []
+    first.stop.addEventListener('abort', () => begun.push(deadlineOf(never, 1_000)))
+    // The call that the listener begins must end last.
+    await once(second.signal, 'abort')
+    const [last] = begun
+    assert.deepEqual([second.timedOut, last?.timedOut], [true, false])
+    last?.[Symbol.dispose]()
+  })
+
   test('ends with the first refusal only', () => {
     const caller = new AbortController()
     using deadline = deadlineOf(caller.signal, LONG)

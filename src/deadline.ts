@@ -152,6 +152,7 @@ class Queue {
   #first: CallDeadline | null = null
   #last: CallDeadline | null = null
   #timer: NodeJS.Timeout | undefined
+  #isExpiring = false
 
   constructor(timeoutMs: number) {
     this.#timeoutMs = timeoutMs
@@ -162,6 +163,7 @@ class Queue {
     if (this.#last === null) this.#first = call
     else this.#last.later = call
     this.#last = call
+    if (this.#isExpiring) return
     if (this.#timer === undefined) this.#arm(this.#timeoutMs)
     else if (this.#first === call) this.#timer.ref()
   }
@@ -186,9 +188,15 @@ class Queue {
     this.#timer = undefined
     // A timer may fire a part of a millisecond too early.
     const now = performance.now() + 1
-    while (this.#first !== null && this.#first.expiresAt <= now) this.#first.expire()
-    if (this.#first === null) queues.delete(this.#timeoutMs)
-    else if (this.#timer === undefined) this.#arm(Math.max(1, this.#first.expiresAt - now))
+    this.#isExpiring = true
+    try {
+      while (this.#first !== null && this.#first.expiresAt <= now) this.#first.expire()
+    } finally {
+      // A listener may have begun calls or thrown an error.
+      this.#isExpiring = false
+      if (this.#first === null) queues.delete(this.#timeoutMs)
+      else this.#arm(Math.max(1, this.#first.expiresAt - now))
+    }
   }
 }
 

@@ -58,10 +58,13 @@ class QueryConnection implements Exchange, Sender {
   readonly #hangUp = new AbortController()
   /** The last heads: most clients send the same ones again, with other lengths of the body. */
   readonly #heads: ReadHead[] = []
-  /** Received bytes that belong to no request that was taken. */
+  /** Begins with the received bytes that belong to no request that was taken. The rest is room for more of them. */
   #held: Buffer = NOTHING
+  #heldBytes = 0
   /** When the first of them was received, by performance.now(). */
   #heldAt = 0
+  /** The number of bytes of the request whose rest is awaited. */
+  #wanted = 0
   #isAnswering = false
   #isGone = false
   /** The timeout of the socket. */
@@ -85,14 +88,22 @@ class QueryConnection implements Exchange, Sender {
 
   get state(): 'idle' | 'arriving' | 'answering' {
     if (this.#isAnswering) return 'answering'
-    return this.#isGone || this.#held.length > 0 ? 'arriving' : 'idle'
+    return this.#isGone || this.#heldBytes > 0 ? 'arriving' : 'idle'
   }
 
   send(requestId: string, status: number, headers: Readonly<Record<string, string>>, json: Prebuilt['json']): void {
     const socket = this.#socket
     if (!socket.writable) return
     const length = isLent(json) ? json.byteLength : Buffer.byteLength(json)
-    const head = headOf(requestId, status, headers, length) + lastLines(this.#deps.keepAliveMs)
+    // If another request waits, node:http answers it and closes the connection.
+    const isLast = this.#heldBytes === 0 && !this.#deps.isOpen()
+    const head = headOf(requestId, status, headers, length) + lastLines(this.#deps.keepAliveMs, isLast)
+    this.#write(head, json)
+    if (isLast) socket.end()
+  }
+
+  #write(head: string, json: Prebuilt['json']): void {
+    const socket = this.#socket
     if (!isLent(json)) {
       if (typeof json === 'string') return void socket.write(head + json, this.#onSent)
       socket.write(head, 'latin1')
@@ -111,14 +122,40 @@ class QueryConnection implements Exchange, Sender {
   }
 
   readonly #onData = (chunk: Buffer): void => {
-    const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
-    if (!this.#isAnswering) return this.#take(bytes)
-    this.#held = bytes
-    if (bytes.length > HELD_BYTES_MAX) this.#socket.destroy()
+    if (this.#heldBytes === 0 && !this.#isAnswering) return this.#take(chunk)
+    this.#hold(chunk)
+    if (this.#isAnswering) {
+      if (this.#heldBytes > HELD_BYTES_MAX) this.#socket.destroy()
+    } else if (this.#heldBytes >= this.#wanted) this.#take(this.#release())
+    else if (performance.now() - this.#heldAt > WHOLE_MS) this.#handOver(this.#release())
+  }
+
+  /** Doubles the room, so that single bytes are not copied again and again. */
+  #hold(bytes: Buffer): void {
+    const length = this.#heldBytes + bytes.length
+    if (this.#heldBytes === 0) this.#held = bytes
+    else {
+      if (length > this.#held.length) {
+        const room = Buffer.allocUnsafe(2 * length)
+        this.#held.copy(room, 0, 0, this.#heldBytes)
+        this.#held = room
+      }
+      bytes.copy(this.#held, this.#heldBytes)
+    }
+    this.#heldBytes = length
+  }
+
+  #release(): Buffer {
+    const bytes = this.#held.subarray(0, this.#heldBytes)
+    this.#held = NOTHING
+    this.#heldBytes = 0
+    return bytes
   }
 
   /** Answers a whole request. Waits for the rest of a request that begins like a usual one. */
   #take(bytes: Buffer): void {
+    // The connection was refused, or the client has closed its side. Nobody would be answered.
+    if (!this.#socket.writable) return
     const { door, server, isOpen, requestIds } = this.#deps
     const head = isOpen() ? this.#readHead(bytes) : null
     // The caller must be known before the rest is awaited.
@@ -127,7 +164,7 @@ class QueryConnection implements Exchange, Sender {
     const start = head.bytes.length
     const end = start + head.usual.length
     if (bytes.length > end) return this.#handOver(bytes)
-    if (bytes.length < end) return this.#await(bytes)
+    if (bytes.length < end) return this.#await(bytes, end)
     server.emit(QUERY_EVENT, this.#socket, this)
     this.#answer(begun, bytes.subarray(start), requestIds.from(head.usual.requestId))
   }
@@ -149,16 +186,15 @@ class QueryConnection implements Exchange, Sender {
     return read
   }
 
-  #await(bytes: Buffer): void {
-    const now = performance.now()
-    if (this.#held.length === 0) this.#heldAt = now
-    else if (now - this.#heldAt > WHOLE_MS) return this.#handOver(bytes)
-    this.#held = bytes
+  #await(bytes: Buffer, wanted: number): void {
+    this.#hold(bytes)
+    this.#heldAt = performance.now()
+    this.#wanted = wanted
     this.#timeOutAfter(WHOLE_MS)
+    this.#deps.server.emit(QUERY_EVENT, this.#socket, this)
   }
 
   #answer(begun: Begun, body: Buffer, requestId: string): void {
-    this.#held = NOTHING
     this.#isAnswering = true
     this.#timeOutAfter(this.#deps.stalledMs)
     void finish(this.#deps.door, begun, body, requestId, this.#hangUp.signal, this)
@@ -167,15 +203,11 @@ class QueryConnection implements Exchange, Sender {
   /** The answer has left, or the socket is closed. */
   readonly #onSent = (): void => {
     this.#isAnswering = false
-    const next = this.#held
-    if (next.length === 0 || this.#socket.destroyed) return
-    this.#held = NOTHING
-    this.#take(next)
+    if (this.#heldBytes > 0) this.#take(this.#release())
   }
 
   #handOver(bytes: Buffer): void {
     const socket = this.#socket
-    this.#held = NOTHING
     this.#isGone = true
     socket.off('data', this.#onData)
     socket.off('end', this.#onEnd)
@@ -195,7 +227,8 @@ class QueryConnection implements Exchange, Sender {
   }
 
   readonly #onTimeout = (): void => {
-    if (this.#timeoutMs === WHOLE_MS && !this.#isAnswering) this.#handOver(this.#held)
+    const isLate = this.#timeoutMs === WHOLE_MS && !this.#isAnswering
+    if (isLate && this.#socket.writable) this.#handOver(this.#release())
     else this.#socket.destroy()
   }
 
@@ -226,16 +259,16 @@ const NOT_STORED_LINE = 'cache-control: no-store\r\n'
 
 const PLAIN = /^[\x20-\x7e]*$/
 
-let dated = { second: Number.NaN, lines: '' }
+let dated = { second: Number.NaN, lines: '', closing: '' }
 
 /** What node:http adds to an answer. */
-function lastLines(keepAliveMs: number): string {
+function lastLines(keepAliveMs: number, isLast: boolean): string {
   const now = Date.now()
   const second = Math.floor(now / 1000)
   if (dated.second !== second) {
     const date = new Date(now).toUTCString()
     const lines = `Date: ${date}\r\nConnection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(keepAliveMs / 1000)}\r\n\r\n`
-    dated = { second, lines }
+    dated = { second, lines, closing: `Date: ${date}\r\nConnection: close\r\n\r\n` }
   }
-  return dated.lines
+  return isLast ? dated.closing : dated.lines
 }

@@ -84,7 +84,8 @@ export async function finish(
     code = refused.code
     sender.send(requestId, status, refused.headers, refused.json)
   }
-  if (door.answered === null) return
+  // As Fastify does, reports nothing if nobody was answered.
+  if (door.answered === null || signal.aborted) return
   const durationMs = performance.now() - knownAt
   const { traceparent } = asked
   const traced = { trace, ...(traceparent !== undefined && { traceparent }) }
@@ -95,8 +96,8 @@ export async function finish(
 /** Returns true if it handles the request. Otherwise the body is still unread. */
 export type Take = (request: IncomingMessage, response: ServerResponse, requestId: string) => boolean
 
-/** Takes requests that node:http has read. */
-export function quickQuery(door: QuickQuery): Take {
+/** Takes requests that node:http has read. `isOpen`: false while answers must tell clients that the connection closes. */
+export function quickQuery(door: QuickQuery, isOpen: () => boolean): Take {
   const form = pathForm(door.route.path)
   return (request, response, requestId) => {
     const { method, url = '', headers } = request
@@ -112,7 +113,7 @@ export function quickQuery(door: QuickQuery): Take {
     if (begun === null) return false
     const signal = hangUpOf(response)
     readBody(request, Number(headers['content-length']), (body) => {
-      void finish(door, begun, body, requestId, signal, new ResponseSender(response))
+      void finish(door, begun, body, requestId, signal, new ResponseSender(response, isOpen))
     })
     return true
   }
@@ -146,9 +147,11 @@ function readBody(request: IncomingMessage, length: number, done: (body: Buffer)
 /** Sends headers and body in one write: Node collects what is written before the end of a tick. */
 class ResponseSender implements Sender {
   readonly #response: ServerResponse
+  readonly #isOpen: () => boolean
 
-  constructor(response: ServerResponse) {
+  constructor(response: ServerResponse, isOpen: () => boolean) {
     this.#response = response
+    this.#isOpen = isOpen
   }
 
   send(requestId: string, status: number, headers: Readonly<Record<string, string>>, json: Prebuilt['json']): void {
@@ -158,6 +161,7 @@ class ResponseSender implements Sender {
     const all = headersOf(headers)
     for (const name in all) lines.push(name, all[name] ?? '')
     lines.push('content-length', String(isLent(json) ? json.byteLength : Buffer.byteLength(json)))
+    if (!this.#isOpen()) lines.push('connection', 'close')
     response.writeHead(status, lines)
     if (!isLent(json)) return void response.end(json)
     // The event comes after the last write has ended, or the socket is closed: only then does nobody read the memory.

@@ -177,9 +177,9 @@ function receive(
     route === undefined || operation === undefined
       ? null
       : { authenticator, id: 'runQuery', route, operation, parse, refusal, answered, isTraced: door.tracing !== null }
-  const take = quick === null ? null : quickQuery(quick)
-  // While the server closes, every answer must tell the client so, and only the ordinary path does this.
+  // While the server closes, every answer must tell the client so. New requests take the ordinary path.
   const isOpen = (): boolean => app.server.listening && !door.isDraining()
+  const take = quick === null ? null : quickQuery(quick, isOpen)
   if (quick !== null) readFromSockets(app.server, { door: quick, isOpen, requestIds })
   const ordinary = app.server.listeners('request')
   app.server.removeAllListeners('request')

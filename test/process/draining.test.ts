@@ -151,23 +151,36 @@ describe('SIGTERM', () => {
       const { hostname, port } = new URL(app.url)
       return connect(Number(port), hostname).on('error', () => undefined)
     }
-    const ask = (socket: Socket, sql: string): void => {
+    const ask = (socket: Socket, sql: string, more = ''): void => {
       const body = JSON.stringify({ sql })
       const type = `content-type: application/json\r\ncontent-length: ${body.length}`
-      socket.write(`POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\n${type}\r\n\r\n${body}`)
+      socket.write(
+        `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\n${more}${type}\r\n\r\n${body}`,
+      )
     }
     const [idle, busy] = [dial(), dial()]
     ask(idle, SHORT)
     assert.match(String((await once(idle, 'data'))[0]), /^HTTP\/1\.1 200 OK\r\n[^]*\[\[2000\]\]/)
     ask(busy, ENDLESS)
     await untilActive(1)
-    const answer = once(busy, 'data')
+    const busyToo = dial()
+    ask(busyToo, ENDLESS, 'te: trailers\r\n')
+    await untilActive(2)
+    const answers = [busy, busyToo].map((socket) => once(socket, 'data'))
     const closed = once(idle, 'close')
     app.signal('SIGTERM')
     await closed
     assert.equal(busy.closed, false)
     app.signal('SIGINT')
-    assert.match(String((await answer)[0]), /^HTTP\/1\.1 503 [^]*"code":"OVERLOADED"/)
+    for (const [answer] of await Promise.all(answers)) {
+      assert.match(String(answer), /^HTTP\/1\.1 503 [^]*"code":"OVERLOADED"/)
+      assert.deepEqual(
+        String(answer)
+          .toLowerCase()
+          .match(/^(connection|keep-alive):.*$/gm),
+        ['connection: close'],
+      )
+    }
     assert.equal(await app.ended, 0)
     busy.destroy()
   })
