@@ -4,7 +4,10 @@ import { setImmediate } from 'node:timers/promises'
 /** The longest run before yielding to the event loop, if no single step is longer. */
 const SLICE_MS = 8
 
-/** Await this between two steps. It resolves at once while the slice is not used up. */
+/**
+ * Returns a function to call and await between two steps. The function returns undefined while the slice is not used
+ * up. Otherwise it yields to the event loop.
+ */
 export function inSlices(): () => Promise<void> | undefined {
   let began = performance.now()
   return () => {

@@ -7,7 +7,8 @@ export const NODE_BUNDLE_MIN = '22.16'
 const NODE_MIN = import.meta.url.endsWith('.ts') ? '24.0' : NODE_BUNDLE_MIN
 
 /**
- * Returns, for example, `Vitrine needs Node 22.16 or newer. This is Node v20.20.2.` Null if the version is new enough.
+ * Returns, for example, `Vitrine needs Node 22.16 or newer. This is Node v20.20.2.` Returns null if the version is new
+ * enough.
  */
 export function nodeProblem(version: string, least = NODE_MIN): string | null {
   const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number)

@@ -13,7 +13,7 @@ const EVERY_MS = 3_600_000
 const KEYS_AT_ONCE = 100
 
 export interface KeyWarnings extends AsyncDisposable {
-  /** Checks at once. Call it after a key is created that expires within a week. */
+  /** Checks immediately. Call it after a key is created that expires within a week. */
   soon(): void
   /** Sends all due warnings. */
   tell(): Promise<void>

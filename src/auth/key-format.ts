@@ -25,7 +25,7 @@ export function isKeyText(token: string): boolean {
   return FORM.test(token) && token.endsWith(checksum(token.slice(0, -CHECK_LETTERS)))
 }
 
-/** SHA-256, hex. A fast hash is enough, because 190 random bits cannot be guessed. */
+/** Returns the SHA-256 hash in hexadecimal. A fast hash is enough, because 190 random bits cannot be guessed. */
 export function hashOf(token: string): string {
   return hash('sha256', token)
 }

@@ -44,7 +44,7 @@ export function accessTokens(deps: { readonly store: Store; readonly now: () => 
 }
 
 /**
- * Returns the session row, cached: a sign-out or a new password takes effect at once, on other replicas within one
+ * Returns the session row, cached: a sign-out or a new password takes effect immediately, on other replicas within one
  * second.
  */
 async function session(store: Store, claims: Pick<Claims, 'sub' | 'sid'>, now: number): Promise<SessionCaller | null> {

@@ -53,7 +53,7 @@ export async function describedPage(json: DescriptionJson, ask: PageAsk): Promis
   return await pageOf({ ask, description, chosen, detail, bytesMax }, page?.at ?? 0)
 }
 
-/** About how many tokens the text of a page is to a model. Models differ. */
+/** Returns about how many tokens the text of a page is to a model. Models differ. */
 export function tokensOf({ schema, detail }: Pick<DescribedPage, 'schema' | 'detail'>): number {
   return Math.ceil(Buffer.byteLength(schema) / BYTES_PER_TOKEN[detail])
 }

@@ -50,7 +50,7 @@ export async function listDatasources(operations: Ops, arrival: Arrival, args: J
   return { datasources: items, ...(notes.length > 0 && { note: notes.join(' ') }) }
 }
 
-/** Those of every ACTIVE team, in a stable order. */
+/** Returns the datasources of every ACTIVE team, in a stable order. */
 export async function everyDatasource(
   operations: Ops,
   arrival: Arrival,

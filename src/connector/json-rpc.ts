@@ -74,7 +74,7 @@ function isLegacyCall(headers: IncomingHttpHeaders): boolean {
   return version === undefined || (typeof version === 'string' && LEGACY_VERSIONS.has(version))
 }
 
-/** `name/version` of a client's description of itself; undefined if it is not one. */
+/** Returns `name/version` of a client's description of itself, or undefined if the value is not such a description. */
 export function clientInfoOf(info: unknown): string | undefined {
   if (!isObject(info)) return undefined
   const { name, version } = info

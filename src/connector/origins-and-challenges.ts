@@ -45,7 +45,7 @@ export function challenge(place: Place, isInvalid: boolean): string {
   return `Bearer ${error}${resourceMetadata(place)}, scope="${SCOPES.join(' ')}"`
 }
 
-/** WWW-Authenticate of a 403 for a grant: the client may ask for the missing scope. */
+/** Returns the WWW-Authenticate header of a 403 for a grant: the client may ask for the missing scope. */
 export function scopeChallenge(place: Place, { extra }: AppError): string {
   return `Bearer error="insufficient_scope", ${resourceMetadata(place)}, scope="${String(extra['requiredScope'])}"`
 }

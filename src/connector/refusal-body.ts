@@ -16,7 +16,7 @@ export function refusalOf(error: unknown, log: DefectLog, requestId: string): Ap
   )
 }
 
-/** {error, code, …}, as REST writes it. */
+/** Returns {error, code, …}, as REST writes it. */
 export function refusalBody({ message, code, extra }: AppError): Readonly<Record<string, unknown>> {
   return { error: message, code, ...extra }
 }

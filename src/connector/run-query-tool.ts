@@ -20,7 +20,7 @@ const FIELDS: ReadonlySet<string> = new Set(['sql', 'collection', 'filter', 'pip
 /** The head and the tail of an answer, without the names of many columns; of a small answer, half of it. */
 const ABOUT_BYTES = 1_024
 
-/** REST's answer as JSON text, with a `note` if rows were cut. Throws as the operation does. */
+/** Returns REST's answer as JSON text, with a `note` if rows were cut. Throws as the operation does. */
 export async function runQuery(
   operations: Pick<Operations, 'runQuery'>,
   arrival: Arrival,

@@ -50,7 +50,7 @@ export function toNames<V extends ZodType>(value: V) {
     .meta(asRecord(value, z.string()))
 }
 
-/** JSON of a value that may contain such Maps. */
+/** Returns the JSON of a value that may contain such Maps. */
 export function jsonOf(value: unknown): string {
   return JSON.stringify(value, (_, item: unknown) => (item instanceof Map ? Object.fromEntries(item) : item))
 }

@@ -55,7 +55,7 @@ export function tablesNamed(names: ReadonlySet<string>, tables: TableNames): rea
   return [...new Set(found)]
 }
 
-/** Tables that a refusal's `blocked.name` may mean: `orders`, `public.orders`, `project.dataset.orders`. */
+/** Returns the tables that a refusal's `blocked.name` may mean: `orders`, `public.orders`, `project.dataset.orders`. */
 export function tablesBlocked(name: string, tables: TableNames): readonly CatalogTable[] {
   const lower = name.toLowerCase()
   for (let rest = lower, before = ''; ;) {

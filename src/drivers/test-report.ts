@@ -18,7 +18,7 @@ export function warn(name: string, message: string, remedy: string): TestStep {
   return { name, status: 'WARN', message, remedy }
 }
 
-/** "a, b, c and 4 more", for a message. */
+/** Returns "a, b, c and 4 more", for a message. */
 export function few(names: readonly string[]): string {
   const more = names.length - 3
   return more > 0 ? `${names.slice(0, 3).join(', ')} and ${more} more` : names.join(', ')

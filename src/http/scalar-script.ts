@@ -2,7 +2,7 @@
 // service run from source uses it directly. The bundle never does.
 import { fastify } from 'fastify'
 
-/** About 4 MB of JavaScript for the browser. */
+/** Returns about 4 MB of JavaScript for the browser. */
 export async function standaloneScript(): Promise<string> {
   const { default: scalar } = await import('@scalar/fastify-api-reference')
   const app = fastify({ logger: false })

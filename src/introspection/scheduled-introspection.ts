@@ -24,7 +24,7 @@ type Deps = Pick<DatasourceDeps, 'store' | 'audit' | 'catalogs' | 'leases' | 'jo
 }
 
 const EVERY_MS = 60_000
-/** The maximum number of runs at once in this process. Each run opens one connection to the database. */
+/** The maximum number of runs at the same time in this process. Each run opens one connection to the database. */
 const AT_ONCE = 3
 /**
  * How long a claim is valid. Each check renews the claims of this process, so the claims of a dead process expire soon.
@@ -213,7 +213,7 @@ class Scheduled implements Reintrospection {
   }
 }
 
-/** Returns the result of the work. Rejects at once when the signal aborts, and removes its listener. */
+/** Returns the result of the work. Rejects immediately when the signal aborts, and removes its listener. */
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
   const end = () => reject(new AppError('CONFLICT', 'The service is shutting down.'))

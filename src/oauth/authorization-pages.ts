@@ -12,7 +12,7 @@ fieldset { margin: 1rem 0; } fieldset fieldset { border: 0; margin: 0 0 0 1.5rem
 label { display: block; } .quiet { color: #555; overflow-wrap: anywhere; }
 `
 
-/** For a person whose agent sent something wrong. The status is 400. */
+/** Returns the page for a person whose agent sent something wrong. The status is 400. */
 export function errorPage(sentence: string): Response {
   return page(
     'This agent cannot be connected',

@@ -83,7 +83,7 @@ export interface Stamp {
   readonly stamp: string
 }
 
-/** By tableKey, without reading the profiles. */
+/** Returns the stamps by tableKey, without reading the profiles. */
 export async function stampsOf(db: Kysely<Tables>, datasourceId: DatasourceId): Promise<ReadonlyMap<string, Stamp>> {
   const rows = await db
     .selectFrom('profiles')

@@ -33,13 +33,13 @@ const SENTENCES: Readonly<Record<string, string>> = {
   TOKEN_EXPIRED: 'This link has expired. Request another one.',
 }
 
-/** For a sign-in. An unknown address gets the same error. */
+/** Returns the error for a failed sign-in. An unknown address gets the same error. */
 export function wrongSignIn(): AppError {
   const extra = { reason: 'INVALID_EMAIL_OR_PASSWORD' }
   return new AppError('UNAUTHENTICATED', WRONG_SIGN_IN, { extra })
 }
 
-/** For a link that was used, replaced, or never issued. */
+/** Returns the error for a link that was used, replaced, or never issued. */
 export function invalidLink(): AppError {
   return invalid('This link is not valid: it was used or never issued.', 'INVALID_TOKEN')
 }
@@ -48,7 +48,7 @@ export function notSignedIn(extra: Readonly<Record<string, unknown>> = {}): AppE
   return new AppError('UNAUTHENTICATED', 'You are not signed in.', { extra })
 }
 
-/** For a signed-in person. */
+/** Returns the error for a signed-in person who entered a wrong password. */
 export function wrongPassword(): AppError {
   return invalid('The password is wrong.', 'INVALID_PASSWORD')
 }

@@ -1,7 +1,7 @@
 // Parses cookies like the sign-in library. Otherwise a cookie could be spelled so that the rate limit and the library
 // see different values. Also reads the session cookie of an answer.
 
-/** By name, decoded and without quotes. The first of several cookies with one name wins. */
+/** Returns the cookies by name, decoded and without quotes. The first of several cookies with one name wins. */
 export function cookiesOf(request: Request): ReadonlyMap<string, string> {
   const found = new Map<string, string>()
   for (const pair of (request.headers.get('cookie') ?? '').split(';')) {

@@ -60,7 +60,7 @@ export async function requireAnotherWay(db: Kysely<Tables>, accountId: AccountId
   })
 }
 
-/** Oldest first. */
+/** Returns the passkeys of an account, oldest first. */
 export async function passkeysOf(db: Kysely<Tables>, accountId: AccountId): Promise<PasskeyTable[]> {
   return await db
     .selectFrom('passkeys')

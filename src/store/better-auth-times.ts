@@ -2,7 +2,7 @@
 // PostgreSQL. Vitrine's own tables contain ISO strings in both stores.
 import type { DialectName } from './migrate.ts'
 
-/** ISO 8601, UTC. */
+/** Returns the time in ISO 8601, UTC. */
 export function isoTime(value: string | Date): string {
   return typeof value === 'string' ? value : value.toISOString()
 }

@@ -105,7 +105,7 @@ export function isContended(error: unknown): boolean {
 const CONTENDED: ReadonlySet<string> = new Set(['40001', '40P01', '55P03', '53300'])
 const RETRY_AFTER_SECONDS = 2
 
-/** 503 with Retry-After: nothing was changed, and a retry may meet less contention. */
+/** Returns the error 503 with Retry-After: nothing was changed, and a retry may meet less contention. */
 export function contended(cause: unknown): AppError {
   return new AppError('OVERLOADED', 'Too many concurrent changes. Nothing was changed. Try again later.', {
     extra: { retryAfter: RETRY_AFTER_SECONDS },

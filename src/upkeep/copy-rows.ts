@@ -10,7 +10,7 @@ export interface CopySide {
 
 type Row = Readonly<Record<string, unknown>>
 
-/** The number of rows read at once. A row may have several megabytes. */
+/** The number of rows that are read together. A row may have several megabytes. */
 const ROWS = 100
 /** SQLite accepts 32,766 parameters in a statement, PostgreSQL 65,535. */
 const PARAMETERS = 30_000

@@ -21,7 +21,7 @@ interface Out {
   line(text: string): void
 }
 
-/** The number of datasources read at once. */
+/** The number of datasources that are read together. */
 const PORTION = 100
 
 /** Throws an Error of one sentence if there is no second key, or neither key belongs to the store. */
@@ -92,7 +92,7 @@ async function sealAgain(store: Store, secrets: Secrets): Promise<number> {
   }
 }
 
-/** A team has only a few webhooks, so they can be read at once. */
+/** A team has only a few webhooks, so they can be read together. */
 async function sealWebhooksAgain(store: Store, secrets: Secrets): Promise<number> {
   let count = 0
   for (const { id } of await store.db.selectFrom('webhooks').select('id').orderBy('id').execute()) {

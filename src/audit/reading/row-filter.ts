@@ -46,7 +46,7 @@ export interface Key {
   readonly id: AuditId
 }
 
-/** The order of rows: newest first. */
+/** Returns true if `a` comes before `b`: the newest row comes first. */
 export function isNewer(a: Key, b: Key): boolean {
   return a.at === b.at ? a.id > b.id : a.at > b.at
 }
@@ -75,7 +75,7 @@ export function fits(row: Content, scope: AuditScope, before: Key | null): boole
   )
 }
 
-/** The conditions on the content of a row. SQL does not check them. */
+/** Returns whether the content of a row meets the conditions. SQL does not check these conditions. */
 export function fitsContent(row: Content, { filter = {} }: AuditScope): boolean {
   return isBlocked(row, filter.blocked) && holdsText(row, filter.text)
 }

@@ -17,7 +17,9 @@ import { prunePacks } from './prune-packs.ts'
 
 const ROWS_AT_A_TIME = 200
 
-/** One pass over all rows older than the shortest retention. */
+/**
+ * Removes the rows that are older than their retention, in one pass over all rows older than the shortest retention.
+ */
 export async function pruneRows(deps: PruneDeps): Promise<void> {
   const before = await cutoffs(deps)
   const latest = [...before.values()].sort().at(-1)

@@ -1,6 +1,6 @@
 // Quotes identifiers and strings as SQL. They are always quoted, so that no keyword and no setting changes their meaning.
 
-/** "name". */
+/** Returns "name": the name in double quotes. */
 export function identifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
@@ -25,17 +25,20 @@ export function typed(name: string): string {
   return /^[a-z_][a-z0-9_$]*$/.test(name) && !RESERVED.has(name) ? name : identifier(name)
 }
 
-/** Dotted, each part as a caller must type it: "Sales Ops".orders. */
+/** Returns a dotted name, each part as a caller must type it: "Sales Ops".orders. */
 export function typedPath(names: readonly string[]): string {
   return names.map(typed).join('.')
 }
 
-/** Dotted and always quoted: "schema"."name". */
+/** Returns a dotted name whose parts are always quoted: "schema"."name". */
 export function qualified(names: readonly string[]): string {
   return names.map(identifier).join('.')
 }
 
-/** 'text', or E'…' if it contains a backslash. Both mean the same under either value of standard_conforming_strings. */
+/**
+ * Returns 'text', or E'…' if the text contains a backslash. Both mean the same under either value of
+ * standard_conforming_strings.
+ */
 export function literal(text: string): string {
   const doubled = text.replaceAll("'", "''")
   return text.includes('\\') ? `E'${doubled.replaceAll('\\', '\\\\')}'` : `'${doubled}'`

@@ -165,7 +165,10 @@ function tokensOf({ setupToken, inviteToken }: Pick<HeldTrip, 'setupToken' | 'in
   return { ...(setupToken !== undefined && { setupToken }), ...(inviteToken !== undefined && { inviteToken }) }
 }
 
-/** Retries once. If a new person signs in twice at once, the store refuses the later row; the retry finds the first. */
+/**
+ * Retries once. If a new person signs in twice at the same time, the store refuses the later row; the retry finds the
+ * first.
+ */
 async function onceMore<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -6,7 +6,9 @@ import { identifier, typedName } from '../quote.ts'
 /** The maximum number of names that are compared letter by letter. In a long list, only names of a similar length are compared. */
 const COMPARED_MAX = 400
 
-/** `Did you mean a or b? `, with a trailing space; empty if no name is near. `write` quotes a name. */
+/**
+ * Returns `Did you mean a or b? `, with a trailing space, or an empty string if no name is near. `write` quotes a name.
+ */
 export function near(name: string, candidates: Iterable<string>, write: (name: string) => string): string {
   const fitting: string[] = []
   const [least, most] = [(name.length * 2) / 3 - 1, (name.length * 3) / 2 + 1]
@@ -20,7 +22,7 @@ export function near(name: string, candidates: Iterable<string>, write: (name: s
   return sentence === '' ? '' : `${sentence} `
 }
 
-/** `dataset.table` as a caller types it. */
+/** Returns `dataset.table` as a caller types it. */
 export function quotedPath(path: string): string {
   const parts = path.split('.')
   return parts.every((part) => typedName(part) === part) ? path : identifier(path)

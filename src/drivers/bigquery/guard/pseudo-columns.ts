@@ -13,7 +13,7 @@ export type Pseudo = Source['pseudoColumns'][number]
 /** In lower case. */
 const PSEUDO: readonly string[] = ['_table_suffix', '_partitiontime', '_partitiondate']
 
-/** Our name for a pseudo column. */
+/** Returns our name for a pseudo column. */
 export function ourName(prefix: string, pseudo: Pseudo): string {
   switch (pseudo) {
     case '_TABLE_SUFFIX':

@@ -44,7 +44,9 @@ const CONFIRM_MS = 1_500
 /** BigQuery cuts a page at 10 MB, measured before it is JSON. */
 const PAGE_BYTES_MAX = 32 * 1024 * 1024
 const PAGES_MAX = 1_000
-/** The first and the longest pause between two polls, if an emulator answers at once. The pause doubles each time. */
+/**
+ * The first and the longest pause between two polls, if an emulator answers immediately. The pause doubles each time.
+ */
 const PAUSE_MS = [20, 1_000] as const
 
 /**

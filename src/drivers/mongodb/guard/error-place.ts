@@ -34,7 +34,10 @@ export function placeOf(error: Refusal | Broken, roots: Readonly<Record<string, 
   return null
 }
 
-/** Position of the last key of a path in the output of JSON.stringify, from 0 in UTF-16 units; null in other texts. */
+/**
+ * Returns the position of the last key of a path in the output of JSON.stringify, from 0 in UTF-16 units. Returns null
+ * for other texts.
+ */
 export function positionOf(text: string, path: Path): number | null {
   let at: unknown = JSON.parse(text)
   let position = 0

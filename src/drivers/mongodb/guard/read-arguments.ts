@@ -49,7 +49,7 @@ export function operatorOf(value: Bson | undefined): readonly [string, Bson] | n
   return first !== undefined && others.length === 0 && first[0].startsWith('$') ? first : null
 }
 
-/** 1 if a projection interprets the value as "include", 0 for "exclude", null for an expression. */
+/** Returns 1 if a projection interprets the value as "include", 0 for "exclude", null for an expression. */
 export function flagOf(value: Bson | undefined): 0 | 1 | null {
   if (typeof value === 'boolean') return value ? 1 : 0
   if (value instanceof Scalar && value.of.kind === '$numberDecimal') return Number(value.of.text) === 0 ? 0 : 1

@@ -87,7 +87,7 @@ const FOREIGN: ReadonlyMap<string, string> = new Map(
 
 const TOLD = 3
 
-/** `Did you mean $toLower?`, followed by the rest of the hint. */
+/** Returns `Did you mean $toLower?`, followed by the rest of the hint. */
 export function suggested(name: string, allowed: Iterable<string>, rest: string): Hint {
   const names = [...allowed]
   const known = new Set(names)

@@ -184,7 +184,10 @@ function elementAt(place: string, each: Extent): Extent {
   return isFixed(each) ? each : { ...anything(sizeOf(bytesAt(place))), kept: NONE, isSingle, isScalar }
 }
 
-/** What a stage has computed, for the stages after it: sizes of the document before the stage mean nothing there. */
+/**
+ * Returns the extent of a value that a stage has computed, for the stages after it: sizes of the document before the
+ * stage mean nothing there.
+ */
 export function settled(extent: Extent): Extent {
   const { fields, each, number: bound, items, usual, isSingle, isScalar } = extent
   const known = {
@@ -212,7 +215,7 @@ export function moved(extent: Extent): Extent {
   return extent.place === null ? extent : { ...extent, place: null }
 }
 
-/** Some value in this one. */
+/** Returns the extent of some value inside this value. */
 export function inside({ bytes, kept, usual }: Extent): Extent {
   return { ...anything(bytes, usual), kept }
 }
@@ -264,7 +267,7 @@ export function gatheredList(element: Extent, usual: number): Extent {
   return { ...SOMEWHERE, each: settled(element), usual }
 }
 
-/** The elements of a list that the query writes. */
+/** Returns the extent of a list that the query writes, from the extents of its elements. */
 export function written(elements: readonly Extent[]): Extent {
   const { bytes, kept } = together(elements)
   const each = elements.length === 0 ? SMALL : largest(elements)
@@ -285,7 +288,7 @@ export function text(bytes: Amount, least = 0): Extent {
   return { ...SMALL, bytes, kept: bytes, least }
 }
 
-/** The sizes of all these together. */
+/** Returns the sums of the sizes of these values. */
 export function together(extents: readonly Extent[]): Pick<Extent, 'bytes' | 'items' | 'kept'> {
   return {
     bytes: plus(...extents.map(({ bytes }) => bytes)),
@@ -294,7 +297,7 @@ export function together(extents: readonly Extent[]): Pick<Extent, 'bytes' | 'it
   }
 }
 
-/** One of these. */
+/** Returns an extent that holds for each of these values. */
 export function largest(extents: readonly Extent[]): Extent {
   const [first = SMALL, ...others] = extents
   if (others.length === 0) return moved(first)

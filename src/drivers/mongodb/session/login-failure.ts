@@ -14,7 +14,7 @@ const SERVER: Readonly<Record<number, string>> = {
   17: 'The server uses another version of the protocol.',
 }
 
-/** DATASOURCE_UNAVAILABLE with the matching sentence. */
+/** Returns the error DATASOURCE_UNAVAILABLE with the matching sentence. */
 export function loginFailure(error: unknown, target: Target): AppError {
   if (error instanceof AppError) return error
   return new AppError('DATASOURCE_UNAVAILABLE', sentence(error, target), { cause: error })

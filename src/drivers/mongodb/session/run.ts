@@ -245,7 +245,10 @@ function sizesOf(at: Running, left: () => number): Sizes {
   }
 }
 
-/** Number of documents, by metadata if there is any; null if the login is not allowed to count them. */
+/**
+ * Returns the number of documents, by metadata if there is any, or null if the login is not allowed to count the
+ * documents.
+ */
 export async function count(at: Running, collection: string, maxTimeMS: number): Promise<number | null> {
   try {
     const answer = await at.login.db.command({ count: collection, maxTimeMS }, shared(at))

@@ -182,7 +182,10 @@ SELECT e.enumtypid, e.enumlabel FROM (
   FROM pg_enum) e WHERE e.place <= ${most} ORDER BY e.enumtypid, e.enumsortorder`
 }
 
-/** Valid CHECKs of one column. Longer expressions are left out: they cannot be a short list of labels. */
+/**
+ * Returns the SQL that lists the valid CHECKs that concern one column only. Longer expressions are left out: they
+ * cannot be a short list of labels.
+ */
 export function columnChecks(serverVersion: number): string {
   return `
 SELECT k.conrelid, k.conkey[1], pg_get_expr(k.conbin, k.conrelid) FROM pg_constraint k

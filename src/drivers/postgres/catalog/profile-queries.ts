@@ -26,7 +26,10 @@ FROM part p JOIN pg_catalog.pg_class c ON c.oid = p.oid HAVING count(*) > 0`
 /** Longer texts of statistics are not read. */
 const STATISTICS_BYTES = 65_536
 
-/** One row per column with statistics that the login may see. With `inherited`, the statistics include child tables. */
+/**
+ * Returns the SQL that gives one row per column with statistics that the login may see. With `inherited`, the
+ * statistics include child tables.
+ */
 export function statisticsSql({ schema, table }: Place, columns: readonly string[], inherited: boolean): string {
   const values = 'pg_catalog.array_to_json(s.most_common_vals::text::text[])::text'
   const ends = `s.histogram_bounds::text::text[]`

@@ -10,7 +10,7 @@ import { locateHere } from './judge.ts'
 import { parseText } from './parse-text.ts'
 
 export interface ParserOptions {
-  /** The number of threads. More than two queries rarely need a thread at once. */
+  /** The number of threads. More than two queries rarely need a thread at the same time. */
   readonly threads?: number
   /** The deadline for one text. */
   readonly deadlineMs?: number

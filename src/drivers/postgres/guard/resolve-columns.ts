@@ -80,7 +80,7 @@ interface RowMeant {
   readonly level: Level
 }
 
-/** `(t).column`, the same as t.column. Throws Refusal. */
+/** Resolves `(t).column`, which is the same as t.column. Throws Refusal. */
 export function columnOfRow({ item, level }: RowMeant, name: string, ref: Struct<'ColumnRef'>): Typed {
   const column = only(item, name, ref.location)
   if (!column) throw refusedColumn(name, columnHint(name, [item]), ref.location)

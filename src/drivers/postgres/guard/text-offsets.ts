@@ -1,6 +1,6 @@
 // Converts offsets: the parser counts bytes in a tree and code points in an error, a caller counts UTF-16 units.
 
-/** UTF-16 units before a byte offset in the text's UTF-8. */
+/** Returns the number of UTF-16 units before a byte offset in the text's UTF-8. */
 export function fromBytes(text: string, bytes: number): number {
   let left = bytes
   let units = 0
@@ -12,14 +12,14 @@ export function fromBytes(text: string, bytes: number): number {
   return units
 }
 
-/** UTF-16 units before a number of code points. */
+/** Returns the number of UTF-16 units before a number of code points. */
 export function fromCodePoints(text: string, points: number): number {
   let units = 0
   for (let n = 0; n < points && units < text.length; n++) units += (text.codePointAt(units) ?? 0) < 0x10000 ? 1 : 2
   return units
 }
 
-/** UTF-8 bytes before a number of code points. */
+/** Returns the number of UTF-8 bytes before a number of code points. */
 export function toBytes(text: string, points: number): number {
   return Buffer.byteLength(text.slice(0, fromCodePoints(text, points)))
 }

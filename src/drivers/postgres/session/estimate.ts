@@ -13,7 +13,10 @@ export interface TableSize {
   readonly operatorCost: number
 }
 
-/** EXPLAIN of a printed text. It plans and folds constants, so it runs under the timeout like the query itself. */
+/**
+ * Returns the EXPLAIN statement for a printed text. The statement plans and folds constants, so it runs under the
+ * timeout like the query itself.
+ */
 export function explainSql(text: string): string {
   return `EXPLAIN (FORMAT JSON) ${text}`
 }

@@ -16,7 +16,7 @@ const SQL_STATE: Readonly<Record<string, string>> = {
   '57P05': 'The database ended the connection.',
 }
 
-/** DATASOURCE_UNAVAILABLE with a sentence for the error. */
+/** Returns the error DATASOURCE_UNAVAILABLE with a sentence for the error. */
 export function loginFailure(error: unknown, target: Target): AppError {
   if (error instanceof AppError) return error
   return new AppError('DATASOURCE_UNAVAILABLE', sentence(error, target), { cause: error })

@@ -13,7 +13,10 @@ function message(code: string, body: number, fill: (into: Buffer, at: number) =>
   return buffer
 }
 
-/** Parse: `text` under `name` ('' is the unnamed statement). A parameter of type 0, or without one, is inferred. */
+/**
+ * Returns a Parse message: `text` under `name` ('' is the unnamed statement). A parameter of type 0, or without one, is
+ * inferred.
+ */
 export function parseMessage(name: string, text: string, types: readonly number[] = []): Buffer {
   const nameLength = Buffer.byteLength(name)
   const textLength = Buffer.byteLength(text)
@@ -27,7 +30,7 @@ export function parseMessage(name: string, text: string, types: readonly number[
   })
 }
 
-/** Close of a prepared statement; one that does not exist is no error. */
+/** Returns a Close message for a prepared statement. Closing a statement that does not exist is no error. */
 export function closeStatement(name: string): Buffer {
   const length = Buffer.byteLength(name)
   return message('C', length + 2, (into, at) => {
@@ -37,7 +40,7 @@ export function closeStatement(name: string): Buffer {
   })
 }
 
-/** Bind of a statement to the unnamed portal; parameters and results in text format. */
+/** Returns a message that binds a statement to the unnamed portal, with parameters and results in text format. */
 export function bindMessage(name: string, parameters: readonly (string | null)[] = []): Buffer {
   const sizes = parameters.map((text) => (text === null ? NULL : Buffer.byteLength(text)))
   const values = sizes.reduce((sum, size) => sum + 4 + Math.max(size, 0), 0)
@@ -64,17 +67,17 @@ export const EXECUTE = message('E', 5, (into, at) => into.fill(0, at))
 export const SYNC = message('S', 0, () => undefined)
 export const TERMINATE = message('X', 0, () => undefined)
 
-/** Parse, Bind and Execute of one statement whose rows, if any, are not wanted. */
+/** Returns the messages Parse, Bind and Execute for one statement whose rows, if any, are not wanted. */
 export function statement(text: string): Buffer {
   return Buffer.concat([parseMessage('', text), bindMessage(''), EXECUTE])
 }
 
-/** Parse, Bind, Describe and Execute of one statement whose rows are wanted. */
+/** Returns the messages Parse, Bind, Describe and Execute for one statement whose rows are wanted. */
 export function question(text: string, parameters: readonly (string | null)[] = []): Buffer {
   return Buffer.concat([parseMessage('', text), bindMessage('', parameters), DESCRIBE, EXECUTE])
 }
 
-/** Describe of a prepared statement: returns its columns without planning or running it. */
+/** Returns a Describe message, which asks for the columns of a prepared statement without planning or running it. */
 export function describeStatement(name: string): Buffer {
   const length = Buffer.byteLength(name)
   return message('D', length + 2, (into, at) => {
