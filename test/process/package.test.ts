@@ -144,6 +144,10 @@ describe('the package for npm', { skip: process.platform !== 'linux' && 'the dem
         const [code] = await closed
         return { code, err }
       },
+      async [Symbol.asyncDispose]() {
+        child.kill('SIGKILL')
+        await closed
+      },
     }
   }
 
@@ -155,7 +159,7 @@ describe('the package for npm', { skip: process.platform !== 'linux' && 'the dem
   }
 
   async function demoWorks(node: string): Promise<void> {
-    const service = await start([], node, /VITRINE_DEMO=0\.|The demo is off/)
+    await using service = await start([], node, /VITRINE_DEMO=0\.|The demo is off/)
     const story = service.out()
     assert.doesNotMatch(story, /The demo is off/)
     const counted = await asked(story, 'SELECT count(*) FROM orders')
@@ -176,7 +180,7 @@ describe('the package for npm', { skip: process.platform !== 'linux' && 'the dem
   })
 
   test('serve starts without the demo, and fetches nothing', async () => {
-    const service = await start(['serve'], process.execPath, /listens at \S+\n/)
+    await using service = await start(['serve'], process.execPath, /listens at \S+\n/)
     assert.deepEqual(await service.end(), { code: 0, err: '' })
     assert.doesNotMatch(service.out(), /demo|Fetching/)
   })
