@@ -146,7 +146,7 @@ describe('upkeep of a store', () => {
     const imported = await vitrine(['import', file], env)
     assert.deepEqual([imported.code, imported.err], [0, ''])
     await works(env, dataDir)
-    assert.match((await vitrine(['import', file], env)).err, /holds a store with accounts\. Name an empty database/)
+    assert.match((await vitrine(['import', file], env)).err, /contains a store with accounts\. Name an empty database/)
 
     const back = join(root, 'back.backup')
     assert.equal((await vitrine(['export', back], env)).code, 0)

@@ -4,7 +4,7 @@
 /** A size that only the database knows; see value-size.ts. */
 export type Size = string
 
-/** A product of sizes, so many times. */
+/** A product of sizes and a number. */
 export interface Term {
   readonly times: number
   readonly sizes: readonly Size[]
@@ -12,13 +12,13 @@ export interface Term {
 
 export interface Amount {
   readonly constant: number
-  /** By their sizes. */
+  /** The key of a term is its sizes. */
   readonly terms: ReadonlyMap<string, Term>
 }
 
-/** Keeps sums and products finite. Whatever is limited, this is above the limit. */
+/** Keeps sums and products finite. It is above every limit. */
 export const HUGE = 1e100
-/** An amount with more terms, or with products of more sizes, counts as huge. */
+/** An amount with more terms, or with a product of more sizes, becomes HUGE. */
 const TERMS_MAX = 48
 export const DEGREE_MAX = 6
 
@@ -98,7 +98,7 @@ export function product(one: Amount, other: Amount): Amount {
   return made(one.constant * other.constant, terms)
 }
 
-/** No name of a field contains the separator. */
+/** Returns the key of a term. The separator cannot occur in the name of a field. */
 function keyOf(sizes: readonly Size[]): string {
   return sizes.join('\0')
 }

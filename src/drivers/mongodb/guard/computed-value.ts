@@ -1,5 +1,5 @@
-// Confines an expression of a stage, checks it against the bounds, and computes the shape of its value. A path has the
-// shape of its target; an object has the shape of its fields.
+// Confines an expression of a stage, checks it against the bounds, and computes the shape of its value. An expression that is
+// a path has the shape of the field it names. An expression that is an object has one shape for each of its fields.
 import { expression } from './expression.ts'
 import { sizeOf } from './amount.ts'
 import { anything, STORED, type Extent } from './value-size.ts'
@@ -14,14 +14,14 @@ export interface Computed {
   readonly shape: Shape
 }
 
-/** Throws Refusal and Broken. */
+/** Throws Broken if the query is malformed, Refusal if it is not allowed. */
 export function computed(value: Bson | undefined, scope: Scope): Computed {
   const printed = expression(value, scope)
   const { meter, variables, shape, part } = scope
   const extent = grown(value, {
     meter,
     variables,
-    // $redact has descended into an object, of which only the size is known.
+    // If `part` is set, $redact has descended into an object. Only the size of this object is known.
     document: (path) => (part === null ? valueAt(shape, path) : anything(sizeOf(part))),
     root: (path) => valueAt(shape, path),
   })
@@ -47,7 +47,7 @@ function shapeOf(value: Bson | undefined, extent: Extent, scope: Scope): Shape {
   return closed(new Map(entries.map(([name, below]) => [name, shapeOf(below, fields?.get(name) ?? extent, scope)])))
 }
 
-/** The shape of a value that becomes the whole document. */
+/** Returns the shape of the document after $replaceRoot or $replaceWith has replaced it with a value of this shape. */
 export function asDocument(shape: Shape): Shape {
   return shape.kids === null ? { kids: new Map(), open: true, cut: shape.cut } : shape
 }

@@ -118,10 +118,10 @@ export class Draft {
     const name = components[at]
     this.#work.spend(1)
     if (name === undefined) return value
-    // Somewhere in a value of which nothing is known, there is now another.
+    // The value now contains another value at an unknown place.
     if (shape.kids === null) return { ...shape, extent: STORED }
     const [own, kids] = this.#copied(shape)
-    // A field of which nothing is known may be an array.
+    // An unknown field may be an array.
     const known = kids.get(name) ?? (shape.open ? WHOLE : EMPTY)
     kids.set(name, this.#with(known, components, at + 1, value))
     return own
@@ -231,7 +231,7 @@ function barriersOf(shape: Shape): readonly Cut[] {
 
 const extents = new WeakMap<Shape, Extent>()
 
-/** What is known of a value of this shape. */
+/** Returns the extent of a value of this shape. */
 function extentOf(shape: Shape): Extent {
   if (shape.kids === null) return shape.extent ?? STORED
   const known = extents.get(shape)
@@ -275,7 +275,7 @@ export function valueAt(shape: Shape, path: readonly string[]): Extent {
   return many(placed(place, extentOf(at)), { place, usual, single })
 }
 
-/** One value, or all values that a path finds in arrays. */
+/** Returns the extent of one value, or of all values that a path finds in arrays. */
 function many(
   found: Extent,
   { place, usual, single }: { readonly place: string; readonly usual: number; readonly single: boolean },
@@ -285,7 +285,7 @@ function many(
   return { ...all, each: isFixed(found) ? found : null }
 }
 
-/** An object takes at least so many bytes in an array. */
+/** The minimum bytes of an object in an array. */
 const OBJECT_LEAST = 8
 
 /** Returns the number of objects that hold the last name of a path: one for each element of the arrays on the path. */

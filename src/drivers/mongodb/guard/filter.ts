@@ -24,7 +24,7 @@ export interface Filter {
   readonly printed: BsonDocument
   /** Whether the filter reads the same before and after the projection: only exposed paths, no array index, no $expr. */
   readonly hoistable: boolean
-  /** The conditions, all of which must hold, that read the same. */
+  /** The top-level conditions that read the same. The filter requires all of them. */
   readonly early: BsonDocument
 }
 
@@ -33,7 +33,7 @@ interface Walk {
   hoistable: boolean
 }
 
-/** Confines a filter. Throws Refusal and Broken. */
+/** Confines a filter. Throws Broken if the query is malformed, Refusal if it is not allowed. */
 export function filter(value: Bson | undefined, scope: Scope): Filter {
   const printed: Record<string, Bson> = {}
   const early: Record<string, Bson> = {}
@@ -45,7 +45,7 @@ export function filter(value: Bson | undefined, scope: Scope): Filter {
     const steps = scope.meter.stepsOf(() => {
       printed[name] = within(all, name, () => conditionOf(name, below, '', walk))
     })
-    // Beyond that the database must know before the filter that the document is small enough.
+    // Otherwise mongod must measure the document before the filter.
     const isQuick = worstOf(steps, DOCUMENT_MAX) <= TURNS_MAX
     if (walk.hoistable && isQuick) early[name] = printed[name] ?? null
     else hoistable = false
@@ -99,7 +99,7 @@ function refusedName(name: string): Error {
   return refusedOperator(name, reasonAgainst(name), suggested(name, OPERATORS, HINT))
 }
 
-/** Counts so many tests of each value at the path, and these regular expressions. */
+/** Counts `times` tests of each value at the path, and the regular expressions. */
 function countTests(found: Located, walk: Walk, { times = 1, patterns = [] }: Tests): void {
   const { meter } = walk.scope
   const { bytes, items, isSingle } = measuredAt(found, walk)
@@ -115,7 +115,7 @@ function countTests(found: Located, walk: Walk, { times = 1, patterns = [] }: Te
     )
 }
 
-/** The value that is tested. An array index means nothing in an expression, so the array is measured. */
+/** Returns the extent of the tested value. An expression cannot contain an array index, so the whole array counts. */
 function measuredAt({ components }: Located, { scope }: Walk): Extent {
   const end = components.findIndex(isPlace)
   return valueAt(scope.shape, end === -1 ? components : components.slice(0, end))
@@ -128,7 +128,7 @@ interface Tests {
 
 const PATTERN_STEPS = 3
 
-/** About the bytes of a value of the query. */
+/** Returns the approximate bytes of a value of the query. */
 function bytesIn(value: Bson): number {
   if (typeof value === 'string') return value.length
   if (isArray(value)) return value.reduce<number>((all, each) => all + bytesIn(each), 0)
@@ -145,7 +145,7 @@ function condition(path: string, value: Bson, walk: Walk): Bson {
   return compared(value, found, walk)
 }
 
-/** The regular expressions among the operands of a test. */
+/** Returns the regular expressions among the operands of a test. */
 function patternsOf(operand: Bson, name = '', options = ''): readonly string[] {
   if (isArray(operand)) return operand.flatMap((each) => patternsOf(each))
   if (operand instanceof Scalar && operand.of.kind === '$regularExpression')
@@ -213,7 +213,7 @@ interface Test {
 function test({ path, name, operand, options: own }: Test, found: Located, walk: Walk): Bson {
   markPath(found, walk)
   countTests(found, walk, { times: timesOf(name, operand), patterns: patternsOf(operand, name, own) })
-  // mongod parses what is stored for each test.
+  // mongod parses the stored shape for each test.
   if (name.startsWith('$geo')) walk.scope.meter.step(scaled(measuredAt(found, walk).bytes, CORNER_STEPS))
   switch (name) {
     case '$eq':
@@ -242,10 +242,10 @@ function test({ path, name, operand, options: own }: Test, found: Located, walk:
 /** mongod parses each point, and compares it with each side of an area. */
 const POINT_STEPS = 160
 
-/** Steps for each byte of a stored shape. */
+/** The steps for each byte of a stored shape. */
 const CORNER_STEPS = 2
 
-/** How many tests of each value a test is. Each value of $all is sought in the whole array. */
+/** Returns the steps of an operator for each value. mongod searches the whole array for each value of $all. */
 function timesOf(name: string, operand: Bson): number {
   if (name.startsWith('$geo')) return POINT_STEPS + numbersIn(operand) / 8
   if (name.startsWith('$bits')) return isArray(operand) ? 1 + operand.length : 1 + bytesIn(operand) * 8
@@ -257,7 +257,7 @@ function timesOf(name: string, operand: Bson): number {
 
 const DECIMAL_STEPS = 5
 
-/** Steps to compare a value with one of the query: each field and element, and what strings contain. */
+/** Returns the steps to compare a stored value with a value of the query. */
 function comparing(value: Bson): number {
   if (value instanceof Scalar && value.of.kind === '$numberDecimal') return DECIMAL_STEPS
   const parts = isArray(value) ? value : isDocument(value) ? Object.values(value) : []

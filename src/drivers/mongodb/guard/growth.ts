@@ -49,7 +49,7 @@ export interface Env {
   readonly variables: Variables<Extent>
 }
 
-/** The extent of a valid expression. Throws Refusal if it may exceed the bounds. */
+/** Returns the extent of a valid expression. Throws Refusal if the expression may exceed the bounds. */
 export function grown(value: Bson | undefined, env: Env): Extent {
   env.meter.step()
   if (value === undefined) return SMALL
@@ -76,7 +76,7 @@ function ofText(value: string, env: Env): Extent {
   return known === undefined ? SMALL : alongKnown(known, rest, env)
 }
 
-/** A path into an object that the query writes goes straight to the field. */
+/** Follows a path. In an object that the query writes, mongod finds a field without a search. */
 function alongKnown(from: Extent, path: readonly string[], env: Env): Extent {
   const [name, ...rest] = path
   if (name !== undefined && from.fields !== null) return alongKnown(below(from, [name]), rest, env)
@@ -91,11 +91,11 @@ function along(path: readonly string[], document: Env['document'], env: Env): Ex
   return path.length === 1 ? found : read(found, document(path.slice(0, 1)), env)
 }
 
-/** A path through an array builds a new array. mongod goes through all of `from`, where the path begins. */
+/** Counts a path that is read. A path through an array makes a new array, and mongod visits all elements of `from`. */
 function read(found: Extent, from: Extent, env: Env): Extent {
   if (found === from) return found
   if (found.isSingle) {
-    // mongod goes through all fields of an object for one that it does not have.
+    // If an object lacks the field, mongod visits all its fields.
     if (from.fields === null) env.meter.again(scaled(from.bytes, 1 / STEP_READS))
     return found
   }
@@ -103,7 +103,7 @@ function read(found: Extent, from: Extent, env: Env): Extent {
   return env.meter.made({ ...found, kept: plus(found.kept, scaled(found.items, ELEMENT_KEPT)) })
 }
 
-/** mongod 6.0 copies the document. */
+/** Counts the whole document, which mongod 6.0 copies. */
 function readWhole(whole: Extent, env: Env): Extent {
   env.meter.step(scaled(whole.bytes, 1 / STEP_READS))
   return env.meter.made({ ...whole, kept: whole.bytes })
@@ -159,7 +159,7 @@ function ofOperator(name: string, operand: Bson, env: Env): Extent {
   }
 }
 
-/** Operators that compute each argument once. */
+/** Returns the extent of an operator that computes each argument once. */
 function ofValues(name: string, operand: Bson, env: Env): Extent {
   const args = argumentsOf(name, operand, env)
   env.meter.step(stepsOf(name, { operand, args }))
@@ -169,7 +169,7 @@ function ofValues(name: string, operand: Bson, env: Env): Extent {
   return isNew ? env.meter.made(made) : made
 }
 
-/** Values that are not worth counting. */
+/** Values of at most so many bytes are not counted. */
 const SMALL_BYTES = 64
 
 function valueOf(name: string, operand: Bson, args: readonly Extent[]): Extent {
@@ -232,7 +232,7 @@ function valueOf(name: string, operand: Bson, args: readonly Extent[]): Extent {
       return list(SMALL, items)
     case '$dateToParts':
       return anything(constant(DATE_PARTS_BYTES), 1)
-    // Nothing is known of another operator, so no value of it may be computed.
+    // The value of an unknown operator has no bound, so the query is refused.
     default:
       return anything(constant(HUGE))
   }
@@ -240,7 +240,7 @@ function valueOf(name: string, operand: Bson, args: readonly Extent[]): Extent {
 
 const DATE_PARTS_BYTES = 1_500
 
-/** An array of elements of these arrays. mongod keeps what an element is, however often it stands in arrays. */
+/** Returns the extent of an array with the elements of these arrays. mongod does not copy the elements. */
 function rebuilt(arrays: readonly Extent[]): Extent {
   const { bytes, items, kept: own } = together(arrays)
   const kept = plus(own, scaled(items, ELEMENT_KEPT))
@@ -251,7 +251,7 @@ function rebuilt(arrays: readonly Extent[]): Extent {
   return { ...anything(bytes, usual), kept, items, isLoose, each: each === null ? null : moved(each) }
 }
 
-/** A part of an array with at most `n` elements. A few elements count in full, whatever the length of the array. */
+/** Up to this length, a part of an array counts as long as the query says. */
 const FEW = 100
 
 function shortened(array: Extent, n: Bson | undefined): Extent {
@@ -262,18 +262,18 @@ function shortened(array: Extent, n: Bson | undefined): Extent {
   return isShorter ? { ...array, items: constant(items), isLoose: false, usual: Math.min(items, array.usual) } : array
 }
 
-/** A part of a string that is at most so long counts as a string of the query. */
+/** Up to this length, a part of a string counts as long as the query says. */
 const TEXT_TAKEN = 1_000
 
 function partOf(name: string, operand: Bson, value: Extent): Extent {
   if (name === '$unsetField') return inside(value)
   const length = name.startsWith('$substr') && isArray(operand) ? numberOf(operand[2]) : undefined
   const isShort = length !== undefined && length >= 0 && length <= TEXT_TAKEN
-  // A number or a date is written as a string first.
+  // mongod first converts a number or a date to a string.
   return text(isShort ? constant(4 * length + TEXT_BYTES) : plus(value.bytes, WRITTEN_BYTES))
 }
 
-/** The arguments: the elements of a list, the fields of an object, or the single operand. */
+/** Returns the extents of the arguments: the elements of a list, the fields of an object, or the single operand. */
 function argumentsOf(name: string, operand: Bson, env: Env): readonly Extent[] {
   if (isArray(operand)) return all(operand, env)
   if (name === '$zip' && isDocument(operand) && isArray(operand['inputs']))
@@ -282,7 +282,7 @@ function argumentsOf(name: string, operand: Bson, env: Env): readonly Extent[] {
   return all(Object.values(operand), env)
 }
 
-/** Whether the fields of an operand are arguments. Otherwise it is an object that the query writes, or an operator. */
+/** Returns whether the fields of an operand are arguments. Otherwise the operand is an object literal or an operator. */
 function areArguments(name: string, operand: BsonDocument): boolean {
   const form = EXPRESSIONS.get(name)
   return form === 'date' ? Object.hasOwn(operand, 'date') : form !== 'any'
@@ -292,7 +292,7 @@ function all(values: readonly Bson[], env: Env): readonly Extent[] {
   return values.map((value) => grown(value, env))
 }
 
-/** The extents of these fields of an operand, whose arguments are its fields. */
+/** Returns the extents of the named arguments of an operand. */
 function fieldsIn(operand: Bson, args: readonly Extent[], names: readonly string[]): readonly Extent[] {
   const all = isDocument(operand) ? Object.keys(operand) : []
   return names.map((name) => args[all.indexOf(name)] ?? SMALL)
@@ -331,7 +331,7 @@ function ofRange(operand: Bson, env: Env): Extent {
   return env.meter.made(list(number(ends), items))
 }
 
-/** $map and $filter compute their body once for each element. */
+/** Returns the extent of a $map or a $filter. Both compute their body once for each element. */
 function ofLoop(name: '$map' | '$filter', operand: Bson, env: Env): Extent {
   if (!isDocument(operand)) return SMALL
   const input = grown(operand['input'], env)
@@ -346,7 +346,7 @@ function ofLoop(name: '$map' | '$filter', operand: Bson, env: Env): Extent {
   return env.meter.made(shortened(rebuilt([input]), operand['limit']))
 }
 
-/** The variables of a loop: the element, whose size is `own`, and its index. */
+/** Returns the variables of a loop: the element, whose size is `own`, and its index. */
 function elementIn(operand: BsonDocument, input: Extent, own: Size): Map<string, Extent> {
   const { as = 'this', arrayIndexAs: at } = operand
   const variables = new Map([[String(as), elementOf(input, own)]])
@@ -354,7 +354,7 @@ function elementIn(operand: BsonDocument, input: Extent, own: Size): Map<string,
   return variables
 }
 
-/** The names of fields that the object has, whatever is stored. */
+/** Returns the names of the fields that the object has in every document. */
 function sureNames(value: Bson | undefined): ReadonlySet<string> {
   if (!isDocument(value) || Object.keys(value).some((name) => name.startsWith('$'))) return new Set()
   return new Set(Object.entries(value).flatMap(([name, field]) => (isThere(field) ? [name] : [])))
@@ -392,7 +392,7 @@ function merged(args: readonly Extent[], sure: readonly ReadonlySet<string>[]): 
     items: all.items,
     isLoose: args.some(({ isLoose }) => isLoose),
   }
-  // An array as the only argument: the fields of its elements are merged.
+  // If the only argument is an array, mongod merges the fields of its elements.
   if (args.length === 1 && first.fields === null)
     return { ...made, items: scaled(bytes, 1 / ELEMENT_LEAST), isLoose: true }
   if (args.some((arg) => arg.fields === null)) return made
@@ -421,7 +421,7 @@ function ofField(name: '$setField' | '$getField', operand: Bson, env: Env): Exte
   return env.meter.made({ ...anything(plus(input.bytes, value.bytes, OBJECT_BYTES)), items: plus(input.items, 1) })
 }
 
-/** An array of objects with a name and a value. */
+/** Returns the extent of $objectToArray. */
 function ofPairs(value: Extent): Extent {
   const each = value.fields === null ? null : largest([...value.fields.values()])
   const pair =
@@ -437,7 +437,7 @@ function ofPairs(value: Extent): Extent {
   return arrayOf(value.items, { bytes: plus(value.bytes, own), kept: plus(value.kept, own), each: pair, usual: 20 })
 }
 
-/** As many elements as the longest input, each with one element of every input. The last argument holds the defaults. */
+/** Returns the extent of $zip: as many elements as the longest input has, each with one element of every input. The last argument has the defaults. */
 function ofZip(args: readonly Extent[]): Extent {
   const inputs = args.slice(0, -1)
   const items = most(...inputs.map((input) => input.items))
@@ -448,7 +448,7 @@ function ofZip(args: readonly Extent[]): Extent {
   return arrayOf(items, { bytes: plus(all.bytes, own), kept: plus(all.kept, own), each: null, usual })
 }
 
-/** The pieces of a stored text by a constant separator can be counted; of others, each byte may be one. */
+/** Returns the extent of $split. mongod counts the pieces of a stored text. In another text, each byte may be a piece. */
 function ofPieces(operand: Bson, value: Extent): Extent {
   const separator = isArray(operand) ? operand[1] : undefined
   const isCounted = typeof separator === 'string' && separator !== '' && !separator.startsWith('$')
@@ -461,11 +461,11 @@ function ofPieces(operand: Bson, value: Extent): Extent {
 
 const PIECE_KEPT = 32
 
-/** Objects with what a regular expression has matched, once for each group. */
+/** Returns the extent of the matches of a regular expression. Each match contains the text of each group. */
 function ofMatches(operand: Bson, args: readonly Extent[], items: Amount, kept: number): Extent {
   const input = inputOf(operand, args)
   const groups = groupsOf(patternOf(operand))
-  // What a group looks at ahead may be the rest of the text, for each match.
+  // With a lookahead, a group may match the rest of the text at each match.
   const ahead = /\(\?<?[=!]/.test(patternOf(operand)) ? product(scaled(input.bytes, groups), input.bytes) : input.bytes
   const all = plus(
     ahead,
@@ -475,13 +475,13 @@ function ofMatches(operand: Bson, args: readonly Extent[], items: Amount, kept: 
   return kept === 1 ? anything(all, 1) : arrayOf(items, { bytes: all, kept: all, each: null, usual: 20 })
 }
 
-/** A string in which each match may be replaced by a longer string. */
+/** Returns the extent of $replaceAll or $replaceOne. The replacement may be longer than the match. */
 function ofReplace(name: string, operand: Bson, args: readonly Extent[]): Extent {
   const [input = SMALL, find = SMALL, replacement = SMALL] = fieldsIn(operand, args, ['input', 'find', 'replacement'])
   if (name === '$replaceOne') return text(plus(input.bytes, replacement.bytes))
   const put = plus(replacement.bytes, isConstant(replacement.bytes) ? -TEXT_BYTES : 0)
   if (isConstant(put) && put.constant <= find.least) return text(input.bytes)
-  // Nothing stands before and behind each character.
+  // An empty string matches before and after each character.
   const often = find.least === 0 ? plus(put, 1) : plus(scaled(put, 1 / find.least), 1)
   return text(plus(product(input.bytes, often), put))
 }

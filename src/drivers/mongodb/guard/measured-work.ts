@@ -1,27 +1,26 @@
-// Expressions by which the database measures, right before a stage, how much work the stage is for one document. Only stored
-// values determine the sizes in an amount, and where such a value was stored does not matter here: the expressions read
-// what the stage will read.
+// Prints expressions that measure, right before a stage, the work of the stage for one document. The expressions read the values
+// that the stage will read, so it does not matter where these values were stored.
 import { coarse, type Amount } from './amount.ts'
 import type { Bson, BsonDocument } from '../confined-query.ts'
 import type { StageWork } from './step-meter.ts'
 import { refusedLimit } from './refusal.ts'
 import { bytesAt, DOCUMENT, ELEMENT_LEAST, isStored, measureOf, type Measure } from './value-size.ts'
 
-/** The most bytes of the values that a stage makes of one document. */
+/** The maximum bytes of the values that a stage makes of one document. */
 export const MADE_MAX = 400 * 1024 * 1024
 export const DOCUMENT_MAX = 16 * 1024 * 1024
-/** The most steps of a stage for one document. */
+/** The maximum steps of a stage for one document. */
 export const TURNS_MAX = 48_000_000
 /** Documents that old versions of mongod process between two checks for a cancel. */
 export const UNSEEN = 128
-/** With more different sizes, the whole document is measured instead. */
+/** With more sizes than this, mongod measures the whole document instead. */
 const SIZES_MAX = 6
 
 /** What the database computes for each document; null: no document can be too large. */
 export interface Measured {
   readonly steps: Bson | null
   readonly bytes: Bson | null
-  /** Variables in them. */
+  /** The variables that `steps` and `bytes` use. */
   readonly vars: BsonDocument
   /** The steps that the stage may take; absent if the stages of the query share a limit. */
   readonly most?: number
@@ -31,18 +30,18 @@ export const NOTHING: Measured = { steps: null, bytes: null, vars: {} }
 
 /** What is known of a document before a stage. */
 export interface Before {
-  /** The most bytes that the document may have. */
+  /** The maximum bytes of the document. */
   readonly size: number
-  /** Whether it comes from the collection. mongod checks for a cancel before it reads each large document. */
+  /** Whether mongod has just read the document from the collection. It checks for a cancel before it reads each large document. */
   readonly isRead: boolean
   /** The steps that the stage may take in any case; absent if the stages of the query share a limit. */
   readonly most?: number
 }
 
-/** What the stages of one query may take for one document without being measured, all together. */
+/** The work that all stages of a query together may do for one document without a measurement. */
 export class Spare {
   #read = TURNS_MAX
-  /** Other documents follow each other without a check for a cancel. */
+  /** mongod does not check for a cancel between documents that an earlier stage made. */
   #made = TURNS_MAX / UNSEEN
   #bytes = MADE_MAX
 
@@ -114,7 +113,7 @@ class Printer {
   }
 
   #once(size: string): Bson {
-    // No other size outlives the loop that it belongs to. If one did, nothing could bound the stage.
+    // The size of an element has no meaning outside its loop. If one is left, the stage has no bound.
     if (!isStored(measureOf(size).place)) throw refusedLimit('steps', 'the work of a stage cannot be bounded')
     const known = this.#names.get(size)
     if (known !== undefined) return known
@@ -146,7 +145,7 @@ function valueAt(place: string): string {
   return path.length === 0 ? '$$ROOT' : `$${path.join('.')}`
 }
 
-/** mongod computes what it knows of a variable beforehand, in all branches, so no branch may fail for another type. */
+/** Returns the expression for a size. mongod evaluates constant branches in advance, so no branch may fail for any type. */
 function measured({ of, place, separator }: Measure): Bson {
   const value = valueAt(place)
   if (of === 'bytes') return { $bsonSize: { v: value } }
@@ -156,7 +155,7 @@ function measured({ of, place, separator }: Measure): Bson {
   return { $max: { $map: { input: { $split: [text, ' '] }, in: { $strLenBytes: '$$this' } } } }
 }
 
-/** Elements of an array, or fields of an object. */
+/** Returns the expression for the number of elements of an array, or of fields of an object. */
 function lengthOf(value: string): Bson {
   const isObject: Bson = { $eq: [{ $type: value }, 'object'] }
   const elements: Bson = { $size: { $cond: [{ $isArray: [value] }, value, []] } }

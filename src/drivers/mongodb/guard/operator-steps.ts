@@ -1,4 +1,4 @@
-// The number of steps that an operator takes, without its arguments' own steps: by elements, by bytes, or by both. The
+// Computes the steps that an operator takes, without the steps of its arguments: by elements, by bytes, or by both. The
 // numbers were measured on mongod 6.0 and on the newest engine; a step is about 50 ns of the slower engine.
 import { constant, isConstant, NONE, plus, product, scaled, sizeOf, type Amount } from './amount.ts'
 import { isFixed, SMALL, together, wordAt, type Extent } from './value-size.ts'
@@ -18,36 +18,36 @@ const each = (names: string, steps: Steps): [string, Steps][] => words(names).ma
 
 /** mongod reads or copies so many bytes in a step. */
 export const STEP_READS = 100
-/** Of a value with many elements or fields, whose bytes are few. */
+/** mongod reads so many bytes of an array or object in a step. Each element is work, however small it is. */
 const NESTED_READS = 20
 const byByte = (perByte: number, { bytes }: Extent = SMALL): Amount => scaled(bytes, perByte)
 const readingOne = ({ bytes, isScalar }: Extent): Amount => scaled(bytes, 1 / (isScalar ? STEP_READS : NESTED_READS))
 const reading = ({ args }: Given, times = 1): Amount => scaled(plus(...args.map(readingOne)), times)
-/** The arguments are strings, or the database fails. */
+/** Returns the steps to read strings. The database fails other arguments. */
 const readingText = ({ args }: Given, times = 1): Amount => scaled(together(args).bytes, times / STEP_READS)
 const elements = ({ args }: Given, steps: number): Amount => scaled(together(args).items, steps)
 
-/** An argument by its name, or by its index in a list. */
+/** Returns an argument by its name, or by its index in a list. */
 function argument({ operand, args }: Given, name: string, place: number): Extent | undefined {
   return isDocument(operand) ? args[Object.keys(operand).indexOf(name)] : args[place]
 }
 
-/** A comparison reads no more of one value than of the other. */
+/** Returns the steps of a comparison. It reads no more of one value than of the other. */
 function comparing({ args: [one = SMALL, other = SMALL] }: Given): Amount {
   return readingOne(isFixed(one) || !isFixed(other) ? one : other)
 }
 
-/** Elements that are compared with each other: about 20 comparisons for each. */
+/** Returns the steps to sort elements: about 20 comparisons for each. */
 const sorting: Steps = (given) => plus(elements(given, 20), reading(given, 5))
 
-/** To compare fields, mongod writes out what they contain. */
+/** Returns the steps of $sortArray. To compare fields, mongod serializes their values. */
 const sortingBy: Steps = (given) => {
   const by = isDocument(given.operand) ? given.operand['sortBy'] : undefined
   const own = { ...given, args: [argument(given, 'input', 0) ?? SMALL] }
   return isDocument(by) ? plus(elements(own, 10 + 20 * Object.keys(by).length), reading(own, 15)) : sorting(own)
 }
 
-/** The search for one string at every position of another. */
+/** Returns the steps to search for one string at every position of another. */
 const searching =
   (perByte: number, perPair: number, textName = '', partName = ''): Steps =>
   (given) => {
@@ -60,7 +60,7 @@ const trimming: Steps = (given) => {
   return plus(byByte(1 / 6, text), product(byByte(1 / 40, text), chars.bytes))
 }
 
-/** Each position of a text tries each branch, and what a pattern repeats may run on from each position. */
+/** Returns the steps of a regular expression. Each position of the text tries each branch, and a repetition may run on from each position. */
 const matching: Steps = (given) => {
   const text = argument(given, 'input', 0) ?? SMALL
   const pattern = patternOf(given.operand)
@@ -71,23 +71,23 @@ const matching: Steps = (given) => {
     isConstant(bytes) ? NONE : scaled(bytes, branchSteps(pattern)),
     isConstant(bytes) ? NONE : product(scaled(bytes, wideSteps(pattern)), bytes),
     isConstant(bytes) ? NONE : product(scaled(bytes, narrowSteps(pattern)), run),
-    // What matches is copied for each group.
+    // mongod copies the match for each group.
     scaled(bytes, groupsOf(pattern) / STEP_READS),
   )
 }
 
-/** Each match scans the whole string again. */
+/** Returns the steps of $regexFindAll. Each match scans the whole string again. */
 const matchingAll: Steps = (given) => {
   const { bytes } = argument(given, 'input', 0) ?? SMALL
   return plus(matching(given), scaled(bytes, 20), product(scaled(bytes, 1 / 150), bytes))
 }
 
-/** The groups of a pattern, and the match. */
+/** Returns the number of groups of a pattern. The whole match counts as one. */
 export function groupsOf(pattern: string): number {
   return pattern.split('(').length
 }
 
-/** The pattern of an operator. Options that are computed may be any. */
+/** Returns the pattern of an operator. Computed options may be any options. */
 export function patternOf(operand: Bson): string {
   const { regex, options = '' }: BsonDocument = isDocument(operand) ? operand : {}
   const literal = isDocument(regex) ? regex['$literal'] : regex
@@ -97,12 +97,12 @@ export function patternOf(operand: Bson): string {
   return typeof literal === 'string' ? withOptions(literal, own) : ''
 }
 
-/** An error that is thrown and caught takes longer than anything else. */
+/** Returns the steps of an operator that may throw and catch an error, which is slow. */
 function caught(given: Given, steps: number): number {
   return argument(given, 'onError', 9) === undefined ? steps : 400
 }
 
-/** Decimals whose exponents are far apart take long. What counts something is no decimal. */
+/** Returns the steps of $mod, which is slow for decimals with exponents far apart. A number with a known bound is not a decimal. */
 function dividing({ args }: Given): Amount {
   return constant(args.every(({ number }) => number !== null) ? 2 : 1_500)
 }
@@ -132,7 +132,7 @@ const STEPS: ReadonlyMap<string, Steps> = new Map<string, Steps>([
   ...each('$getField $setField $unsetField', (given) => plus(elements(given, 1 / 5), 1)),
   ...each('$concat $substr $substrBytes $strLenCP', (given) => plus(2, readingText(given))),
   ['$substrCP', (given) => plus(2, readingText(given, 3))],
-  // Any string that may be a date is read as $dateFromString reads it.
+  // $toDate parses a string like $dateFromString.
   ['$toDate', (given) => plus(80, readingText(given, 15))],
   ...each('$toDecimal $toDouble $toInt $toLong $toObjectId', (given) => plus(2, readingText(given, 15))),
   ...each('$strcasecmp $toLower $toUpper', (given) => byByte(1 / 6, { ...SMALL, ...together(given.args) })),
@@ -161,7 +161,7 @@ const STEPS: ReadonlyMap<string, Steps> = new Map<string, Steps>([
   ),
 ])
 
-/** A key of a group: mongod computes a hash of all that is in it. */
+/** Returns the steps for a key of a group. mongod computes a hash of the whole value. */
 export function keySteps({ items, bytes, isSingle }: Extent): Amount {
   return isSingle ? NONE : plus(scaled(items, 1 / 2), scaled(bytes, 1 / NESTED_READS))
 }

@@ -34,7 +34,7 @@ export function wideSteps(pattern: string): number {
 
 const WIDE_STEPS = 1 / 20
 
-/** The same for repetitions that end at a space, such as `\w+`: steps for each byte of the text and each of its longest word. */
+/** Returns the steps for each byte of the text and each byte of its longest word, for repetitions that end at a space, such as `\w+`. */
 export function narrowSteps(pattern: string): number {
   const { repeats, isWide, isAnchored } = partsOf(pattern)
   return isAnchored || isWide || repeats === 0 ? 0 : WIDE_STEPS * repeats
@@ -50,10 +50,10 @@ interface Parts {
   readonly isAnchored: boolean
 }
 
-/** With this option, each line is a beginning. */
+/** With this option, `^` matches at the beginning of each line. */
 const LINES = /\(\?[a-z]*m/
 
-/** The pattern with its options in it. */
+/** Returns the pattern with its options inside. */
 export function withOptions(pattern: string, options: string): string {
   return options.includes('m') ? `(?m)${pattern}` : pattern
 }

@@ -57,9 +57,9 @@ export class Whole {
   }
 }
 
-/** Most of the memory that mongod gives a stage which gathers documents. */
+/** The memory limit of mongod for a stage that gathers documents. */
 const GATHERED_MAX = 100 * 1024 * 1024
-/** Steps to write one field of an object. */
+/** The steps to write one field of an object. */
 const OBJECT_STEPS = 4
 
 export class Flow {
@@ -77,7 +77,7 @@ export class Flow {
   early: EarlySort | null = null
   /** Whether the documents come from the collection as mongod reads them. No stage so far has multiplied or gathered them. */
   isRead: boolean
-  /** The most bytes that the document may have. */
+  /** The maximum bytes of the document. */
   size: number
   #meter: Meter
   /** The steps that the stage may take for one document, if it sorts before it computes. */
@@ -190,7 +190,7 @@ export class Flow {
     }
   }
 
-  /** Counts the objects that a path through arrays writes, keeps or removes a field of. */
+  /** Counts the objects in which a stage writes, keeps or removes the field at the path. */
   countObjects(path: readonly string[]): void {
     if (path.length < 2) return
     const objects = objectsAt(this.shape, path)

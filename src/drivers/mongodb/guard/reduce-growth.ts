@@ -18,7 +18,7 @@ import { anything, atRest, ELEMENT_LEAST, largest, measureOf, object, SMALL, typ
 import { refusedLimit } from './refusal.ts'
 
 export interface Turns {
-  /** The array that is gone through; `own` is the size of its element. */
+  /** The input of the $reduce. `own` is the size of its element. */
   readonly input: Extent
   readonly own: Size
   readonly initial: Extent
@@ -29,10 +29,10 @@ export interface Turns {
   readonly name: string
 }
 
-/** This few turns may multiply the value, as long as the product is small. */
+/** With at most so many turns, a turn may multiply the value if the product is small. */
 const TURNS_MULTIPLIED = 16
 
-/** The extent of the result, and of $$value in every turn. Throws Refusal if turns multiply the value. */
+/** Returns the extent of the result, which also bounds $$value in every turn. Throws Refusal if turns multiply the value. */
 export function afterTurns(turns: Turns): Extent {
   const { initial, turn, input, own } = turns
   if (!isOfValue(turn.bytes, turns)) return scrubbed(largest([initial, atRest(turn, own, input)]), turns)
@@ -58,7 +58,7 @@ function lengthOf(turns: Turns, name: string): Partial<Extent> {
   return items === null ? {} : { items, isLoose: false }
 }
 
-/** The fields of an object, if each depends on itself alone; null otherwise. */
+/** Returns the fields of the result if each field depends on itself alone. Returns null otherwise. */
 function fieldsAfter(turns: Turns): ReadonlyMap<string, Extent> | null {
   const { initial, turn, value } = turns
   if (turn.fields === null || (initial.fields === null && !initial.isScalar)) return null
@@ -72,11 +72,11 @@ function fieldsAfter(turns: Turns): ReadonlyMap<string, Extent> | null {
     if (isOfOthers) return null
     fields.set(name, afterTurns({ ...turns, initial: start, turn: step, value: place }))
   }
-  // An object that is passed on whole is no sum of its fields.
+  // If the step passes $$value on as a whole, the fields do not bound the result.
   return sizesOf(turn.bytes).some((size) => placeOf(size) === value) ? null : fields
 }
 
-/** The extent without sizes of $$value, which mean nothing after the last turn. */
+/** Returns the extent without the sizes of $$value, which have no meaning after the last turn. */
 function scrubbed(extent: Extent, turns: Turns): Extent {
   const { bytes, number, items, fields, each } = extent
   return {
@@ -104,7 +104,7 @@ function isPartOf(place: string, whole: string): boolean {
   return place === whole || place.startsWith(`${whole}.`)
 }
 
-/** Whether an amount depends on $$value. */
+/** Returns whether an amount depends on $$value. */
 function isOfValue(amount: Amount, { value }: Turns): boolean {
   return sizesOf(amount).some((size) => isPartOf(placeOf(size), value))
 }
@@ -115,7 +115,7 @@ function bytesAfter(turns: Turns): Amount {
     const { of, place } = size.startsWith('-') ? { of: 'bytes', place: '' } : measureOf(size)
     if (of === 'bytes' || !isPartOf(place, value)) return null
     const path = place === value ? [] : place.slice(value.length + 1).split('.')
-    // A length that cannot be known apart from the bytes counts as bytes.
+    // If only the bytes bound a length, the length counts as bytes.
     return lengthAfter(turns, path) ?? scaled(sizeOfBytes(place), 1 / ELEMENT_LEAST)
   })
   const [ofValue, others] = [true, false].map((isOf) =>
@@ -147,7 +147,7 @@ function amountOf(terms: readonly Term[]): Amount {
   )
 }
 
-/** How often the value, or a part of it, can occur in the result. Parts that do not overlap count once. */
+/** Returns how often the value, or a part of it, can occur in the result. Parts that do not overlap count once. */
 function oftenIn(terms: readonly Term[]): number {
   if (terms.some(({ sizes }) => sizes.length > 1)) return Infinity
   const found = terms.map(({ times, sizes: [size = ''] }) => {
@@ -168,7 +168,7 @@ function oftenIn(terms: readonly Term[]): number {
   return Math.max(...places.map(covering))
 }
 
-/** The length of the value, or of the array at a path in it, after all turns; null if only the bytes bound it. */
+/** Returns the length of the value, or of the array at a path in it, after all turns. Returns null if only the bytes bound it. */
 function lengthAfter(turns: Turns, path: readonly string[]): Amount | null {
   const { initial, turn, input, own, value } = turns
   const [start, step] = [fieldAt(initial, path), fieldAt(turn, path)]

@@ -28,7 +28,7 @@ const KEPT_MAX = 512 * 1024 * 1024
 /** mongod writes so many bytes in a step. */
 const BYTES_WRITTEN = 100
 
-/** What the query alone determines of the work of all its stages for one document. */
+/** The work of all stages for one document, as far as the query alone determines it. */
 export class Load {
   readonly work: Work
   #steps = 0
@@ -49,7 +49,7 @@ export class Load {
     )
   }
 
-  /** Counts a whole stage. Throws Refusal if its amounts became too many, or if all stages keep too much. */
+  /** Counts a whole stage. Throws Refusal if an amount became HUGE, or if all stages together need too much memory. */
   settle({ steps, kept }: StageWork): void {
     if (steps.constant > STEPS_MAX) this.add(steps.constant)
     this.#kept += kept.constant
@@ -70,10 +70,10 @@ export interface StageWork {
   readonly bytes: Amount
 }
 
-/** Steps for each byte of an array that mongod parses. */
+/** The steps for each byte of an array that mongod parses. */
 const PARSE_STEPS = 1 / 10
 
-/** What is counted until a loop begins. */
+/** What was counted before a loop began. */
 type Open = Readonly<Record<keyof StageWork, readonly (Amount | number)[]>>
 
 /** Counts the work of one stage. */
@@ -86,7 +86,7 @@ export class Meter {
   #steps: (Amount | number)[] = []
   #kept: (Amount | number)[] = []
   #bytes: (Amount | number)[] = []
-  /** The iterations of the loops around that the query alone determines. */
+  /** The product of the constant lengths of the enclosing loops. */
   #loops = 1
   #trials = 0
   #places = 0
@@ -99,7 +99,7 @@ export class Meter {
     this.work = load.work
   }
 
-  /** All work of the stage. */
+  /** The work of the whole stage. */
   get stage(): StageWork {
     const { steps, ...sizes } = this.#counted
     return { ...sizes, steps: plus(steps, ...this.#parsed.values()) }
@@ -117,13 +117,13 @@ export class Meter {
     this.#load.add((typeof steps === 'number' ? steps : steps.constant) * this.#loops)
   }
 
-  /** Counts a stored array that is read: mongod parses it for each copy of the document, once. */
+  /** Counts the parsing of a stored array. mongod parses it once for each copy of the document. */
   parse({ place, bytes, isSingle }: Extent): void {
     if (this.#isRead || isSingle || place === null || !isStored(place) || isConstant(bytes)) return
     this.#parsed.set(place, scaled(bytes, PARSE_STEPS))
   }
 
-  /** Counts steps that matter only in a loop: without one, they are as many as the document has bytes. */
+  /** Counts steps only inside a loop. Outside a loop they are no more than the bytes of the document. */
   again(steps: Amount): void {
     if (this.#depth > 0) this.step(steps)
   }
@@ -143,12 +143,12 @@ export class Meter {
     this.work.spend(typeof amount === 'number' ? 1 : 1 + amount.terms.size)
   }
 
-  /** The size of the element of a new loop. */
+  /** Returns a new size for the element of a loop. */
   element(): Size {
     return bytesAt(this.place())
   }
 
-  /** A place that nothing else has. */
+  /** Returns a new place. */
   place(): string {
     return String(++this.#places)
   }
@@ -166,17 +166,17 @@ export class Meter {
       const whole = (amount: Amount): Amount => replaced(amount, (size) => (size === own ? array.bytes : null))
       this.#spend(steps)
       this.#loops = loops
-      // The values of one turn are gone in the next. What the loop keeps is a value of its own.
+      // mongod frees the values of a turn before the next turn. The result of the loop is counted as a value.
       this.#close(before, { steps: overAll(steps, own, array), kept: whole(kept), bytes: whole(bytes) })
     }
   }
 
-  /** Counts `body` so many times. */
+  /** Counts `body` the given number of times. */
   repeat<T>(times: number, body: () => T): T {
     return this.loop({ items: constant(times), bytes: NONE }, this.element(), body)
   }
 
-  /** The steps of `body` alone, which count, too. */
+  /** Counts `body`, and returns its steps. */
   stepsOf(body: () => void): Amount {
     const before = this.#open()
     try {

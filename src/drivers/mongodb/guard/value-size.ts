@@ -24,25 +24,25 @@ import { isArray, isDocument, Scalar, type Bson } from '../confined-query.ts'
  */
 export interface Extent {
   readonly bytes: Amount
-  /** Elements of an array, or fields of an object. */
+  /** The number of elements of an array, or of fields of an object. */
   readonly items: Amount
-  /** Whether only the bytes bound the elements. */
+  /** Whether `items` is derived from the bytes alone. */
   readonly isLoose: boolean
-  /** The memory that mongod takes for the value, besides that of values which exist anyway. */
+  /** The memory that mongod allocates for the value. Parts that exist already are not counted. */
   readonly kept: Amount
   /** The largest absolute value of a number; null if it is unknown. */
   readonly number: Amount | null
   /** The least number of bytes of a string. */
   readonly least: number
-  /** Documents that $unwind usually makes of the value, for the estimate of the cost. */
+  /** The number of documents that $unwind usually makes of the value. The cost estimate uses it. */
   readonly usual: number
-  /** Whether the value is no array. The sample is trusted: a path that held no array in it holds none. */
+  /** Whether the value is not an array. The sample is trusted: a path without an array in the sample has none. */
   readonly isSingle: boolean
   /** All fields of an object that the query writes. */
   readonly fields: ReadonlyMap<string, Extent> | null
   /** A bound for each element of an array that the query makes. */
   readonly each: Extent | null
-  /** The path that the value is, and nothing else; see bytesAt(). */
+  /** The path whose value this is; see bytesAt(). Null if the value is anything else. */
   readonly place: string | null
   /** Whether the value is neither an array nor an object. */
   readonly isScalar: boolean
@@ -99,17 +99,17 @@ export function measureOf(size: Size): Measure {
   return { of: 'pieces', place: path, separator }
 }
 
-/** Documents that $unwind makes of a stored array without a sample. */
+/** The assumed length of a stored array without a sample. */
 const ITEMS = 20
-/** An element of an array takes at least so many bytes: a type, its number as a text, and no value. */
+/** The minimum bytes of an element of an array: a type, its index as text, and no value. */
 export const ELEMENT_LEAST = 5
 const NAME_BYTES = 8
-/** An object as mongod holds it while it computes. */
+/** The bytes of an empty object in mongod's memory. */
 export const OBJECT_BYTES = 200
 const SCALAR_BYTES = 16
-/** What mongod keeps for an element of an array: twice as much, while the array grows. */
+/** The memory of an element of an array. It is twice its size, because a growing array reserves room. */
 export const ELEMENT_KEPT = 32
-/** What mongod keeps for a field of an object. */
+/** The memory of a field of an object. */
 export const FIELD_KEPT = 48
 
 /** A number, a date or a boolean. */
@@ -210,7 +210,7 @@ function mapped(fields: Extent['fields'], by: (field: Extent, name: string) => E
   return fields === null ? null : new Map([...fields].map(([name, field]) => [name, by(field, name)]))
 }
 
-/** Returns the extent of the same value, which is no longer the one at a place. */
+/** Returns the same extent without its place. */
 export function moved(extent: Extent): Extent {
   return extent.place === null ? extent : { ...extent, place: null }
 }
@@ -336,7 +336,7 @@ function largestEach(extents: readonly Extent[]): Extent | null {
   return each.length === 0 || each.length < extents.length ? null : largest(each)
 }
 
-/** At least the bytes of a string. */
+/** Returns an upper bound for the bytes of a string. */
 function bytesOf(value: string): number {
   return value.length + 2 * (value.match(/[^\0-\x7f]/g)?.length ?? 0)
 }
@@ -353,7 +353,7 @@ export function literalExtent(value: Bson): Extent {
   return object(new Map(Object.entries(value).map(([name, each]) => [name, literalExtent(each)])))
 }
 
-/** What a string takes besides its characters. */
+/** The bytes of a string besides its characters. */
 export const TEXT_BYTES = 8
 
 /** Returns the extent of the element of an array in a loop, whose size is `own`. */
