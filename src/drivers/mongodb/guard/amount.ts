@@ -42,9 +42,19 @@ function bounded(n: number): number {
   return n < HUGE ? n : HUGE
 }
 
-/** Returns whether an amount depends on a size. */
-export function mentions({ terms }: Amount, size: Size): boolean {
-  return [...terms.values()].some(({ sizes }) => sizes.includes(size))
+/** Returns the sizes that an amount depends on. A size may occur several times. */
+export function sizesOf({ terms }: Amount): readonly Size[] {
+  return [...terms.values()].flatMap(({ sizes }) => sizes)
+}
+
+/** Splits an amount: the terms with a size that `isOf` accepts, and the other terms with the constant. */
+export function split(amount: Amount, isOf: (size: Size) => boolean): readonly [of: Amount, rest: Amount] {
+  const [of, rest] = [new Map<string, Term>(), new Map<string, Term>()]
+  for (const [key, term] of amount.terms) (term.sizes.some(isOf) ? of : rest).set(key, term)
+  return [
+    { constant: 0, terms: of },
+    { constant: amount.constant, terms: rest },
+  ]
 }
 
 /** Returns the sum of these amounts. */
@@ -104,7 +114,7 @@ function keyOf(sizes: readonly Size[]): string {
 }
 
 /** Returns all terms, the constant among them. */
-export function each({ constant: own, terms }: Amount): readonly Term[] {
+function each({ constant: own, terms }: Amount): readonly Term[] {
   return own === 0 ? [...terms.values()] : [{ times: own, sizes: [] }, ...terms.values()]
 }
 
@@ -134,6 +144,11 @@ export function replaced(amount: Amount, by: (size: Size) => Amount | null): Amo
   return plus(...parts)
 }
 
+/** Returns the amount with another amount in place of one size. */
+export function withSize(amount: Amount, size: Size, by: Amount): Amount {
+  return replaced(amount, (each) => (each === size ? by : null))
+}
+
 /**
  * Returns the sum of an amount over all elements of an array. `own` is the size of one element: the sum of its powers
  * is at most the power of `bytes`, the size of all elements together. What does not depend on the element counts
@@ -144,24 +159,6 @@ export function overAll(
   own: Size,
   { bytes, items }: { readonly bytes: Amount; readonly items: Amount },
 ): Amount {
-  if (isConstant(amount)) return product(items, amount)
-  const parts = each(amount).map(({ times, sizes }) => {
-    const others = sizes
-      .filter((size) => size !== own)
-      .reduce<Amount>((all, size) => product(all, sizeOf(size)), constant(times))
-    const often = sizes.length - sizes.filter((size) => size !== own).length
-    return Array.from({ length: often }).reduce<Amount>(
-      (all) => product(all, bytes),
-      often === 0 ? product(others, items) : others,
-    )
-  })
-  return plus(...parts)
-}
-
-/**
- * Returns a larger amount with fewer different sizes. `whole` returns the size that a size is a part of, and how many
- * of it that can be.
- */
-export function coarse(amount: Amount, whole: (size: Size) => readonly [size: Size, times: number]): Amount {
-  return replaced(amount, (size) => sizeOf(...whole(size)))
+  const [of, rest] = split(amount, (size) => size === own)
+  return plus(withSize(of, own, bytes), product(rest, items))
 }

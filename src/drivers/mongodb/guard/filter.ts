@@ -9,8 +9,8 @@ import { literal } from './literal.ts'
 import { within } from './error-place.ts'
 import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from '../confined-query.ts'
 import { Broken, refusedLimit, refusedOperator } from './refusal.ts'
-import { constant, plus, product, scaled, type Amount } from './amount.ts'
-import { ELEMENT_LEAST, SMALL, type Extent } from './value-size.ts'
+import { constant, plus, product, scaled } from './amount.ts'
+import { SMALL, valuesFound, type Extent } from './value-size.ts'
 import { DOCUMENT_MAX, TURNS_MAX, worstOf } from './measured-work.ts'
 import { STEP_READS, stepsOf } from './operator-steps.ts'
 import { withOptions } from './pattern-steps.ts'
@@ -102,9 +102,9 @@ function refusedName(name: string): Error {
 /** Counts `times` tests of each value at the path, and the regular expressions. */
 function countTests(found: Located, walk: Walk, { times = 1, patterns = [] }: Tests): void {
   const { meter } = walk.scope
-  const { bytes, items, isSingle } = measuredAt(found, walk)
-  const isDotted = found.components.length > 1
-  const values: Amount = isSingle ? constant(1) : plus(1, isDotted ? scaled(bytes, 1 / ELEMENT_LEAST) : items)
+  const tested = measuredAt(found, walk)
+  const { bytes, isSingle } = tested
+  const values = isSingle ? constant(1) : plus(1, valuesFound(tested, found.components))
   meter.step(scaled(values, times))
   for (const pattern of patterns)
     meter.step(

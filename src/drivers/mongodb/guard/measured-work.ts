@@ -1,6 +1,6 @@
 // Prints expressions that measure, right before a stage, the work of the stage for one document. The expressions read the values
 // that the stage will read, so it does not matter where these values were stored.
-import { coarse, type Amount } from './amount.ts'
+import { replaced, sizeOf, sizesOf, type Amount } from './amount.ts'
 import type { Bson, BsonDocument } from '../confined-query.ts'
 import type { StageWork } from './step-meter.ts'
 import { refusedLimit } from './refusal.ts'
@@ -97,12 +97,11 @@ class Printer {
   readonly #isCoarse: boolean
 
   constructor(amounts: readonly Amount[]) {
-    const sizes = new Set(amounts.flatMap(({ terms }) => [...terms.values()].flatMap((term) => term.sizes)))
-    this.#isCoarse = sizes.size > SIZES_MAX
+    this.#isCoarse = new Set(amounts.flatMap(sizesOf)).size > SIZES_MAX
   }
 
   amount(written: Amount): Bson {
-    const { constant: own, terms } = this.#isCoarse ? coarse(written, wholeOf) : written
+    const { constant: own, terms } = this.#isCoarse ? replaced(written, wholeOf) : written
     const parts = [...terms.values()].map(({ times, sizes }): Bson => {
       const factors = sizes.map((size) => this.#once(size))
       return { $multiply: [rounded(times), ...factors] }
@@ -124,11 +123,11 @@ class Printer {
   }
 }
 
-/** Returns the document or variable that a size is a part of, and how many of the size its bytes can be. */
-function wholeOf(size: string): readonly [size: string, times: number] {
+/** Returns an upper bound for a size: the bytes of the whole document or variable that it is a part of. */
+function wholeOf(size: string): Amount {
   const { of, place } = measureOf(size)
   const [head = DOCUMENT] = place.split('.', 1)
-  return [bytesAt(head), of === 'length' ? 1 / ELEMENT_LEAST : 1]
+  return sizeOf(bytesAt(head), of === 'length' ? 1 / ELEMENT_LEAST : 1)
 }
 
 const rounded = (n: number): number => Number(n.toPrecision(4))

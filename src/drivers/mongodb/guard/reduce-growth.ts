@@ -1,20 +1,32 @@
 // What a $reduce grows to. The step is computed once with a $$value of unknown size; the sizes of $$value in the result show
 // what a turn adds, and whether turns multiply.
 import {
-  constant,
-  each,
   isConstant,
   most,
   overAll,
   plus,
-  product,
   replaced,
   scaled,
+  sizeOf,
+  sizesOf,
+  split,
+  withSize,
   type Amount,
   type Size,
   type Term,
 } from './amount.ts'
-import { anything, atRest, ELEMENT_LEAST, largest, measureOf, object, SMALL, type Extent } from './value-size.ts'
+import {
+  anything,
+  atRest,
+  bytesAt,
+  ELEMENT_LEAST,
+  largest,
+  lengthAt,
+  measureOf,
+  object,
+  SMALL,
+  type Extent,
+} from './value-size.ts'
 import { refusedLimit } from './refusal.ts'
 
 export interface Turns {
@@ -90,14 +102,8 @@ function scrubbed(extent: Extent, turns: Turns): Extent {
   }
 }
 
-function sizesOf({ terms }: Amount): readonly Size[] {
-  return [...terms.values()].flatMap(({ sizes }) => sizes)
-}
-
 function placeOf(size: Size): string {
-  if (!size.startsWith('-')) return measureOf(size).place
-  const [place = '']: readonly string[] = JSON.parse(size.slice(1))
-  return place
+  return measureOf(size).place
 }
 
 function isPartOf(place: string, whole: string): boolean {
@@ -112,19 +118,15 @@ function isOfValue(amount: Amount, { value }: Turns): boolean {
 function bytesAfter(turns: Turns): Amount {
   const { initial, turn, input, own, value, name } = turns
   const known = replaced(turn.bytes, (size) => {
-    const { of, place } = size.startsWith('-') ? { of: 'bytes', place: '' } : measureOf(size)
+    const { of, place } = measureOf(size)
     if (of === 'bytes' || !isPartOf(place, value)) return null
     const path = place === value ? [] : place.slice(value.length + 1).split('.')
     // If only the bytes bound a length, the length counts as bytes.
-    return lengthAfter(turns, path) ?? scaled(sizeOfBytes(place), 1 / ELEMENT_LEAST)
+    return lengthAfter(turns, path) ?? sizeOf(bytesAt(place), 1 / ELEMENT_LEAST)
   })
-  const [ofValue, others] = [true, false].map((isOf) =>
-    each(known).filter(({ sizes }) => sizes.some((size) => isPartOf(placeOf(size), value)) === isOf),
-  )
-  const added = amountOf(others ?? [])
-  if (ofValue === undefined || ofValue.length === 0)
-    return most(initial.bytes, atRest({ ...turn, bytes: added }, own, input).bytes)
-  const often = oftenIn(ofValue)
+  const [ofValue, added] = split(known, (size) => isPartOf(placeOf(size), value))
+  if (isConstant(ofValue)) return most(initial.bytes, withSize(added, own, input.bytes))
+  const often = oftenIn([...ofValue.terms.values()])
   const grown = plus(initial.bytes, overAll(added, own, input))
   if (often <= 1) return grown
   const isFew = isConstant(input.items) && input.items.constant <= TURNS_MULTIPLIED
@@ -132,27 +134,12 @@ function bytesAfter(turns: Turns): Amount {
   return scaled(grown, often ** input.items.constant)
 }
 
-function sizeOfBytes(place: string): Amount {
-  return amountOf([{ times: 1, sizes: [`#${place}`] }])
-}
-
-function amountOf(terms: readonly Term[]): Amount {
-  return plus(
-    ...terms.map(({ times, sizes }) =>
-      sizes.reduce<Amount>(
-        (all, size) => product(all, { constant: 0, terms: new Map([[size, { times: 1, sizes: [size] }]]) }),
-        constant(times),
-      ),
-    ),
-  )
-}
-
 /** Returns how often the value, or a part of it, can occur in the result. Parts that do not overlap count once. */
 function oftenIn(terms: readonly Term[]): number {
   if (terms.some(({ sizes }) => sizes.length > 1)) return Infinity
   const found = terms.map(({ times, sizes: [size = ''] }) => {
-    const [place, ...without]: readonly string[] = size.startsWith('-') ? JSON.parse(size.slice(1)) : [placeOf(size)]
-    return { times, place: place ?? '', without }
+    const { place, without } = measureOf(size)
+    return { times, place, without }
   })
   const places = found.flatMap(({ place, without }) => [
     place,
@@ -173,13 +160,11 @@ function lengthAfter(turns: Turns, path: readonly string[]): Amount | null {
   const { initial, turn, input, own, value } = turns
   const [start, step] = [fieldAt(initial, path), fieldAt(turn, path)]
   if (start === null || step === null) return null
-  const self = `|${[value, ...path].join('.')}`
-  const [before, others] = [true, false].map((isSelf) =>
-    each(step.items).filter(({ sizes }) => sizes.includes(self) === isSelf),
-  )
-  const added = amountOf(others ?? [])
-  if (isOfValue(added, turns) || (before ?? []).some(({ sizes, times }) => sizes.length > 1 || times > 1)) return null
-  if (before?.length === 0) return most(start.items, atRest({ ...step, items: added }, own, input).items)
+  const self = lengthAt([value, ...path].join('.'))
+  const [before, added] = split(step.items, (size) => size === self)
+  if (isOfValue(added, turns) || [...before.terms.values()].some(({ sizes, times }) => sizes.length > 1 || times > 1))
+    return null
+  if (isConstant(before)) return most(start.items, withSize(added, own, input.bytes))
   return plus(start.items, overAll(added, own, input))
 }
 

@@ -8,7 +8,7 @@ import { resolve, type Scope } from './scope.ts'
 import { isPlace, valueAt } from './document-shape.ts'
 import { plus, scaled } from './amount.ts'
 import { STEP_READS } from './operator-steps.ts'
-import { ELEMENT_LEAST } from './value-size.ts'
+import { valuesFound } from './value-size.ts'
 
 const KEYS_MAX = 32
 
@@ -53,9 +53,7 @@ export function sortSpecOf(of: string, value: BsonDocument, scope: Scope | null)
 
 /** mongod reads all values at the path to find the smallest or the largest. */
 function countKeys(path: readonly string[], { meter, shape }: Scope): void {
-  const { bytes, items, isSingle } = valueAt(shape, path)
-  if (!isSingle)
-    meter.step(
-      plus(scaled(path.length > 1 ? scaled(bytes, 1 / ELEMENT_LEAST) : items, 2), scaled(bytes, 1 / STEP_READS)),
-    )
+  const found = valueAt(shape, path)
+  if (found.isSingle) return
+  meter.step(plus(scaled(valuesFound(found, path), 2), scaled(found.bytes, 1 / STEP_READS)))
 }

@@ -10,8 +10,8 @@ import {
   NONE,
   overAll,
   plus,
-  replaced,
   scaled,
+  withSize,
   type Amount,
   type Size,
 } from './amount.ts'
@@ -163,7 +163,7 @@ export class Meter {
     } finally {
       this.#depth--
       const { steps, kept, bytes } = this.#counted
-      const whole = (amount: Amount): Amount => replaced(amount, (size) => (size === own ? array.bytes : null))
+      const whole = (amount: Amount): Amount => withSize(amount, own, array.bytes)
       this.#spend(steps)
       this.#loops = loops
       // mongod frees the values of a turn before the next turn. The result of the loop is counted as a value.

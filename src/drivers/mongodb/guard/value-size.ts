@@ -3,15 +3,15 @@
 import {
   constant,
   isConstant,
-  mentions,
   most,
   NONE,
   overAll,
   plus,
   product,
-  replaced,
   scaled,
   sizeOf,
+  sizesOf,
+  withSize,
   type Amount,
   type Size,
 } from './amount.ts'
@@ -62,7 +62,7 @@ export function bytesAt(place: string): Size {
 }
 
 /** Returns the number of elements or fields of the value at a place. */
-function lengthAt(place: string): Size {
+export function lengthAt(place: string): Size {
   return `|${place}`
 }
 
@@ -88,15 +88,19 @@ export interface Measure {
   readonly of: 'bytes' | 'length' | 'pieces' | 'word'
   readonly place: string
   readonly separator: string
+  /** Fields that do not count. */
+  readonly without: readonly string[]
 }
 
 export function measureOf(size: Size): Measure {
   const place = size.slice(1)
-  if (size.startsWith('#')) return { of: 'bytes', place, separator: '' }
-  if (size.startsWith('|')) return { of: 'length', place, separator: '' }
-  if (size.startsWith('~')) return { of: 'word', place, separator: '' }
-  const [path = '', separator = '']: readonly string[] = JSON.parse(place)
-  return { of: 'pieces', place: path, separator }
+  const whole = { place, separator: '', without: [] }
+  if (size.startsWith('#')) return { ...whole, of: 'bytes' }
+  if (size.startsWith('|')) return { ...whole, of: 'length' }
+  if (size.startsWith('~')) return { ...whole, of: 'word' }
+  const [path = '', ...names]: readonly string[] = JSON.parse(place)
+  if (size.startsWith('-')) return { ...whole, of: 'bytes', place: path, without: names }
+  return { ...whole, of: 'pieces', place: path, separator: names[0] ?? '' }
 }
 
 /** The assumed length of a stored array without a sample. */
@@ -367,6 +371,11 @@ export function elementOf({ each }: Extent, own: Size): Extent {
   return { ...element, items, isLoose, fields, isSingle, isScalar }
 }
 
+/** Returns the number of values that a path of a filter or a sort finds. A path through arrays may find any element below them. */
+export function valuesFound({ bytes, items }: Extent, path: readonly string[]): Amount {
+  return path.length > 1 ? scaled(bytes, 1 / ELEMENT_LEAST) : items
+}
+
 /** Returns the extent of one element of an array. */
 export function anyOf(array: Extent): Extent {
   return array.each ?? inside(array)
@@ -374,13 +383,13 @@ export function anyOf(array: Extent): Extent {
 
 /** Returns an extent that holds for each element of an array, instead of one for the element of size `own`. */
 export function atRest(extent: Extent, own: Size, array: Extent): Extent {
-  const rest = (amount: Amount): Amount => replaced(amount, (size) => (size === own ? array.bytes : null))
+  const rest = (amount: Amount): Amount => withSize(amount, own, array.bytes)
   const items = rest(extent.items)
   return {
     ...extent,
     bytes: rest(extent.bytes),
     items,
-    isLoose: extent.isLoose || mentions(extent.items, own),
+    isLoose: extent.isLoose || sizesOf(extent.items).includes(own),
     kept: rest(extent.kept),
     number: extent.number === null ? null : rest(extent.number),
     fields: mapped(extent.fields, (field) => atRest(field, own, array)),
