@@ -1,6 +1,5 @@
-// The access log: one line for each answer, off unless VITRINE_ACCESS_LOG=1. A line names the operation and ids, never
-// the path, a query string, a text, a header, an address or a name: paths may contain invitation tokens and names of
-// tables.
+// The access log: one line for each answer. It is off unless VITRINE_ACCESS_LOG=1. A line contains the operation and
+// ids, but no path, query string, text, header, address or name. Paths may contain invitation tokens and table names.
 import type { Logger } from 'pino'
 import type { Caller, Trace } from '../auth/caller.ts'
 
@@ -55,7 +54,7 @@ function whoOf(caller: Answered['caller']): object {
   }
 }
 
-/** The format of our ids. A path may have any text in their place. */
+/** The format of our ids. A caller may put any text in place of an id, and such a text is not logged. */
 const ID = /^[0-9a-f]{8}-[0-9a-f-]{27}$/
 
 function placeOf(params: unknown): object {

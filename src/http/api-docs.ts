@@ -1,5 +1,5 @@
-// /openapi.json and /docs: the interface description for programs and people. Scalar's page is served locally, without
-// scripts, fonts, proxies or telemetry from elsewhere. It is loaded on the first visit.
+// Serves /openapi.json for programs and /docs for people. /docs is Scalar's page. The page uses no scripts, fonts,
+// proxies or telemetry from other hosts. Its script is loaded on the first visit.
 import { readFile } from 'node:fs/promises'
 import type { FastifyInstance } from 'fastify'
 import type { KnownPath } from './unknown-route.ts'
@@ -7,7 +7,7 @@ import type { KnownPath } from './unknown-route.ts'
 /** True in `dist/main.js`, false in `src/http/api-docs.ts`: the neighbouring files are different. */
 const BUNDLED = !import.meta.url.endsWith('.ts')
 
-/** Local sources only. Inline styles are allowed because the page creates them. */
+/** The policy allows local sources only. It allows inline styles because the page creates them. */
 const CSP = [
   "default-src 'none'",
   "script-src 'self'",
@@ -83,7 +83,7 @@ function once(load: () => Promise<string>): () => Promise<string> {
     }))
 }
 
-/** Scalar's standalone script: a file beside the bundle, or extracted from its package in a checkout. */
+/** Returns Scalar's standalone script. The script is a file beside the bundle; a checkout extracts it from the package. */
 async function scalarScript(): Promise<string> {
   if (BUNDLED) return readFile(new URL('./scalar.js', import.meta.url), 'utf8')
   const { standaloneScript } = await import('./scalar-script.ts')

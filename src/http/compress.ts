@@ -1,6 +1,6 @@
-// Compresses answers for clients that ask for it, in the thread pool. Query answers and /auth are not compressed.
-// Compression would delay query answers. An answer of /auth may mix secrets with a caller's text, and its compressed
-// length would reveal the secrets.
+// Compresses answers in the thread pool, if the client asks for compression. Query answers are not compressed, because
+// compression would delay them. Answers of /auth are not compressed either: they may mix secrets with a caller's text,
+// and their compressed length would reveal the secrets.
 import { promisify } from 'node:util'
 import { brotliCompress, constants, createGzip, gzip } from 'node:zlib'
 import type { Transform } from 'node:stream'
@@ -9,7 +9,7 @@ export type Encoding = 'br' | 'gzip'
 
 /** Shorter answers fit into two packets anyway. */
 const BYTES_MIN = 2_048
-/** Close to gzip in time. The highest quality takes fifty times as long. */
+/** This quality takes about as long as gzip. The highest quality takes fifty times as long. */
 const BROTLI_QUALITY = 4
 
 const [brotli, gzipped] = [promisify(brotliCompress), promisify(gzip)]

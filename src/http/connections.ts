@@ -1,5 +1,5 @@
-// The connections of the API: their maximum number, which connection is closed for a new one, and which ones shutdown
-// waits for. A connection without a request is closed first, so that idle clients cannot block others.
+// Limits the number of connections of the API. When the limit is reached, a new connection replaces one without a
+// request, so that idle clients cannot block others. At shutdown, only connections that await an answer stay open.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { REQUEST_ID } from './request-id.ts'
@@ -11,20 +11,20 @@ export interface Exchange {
 
 export interface ConnectionLimits {
   readonly max: number
-  /** Null: a proxy opens the connections of all callers. */
+  /** Null if a proxy opens the connections of all callers. */
   readonly maxPerAddress: number | null
 }
 
 export interface Connections {
   /** Destroys connections without a complete request, including idle ones. */
   cutOthers(): void
-  /** Destroys the idle connections that node:http does not know. It closes its own. */
+  /** Destroys the idle connections that node:http does not know. node:http closes its own idle connections. */
   cutIdle(): void
   cutAll(): void
   readonly open: number
-  /** Connections that were closed for a newer one, or for too many requests without an answer. */
+  /** The number of connections closed for a newer one, or because too many of their requests awaited an answer. */
   readonly evicted: number
-  /** Connections that were refused because all others had a request. */
+  /** The number of connections refused because all others had a request. */
   readonly refused: number
 }
 
@@ -32,23 +32,23 @@ interface Held {
   readonly address: string
   /** The latest request; null before the first. */
   exchange: { readonly request: IncomingMessage; readonly response: ServerResponse } | Exchange | null
-  /** Requests without a complete answer. */
+  /** The number of requests without a complete answer. */
   waiting: number
   /** Called when an answer has ended. */
   readonly answered: () => void
 }
 
 /**
- * The maximum number of requests of one connection that wait for their answers. Node delivers every request that a client has sent.
- * Without a bound, a client that reads nothing could fill the memory with answers. A client must expect that a server
- * closes a pipelined connection (RFC 9112, 9.3.2).
+ * The maximum number of requests of one connection that wait for their answers. Node delivers every request that a
+ * client sends. Without a limit, a client that reads no answers could fill the memory. Clients that pipeline must expect
+ * a closed connection (RFC 9112, 9.3.2).
  */
 const PIPELINED_MAX = 32
-/** Emitted on the server for each request that node:http does not see, with the socket and its Exchange. */
+/** The server emits this event for each request that node:http does not see. Arguments: the socket and its Exchange. */
 export const QUERY_EVENT = 'vitrineQuery'
-/** How long a client may take to read the refusal. */
+/** The time that a client has to read the refusal. */
 const LINGER_MS = 1_000
-/** Node still counts sockets that are closing. */
+/** Extra connections for Node's own limit, because Node still counts sockets that are closing. */
 const CLOSING = 256
 
 /** `nextId` creates the request ids of refusals. */

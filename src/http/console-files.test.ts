@@ -1,4 +1,4 @@
-// Serves the console's files: strict headers, compressed copies, deep links.
+// Tests how the console's files are served: strict headers, compressed copies, deep links.
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -51,7 +51,7 @@ describe('the console’s files', () => {
     }
   })
 
-  test('an unknown file is 404, and nothing outside of the folder is reached', async () => {
+  test('an unknown file and a path outside the folder are 404', async () => {
     for (const path of [
       '/app/assets/a-2.js',
       '/app/assets/a-1.js.gz',

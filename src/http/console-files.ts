@@ -1,5 +1,5 @@
-// /app: the console's built files, read from disk together with their compressed copies. No file stays in memory. The
-// answer depends only on the path and the encoding.
+// Serves the console's built files under /app. Each answer reads the file, or its compressed copy, from disk, so no
+// file stays in memory. The answer depends only on the path and the accepted encoding.
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
@@ -86,7 +86,7 @@ function answer(files: ReadonlyMap<string, Built>, name: string, request: Fastif
   return reply.header('content-length', file.bytes).type(type).send(createReadStream(file.path))
 }
 
-/** By name relative to the folder. Returns null if the console is not built. */
+/** Returns the built files by their names relative to the folder. Returns null if the console is not built. */
 async function filesIn(folder: string): Promise<ReadonlyMap<string, Built> | null> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => [])
   const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
@@ -94,8 +94,7 @@ async function filesIn(folder: string): Promise<ReadonlyMap<string, Built> | nul
   for (const path of paths) {
     const name = path.slice(folder.length + 1)
     const { size: bytes } = await stat(path)
-    // A name with a hash already changes with the content, so these files need no ETag. Reading them for one would only
-    // cost memory.
+    // A name with a hash already changes with the content. So this hash is the version, and the file need not be read.
     const version = name.startsWith(HASHED) ? name.slice(HASHED.length) : await hashOf(path)
     files.set(name, { path, bytes, etag: `"${version}"` })
   }

@@ -1,5 +1,5 @@
-// Sends refusals. This is the only file that turns an AppError, or an error of Fastify, into a status. For any other
-// error, the answer contains only the request id.
+// Sends refusals. Only this file turns an AppError or an error of Fastify into a status. The answer to any other error
+// contains only the request id.
 import type { FastifyReply } from 'fastify'
 import type { Logger } from 'pino'
 import { AppError, STATUS, type Code } from '../errors.ts'
@@ -67,7 +67,7 @@ function read(error: unknown, log: Logger, requestId: string): AppError {
   )
 }
 
-/** Fastify's own refusals of bodies. Their texts are replaced, because JSON.parse quotes the input. */
+/** Converts Fastify's own refusal of a body. Replaces its text, because JSON.parse quotes the input. */
 function fastifyRefusal(error: unknown): AppError | null {
   if (!(error instanceof Error)) return null
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''

@@ -8,7 +8,7 @@ import { refusalOf, textOf } from '../operations/scan-json.ts'
 import { notJson } from './error-responses.ts'
 import { roundedNumbers, roundedParams } from './rounded-params.ts'
 
-/** A byte order mark, or a key with a special meaning in JavaScript, also if written with \u escapes. */
+/** Matches a byte order mark, keys with a special meaning in JavaScript, and \u escapes that could spell such a key. */
 const DANGEROUS = /^\ufeff|__proto__|constructor|\\u/
 
 /**
@@ -70,7 +70,7 @@ async function readLong(text: string, scanned: Promise<AppError | null>, namesAs
   const json = text.startsWith('\ufeff') ? text.slice(1) : text
   const value = await parseInSlices(json, { namesAsKeys, ...(onNumber !== undefined && { onNumber }) }).catch(
     (error: SyntaxError) => {
-      // Fastify sets the same status. REST and the connector each write their own message.
+      // Fastify's parser sets the same status. REST and the connector each write their own message.
       throw Object.assign(error, { statusCode: 400 })
     },
   )

@@ -1,5 +1,5 @@
-// Metrics in the Prometheus text format, on their own address. They are never served on the API port, and are off
-// unless VITRINE_METRICS_ADDR is set. They contain no names, ids or texts.
+// Serves metrics in the Prometheus text format on the address in VITRINE_METRICS_ADDR, never on the API port. Without
+// this variable, metrics are off. They contain no names, ids or texts.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Counts, Durations, type Family } from '../metric-types.ts'
 import type { SideRoutes } from './second-listener.ts'
@@ -10,7 +10,7 @@ export interface Metrics extends Disposable {
   text(): string
 }
 
-/** Calls `more` each time the metrics are read. */
+/** Creates the metrics. `more` returns further families each time the metrics are read. */
 export function openMetrics(more: () => readonly Family[] = () => []): Metrics {
   const answers = new Counts<{ operation: string; status: string }>()
   const refusals = new Counts<{ code: string }>()

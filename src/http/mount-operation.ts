@@ -1,5 +1,5 @@
-// Mounts the operations of the route tables on Fastify. It authenticates and admits before the body is read, passes the
-// input on, and sends the answer. operations/ decides everything else.
+// Mounts the operations of the route tables on Fastify. A mounted route authenticates the caller and checks the scope
+// before it reads the body. Then it calls the operation and sends the answer. operations/ decides everything else.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticator } from '../auth/authenticate.ts'
 import type { Arrival, Trace } from '../auth/caller.ts'
@@ -85,7 +85,7 @@ function arrivalOf(route: Route, request: FastifyRequest, reply: FastifyReply): 
     ...(request.trace !== null && { trace: request.trace }),
     signal: hangUpOf(reply.raw),
     client: clientOf(request.headers['user-agent']),
-    // Finding the client's address behind proxies takes time, and no operation for API keys needs the address.
+    // Parsing the proxies' addresses takes time, and no operation that API keys may call needs the address.
     address: route.scope === undefined ? request.ip : undefined,
   }
 }

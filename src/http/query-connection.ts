@@ -1,7 +1,7 @@
-// Reads usual queries from the sockets of the API and answers them, without the objects that node:http makes for each request
-// (docs/decisions/0049-queries-from-the-socket.md). It takes one complete request at a time. If bytes are not a usual query, or a client takes
-// long to send one, it passes the connection and these bytes to node:http permanently. So node:http judges everything
-// unusual, and its limits on slow clients apply.
+// Reads usual queries from the sockets of the API and answers them. This avoids the objects that node:http creates for
+// each request (docs/decisions/0049-queries-from-the-socket.md). A connection answers one complete request at a time.
+// If the bytes are not a usual query, or the client is slow, node:http takes over the connection and its bytes for good.
+// So node:http judges everything unusual, and its limits on slow clients apply.
 import { STATUS_CODES, validateHeaderValue, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { HungUp } from '../hang-up.ts'
@@ -16,12 +16,12 @@ import { pathForm, readUsualHead, type UsualHead } from './usual-head.ts'
 export interface QueryConnections {
   readonly door: QuickQuery
   readonly server: Server
-  /** Takes over a connection. */
+  /** Passes a connection to node:http. */
   readonly ordinary: (socket: Socket) => void
-  /** False while clients must learn that the service is stopping. The ordinary path tells them. */
+  /** False while the service is stopping. Then node:http answers, because its answers tell clients so. */
   readonly isOpen: () => boolean
   readonly requestIds: RequestIds
-  /** The time that answers promise to an idle connection. */
+  /** The idle time that the Keep-Alive header of each answer promises. */
   readonly keepAliveMs: number
   /** The timeout without a byte in either direction. */
   readonly stalledMs: number
@@ -31,8 +31,8 @@ const HEAD_BYTES_MAX = 4_096
 /** The time that a client may take for a whole request before the connection is passed to node:http. */
 const WHOLE_MS = 1_000
 /**
- * The maximum number of bytes that wait while a request is answered. More end the connection: a paused socket would not report that
- * the client hung up, and the query would run on.
+ * The maximum number of bytes that a client may send while a request is answered. More bytes end the connection. Pausing
+ * the socket is no alternative: a paused socket does not report a hang-up, so the query would continue.
  */
 const HELD_BYTES_MAX = 65_536
 const HEADS_MAX = 4
@@ -54,16 +54,16 @@ class QueryConnection implements Exchange, Sender {
   readonly #deps: QueryConnections
   readonly #form: RegExp
   readonly #socket: Socket
-  /** For all requests of the connection, because they come one after another. */
+  /** One controller serves all requests of the connection, because the requests come one after another. */
   readonly #hangUp = new AbortController()
-  /** The last heads: most clients send the same ones again, with other lengths of the body. */
+  /** The last heads. Most clients send the same few heads again, which differ only in the length of the body. */
   readonly #heads: ReadHead[] = []
-  /** Begins with the received bytes that belong to no request that was taken. The rest is room for more of them. */
+  /** A buffer. It begins with the received bytes that are still unanswered; the rest is free space. */
   #held: Buffer = NOTHING
   #heldBytes = 0
-  /** When the first of them was received, by performance.now(). */
+  /** When the first unanswered byte was received, by performance.now(). */
   #heldAt = 0
-  /** The number of bytes of the request whose rest is awaited. */
+  /** The length in bytes of the request whose rest has not arrived. */
   #wanted = 0
   #isAnswering = false
   #isGone = false
@@ -113,7 +113,7 @@ class QueryConnection implements Exchange, Sender {
     socket.write(head, 'latin1')
     const { parts } = json
     for (const part of parts.slice(0, -1)) socket.write(part)
-    // Nobody reads the memory once the last part is sent. If it never is, the memory is not used again.
+    // Once the last part is sent, nobody reads the memory, so it can be reused. After an error, it is never reused.
     socket.write(parts.at(-1) ?? '', (error) => {
       if (!error) json.release()
       this.#onSent()
@@ -130,7 +130,7 @@ class QueryConnection implements Exchange, Sender {
     else if (performance.now() - this.#heldAt > WHOLE_MS) this.#handOver(this.#release())
   }
 
-  /** Doubles the room, so that single bytes are not copied again and again. */
+  /** Stores the bytes. Doubles a full buffer, so that single bytes do not cause a copy each. */
   #hold(bytes: Buffer): void {
     const length = this.#heldBytes + bytes.length
     if (this.#heldBytes === 0) this.#held = bytes
@@ -152,13 +152,13 @@ class QueryConnection implements Exchange, Sender {
     return bytes
   }
 
-  /** Answers a whole request. Waits for the rest of a request that begins like a usual one. */
+  /** Answers a complete usual query, waits for the rest of an incomplete one, and passes all other bytes to node:http. */
   #take(bytes: Buffer): void {
-    // The connection was refused, or the client has closed its side. Nobody would be answered.
+    // The connection was refused, or the client has closed its side. An answer would reach nobody.
     if (!this.#socket.writable) return
     const { door, server, isOpen, requestIds } = this.#deps
     const head = isOpen() ? this.#readHead(bytes) : null
-    // The caller must be known before the rest is awaited.
+    // Only a known caller's request may wait for its rest.
     const begun = head === null ? null : begin(door, head.usual)
     if (head === null || begun === null) return this.#handOver(bytes)
     const start = head.bytes.length
@@ -176,7 +176,7 @@ class QueryConnection implements Exchange, Sender {
     }
     const end = bytes.indexOf(EMPTY_LINE)
     if (end < 0 || end > HEAD_BYTES_MAX) return null
-    // A copy, so that it does not keep the whole chunk.
+    // A copy of the head does not keep the whole chunk in memory.
     const head = Buffer.from(bytes.subarray(0, end + EMPTY_LINE.length))
     const usual = readUsualHead(head.toString('latin1'), this.#form)
     if (usual === null) return null
@@ -200,7 +200,7 @@ class QueryConnection implements Exchange, Sender {
     void finish(this.#deps.door, begun, body, requestId, this.#hangUp.signal, this)
   }
 
-  /** The answer has left, or the socket is closed. */
+  /** Runs when the answer was sent or the socket is closed. */
   readonly #onSent = (): void => {
     this.#isAnswering = false
     if (this.#heldBytes > 0) this.#take(this.#release())
@@ -219,7 +219,7 @@ class QueryConnection implements Exchange, Sender {
     if (bytes.length > 0) socket.unshift(bytes)
   }
 
-  /** As node:http does for a client that closes its side. */
+  /** Closes our side when the client closes its side, as node:http does. */
   readonly #onEnd = (): void => void this.#socket.end()
 
   readonly #onClose = (): void => {
@@ -239,7 +239,7 @@ class QueryConnection implements Exchange, Sender {
 }
 
 function ignore(): void {
-  // The socket closes after its error.
+  // Nothing to do: the socket closes after its error.
 }
 
 function headOf(requestId: string, status: number, headers: Readonly<Record<string, string>>, length: number): string {
@@ -261,7 +261,7 @@ const PLAIN = /^[\x20-\x7e]*$/
 
 let dated = { second: Number.NaN, lines: '', closing: '' }
 
-/** What node:http adds to an answer. */
+/** Returns the lines that node:http would add to an answer. */
 function lastLines(keepAliveMs: number, isLast: boolean): string {
   const now = Date.now()
   const second = Math.floor(now / 1000)

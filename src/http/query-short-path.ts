@@ -1,8 +1,8 @@
-// Handles POST …/query with a known API key without Fastify, which otherwise takes half of the service's time for a
-// small query (docs/decisions/0029-a-short-path-for-queries.md). It handles only usual requests, and decides this before
-// it reads the body. Every other request takes the ordinary path. This file contains the steps that all usual requests
-// share, and the reader behind node:http. query-connection.ts reads the socket itself. test/door/query-short-path.test.ts
-// sends the same requests along all paths.
+// The short path: handles POST …/query with a known API key without Fastify. Fastify takes half of the service's time for
+// a small query (docs/decisions/0029-a-short-path-for-queries.md). Only usual requests take the short path, and the head
+// of a request decides this. Every other request takes the ordinary path through Fastify. begin() and finish() serve
+// requests from node:http (quickQuery, below) and from query-connection.ts, which reads the socket itself.
+// test/door/query-short-path.test.ts sends the same requests along all paths.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Authenticator } from '../auth/authenticate.ts'
 import type { Arrival, KeyCaller, Trace } from '../auth/caller.ts'
@@ -24,11 +24,11 @@ export interface QuickQuery {
   readonly id: string
   readonly route: Route
   readonly operation: Operation
-  /** Parses a body like the ordinary path. Throws the same refusals. */
+  /** Parses a body like the ordinary path, and throws the same refusals. */
   readonly parse: (body: Buffer) => unknown
   /** Answers an error like the ordinary path. */
   readonly refusal: (error: unknown, requestId: string) => Refusal
-  /** Called after each answer. Null if metrics and access log are off. */
+  /** Reports each answer to the metrics and the access log. Null if both are off. */
   readonly answered: ((answered: Answered) => void) | null
   readonly isTraced: boolean
 }
@@ -51,7 +51,7 @@ export interface Begun {
   readonly knownAt: number
 }
 
-/** Null: the ordinary path decides. */
+/** Returns null if the request must take the ordinary path. */
 export function begin({ authenticator, route }: QuickQuery, asked: Asked): Begun | null {
   const caller = authenticator.known(asked.authorization, asked.userAgent)
   const knownAt = performance.now()
@@ -84,7 +84,7 @@ export async function finish(
     code = refused.code
     sender.send(requestId, status, refused.headers, refused.json)
   }
-  // As Fastify does, reports nothing if nobody was answered.
+  // Like Fastify, report nothing if the caller hung up.
   if (door.answered === null || signal.aborted) return
   const durationMs = performance.now() - knownAt
   const { traceparent } = asked
@@ -93,10 +93,10 @@ export async function finish(
   door.answered({ ...about, caller, params, ...traced })
 }
 
-/** Returns true if it handles the request. Otherwise the body is still unread. */
+/** Returns true if it handles the request. If it returns false, the body is still unread. */
 export type Take = (request: IncomingMessage, response: ServerResponse, requestId: string) => boolean
 
-/** Takes requests that node:http has read. `isOpen`: false while answers must tell clients that the connection closes. */
+/** Handles requests that node:http has read. `isOpen` is false while answers must announce a closing connection. */
 export function quickQuery(door: QuickQuery, isOpen: () => boolean): Take {
   const form = pathForm(door.route.path)
   return (request, response, requestId) => {
@@ -119,7 +119,7 @@ export function quickQuery(door: QuickQuery, isOpen: () => boolean): Take {
   }
 }
 
-/** HTTP/1.1, one plain JSON body of known length. */
+/** Returns true for HTTP/1.1 with one plain JSON body of known length. */
 function isUsual({ headers, httpVersionMinor, httpVersionMajor }: IncomingMessage): boolean {
   return (
     httpVersionMajor === 1 &&
@@ -134,7 +134,7 @@ function isUsual({ headers, httpVersionMinor, httpVersionMajor }: IncomingMessag
   )
 }
 
-/** Calls `done` with the whole body. If the client disconnects first, does not call it. */
+/** Calls `done` with the whole body. If the client disconnects first, `done` is never called. */
 function readBody(request: IncomingMessage, length: number, done: (body: Buffer) => void): void {
   const parts: Buffer[] = []
   request.on('data', (part: Buffer) => parts.push(part))
@@ -164,7 +164,7 @@ class ResponseSender implements Sender {
     if (!this.#isOpen()) lines.push('connection', 'close')
     response.writeHead(status, lines)
     if (!isLent(json)) return void response.end(json)
-    // The event comes after the last write has ended, or the socket is closed: only then does nobody read the memory.
+    // 'close' follows the last write, or the end of the socket. After that, nobody reads the memory.
     response.once('close', () => json.release())
     for (const part of json.parts) response.write(part)
     response.end()

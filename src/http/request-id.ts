@@ -10,13 +10,13 @@ const SAFE = /^[\w-]{8,64}$/
 
 export interface RequestIds {
   next(): string
-  /** Returns the id that a proxy gave, if it is safe, otherwise the next own id. */
+  /** Returns the id that a trusted proxy gave, if the id is safe. Otherwise returns the next own id. */
   from(given: string | undefined): string
-  /** from() its header, which is replaced. */
+  /** Returns from() of the request's header, and replaces the header with the result. */
   of(request: IncomingMessage): string
 }
 
-/** `trustsProxy`: without a proxy in front, a caller could send the id of another caller's request. */
+/** Without `trustsProxy`, given ids are ignored: a caller could send the id of another caller's request. */
 export function openRequestIds(trustsProxy: boolean): RequestIds {
   const start = randomBytes(6).toString('hex')
   let count = 0

@@ -1,4 +1,4 @@
-// Query parameters with numbers that a double cannot represent.
+// Tests query parameters with numbers that a double cannot represent.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { roundedParams } from './rounded-params.ts'

@@ -1,11 +1,11 @@
-// Finds query parameters whose numbers JSON.parse would round. Binding a rounded number would query for another value
-// than the caller wrote.
+// Finds query parameters whose numbers JSON.parse would round. With a rounded number, the query would look for another
+// value than the caller wrote.
 import { invalidRequest, type AppError } from '../errors.ts'
 
 /** A number without these patterns is exact: at most 15 digits and a two-digit exponent. */
 const SUSPECT = /[\d.]{16}|[eE][-+]?\d{3}/
 /**
- * The length from which a number may be rounded. The shortest text of every double is shorter, even without an
+ * Longer numbers count as rounded. The shortest text of every double is shorter, even when it is written without an
  * exponent.
  */
 const LENGTH_MAX = 400
@@ -21,7 +21,7 @@ export function roundedParams(text: string): AppError | null {
   return rounded.refusal(body)
 }
 
-/** For a body that is being parsed. Returns null if no number in the body can be rounded. */
+/** Returns a collector for a body that is being parsed. Returns null if no number in the body can be rounded. */
 export function roundedNumbers(text: string): RoundedNumbers | null {
   return text.includes('"params"') && SUSPECT.test(text) ? new RoundedNumbers() : null
 }
@@ -66,7 +66,7 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null
 }
 
-/** Whole numbers are checked where parameters are read: numbers beyond 2^53 are refused, rounded or not. */
+/** Returns true if JSON.parse rounded the number. Ignores integers: the driver refuses all integers beyond 2^53. */
 function isRounded(value: number, source: string): boolean {
   if (!/[.eE]/.test(source)) return false
   return source.length > LENGTH_MAX || significant(source) !== significant(String(value))

@@ -1,4 +1,4 @@
-// A second listener for probes and collectors: plain GET answers that do not depend on the connections of the API.
+// A second listener for health probes and metrics collectors. Its answers do not depend on the connections of the API.
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { bareHost } from '../host-names.ts'
@@ -18,11 +18,11 @@ const CONNECTIONS_MAX = 64
 const REQUEST_MS = 5_000
 
 export interface SideServer extends AsyncDisposable {
-  /** host:port. For port 0, with the port that the operating system chose. */
+  /** host:port. If port 0 was requested, this is the port that the operating system chose. */
   readonly address: string
 }
 
-/** Serves the routes on `host:port`. `nextId` names the requests. Throws as a listener does. */
+/** Serves the routes on `host:port`. `nextId` creates request ids. Throws if the address cannot be used. */
 export async function openSideServer(address: string, routes: SideRoutes, nextId: () => string): Promise<SideServer> {
   const { hostname, port } = new URL(`http://${address}`)
   const server = createServer((request, response) => void reply(routes, nextId(), request, response))
@@ -52,7 +52,7 @@ async function reply(
   const route = request.method === 'GET' ? routes[(request.url ?? '').split('?', 1)[0] ?? ''] : undefined
   if (route === undefined) return void response.writeHead(404).end()
   const { status, contentType, body } = await route(requestId)
-  // Each probe opens its own connection, so idle connections must not use up the limit.
+  // Each probe opens its own connection. Closing the connection after the answer makes room under the limit.
   response
     .writeHead(status, { 'content-type': contentType, 'cache-control': 'no-store', connection: 'close' })
     .end(body)

@@ -26,7 +26,7 @@ export function answer(
   return sendCompressed(reply, status, JSON.stringify(sent), {}, encoding)
 }
 
-/** Sends JSON that another folder has serialized, or 304 if the caller already has it. */
+/** Sends JSON that another folder has serialized, or 304 if the caller already has this JSON. */
 export function answerPrebuilt(
   reply: FastifyReply,
   status: number,
@@ -60,12 +60,12 @@ export async function answerStreamed(
         vary: 'accept-encoding',
         ...(isGzipped && { 'content-encoding': 'gzip' }),
       })
-      // If the stream fails, the compressor and so the response end with the stream's error.
+      // If the stream fails, pipeline() ends the compressor with the same error, which ends the response.
       .send(isGzipped ? pipeline(stream, streamCompressor(), () => undefined) : stream)
   )
 }
 
-/** Returns the headers of a JSON answer: its own, and the common headers that it does not override. */
+/** Returns the headers of a JSON answer: the common headers, overridden by `own`. */
 export function headersOf(own: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
   const headers: Record<string, string> = { 'content-type': JSON_TYPE }
   if (own['cache-control'] === undefined) headers['cache-control'] = 'no-store'
@@ -76,7 +76,7 @@ export function isPrebuilt(value: unknown): value is Prebuilt {
   return typeof value === 'object' && value !== null && 'json' in value
 }
 
-/** Sends JSON, compressed if the client asked for it. `encoding` null: uncompressed, without waiting. */
+/** Sends JSON in the given encoding. If `encoding` is null, sends the JSON uncompressed and returns no promise. */
 function sendCompressed(
   reply: FastifyReply,
   status: number,
@@ -88,7 +88,7 @@ function sendCompressed(
   return compressed(json, encoding).then((body) => {
     const vary = { ...headers, vary: [headers['vary'], 'Accept-Encoding'].filter(Boolean).join(', ') }
     if (body === null) return sendJson(reply, status, json, vary)
-    // The same answer in other bytes. Only a weak ETag may identify both (RFC 9110 §8.8.1).
+    // The compressed answer has other bytes. Only a weak ETag may identify both forms (RFC 9110 §8.8.1).
     const etag = headers['etag']
     const weak = etag === undefined || etag.startsWith('W/') ? {} : { etag: `W/${etag}` }
     return sendJson(reply, status, body, { ...vary, ...weak, 'content-encoding': encoding })
@@ -108,7 +108,7 @@ function hasJob(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'jobId' in value
 }
 
-/** RFC 9110 §13.1.2: a list of entity tags, compared weakly. */
+/** Returns true if the If-None-Match header contains the tag, compared weakly (RFC 9110 §13.1.2). */
 function matches(etag: string, ifNoneMatch: string | undefined): boolean {
   if (ifNoneMatch === undefined) return false
   const bare = (tag: string) => tag.trim().replace(/^W\//, '')

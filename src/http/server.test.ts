@@ -30,7 +30,7 @@ function server() {
 test('closes an idle connection, but not while its query may still be answered', async () => {
   const app = server()
   await app.ready()
-  // The longest statement timeout of a team, plus the waits for a connection (datasources/connection-pool.ts).
+  // The sum of the longest statement timeout of a team and the waits for a connection (datasources/connection-pool.ts).
   const longest = 60_000 + 5_000 + 12_000
   assert.ok(app.server.timeout > longest && app.server.timeout <= 2 * longest, `${app.server.timeout} ms`)
   await app.close()

@@ -1,6 +1,5 @@
-// The REST server: mounts every route of the tables through mount-operation.ts. The order of checks is: known route
-// (404, 405), token (401), scope (403), JSON body (413, 415, 400), then the operation. This folder decides nothing
-// else.
+// The REST server: mounts every route of the route tables through mount-operation.ts. The order of checks is: known
+// route (404, 405), token (401), scope (403), JSON body (413, 415, 400). The operation decides everything else.
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { fastify } from 'fastify'
@@ -29,20 +28,20 @@ import type { SignInDoor } from './sign-in-routes.ts'
 import { unknownRoute } from './unknown-route.ts'
 
 const BODY_BYTES = 1 << 20
-/** Longer than any of our ids and invitations, and than the table names of most databases. */
+/** The maximum length of a path parameter. Ids, invitations and the table names of most databases are shorter. */
 const PARAM_LENGTH_MAX = 1024
 /** The deadline for a complete request. An answer may take longer. */
 const REQUEST_MS = 30_000
 const HEADERS_MS = 15_000
 /** How often Node checks for late requests. The default of 30 s would double the deadline. */
 const LATE_CHECK_MS = 1_000
-/** If a connection is broken, how long a client may read the last answer before the socket is destroyed. */
+/** After an unreadable request, the time that a client has to read the last answer before the socket is destroyed. */
 const LINGER_MS = 1_000
-/** Longer than the idle timeout of common load balancers, so that the load balancer closes the connection first. */
+/** This is longer than the idle timeout of common load balancers, so the load balancer closes a connection first. */
 const KEEP_ALIVE_MS = 72_000
 /**
- * Timeout without a byte in either direction, longer than the slowest possible query. It frees the memory of answers
- * that clients do not read.
+ * The timeout without a byte in either direction. It is longer than the slowest possible query. It frees the memory of
+ * answers that clients do not read.
  */
 const STALLED_MS = 90_000
 
@@ -95,7 +94,7 @@ export function createServer(door: Door): FastifyInstance {
       if (!socket.writable) return void socket.destroy()
       const isLate = 'code' in error && error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
       socket.end(lastAnswer(isLate ? LATE : BROKEN, door.requestIds.next()))
-      // end() is not enough: a client that never closes its side would keep the socket open.
+      // end() alone is not enough: a client that never closes its side would keep the socket open.
       setTimeout(() => socket.destroy(), LINGER_MS).unref()
     },
   })
@@ -186,13 +185,13 @@ function receive(
   app.server.on('request', (request, response) => {
     const requestId = requestIds.of(request)
     if (take !== null && isOpen() && take(request, response, requestId)) return
-    // Whoever writes the answer keeps it: Fastify, the connector's stream of events, a room.
+    // The header is set here, so that every writer of an answer keeps it: Fastify, the event streams of the connector.
     response.setHeader(REQUEST_ID, requestId)
     for (const listener of ordinary) listener.call(app.server, request, response)
   })
 }
 
-/** Lets query-connection.ts see each connection first. */
+/** Passes each new connection to query-connection.ts first. */
 function readFromSockets(server: Server, deps: Pick<QueryConnections, 'door' | 'isOpen' | 'requestIds'>): void {
   const ordinary = server.listeners('connection')
   server.removeAllListeners('connection')
@@ -203,7 +202,7 @@ function readFromSockets(server: Server, deps: Pick<QueryConnections, 'door' | '
   server.on('connection', readQueries({ ...deps, ...more }))
 }
 
-/** Trust only the nearest proxy, which added the last address. The caller may have forged the addresses before it. */
+/** Trusts only the nearest proxy, which added the last address. The caller may have forged all earlier addresses. */
 function isInFront(_address: string, hop: number): boolean {
   return hop === 0
 }

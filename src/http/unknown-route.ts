@@ -1,5 +1,5 @@
 // Answers unknown routes: 404, or 405 if the path is known under other methods. Both come before the token check, so
-// they reveal nothing about anybody.
+// they depend on no caller and reveal no data.
 import { AppError } from '../errors.ts'
 
 export interface KnownPath {

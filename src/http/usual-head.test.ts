@@ -1,4 +1,4 @@
-// If readUsualHead() accepts a head, node:http interprets it in the same way.
+// Tests that node:http interprets each head that readUsualHead() accepts in the same way.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
@@ -20,7 +20,7 @@ const read = (lines: readonly string[], first = FIRST) => readUsualHead(headOf(l
 const without = (name: string): string[] => USUAL.filter((line) => !line.startsWith(name))
 
 describe('the head of a usual query', () => {
-  test('is read for any case of its names and any order of its lines', () => {
+  test('is accepted with header names in any case and lines in any order', () => {
     const expected = {
       ...{ teamId: 'team_1', datasourceId: 'ds-2', length: 7, authorization: 'Bearer key', userAgent: undefined },
       ...{ requestId: undefined, traceparent: undefined },
@@ -152,7 +152,7 @@ function* mutants(): Generator<string> {
       const at = random(head.length - 2)
       head = head.slice(0, at) + letters[random(letters.length)] + head.slice(at + random(2))
     }
-    // The caller finds the end of a head by its first empty line.
+    // The caller of readUsualHead() cuts the head at the first empty line.
     yield head.slice(0, head.indexOf('\r\n\r\n') + 4)
   }
 }

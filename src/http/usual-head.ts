@@ -1,6 +1,6 @@
-// Pure: reads the head of a usual query: POST to one path, HTTP/1.1, one JSON body of known length, plain headers. Returns null for
-// everything else, which node:http then reads. A head that node:http would refuse or read in another way must not pass here:
-// usual-head.test.ts compares both.
+// Pure: reads the head of a usual query. A usual query is POST to one path over HTTP/1.1, with plain headers and one JSON
+// body of known length. node:http reads every other request. A head must not pass here if node:http would refuse it or
+// read it in another way. usual-head.test.ts compares both.
 export interface UsualHead {
   readonly teamId: string
   readonly datasourceId: string
@@ -19,7 +19,7 @@ const LENGTH = /^[1-9]\d{0,4}$/
 const JSON_TYPES: ReadonlySet<string> = new Set(['application/json', 'application/json; charset=utf-8'])
 const LINE = /^([\w!#$%&'*+.^`|~-]{1,100}):[ \t]*([\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?)[ \t]*$/
 
-/** They change how the request is read or answered. A cross-origin request may need CORS headers. */
+/** A request with one of these headers must be read or answered in another way. With Origin, it may need CORS headers. */
 const UNUSUAL: ReadonlySet<string> = new Set([
   'transfer-encoding',
   'content-encoding',
@@ -37,14 +37,14 @@ export function isUsualBody(contentType: string, contentLength: string): boolean
 }
 
 /**
- * Reads the paths of queries. Ids contain only these characters. A URL with percent-encoding or a query string is
- * unusual.
+ * Returns the pattern of the path of queries. Ids contain only these characters. A URL with percent-encoding or a
+ * query string does not match.
  */
 export function pathForm(path: string): RegExp {
   return new RegExp(`^${path.replaceAll(/\{\w+\}/g, String.raw`([\w-]{1,200})`)}$`)
 }
 
-/** `head`: from the first byte of the request to the empty line, which it includes. */
+/** Reads a head, which includes the empty line at its end. Returns null for an unusual head. */
 export function readUsualHead(head: string, form: RegExp): UsualHead | null {
   const [first = '', ...lines] = head.split('\r\n')
   const target = /^POST (\S+) HTTP\/1\.1$/.exec(first)?.[1]

@@ -1,5 +1,5 @@
-// Converts requests and answers between Fastify and the folders that use Web Request and Response: sign-in and OAuth.
-// Only their routes read a cookie.
+// Converts between Fastify's requests and answers and the web classes Request and Response, which sign-in/ and oauth/
+// use. Only the routes of these two folders read a cookie.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { CLIENT_ADDRESS } from '../auth/client-name-and-address.ts'
 import { invalidRequest } from '../errors.ts'
@@ -8,7 +8,7 @@ import { invalidRequest } from '../errors.ts'
 const DROPPED =
   /^(connection|keep-alive|transfer-encoding|content-length|upgrade|te|trailer|forwarded|x-forwarded-.*|x-real-ip)$/
 
-/** A JSON body is serialized again; a form is passed on unchanged. Throws INVALID_REQUEST. */
+/** Converts a request. Serializes a JSON body again and passes a form on unchanged. Throws INVALID_REQUEST. */
 export function toWeb(request: FastifyRequest): Request {
   const headers = new Headers()
   for (const [name, value] of Object.entries(request.headers)) {
@@ -26,7 +26,7 @@ export function toWeb(request: FastifyRequest): Request {
   return new Request(addressOf(request), init)
 }
 
-/** Throws INVALID_REQUEST for an invalid Host header. The header comes from the caller and was not parsed before. */
+/** Returns the URL of a request. Throws INVALID_REQUEST for an invalid Host header, which only this function parses. */
 export function addressOf(request: FastifyRequest): URL {
   const url = URL.parse(request.url, `${request.protocol}://${request.host || 'localhost'}`)
   if (url === null || url.username !== '' || url.password !== '')
@@ -34,7 +34,7 @@ export function addressOf(request: FastifyRequest): URL {
   return url
 }
 
-/** Throws INVALID_REQUEST for a body nested too deeply: serializing recurses, parsing does not. */
+/** Serializes a body. Throws INVALID_REQUEST if it is nested too deeply: serializing recurses, unlike parsing. */
 function serialized(body: unknown): string {
   try {
     return JSON.stringify(body)

@@ -1,5 +1,5 @@
-// Decides who may call an operation: checks the scope, and that the key or session is still valid. An operation without
-// a scope accepts no API key. That default is in code, not in a list.
+// Decides who may call an operation. Checks the scope, and that the key or session is still valid. An operation that
+// declares no scope accepts no API key.
 import type { Authenticator } from '../auth/authenticate.ts'
 import { holds, type Caller } from '../auth/caller.ts'
 import type { Route } from '../contract/route-type.ts'
@@ -24,13 +24,13 @@ export function admit(caller: Caller, { scope }: Pick<Route, 'scope'>): void {
   }
 }
 
-/** A body may take half a minute to arrive. Within this time, the caller is not looked up again. */
+/** A caller is looked up again if the body took longer than this to arrive. A body may take half a minute. */
 const KNOWN_MS = 1_000
 
 /**
- * Returns the caller's current state, if admitted. The caller is looked up again after a slow body. Sessions are always
- * looked up again, because their changes are permanent. `knownAt`: when the caller was authenticated, by
- * performance.now(). Throws UNAUTHENTICATED if the key or session has ended, and SCOPE_REQUIRED.
+ * Returns the caller's current state, if admitted. Looks the caller up again after a slow body. For operations without a
+ * scope, always looks the caller up again, because these operations make lasting changes. `knownAt` is the time of the
+ * authentication, by performance.now(). Throws SCOPE_REQUIRED, and UNAUTHENTICATED if the key or session has ended.
  */
 export async function admitNow(
   authenticator: Pick<Authenticator, 'again'>,
@@ -43,7 +43,7 @@ export async function admitNow(
   return now
 }
 
-/** Returns whether admitNow() would admit this caller without looking it up again. */
+/** Returns true if admitNow() would admit this caller without looking it up again. */
 export function isAdmitted(caller: Caller, knownAt: number, route: Pick<Route, 'scope'>): boolean {
   return route.scope !== undefined && isFresh(knownAt, route) && holds(caller, route.scope)
 }

@@ -1,5 +1,5 @@
-// Finds the team or datasource in a path and checks the caller's access, before query and body are read. teams/ and
-// datasources/ decide who has access; this file only fixes the order.
+// Finds the team or datasource that a path names, before query string and body are read. teams/ and datasources/ decide
+// who has access. This file only fixes the order of their checks.
 import type { Call, Caller } from '../auth/caller.ts'
 import type { Route } from '../contract/route-type.ts'
 import type { Reached } from '../datasources/require-reach.ts'
@@ -16,10 +16,10 @@ export interface Places {
     teamId: TeamId,
     need: { role?: 'ADMIN' | 'OWNER'; invited?: boolean; withoutSecondFactor?: boolean },
   ): Promise<Membership>
-  /** Throws SECOND_FACTOR_REQUIRED, the one NOT_FOUND, then ROLE_REQUIRED. */
+  /** Throws SECOND_FACTOR_REQUIRED, then NOT_FOUND (the same text for every cause), then ROLE_REQUIRED. */
   datasource(call: Call, teamId: TeamId, id: DatasourceId, need: { role?: 'ADMIN' | 'OWNER' }): Promise<Reached>
   /**
-   * Returns what datasource() would return without a role, if that needs no waiting. Returns null if in doubt, or if
+   * Returns the result of datasource() without a role, if the caches hold everything. Returns null otherwise, and if
    * datasource() would refuse.
    */
   knownDatasource(caller: Caller, teamId: TeamId, id: DatasourceId): Reached | null
@@ -33,8 +33,8 @@ export interface Placed {
 /** The characters of our ids and tokens. Ids with other characters are not looked up. */
 const ID = /^[\w-]{1,200}$/
 /**
- * Names of database objects may have any character except NUL and lone surrogates, which no database and no store can
- * represent.
+ * These parameters are names of database objects. Names may contain any character except NUL and lone surrogates: no
+ * database and no store can represent those.
  */
 const NAMES: ReadonlySet<string> = new Set(['schema', 'table'])
 const NAME = /^[^\0]{1,1024}$/u
@@ -58,7 +58,7 @@ export async function place(
 }
 
 /**
- * Returns what place() would return, if that needs no waiting. Returns null if in doubt, or if place() would refuse:
+ * Returns the result of place(), if the caches hold everything. Returns null otherwise, and if place() would refuse:
  * then call place(). Finds only datasources for operations that need no role.
  */
 export function knownPlace(

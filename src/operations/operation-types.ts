@@ -1,5 +1,5 @@
-// The types of an operation: its input and its answer, derived from the contract's route tables. A missing operation,
-// or one whose answer has another shape than declared, does not compile.
+// The types of an operation: its input and its answer, derived from the contract's route tables. The compiler reports a
+// missing operation, and an answer whose shape differs from the declared shape.
 import type { z } from 'zod'
 import type { Call } from '../auth/caller.ts'
 import type { Route } from '../contract/route-type.ts'
@@ -56,7 +56,7 @@ type Params<Path> = { readonly [N in ParamName<Path>]: N extends keyof ParamType
 
 type Output<S> = S extends z.ZodType ? z.output<S> : Record<string, never>
 type Body<R extends Route> = R extends { rawBody: true } ? unknown : R extends { body: infer S } ? Output<S> : undefined
-/** Found and authorized before the operation runs. */
+/** The team or datasource in the path. It is found, and access is checked, before the operation runs. */
 type Placed<R extends Route> = R extends { place: 'datasource' }
   ? { readonly membership: Membership; readonly reached: Reached }
   : R extends { place: 'team' }
@@ -82,8 +82,8 @@ type Frozen<T> = T extends readonly (infer U)[]
       : T
 
 /**
- * A long JSON text in parts, in borrowed memory. The sender calls release() when neither it nor a socket needs a part
- * any more. If release() is never called, the memory is garbage-collected.
+ * A long JSON text in parts, in borrowed memory. The sender calls release() when no code and no socket needs a part any
+ * more. If release() is never called, the memory is garbage-collected.
  */
 export interface LentJson {
   readonly parts: readonly (string | Buffer)[]
@@ -92,7 +92,7 @@ export interface LentJson {
   toString(): string
 }
 
-/** An answer that is already JSON text. If the caller already has `etag`, "not modified" may be sent instead. */
+/** An answer that is already JSON text. A caller that already has the version `etag` may get "304 Not Modified". */
 export interface Prebuilt {
   readonly json: string | Buffer | LentJson
   readonly etag?: string
@@ -122,9 +122,9 @@ export type Answer<N extends OperationId> = AnswerOf<Routes[N]>
 type Run<N extends OperationId> = (at: At<N>) => Promise<Answer<N>>
 
 /**
- * The implementation of an operation: one call of a use case. `require` runs before the query and the body are read,
- * and after the checks of reach and role. It checks that the other objects in the path exist (404) and that the state
- * of the datasource is suitable (409).
+ * The implementation of an operation: one call of a use case. `require` runs after the checks of access and role, and
+ * before the query string and the body are read. It checks that the other objects in the path exist (404) and that the
+ * state of the datasource is suitable (409).
  */
 type Definition<N extends OperationId> =
   Run<N> | { require(at: Omit<At<N>, 'query' | 'body'>): Promise<void>; readonly run: Run<N> }

@@ -80,14 +80,14 @@ function operation(shared: SharedDeps, id: string, route: Route, definition: Any
   return isQuick(route) ? quick(shared, id, route, run, ordinary) : ordinary
 }
 
-/** For queries, src/query reads the body and records the call, so nothing follows the run. */
+/** Returns true for queries. src/query reads their body and records the call, so no step follows the run. */
 function isQuick(route: Route): boolean {
   return route.rawBody === true && route.method === 'POST' && route.scope !== undefined && route.query === undefined
 }
 
 /**
- * The same steps without a promise, for a caller and a datasource that are in the caches. This function refuses
- * nothing: if in doubt, the ordinary steps run.
+ * Returns an operation that takes the same steps without a promise if caller and datasource are in the caches. If a
+ * check fails or a cache lacks an entry, the ordinary steps run and decide.
  */
 function quick(shared: SharedDeps, id: string, route: Route, run: AnyRun, ordinary: Operation): Operation {
   return (arrival, input) => {
@@ -117,9 +117,9 @@ async function runValidated(
 }
 
 /**
- * The use case validates a raw body itself, after its own 404 and 409. An unknown query parameter must be refused at
- * the same point. The use case therefore gets no body and refuses that; its refusal is replaced by the refusal of the
- * parameter.
+ * Runs a use case that validates its raw body itself, after its own 404 and 409. An unknown query parameter must be
+ * refused at the same point. So if there is one, the use case gets no body and refuses the missing body. This function
+ * then replaces that refusal by the refusal of the parameter.
  */
 async function runWithRawBody(run: AnyRun, at: AnyAt, route: Route, query: unknown, body: unknown): Promise<unknown> {
   const surplus = surplusOf(route, query)
@@ -142,14 +142,14 @@ function surplusOf(route: Route, query: unknown): AppError | null {
 }
 
 /**
- * Changes are recorded by the use case, in the same transaction. Prebuilt answers are recorded by the code that wrote
- * them.
+ * Returns true for reads that this file must record. A use case records its changes itself, in the same transaction. The
+ * code that writes a prebuilt answer records that answer.
  */
 function isRecordedRead(route: Route): boolean {
   return route.method === 'GET' && route.place === 'datasource' && route.prebuilt !== true
 }
 
-/** Refused reads of a team are not recorded. Refusals that were already recorded are not recorded twice. */
+/** Returns true for refusals that this file must record. Refused reads of a team are not recorded. */
 function isRecordedRefusal(route: Route, { membership }: Placed): boolean {
   if (route.rawBody === true || membership === undefined) return false
   return route.method !== 'GET' || route.place === 'datasource'

@@ -88,7 +88,7 @@ describe('a JSON text that is parsed in slices', () => {
     })
   }
 
-  test('damaged at any position, is read or refused like JSON.parse', () => {
+  test('is read or refused like JSON.parse when damaged at any position', () => {
     const whole = String.raw`{"a":[1,-2.5e3,"x\"y\\",{"b":null,"\u0063":[true,[],{}]}],"d":"é"}`
     const outcome = (read: () => unknown): string => {
       try {
@@ -116,7 +116,7 @@ describe('a JSON text that is parsed in slices', () => {
     assert.ok(refused > 500, String(refused))
   })
 
-  test('may not contain a key with a meaning in JavaScript, unless keys are names', () => {
+  test('may not contain a key with a special meaning in JavaScript, unless keys are names', () => {
     for (const text of [
       '{"__proto__":1}',
       '[{"a":{"__proto__":{}}}]',

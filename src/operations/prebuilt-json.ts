@@ -1,4 +1,4 @@
-// The JSON of a prebuilt answer in one piece, for callers that cannot send it in parts.
+// Joins the JSON of a prebuilt answer, for callers that cannot send the JSON in parts.
 import type { LentJson, Prebuilt } from './operation-types.ts'
 
 export function isLent(json: Prebuilt['json']): json is LentJson {

@@ -1,11 +1,11 @@
-// Scans the bytes of a JSON body before it is parsed. A body must be unambiguous: valid UTF-8, without lone surrogates
-// and duplicate keys. Otherwise a proxy, a log or a database could interpret it differently. Its cost must be bounded:
-// parsing takes time per value, and recursion takes stack per level.
+// Scans the bytes of a JSON body before the body is parsed. A body must be unambiguous: valid UTF-8, no lone surrogates,
+// no duplicate keys. Otherwise a proxy, a log or a database could interpret the body differently. The cost of a body
+// must be bounded too: parsing takes time per value, and recursion takes stack per level.
 import { isUtf8 } from 'node:buffer'
 import { setImmediate } from 'node:timers/promises'
 import { invalidRequest, type AppError } from '../errors.ts'
 
-/** The deepest nesting of arrays and objects. Serializing and comparing values recurse. */
+/** The maximum nesting of arrays and objects. Functions that serialize or compare values recurse. */
 export const DEPTH_MAX = 1_000
 /** The maximum number of fields of one object. They are validated in one step. */
 const FIELDS_MAX = 10_000
@@ -23,8 +23,8 @@ export function textOf(body: Buffer): string {
 }
 
 /**
- * Returns the refusal of a text that must not be parsed, or null. For invalid JSON the result is arbitrary, because
- * parsing refuses it. Returns a promise only for a long text, which is scanned in steps.
+ * Returns the refusal of a text that must not be parsed, or null. The result for invalid JSON does not matter, because
+ * the parser refuses invalid JSON. Returns a promise only for a long text, which is scanned in steps.
  */
 export function refusalOf(text: string, valuesMax: number): AppError | null | Promise<AppError | null> {
   const scanning = scan(text, valuesMax)
@@ -52,8 +52,8 @@ const [SPACE, QUOTE, COMMA, COLON, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, BACKSLASH
 ] as const
 
 /**
- * Visits each character once. Stores only the keys of open objects. Yields after each step, and returns the first
- * problem.
+ * Visits each character once and stores only the keys of open objects. Yields after each step. Returns the first
+ * problem, or null.
  */
 export function* scan(text: string, valuesMax: number): Generator<undefined, string | null> {
   /** The keys of each open object; undefined before the first key, and for an array. */
@@ -116,7 +116,7 @@ export function* scan(text: string, valuesMax: number): Generator<undefined, str
 
 const STRING_TOO_LONG = `contains a string of more than ${STRING_MAX} characters`
 
-/** Returns the next position of a character; the end of the text if there is none. */
+/** Returns the next position of a character, or the end of the text if the character does not follow. */
 function placeOf(sought: string, text: string, from: number): number {
   const at = text.indexOf(sought, from)
   return at === -1 ? text.length : at
@@ -126,7 +126,7 @@ function placeOf(sought: string, text: string, from: number): number {
 const UNIT_LENGTH = 6
 
 /**
- * Returns the length of the escape sequence at a position, including both halves of a surrogate pair; 0 for a lone
+ * Returns the length of the escape sequence at a position. A surrogate pair counts as one sequence. Returns 0 for a lone
  * surrogate.
  */
 function escapeAt(text: string, at: number): number {
@@ -137,7 +137,7 @@ function escapeAt(text: string, at: number): number {
   return next !== null && next >= 0xdc00 && next <= 0xdfff ? 2 * UNIT_LENGTH : 0
 }
 
-/** Returns the code unit of the \uXXXX at a position, or null. */
+/** Returns the code unit that \uXXXX at this position stands for, or null for any other text. */
 function escapedUnit(text: string, at: number): number | null {
   if (!text.startsWith('\\u', at)) return null
   const digits = text.slice(at + 2, at + UNIT_LENGTH)
@@ -145,7 +145,7 @@ function escapedUnit(text: string, at: number): number | null {
 }
 
 /**
- * Returns the keys of the innermost open object. Outside of objects, the text is invalid JSON, which parsing refuses.
+ * Returns the keys of the innermost open object. A colon outside of objects is invalid JSON, which the parser refuses.
  */
 function namesOf(openNames: (Set<string> | undefined)[]): Set<string> {
   const names = openNames.at(-1) ?? new Set()
@@ -157,7 +157,7 @@ function unescaped(inner: string): string {
   try {
     return String(JSON.parse(`"${inner}"`))
   } catch {
-    // Invalid JSON: parsing refuses it.
+    // The parser refuses this invalid JSON.
     return inner
   }
 }

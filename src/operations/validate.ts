@@ -1,5 +1,5 @@
-// Validates input with the schema of its route. Invalid input is INVALID_REQUEST with one line per field. Nothing is
-// guessed, converted or ignored.
+// Validates input with the schema of its route. Invalid input is INVALID_REQUEST with one line per field. Validation
+// never guesses, converts or ignores a value.
 import type { ZodError, ZodType } from 'zod'
 import { z } from 'zod'
 import { BRIEF } from '../contract/long-lists.ts'
@@ -19,7 +19,7 @@ export function readQuery(route: Route, query: unknown): unknown {
 /** Validates the parsed body. Throws INVALID_REQUEST. */
 export function readBody(route: Pick<Route, 'body' | 'bodyOptional' | 'rawBody'>, body: unknown): unknown {
   if (route.rawBody === true) return body
-  // Only a missing body counts as an empty object. null is invalid like any other wrong value.
+  // Only a missing body counts as an empty object. A null body is invalid.
   const given = body === undefined ? {} : body
   if (route.body === undefined) return void read(Nothing, given, 'field')
   if (body === undefined && route.bodyOptional !== true) throw invalidRequest(['body: a JSON body is required'])
@@ -67,7 +67,7 @@ function shortened(line: string): string {
   return line.length > DETAIL_LENGTH_MAX ? `${line.slice(0, DETAIL_LENGTH_MAX).toWellFormed()}…` : line
 }
 
-/** `tables[0].columns`, or `body` for the whole body. */
+/** Returns the name of a field, such as `tables[0].columns`; `body` for the whole body. */
 function at(path: Issue['path']): string {
   if (path.length === 0) return 'body'
   return path.reduce<string>((text, key) => {

@@ -1,4 +1,4 @@
-// Operations that need no token (contract/routes-without-token.ts). The secret in the path grants the right to read.
+// Operations that need no token (contract/routes-without-token.ts). The secret in the path authorizes the caller.
 import { notFound } from '../errors.ts'
 import type { OPEN_ROUTES } from '../contract/routes-without-token.ts'
 import { previewInvitation } from '../teams/invitation-preview.ts'

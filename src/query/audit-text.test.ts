@@ -1,5 +1,5 @@
-// What the audit stores of a refused query if the team redacts literals: texts without any literal, but with all
-// numbers.
+// Tests which error texts of a refused query the audit stores if the team redacts literals. No stored text repeats a
+// literal of the query.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { redactedSql } from '../drivers/postgres/guard/redact.ts'
@@ -49,7 +49,7 @@ test('drops a text that contains a parameter value', () => {
   )
 })
 
-test('drops texts of the database and of unparsed bodies, whatever they say', () => {
+test('drops every text of the database and of unparsed bodies', () => {
   for (const code of ['QUERY_FAILED', 'INVALID_QUERY', 'INVALID_REQUEST'] as const)
     assert.equal(kept(code, 'nope'), undefined)
 })
@@ -65,10 +65,10 @@ test('keeps only the words of a limit for a query that cannot be split into lite
   assert.equal(kept('QUERY_DENIED', 'column nope does not exist', unread), undefined)
   assert.equal(kept('QUERY_DENIED', 'more than 64 joins', { ...unread, blocked: limit }), 'more than 64 joins')
   assert.equal(kept('QUERY_DENIED', 'more than 64 of York', { ...unread, blocked: limit }), undefined)
-  // The text does not contain the characters that an escape sequence represents.
+  // The query text does not contain the character that an escape sequence represents.
   const escaped = { query: "SELECT nope FROM customers WHERE city = E'\\x59ork'" }
   assert.equal(kept('QUERY_DENIED', 'York is not allowed', escaped), undefined)
-  // Nor does the text contain the concatenation of several parts.
+  // SQL concatenates both parts, so the query text does not contain the word 'York'.
   for (const between of ['\n', ' -- more\n \t-- and more\n']) {
     const continued = { query: `SELECT nope FROM customers WHERE city = 'Yo'${between}'rk'` }
     assert.equal(kept('QUERY_DENIED', 'York is not allowed', continued), undefined)

@@ -1,5 +1,5 @@
-// Pure: decides what the audit stores of a query. If the team redacts literals, the driver removes them. If the driver
-// cannot remove them, the audit stores no text.
+// Pure: decides what the audit stores of a query. If the team redacts literals, the driver removes them from the query
+// text. If the driver cannot remove them, the audit stores no query text.
 import type { AuditEntry } from '../audit/make-rows.ts'
 import type { Blocked, Driver, QueryBody } from '../drivers/driver.ts'
 import type { Reason } from '../audit/row-detail.ts'
@@ -39,7 +39,7 @@ export function auditText(driver: Pick<Driver, 'redacted'>, trail: QueryTrail, r
   }
 }
 
-/** A name that does not occur outside literals may itself be a literal. Hide it. */
+/** Hides a name that does not occur outside literals, because the name may itself be a literal. */
 function nameless(blocked: Blocked, redacted: string | null): Blocked {
   const isName = OWN_WORDS.has(blocked.kind) || redacted?.toLowerCase().includes(blocked.name.toLowerCase()) === true
   return isName ? blocked : { kind: blocked.kind, name: '?' }
@@ -62,8 +62,8 @@ const OWN_SENTENCES: ReadonlySet<Code> = new Set<Code>([
   'QUERY_TIMEOUT',
 ])
 /**
- * Error texts of these codes may quote names, which can be checked. Texts of all other codes may quote values, even
- * from the database.
+ * Error texts of these codes quote only names, and quotesOf() can check names. Texts of all other codes may quote
+ * values, even values from the database.
  */
 const NAMING: ReadonlySet<Code> = new Set<Code>(['QUERY_DENIED', 'SCHEMA_STALE'])
 
@@ -88,8 +88,8 @@ function withoutQuotes(
 }
 
 /**
- * Returns true if a literal has escape sequences or several parts: an error text may then quote a value that is not in
- * the query text.
+ * Returns true if a literal has escape sequences or several parts. An error text may then quote a value that the query
+ * text does not contain.
  */
 function isWrittenOtherwise(source: string): boolean {
   return source.includes('\\') || isContinued(source)
@@ -97,7 +97,7 @@ function isWrittenOtherwise(source: string): boolean {
 
 const BEHIND_QUOTE = /['"]\s*(?:--|$)/
 
-/** SQL concatenates string literals that are separated only by a line break, spaces and comments. */
+/** Returns true if a string literal continues on a later line. SQL concatenates literals across a line break. */
 function isContinued(source: string): boolean {
   let endsInQuote = false
   for (const line of source.split(/[\r\n]/)) {
@@ -114,10 +114,10 @@ const GRAMMAR: ReadonlySet<string> = new Set(
   on one only or over table tables than that the there this to use which with`.split(/\s+/),
 )
 const WORD = /[\p{L}\p{N}_]+/gu
-/** Shorter words occur inside many others and count only as whole words. */
+/** Shorter words occur inside many other words, so they count only as whole words. */
 const PART_FROM = 4
 
-/** True if a text contains a word that the query has only inside its literals. */
+/** Returns a function that tells whether a sentence contains a word that the query has only inside its literals. */
 function quotesOf(query: string, redacted: string): (sentence: string) => boolean {
   const [source, rest] = [query, redacted].map((text) => {
     const lower = text.toLowerCase()

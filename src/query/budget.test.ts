@@ -1,5 +1,5 @@
-// One budget per team, on both stores. Concurrent queries never exceed it, and changed settings apply from the next
-// query on.
+// Tests the query budget of a team, on both stores. Concurrent queries never exceed the budget. A changed budget
+// applies from the next query on.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
@@ -12,10 +12,10 @@ import { openRedisCounter } from './redis-budget.ts'
 import { engineOrSkip } from '../../test/support/no-such-engine.ts'
 import { startRedis } from '../../test/support/redis.ts'
 
-/** A busy machine may delay an answer of Redis. */
+/** The timeout for an answer of Redis, which a busy machine may delay. */
 const PATIENCE_MS = 5_000
 
-/** The remaining queries after spending one, or the seconds to wait. */
+/** Spends one query. Returns the number of remaining queries, or the seconds to wait. */
 async function spend(budget: Budget, teamId: TeamId, limit: number, windowSeconds = 3_600) {
   try {
     const { headers } = await budget.spend(teamId, { limit, windowSeconds })

@@ -1,5 +1,5 @@
-// The query budget: a rate limit per team, shared by all its keys, sessions and connectors. Counted in memory with the
-// embedded store, and in Redis or in the store if several processes share it.
+// The query budget: a rate limit per team, shared by all its keys, sessions and connectors. With the embedded store,
+// this process counts in memory. If several processes share the budget, Redis or the store counts.
 import { RateLimiterPostgres } from 'rate-limiter-flexible'
 import { AppError } from '../errors.ts'
 import type { TeamId } from '../ids.ts'
@@ -13,8 +13,8 @@ interface Spent {
 
 export interface Budget {
   /**
-   * Counts one query. Throws RATE_LIMITED, with the headers and `retryAfter`, if the budget is exceeded. Returns a
-   * promise only if the store counts.
+   * Counts one query. Throws RATE_LIMITED, with the headers and `retryAfter`, if the budget is exceeded. Returns no
+   * promise if this process counts in memory.
    */
   spend(teamId: TeamId, budget: TeamSettings['queryBudget']): Spent | Promise<Spent>
   /** Returns the remaining budget, without counting. `resetsAt` (ISO 8601, UTC) is null if nothing was spent. */
@@ -87,10 +87,10 @@ export interface Counter {
   get(key: string): Promise<Counted | null>
 }
 
-/** If there are this many windows, ended ones are removed. */
+/** Ended windows are removed when the map holds this many. */
 const WINDOWS_KEPT = 1_000
 
-/** A window begins with its first query. Works without a promise, because this function counts every query. */
+/** Counts in memory. A window begins with its first query. consume() runs for every query, so it returns no promise. */
 export function inMemory(): Counter {
   const windows = new Map<string, { points: number; readonly endsAt: number }>()
   const tidy = (now: number): void => {
@@ -116,7 +116,7 @@ export function inMemory(): Counter {
   }
 }
 
-/** The limiter gets the store's connections for counters, wrapped as pg's pool, and the table of counters. */
+/** Counts in the store's `counters` table. The limiter gets the store's connections, wrapped as a pool of pg. */
 function inStore(count: NonNullable<Store['count']>): Counter {
   const storeClient = {
     async query({ text, values }: { readonly text: string; readonly values?: readonly unknown[] }) {

@@ -1,5 +1,5 @@
-// Checks whether a query would run: the same reach, body and guard as for a query, then an estimate instead of rows. A
-// check spends no budget, reads no row, and never shows more than the caller can reach.
+// Checks whether a query would run. A check takes the same steps as a query, but ends with a cost estimate instead of
+// rows. A check spends no budget, reads no row, and never shows more than the caller can reach.
 import { outcomeOf } from '../audit/audit.ts'
 import { reasonOf } from '../audit/refusal-reason.ts'
 import type { Call } from '../auth/caller.ts'
@@ -18,7 +18,7 @@ import { exposedOf, inTime, isRead, type QueryDeps } from './run-query.ts'
 
 export interface CheckResult {
   readonly verdict: 'ALLOWED' | 'DENIED' | 'INVALID'
-  /** The reason, in the same words as a query's refusal. */
+  /** The reason, in the words of the refusal that the query would get. */
   readonly error?: string
   readonly blocked?: Blocked
   readonly hint?: string
@@ -32,9 +32,9 @@ export interface CheckResult {
 export type CheckDeps = Omit<QueryDeps, 'budget'> & { readonly drafts: Drafts }
 
 /**
- * The body is a query body with `as?: {role} or {keyId of one's own}` and `draft?`. Throws as a query does, except for
- * verdicts. A draft is checked while the user types. The audit only counts drafts, and a session may send ten per
- * second (429).
+ * Checks one query body, which may also have `as` ({role} or {keyId} of an own key) and `draft`. Throws the errors of
+ * runQuery(), but returns the guard's refusals. A draft is checked while the user types. The audit only counts drafts,
+ * and a session may send ten per second (429).
  */
 export async function checkQuery(deps: CheckDeps, call: Call, at: Reached, body: unknown): Promise<CheckResult> {
   const place = { teamId: at.teamId, datasourceId: at.id }
@@ -104,7 +104,7 @@ async function walk(deps: CheckDeps, call: Call, at: Reached, body: unknown, tra
   }
 }
 
-/** The unit of the cost, in the same words as a query's refusal. */
+/** The unit of the cost, in the words of a query's refusal. */
 const COST_UNIT = {
   POSTGRES: 'plan cost',
   MONGODB: 'scanned documents',
@@ -145,8 +145,8 @@ async function weigh(
 }
 
 /**
- * Returns the verdict in a database's error, for example that a column does not exist, which only the database can
- * find. Returns null if the error is a failure.
+ * Returns the verdict for an error of the database, such as a function that does not exist. Returns null if the error
+ * is a failure and not a refusal.
  */
 function refusedAs(error: unknown): CheckResult | null {
   if (!(error instanceof AppError)) return null

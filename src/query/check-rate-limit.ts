@@ -1,5 +1,5 @@
-// Limits how often one session may check a query while the user types, in this process. A check requests a plan from
-// the database, but spends no budget.
+// Limits how often one session may check a query while the user types. Each process counts for itself. The limit is
+// needed because a check requests a plan from the database, but spends no budget.
 import { BoundedMap } from '../bounded-map.ts'
 import type { Caller } from '../auth/caller.ts'
 import { AppError } from '../errors.ts'
@@ -11,7 +11,7 @@ export interface Drafts {
 
 const PER_WINDOW = 10
 const WINDOW_MS = 1_000
-/** Windows of sessions that were inactive for long are removed. */
+/** The maximum number of windows. The windows of sessions that were inactive for longest are removed. */
 const SESSIONS_MAX = 10_000
 
 export function openDrafts(now: () => number = Date.now): Drafts {

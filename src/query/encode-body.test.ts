@@ -1,4 +1,4 @@
-// An answer is one JSON text that embeds the driver's JSON.
+// Tests that an answer is one JSON text that embeds the driver's JSON.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { encode, LentJson } from './encode-body.ts'

@@ -2,7 +2,7 @@
 // are embedded unchanged, never parsed or serialized again.
 import type { Rows } from '../drivers/driver.ts'
 
-/** Cached by the columns of an answer, which answers of one prepared statement share. */
+/** Caches the text before the rows. Answers of one prepared statement share the `columns` object, which is the key. */
 const heads = new WeakMap<Rows['columns'], string>()
 
 export function encode(rows: Rows, durationMs: number): string | LentJson {

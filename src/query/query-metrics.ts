@@ -5,7 +5,7 @@ import type { BlockedKind, DatasourceType } from '../drivers/driver.ts'
 import type { Code } from '../errors.ts'
 import { Counts, Durations, type Family } from '../metric-types.ts'
 
-/** Times by performance.now(). 0 if the query did not reach this step. */
+/** The time of each step, by performance.now(). A time is 0 if the query did not reach the step. */
 export interface QueryMarks {
   readonly began: number
   /** When the guard returned its verdict. */

@@ -1,6 +1,6 @@
 // The query budget in Redis, for several processes. If Redis is unavailable, each process counts for itself, so that
-// queries are still answered and still limited. The log reports this. The URL contains a password and never appears in
-// the log.
+// queries are still answered and still limited. The log reports each change between Redis and counting alone. The URL
+// of Redis contains a password, so the URL never appears in the log.
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import { inMemory, type Counter } from './budget.ts'
 
@@ -9,7 +9,7 @@ interface RedisLog {
   warn(detail: object, message: string): void
 }
 
-/** A query must not wait longer for its budget. */
+/** The longest time that a query waits for its budget. */
 const COMMAND_MS = 300
 const CONNECT_MS = 2_000
 const AGAIN_MS_MAX = 2_000
@@ -20,7 +20,7 @@ export interface RedisCounter extends Counter, AsyncDisposable {
   readonly isUp: boolean
 }
 
-/** Does not wait for Redis, which may start later. Only this function loads the client. */
+/** Opens the counter without waiting for Redis, which may start later. Only this function loads the client of Redis. */
 export async function openRedisCounter(url: string, log: RedisLog, commandMs = COMMAND_MS): Promise<RedisCounter> {
   const { Redis } = await import('ioredis')
   const client = new Redis(url, {
@@ -57,7 +57,7 @@ export async function openRedisCounter(url: string, log: RedisLog, commandMs = C
       } catch (error) {
         if (error instanceof RateLimiterRes) throw error
         gone()
-        // A frozen server keeps its connections open. A new connection is established only if the server responds.
+        // A frozen server keeps its connections open. A new connection succeeds only if the server responds again.
         if (client.status === 'ready') client.disconnect(true)
       }
     }

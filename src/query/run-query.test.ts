@@ -1,4 +1,4 @@
-// The path of a query: the order of refusals, the budget, and the audit rows.
+// Tests the path of a query: the order of refusals, the budget, and the audit rows.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts'
@@ -236,7 +236,7 @@ describe('the path of a query', () => {
     assert.ok(answered?.printed?.includes('customers') && !/private|4711/.test(answered.printed))
     for (const [sql, query, name] of [
       ["SELECT ssn FROM customers WHERE name = 'private'", 'SELECT ssn FROM customers WHERE name = ?', 'ssn'],
-      // Text that does not parse has no known literals.
+      // The positions of literals are unknown in a text that does not parse.
       ["SELEC 'private'", undefined, undefined],
       ["SELECT 'private", undefined, undefined],
     ] as const) {

@@ -89,7 +89,7 @@ export async function runQuery(deps: QueryDeps, call: Call, at: Reached, body: u
 }
 
 async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, trail: Trail): Promise<QueryAnswer> {
-  // Awaits only steps that must wait. For most queries, only the database is awaited.
+  // This function awaits only steps that return a promise. For most queries, that is only the database.
   const exposed = knownExposed(deps, at) ?? (await exposedOf(deps, at)) // 409
   const queryBody = at.driver.read(body) // 400 INVALID_REQUEST
   const settings = knownSettings(deps.store, at.teamId) ?? (await settingsOf(deps, at.teamId))
@@ -104,7 +104,7 @@ async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, tra
   const deadline = deadlineOf(call.signal, limits.timeoutMs)
   let running: Disposable | undefined
   let rows: Rows
-  // `using` would take as long as the guard.
+  // A `using` declaration would take as long as the guard.
   try {
     running = deps.running.add(call, at, deadline) // 503; later 401, 404 or 409 if the caller loses access
     const judged = at.driver.confine(queryBody, exposed, limits, deadline.stop)
@@ -241,8 +241,8 @@ function refused(deps: QueryDeps, call: Call, at: Reached, trail: Trail, error: 
 }
 
 /**
- * The kinds of refusals that another exposure could avoid. They include names that do not exist, so that the answer is
- * the same for them.
+ * Returns true if another exposure could avoid the refusal. Names that do not exist count too: a caller must not
+ * learn from the answer whether a hidden name exists.
  */
 function isExposable({ code }: AppError, blocked: ReturnType<typeof reasonOf>['blocked']): boolean {
   return code === 'QUERY_DENIED' && (blocked?.kind === 'table' || blocked?.kind === 'column')

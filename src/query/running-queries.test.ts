@@ -1,4 +1,4 @@
-// When a running query is cancelled, and when it is not.
+// Tests when a running query is cancelled, and when the query continues.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, before, describe, test } from 'node:test'

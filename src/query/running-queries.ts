@@ -1,6 +1,6 @@
-// The queries running in this process. Each is checked again while it runs. If its caller, key, membership or
-// datasource loses access, the query is cancelled in the database and the caller gets the refusal that a new request
-// would get. Shutdown cancels the remaining queries the same way.
+// Tracks the queries that run in this process and checks the access of each one again while it runs. If the caller
+// loses access, the query is cancelled in the database, and the caller gets the refusal that a new request would get.
+// At shutdown, the remaining queries are cancelled too.
 import type { Call, Caller } from '../auth/caller.ts'
 import type { Deadline } from '../deadline.ts'
 import { changedJustNow, overloaded } from '../datasources/changed-or-overloaded.ts'

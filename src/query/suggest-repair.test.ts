@@ -1,4 +1,4 @@
-// Repaired documents and GoogleSQL, judged by the real guards. test/door/suggestion.test.ts has PostgreSQL over HTTP.
+// Tests repaired MongoDB and BigQuery queries with the real guards. test/door/suggestion.test.ts tests PostgreSQL.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { mongoCatalog } from '../../test/support/mongo-catalog.ts'
@@ -54,17 +54,17 @@ describe('a refused document is repaired', async () => {
       people({ $lookup: { from: 'ordres', localField: '_id', foreignField: 'person', as: 'o' } }),
       people({ $lookup: { from: 'orders', localField: '_id', foreignField: 'person', as: 'o' } }),
     ],
-    // A field of an earlier stage is meant.
+    // The intended field comes from an earlier stage.
     [
       people({ $group: { _id: '$name', count: { $sum: 1 } } }, { $sort: { conut: -1 } }),
       people({ $group: { _id: '$name', count: { $sum: 1 } } }, { $sort: { count: -1 } }),
     ],
-    // Two mistakes.
+    // These queries have two mistakes.
     [
       { collection: 'poeple', pipeline: [{ $match: { nmae: 1 } }] },
       { collection: 'people', pipeline: [{ $match: { name: 1 } }] },
     ],
-    // Outputs are left out.
+    // A hidden output field is removed.
     [people({ $project: { name: 1, ssn: 1 } }), people({ $project: { name: 1 } })],
     [people({ $project: { name: 1, s: { $concat: ['x', '$ssn'] } } }), people({ $project: { name: 1 } })],
     [people({ $sort: { name: 1, ssn: -1 } }), people({ $sort: { name: 1 } })],
@@ -73,14 +73,14 @@ describe('a refused document is repaired', async () => {
       people({ $group: { _id: '$name', n: { $sum: 1 } } }),
     ],
     [people({ $match: { name: 'Ada' } }, { $out: 'copy' }), people({ $match: { name: 'Ada' } })],
-    // Conditions, groups and the only output stay. No similar name exists.
+    // A condition, a group and the only output are never removed. No similar name exists to replace them.
     [filtered({ name: 'Ada', ssn: 'x' }), undefined],
     [people({ $match: { ssn: 'x' } }), undefined],
     [people({ $project: { ssn: 1 } }), undefined],
     [people({ $group: { _id: '$ssn', n: { $sum: 1 } } }), undefined],
     [people({ $out: 'copy' }), undefined],
     [filtered({ $where: 'sleep(1)' }), undefined],
-    // A word with several meanings.
+    // The operator could mean several others.
     [filtered({ name: { $like: 'x%' } }), undefined],
     [{ collection: 'vault' }, undefined],
   ]

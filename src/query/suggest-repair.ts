@@ -11,7 +11,7 @@ const CHARS_MAX = 4_096
 const TRIES_MAX = 10
 /** The maximum number of changes in one suggestion. */
 const CHANGES_MAX = 3
-/** A query whose check takes long is not repaired: each refusal would cost several times as much. */
+/** The time limit for the whole search. Each try costs as much as the check of the refused query. */
 const JUDGING_MS = 500
 
 export interface Refused {
@@ -71,7 +71,7 @@ async function judged(
   }
 }
 
-/** Returns whether the change helped: the guard now refuses another name or kind. */
+/** Returns true if the change helped: the guard now refuses another name or kind. */
 function isAnotherPlace(now: Denied, before: Denied): boolean {
   return now.blocked.name !== before.blocked.name || now.blocked.kind !== before.blocked.kind
 }

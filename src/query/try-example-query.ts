@@ -22,12 +22,12 @@ export interface TryDeps {
 
 const ROWS = 10
 const TRY_MS = 5_000
-/** The share of the cost limit for a trial. No caller asked for it, and some databases charge by cost. */
+/** The share of the cost limit for a trial. No caller asked for the trial, and some databases charge by cost. */
 const COST_SHARE = 0.1
 
 /**
  * Returns true if the query is confined under the current exposure and answered within 5 s and the team's limits.
- * Throws the reason of `signal`, and DATASOURCE_UNAVAILABLE and similar errors, which do not depend on the query.
+ * Throws the reason of `signal`, and errors that do not depend on the query, such as DATASOURCE_UNAVAILABLE.
  */
 export async function tryQuery(deps: TryDeps, id: DatasourceId, query: string, signal: AbortSignal): Promise<boolean> {
   const row = await readRow(deps.store, id)

@@ -13,7 +13,7 @@ interface Totals {
   readonly rows: number
   readonly bytes: number
   readonly durationMs: number
-  /** The estimated cost of the queries that were refused for it. */
+  /** The estimated cost of the queries that were refused for their cost. */
   readonly estimate: number
   readonly p50Ms: number | null
   readonly p95Ms: number | null
@@ -33,7 +33,7 @@ export interface UsageSeries extends Totals {
 /** The maximum number of groups in a series. */
 const SERIES_MAX = 20
 
-/** Collects lines. Call the last method once, at the end. */
+/** Sums lines. Call add() for each line, then read the sums once. */
 export class UsageSums {
   readonly #step: Step
   readonly #by: By | undefined

@@ -1,5 +1,5 @@
-// A team's usage: queries by day, key and datasource, and the remaining budget. Reading it spends no budget. It counts
-// only datasources that the caller can reach; a MEMBER sees no other member's keys.
+// A team's usage: queries by day, key and datasource, and the remaining budget. Reading the usage spends no budget. The
+// usage covers only datasources that the caller can reach. A MEMBER sees only the MEMBER's own keys.
 import type { Audit } from '../audit/audit.ts'
 import type { Counted, UsageLine } from '../audit/usage-by-day.ts'
 import { SLOT_DAYS } from '../audit/usage-by-hour.ts'
