@@ -51,7 +51,7 @@ export interface Accumulated {
   readonly printed: BsonDocument
   /** The extent of the value for one group or window. */
   readonly extent: Extent
-  /** Set if the value has an element or field for each document. */
+  /** Set if the value holds one element or field for each document. */
   readonly gathers: 'array' | 'object' | null
 }
 
@@ -74,7 +74,7 @@ function gathered(
   if (ONE_OF.has(name)) return { extent: each, gathers: null }
   if (MANY_OF.has(name)) {
     const n = numberOf(isDocument(value) ? value['n'] : undefined)
-    // $unwind of a gathered array yields as many documents as before.
+    // A later $unwind of the array yields no more documents than the group has read.
     if (n !== undefined && n <= FEW) return { extent: list(each, constant(n), 1), gathers: null }
     return { extent: gatheredList(each, 1), gathers: 'array' }
   }
@@ -89,7 +89,7 @@ function gathered(
 /** Arrays with this few elements need no length check. */
 const FEW = 100
 
-/** An operator of $setWindowFields and its window. */
+/** Confines an operator of $setWindowFields and its window. */
 export function windowOperator(value: Bson, scope: Scope, sortKeys: number): Accumulated {
   if (!isDocument(value)) throw new Broken('$setWindowFields takes an object for each output')
   const { window, ...rest } = value
@@ -148,7 +148,7 @@ function operand(
 
 function one(value: Bson | undefined, scope: Scope): Operand {
   const { printed, extent } = computed(value, scope)
-  // Sets and extremes compare whole values.
+  // To compute a set or an extreme, mongod compares whole values.
   scope.meter.step(keySteps(extent))
   return { printed, extents: [extent] }
 }

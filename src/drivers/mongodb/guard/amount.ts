@@ -1,4 +1,4 @@
-// Upper bounds that the query alone does not determine: polynomials in sizes that only the database knows. No coefficient is
+// Represents upper bounds that the query alone does not determine, as polynomials in sizes that only the database knows. No coefficient is
 // negative, so a larger size never makes an amount smaller.
 
 /** A size that only the database knows; see value-size.ts. */
@@ -47,7 +47,7 @@ export function sizesOf({ terms }: Amount): readonly Size[] {
   return [...terms.values()].flatMap(({ sizes }) => sizes)
 }
 
-/** Splits an amount: the terms with a size that `isOf` accepts, and the other terms with the constant. */
+/** Splits an amount into the terms with a size that `isOf` accepts, and the constant with all other terms. */
 export function split(amount: Amount, isOf: (size: Size) => boolean): readonly [of: Amount, rest: Amount] {
   const [of, rest] = [new Map<string, Term>(), new Map<string, Term>()]
   for (const [key, term] of amount.terms) (term.sizes.some(isOf) ? of : rest).set(key, term)
@@ -150,9 +150,8 @@ export function withSize(amount: Amount, size: Size, by: Amount): Amount {
 }
 
 /**
- * Returns the sum of an amount over all elements of an array. `own` is the size of one element: the sum of its powers
- * is at most the power of `bytes`, the size of all elements together. What does not depend on the element counts
- * `items` times.
+ * Returns the sum of an amount over all elements of an array. `own` is the size of one element. The sum of its powers is at most the power
+ * of `bytes`, the size of all elements together. A term without `own` counts `items` times.
  */
 export function overAll(
   amount: Amount,

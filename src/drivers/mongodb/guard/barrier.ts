@@ -29,8 +29,8 @@ export class Barrier {
   }
 
   /**
-   * Keeps later stages that read this top-level field behind the projection. Without a name: stages that read the whole
-   * document.
+   * Keeps later stages that read this top-level field behind the projection. If no name is given, stages that read the whole document stay
+   * behind it.
    */
   raise(name = this.#first): void {
     if (this.#names.has(name)) return

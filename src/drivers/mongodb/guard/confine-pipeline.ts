@@ -63,7 +63,7 @@ function hoist(stages: readonly BsonDocument[], flow: Flow): readonly BsonDocume
 }
 
 /**
- * Returns whether raw documents sort in the same order. If only lost array elements could change the order, sets
+ * Returns whether raw documents sort in the same order as projected documents. If only lost array elements could change the order, sets
  * flow.early.
  */
 function sortsAlike(value: Bson, flow: Flow): boolean {

@@ -53,12 +53,12 @@ async function inThread(threads: Threads, asked: Case, signal: AbortSignal): Pro
   return verdictOf({ kind: 'made', query: await unpackQuery(answer.query, () => threads.turn()) })
 }
 
-/** Confines a query on this thread, even if that takes long. */
+/** Confines a query on this thread, however long the work takes. */
 export function confine(body: MongoBody, exposed: Catalog, limits: Limits): Verdict {
   return judged(body, exposed, limits).verdict
 }
 
-/** Like confine(), and also returns the work spent. The work grows about linearly with the size of the body. */
+/** Confines a query like confine(), and also returns the work spent. The work grows about linearly with the size of the body. */
 export function judged(
   body: MongoBody,
   exposed: Catalog,

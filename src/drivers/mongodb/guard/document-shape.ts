@@ -1,5 +1,5 @@
-// The known fields of a document at one place of a pipeline. Safety rests on the injected projection, not on the shape.
-// The shape serves to refuse hidden names with a clear message, and to find paths through partly shown objects.
+// Describes the known fields of a document at one place of a pipeline. Safety rests on the injected projection, not on the shape. The shape
+// serves to refuse hidden names with a clear message, and to find paths through partly shown objects.
 import { scaled, type Amount, constant } from './amount.ts'
 import {
   at as placed,
@@ -48,7 +48,9 @@ export function closed(kids: ReadonlyMap<string, Shape>): Shape {
 }
 
 export interface Found {
-  /** whole: at or below a value shown as a whole. parent: partly shown. hidden: not shown, or does not exist. */
+  /**
+   * whole: the value is shown as a whole or lies in such a value. parent: the object is partly shown. hidden: not shown, or does not exist.
+   */
   readonly kind: 'whole' | 'parent' | 'hidden'
   readonly shape: Shape
   /** Whether a component is an array index. */
@@ -168,7 +170,7 @@ function kidOf({ kids, cut, extent }: Shape, name: string): Shape {
   return { ...WHOLE, cut, ...(extent === undefined ? {} : { extent: settled(partOf(extent, [name])) }) }
 }
 
-/** Throws Refusal. */
+/** Throws Refusal if documents of this shape have too many fields. */
 export function checkWeight(shape: Shape): void {
   const weight = weightOf(shape)
   if (weight <= FIELDS_MAX) return
@@ -183,7 +185,7 @@ const EMPTY: Shape = { kids: new Map(), open: false, cut: [], isWritten: true }
 
 const weights = new WeakMap<Shape, number>()
 
-/** The number of fields of a shape at all depths. An object that occurs twice counts twice. */
+/** Returns the number of fields of a shape at all depths. An object that occurs twice counts twice. */
 function weightOf(shape: Shape): number {
   if (shape.kids === null) return 1
   const known = weights.get(shape)
@@ -244,7 +246,7 @@ function extentOf(shape: Shape): Extent {
 }
 
 /**
- * Returns whether the value is one object. An object of the database is one if the sample held no array in its place.
+ * Returns whether the value is a single object. A stored object is single if the sample held no array in its place.
  */
 function isSingle({ kids, extent, isWritten }: Shape): boolean {
   return isWritten === true || (kids !== null && extent?.isSingle === true)
@@ -300,7 +302,7 @@ export function objectsAt(shape: Shape, path: readonly string[]): Amount {
   return constant(1)
 }
 
-/** The search for similar names takes time in proportion to the number of names. */
+/** The limit on paths in a hint. The search for similar names takes time in proportion to their number. */
 const PATHS_MAX = 300
 
 /** Returns the known paths, for a hint. */

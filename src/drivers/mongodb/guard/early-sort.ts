@@ -1,7 +1,6 @@
-// Prints a sort with a limit before the projection, where it can use an index, although its path leads through a partly
-// shown object. A hidden scalar in an array sorts as null after the projection, so the order may differ. The printed
-// form checks in each document that the order is the same, and fails otherwise. Then the form with the projection first
-// is sent.
+// Prints a sort with a limit before the projection, where the sort can use an index, although its path leads through a partly shown object.
+// A hidden scalar in an array sorts as null after the projection, so the order may differ. The printed form checks in each document that
+// the order is the same, and fails otherwise. After such a failure, the service sends the form with the projection first.
 import { numberOf } from './parse-ejson.ts'
 import type { Bson, BsonDocument } from '../confined-query.ts'
 
@@ -15,8 +14,8 @@ export interface EarlySort {
 const ONE_TO_ONE = new Set(['$project', '$set', '$addFields', '$unset'])
 
 /**
- * The same pipeline with its sort moved to the front, and with a limit on the documents that the later stages can use.
- * Null if the later stages may use all documents.
+ * Returns the same pipeline with its sort moved to the front, and with a limit on the documents that the later stages can use. Returns null
+ * if the later stages may use all documents.
  *
  * Proof: a projection only removes elements that sort as null, so no document sorts later by its raw value than by its
  * projected value. If none of the first n documents loses an element, they are the first n of both orders.

@@ -1,4 +1,4 @@
-// Looks up what a caller may read: the exposed collections by name, each with the projection that the guard injects. Built
+// Looks up what a caller may read: the exposed collections by name, each with the projection that the guard injects. The lookup is built
 // once for a catalog. Throws TypeError for a catalog of another kind of database.
 import type { Catalog, CatalogTable } from '../../driver.ts'
 import { catalogLookup } from '../../catalog-lookup.ts'
@@ -36,7 +36,7 @@ export interface Exposed {
   hint(name: string): Hint
 }
 
-/** The lookup of an exposed catalog, made once for each catalog object. */
+/** Returns the lookup of an exposed catalog, which is built once for each catalog object. */
 export const exposedOf: (catalog: Catalog) => Exposed = catalogLookup('MongoDB', isCapture, build)
 
 function build(catalog: Catalog, capture: MongoCapture): Exposed {
@@ -88,7 +88,7 @@ function collectionOf(table: CatalogTable): ExposedCollection | null {
   }
 }
 
-/** Array lengths come from the documents that introspection sampled. */
+/** Returns the extent of the values at each path. Array lengths come from the documents that introspection sampled. */
 function extentsOf(table: CatalogTable): ReadonlyMap<string, Extent> {
   return new Map(
     table.columns.map(({ name, detail }) => [
@@ -107,7 +107,7 @@ function isSmall(detail: unknown): boolean {
   return names.length > 0 && names.every((name) => SMALL_TYPES.has(name))
 }
 
-/** Array length by the sample; null if the sample held no array, undefined without a sample. */
+/** Returns the array length in the sample. Returns null if the sample held no array, undefined without a sample. */
 function itemsOf(name: string, detail: unknown): number | null | undefined {
   // mongod stores no array as _id.
   if (name === '_id') return null
@@ -122,7 +122,7 @@ function isFlat(detail: unknown): boolean {
 
 interface Branch extends Map<string, Branch | null> {}
 
-/** Whether a projection can name the component: not empty, no array index, no operator. */
+/** Returns whether a projection can name the component: not empty, no array index, no operator. */
 function isExposable(component: string): boolean {
   return (
     component !== '' &&
@@ -175,7 +175,7 @@ function partShape(
   return { kids, open: false, cut: all.cut, extent }
 }
 
-/** Returns the barrier with the injected projection for `pipeline`, not yet placed. */
+/** Returns the barrier with the injected projection for `pipeline`. The projection is not yet placed. */
 export function barrierOf(
   { tops, tree, rewritten, projection: exposed }: ExposedCollection,
   pipeline: BsonDocument[],

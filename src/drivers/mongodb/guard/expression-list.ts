@@ -1,8 +1,8 @@
 // The allowed expression operators and the form of their arguments (docs/guard/mongodb.md#what-is-allowed).
 
 /**
- * any: one expression or an array of expressions. date: the same, or {date, timezone?}. Otherwise an object with these
- * fields.
+ * `any` takes one expression or an array of expressions, and `date` also takes {date, timezone?}. `special` has its own reader in
+ * expression.ts. Fields takes an object with these fields.
  */
 export type Form = 'any' | 'date' | 'special' | Fields
 

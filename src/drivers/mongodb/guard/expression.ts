@@ -142,7 +142,7 @@ function bound(value: Bson | undefined, scope: Scope): Bson {
   return { vars: printed, in: isDocument(value) ? within(value, 'in', () => expression(body, inner)) : null }
 }
 
-/** $map and $filter: an array, and an expression for each element. */
+/** Confines $map or $filter: an array, and an expression for each element. */
 function over(name: '$map' | '$filter', value: Bson | undefined, scope: Scope): Bson {
   const body = name === '$map' ? 'in' : 'cond'
   const optional = ['as', 'arrayIndexAs']
@@ -210,7 +210,7 @@ function field(name: '$getField' | '$setField' | '$unsetField', value: Bson | un
   }
 }
 
-/** A constant name is printed as a literal. If the field is read from the document itself, the name must be exposed. */
+/** Prints a constant name as a literal. If the field is read from the document itself, the name must be exposed. */
 function fieldName(written: Bson | undefined, input: Bson | undefined, scope: Scope): Bson {
   const literal = isDocument(written) && Object.keys(written).length === 1 ? written['$literal'] : undefined
   const name =
@@ -229,7 +229,7 @@ function direction(value: Bson | undefined): Bson {
   return value
 }
 
-/** $regexMatch, $regexFind and $regexFindAll, with a constant pattern. */
+/** Confines $regexMatch, $regexFind or $regexFindAll. The pattern must be constant. */
 function matching(name: string, value: Bson | undefined, scope: Scope): Bson {
   const { input, regex, options } = fieldsOf(name, value, ['input', 'regex'], ['options'])
   const literal = isDocument(regex) && Object.keys(regex).length === 1 ? regex['$literal'] : undefined

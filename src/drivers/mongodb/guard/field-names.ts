@@ -35,7 +35,7 @@ export function checkName(of: string, name: string): void {
   if (outputPath(of, name).length > 1) throw noName(of, name)
 }
 
-/** The longest index in digits. JSON.parse keeps the order of longer numbers. */
+/** A whole number of at most ten digits, which may be an array index. JSON.parse keeps the order of longer numbers. */
 const INTEGER = /^(?:0|[1-9]\d{0,9})$/
 
 /**
@@ -55,7 +55,7 @@ function noName(of: string, name: string): Error {
   return new Broken(`${of}: ${shown(name) || 'an empty string'} cannot be the name of a field`)
 }
 
-/** `__proto__` is refused here, as readBody() refuses it in keys. */
+/** Splits a path into its components. Refuses `__proto__`, as readBody() does in keys. */
 function split(path: string): readonly string[] {
   if (path.length > PATH_MAX) throw tooLong(`${path.length} characters`, `${PATH_MAX} characters`)
   const components = path.split('.')

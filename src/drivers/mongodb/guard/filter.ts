@@ -1,6 +1,5 @@
-// Filters: operators must be on the list, every path is looked up, values are literals, and the filter is printed anew.
-// Also decides whether a filter can run before the projection, where it can use indexes
-// (docs/guard/mongodb.md#how-it-is-confined).
+// Filters: operators must be on the list, every path is looked up, values are literals, and the filter is printed anew. This file also
+// decides whether a filter can run before the projection, where it can use indexes (docs/guard/mongodb.md#how-it-is-confined).
 import { arrayOf, fieldsOf, textOf, wholeOf } from './read-arguments.ts'
 import { reasonAgainst } from './expression-list.ts'
 import { computed } from './computed-value.ts'
@@ -22,9 +21,9 @@ const LIST_MAX = 2000
 
 export interface Filter {
   readonly printed: BsonDocument
-  /** Whether the filter reads the same before and after the projection: only exposed paths, no array index, no $expr. */
+  /** Whether the filter matches the same documents before and after the projection: only exposed paths, no array index, no $expr. */
   readonly hoistable: boolean
-  /** The top-level conditions that read the same. The filter requires all of them. */
+  /** The top-level conditions that match the same documents before and after the projection. The filter requires all of them. */
   readonly early: BsonDocument
 }
 
@@ -58,7 +57,7 @@ function documentOf(value: Bson | undefined): BsonDocument {
   return value
 }
 
-/** `above` is the path of the array of an $elemMatch, with a dot; empty at the top. */
+/** Confines conditions. `above` is the path of the array of an $elemMatch, with a dot; it is empty at the top. */
 function conditions(value: Bson | undefined, above: string, walk: Walk): BsonDocument {
   const printed: Record<string, Bson> = {}
   const all = documentOf(value)
@@ -128,7 +127,7 @@ interface Tests {
 
 const PATTERN_STEPS = 3
 
-/** Returns the approximate bytes of a value of the query. */
+/** Returns the approximate bytes of a value that the query contains. */
 function bytesIn(value: Bson): number {
   if (typeof value === 'string') return value.length
   if (isArray(value)) return value.reduce<number>((all, each) => all + bytesIn(each), 0)
@@ -158,7 +157,7 @@ function markPath(found: Located, walk: Walk): void {
   hold(found, walk.scope)
 }
 
-/** A literal that is compared. A comparison with null must stay behind a projection that cuts the path. */
+/** Confines a literal that is compared. A comparison with null must stay behind a projection that cuts the path. */
 function compared(value: Bson, found: Located, walk: Walk): Bson {
   if (found.crossed.length > 0 && holdsNull(value)) {
     walk.hoistable = false
@@ -173,7 +172,7 @@ function holdsNull(value: Bson): boolean {
   return isArray(value) && value.some(holdsNull)
 }
 
-/** An object of operators for one path. */
+/** Confines an object of operators for one path. */
 function tests(path: string, value: BsonDocument, found: Located, walk: Walk): BsonDocument {
   const printed: Record<string, Bson> = {}
   for (const [name, operand] of Object.entries(value)) {
@@ -257,7 +256,7 @@ function timesOf(name: string, operand: Bson): number {
 
 const DECIMAL_STEPS = 5
 
-/** Returns the steps to compare a stored value with a value of the query. */
+/** Returns the steps to compare a stored value with a value from the query. */
 function comparing(value: Bson): number {
   if (value instanceof Scalar && value.of.kind === '$numberDecimal') return DECIMAL_STEPS
   const parts = isArray(value) ? value : isDocument(value) ? Object.values(value) : []
@@ -292,7 +291,7 @@ function negated(path: string, operand: Bson, found: Located, walk: Walk): Bson 
   return tests(path, operand, found, walk)
 }
 
-/** $elemMatch takes conditions on the fields of an element, or operators on the element itself. */
+/** Confines the operand of $elemMatch: conditions on the fields of an element, or operators on the element itself. */
 function elements(path: string, operand: Bson, found: Located, walk: Walk): Bson {
   if (!isDocument(operand)) throw new Broken('$elemMatch takes an object')
   const names = Object.keys(operand)

@@ -1,4 +1,4 @@
-// Stages that make one document out of many ($group, $bucket, $bucketAuto, $sortByCount, $count), and $setWindowFields,
+// Confines the stages that make one document out of many ($group, $bucket, $bucketAuto, $sortByCount, $count), and $setWindowFields,
 // $densify and $fill.
 import { accumulator, bounds, windowOperator } from './accumulator.ts'
 import { arrayOf, fieldsOf, textOf, wholeOf } from './read-arguments.ts'
@@ -15,7 +15,7 @@ import { checkWeight, closed, shapeWith, valueAt, WHOLE, type Shape } from './do
 import { largest, object, SMALL, type Extent } from './value-size.ts'
 import { sortSpecOf } from './sort-spec.ts'
 
-/** `written` holds the names that the query writes. MongoDB's own `count` is a column only if a document has it. */
+/** Sets the known fields. `written` holds the names in the query. A `count` that MongoDB adds is a column only if a document has it. */
 function made(flow: Flow, id: Shape, outputs: Outputs, written: readonly string[] = [...outputs.shapes.keys()]): void {
   const shape = closed(new Map([['_id', id], ...outputs.shapes]))
   checkWeight(shape)
@@ -30,7 +30,7 @@ interface Outputs {
 
 const COUNT: Outputs = { printed: {}, shapes: new Map([['count', shapeWith(SMALL)]]) }
 
-/** `written` is the object of the body that contains the outputs. */
+/** Confines accumulators. `written` is the object of the body that contains the outputs. */
 function outputs(of: string, value: BsonDocument, flow: Flow, written = value): Outputs {
   const printed: Record<string, Bson> = {}
   const shapes = new Map<string, Shape>()
@@ -45,7 +45,7 @@ function outputs(of: string, value: BsonDocument, flow: Flow, written = value): 
   return { printed, shapes }
 }
 
-/** A key that documents are grouped by. */
+/** Confines a key by which documents are grouped. */
 function keyed(value: Bson | undefined, scope: Scope): Computed {
   const key = computed(value, scope)
   scope.meter.step(keySteps(key.extent))
@@ -88,7 +88,7 @@ export function bucketAuto(value: Bson, flow: Flow): void {
   }
   const output = bucketOutput('$bucketAuto', read['output'], flow)
   flow.out.push({ $bucketAuto: { ...printed, ...(output === null ? {} : { output: output.printed }) } })
-  // Granularity rounds numbers.
+  // Granularity rounds numbers, so the bound of the key does not hold.
   const end = { ...key.extent, number: null }
   const ends = object(new Map(['min', 'max'].map((name) => [name, end])))
   made(flow, shapeWith(ends), output ?? COUNT, output === null ? [] : undefined)
@@ -116,8 +116,8 @@ export function count(value: Bson, flow: Flow): void {
 }
 
 /**
- * The most elements in all arrays that windows gather for one document. They are copied for each document, at 160 ns an
- * element, and the newest engine checks for a cancel every 128 documents: 20,000 elements take 0.4 s.
+ * The limit on elements in all arrays that windows gather for one document. mongod copies them for each document, at 160 ns an element, and
+ * the newest engine checks for a cancel every 128 documents: 20,000 elements take 0.4 s.
  */
 const WINDOW_ELEMENTS = 20_000
 

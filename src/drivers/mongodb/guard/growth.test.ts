@@ -249,7 +249,7 @@ const STAGES: Readonly<Record<string, readonly object[]>> = {
   ],
 }
 
-/** What is stored decides how large these grow, so the database measures it. */
+/** Stored values decide how large these values grow, so the database measures them. */
 const MEASURED: Readonly<Record<string, readonly object[]>> = {
   'a text doubled': repeated(30, { $set: { s: { $concat: ['$s', '$s'] } } }),
   'an array doubled': repeated(30, { $set: { a: { $concatArrays: ['$a', '$a'] } } }),
@@ -401,7 +401,7 @@ test('prints a range of computed length in a form that fails beyond the bound', 
 type Json = Readonly<Record<string, unknown>>
 const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null
 
-/** What the printed query measures before its stages, in short: the length |a, the bytes #a, the longest word ~a. */
+/** Returns what the printed query measures before its stages, in short: the length |a, the bytes #a, the longest word ~a. */
 function measuredBy(...pipeline: object[]): { steps: string; bytes: string }[] {
   const found: { steps: string; bytes: string }[] = []
   const walk = (value: unknown, around: Json): void => {
@@ -433,7 +433,7 @@ function measure(value: unknown): string {
   return text.startsWith('{"$size"') ? `pieces ${path}` : `~${path}`
 }
 
-/** The sizes that the steps of the query depend on, as products, each with at least so many steps. */
+/** Returns the sizes on which the steps of the query depend, as products. Each product takes at least `least` steps. */
 function products(amount: string, least = 0): string[] {
   const terms = amount.split(' + ').map((term) => /^([\d.e+]+) ?(.*)$/.exec(term) ?? [])
   return terms.flatMap(([, times = '', sizes = '']) => (sizes !== '' && Number(times) >= least ? [sizes] : [])).sort()
@@ -459,7 +459,7 @@ test('measures what a stage reads often, right before the stage', () => {
     )
 })
 
-/** About 200 steps for each element around. */
+/** An expression that takes about 200 steps for each element of the loop around it. */
 const WORK = { $size: map(range(50), { $add: ['$$k', 1] }, 'k') }
 const longest = (...pipeline: object[]): string[] =>
   measuredBy(...pipeline).flatMap(({ steps }) => products(steps, 200))
@@ -484,7 +484,7 @@ test('measures loops where they run, whatever collection or stage their arrays c
 
 test('measures loops over parts of an element by the bytes of all elements', () => {
   const steps = (x: unknown): string[] => longest({ $set: { x } })
-  // 200 steps for each element, of which each takes at least 5 bytes.
+  // Each element takes 200 steps and at least 5 bytes.
   const inBytes = (x: unknown): string[] => measuredBy({ $set: { x } }).flatMap((each) => products(each.steps, 40))
   assert.deepEqual(inBytes(map('$a', map('$$this.b', WORK, 'b'))), ['#a'])
   assert.deepEqual(inBytes(map('$a', map('$$e.x', map('$$f.y', WORK, 'g'), 'f'), 'e')), ['#a'])
@@ -559,7 +559,7 @@ test('prints a length check for loops over stored values that take long, and for
   for (const [name, stage] of Object.entries(FREE)) assert.ok(!isHeld(stage), name)
 })
 
-test('counts how much longer than a stored array what is made of it can be', () => {
+test('bounds how much longer than a stored array a computed array can be', () => {
   const work = { $size: map(range(100), { $add: ['$$k', 1] }, 'k') }
   const lengthOf = (input: unknown): string[] => measuredBy({ $set: { x: map(input, work) } }).map((each) => each.steps)
   const stepsIn = (input: unknown, sizes: string): number =>

@@ -169,7 +169,7 @@ function ofValues(name: string, operand: Bson, env: Env): Extent {
   return isNew ? env.meter.made(made) : made
 }
 
-/** Values of at most so many bytes are not counted. */
+/** Values of at most this many bytes are not counted. */
 const SMALL_BYTES = 64
 
 function valueOf(name: string, operand: Bson, args: readonly Extent[]): Extent {
@@ -251,7 +251,7 @@ function rebuilt(arrays: readonly Extent[]): Extent {
   return { ...anything(bytes, usual), kept, items, isLoose, each: each === null ? null : moved(each) }
 }
 
-/** Up to this length, a part of an array counts as long as the query says. */
+/** A part of an array up to this length counts with the length that the query states. */
 const FEW = 100
 
 function shortened(array: Extent, n: Bson | undefined): Extent {
@@ -262,7 +262,7 @@ function shortened(array: Extent, n: Bson | undefined): Extent {
   return isShorter ? { ...array, items: constant(items), isLoose: false, usual: Math.min(items, array.usual) } : array
 }
 
-/** Up to this length, a part of a string counts as long as the query says. */
+/** A part of a string up to this length counts with the length that the query states. */
 const TEXT_TAKEN = 1_000
 
 function partOf(name: string, operand: Bson, value: Extent): Extent {
@@ -372,8 +372,8 @@ function isThere(value: Bson): boolean {
 }
 
 /**
- * Fields of a later object replace fields of an earlier one, if they are surely there. `sure` has the names of such fields by
- * argument.
+ * Returns the extent of merged objects. A field of a later object replaces the field of an earlier one if every document has it. `sure` has
+ * the names of such fields by argument.
  */
 function merged(args: readonly Extent[], sure: readonly ReadonlySet<string>[]): Extent {
   const [first = SMALL, ...others] = args
@@ -437,7 +437,10 @@ function ofPairs(value: Extent): Extent {
   return arrayOf(value.items, { bytes: plus(value.bytes, own), kept: plus(value.kept, own), each: pair, usual: 20 })
 }
 
-/** Returns the extent of $zip: as many elements as the longest input has, each with one element of every input. The last argument has the defaults. */
+/**
+ * Returns the extent of $zip: as many elements as the longest input has, each with one element of every input. The last argument has the
+ * default values.
+ */
 function ofZip(args: readonly Extent[]): Extent {
   const inputs = args.slice(0, -1)
   const items = most(...inputs.map((input) => input.items))
@@ -487,8 +490,8 @@ function ofReplace(name: string, operand: Bson, args: readonly Extent[]): Extent
 }
 
 /**
- * The step is computed twice: with a $$value of unknown size, which shows what a turn adds, and then with the largest $$value, which
- * shows the number of steps.
+ * Returns the extent of a $reduce. The step is computed twice. A $$value of unknown size shows how much a turn adds. The largest $$value
+ * then shows the number of steps.
  */
 function ofReduce(operand: Bson, env: Env): Extent {
   if (!isDocument(operand)) return SMALL

@@ -1,5 +1,5 @@
-// $lookup, $unionWith and $graphLookup. They read exposed collections only, and their documents are projected before
-// anything else reads them.
+// Confines $lookup, $unionWith and $graphLookup. They read exposed collections only, and their documents are projected before any later
+// stage reads them.
 import { fieldsOf, textOf, wholeOf } from './read-arguments.ts'
 import { scaled } from './amount.ts'
 import { Barrier } from './barrier.ts'
@@ -63,13 +63,13 @@ const FOUND_ALL = 100
 /** Assumed documents for one value of a field other than _id, if they are unwound. */
 const FOUND = 10
 
-/** An array of documents of this shape. `rows` is their number for the cost estimate. */
+/** Returns the shape of an array of documents. `rows` is their number for the cost estimate. */
 function manyOf(shape: Shape, rows: number): Shape {
   const { isWritten: _, ...known } = shape
   return { ...known, extent: { ...STORED, usual: rows } }
 }
 
-/** localField and foreignField. The server reads foreignField from raw documents, so it must be exposed as a whole. */
+/** Confines localField and foreignField. The server reads foreignField from raw documents, so it must be exposed as a whole. */
 function equality(
   read: BsonDocument,
   from: ExposedCollection,
@@ -84,7 +84,7 @@ function equality(
   return { localField, foreignField }
 }
 
-/** mongod keeps so many bytes for each value that it looks up. */
+/** The bytes that mongod keeps for each value that it looks up. */
 const SOUGHT_KEPT = 600
 const SOUGHT_STEPS = 20
 
@@ -173,7 +173,7 @@ export function graphLookup(value: Bson, flow: Flow): void {
   reproject(from, as, depthField, flow)
 }
 
-/** A null matches documents without the field. Below a partly shown object, that would reveal hidden elements. */
+/** Refuses a path below a partly shown object: a null matches documents without the field, which would reveal hidden elements. */
 function checkNullAlike(path: string, raw: Scope): void {
   if (resolve(path, raw).crossed.length === 0) return
   throw refusedOperator(
@@ -191,7 +191,7 @@ function depthOf(value: Bson | undefined, raw: Scope): string | null {
   throw refusedPath(name, 'depthField must be a new name without dots that no exposed field has.')
 }
 
-/** The filter runs on raw documents, so it must read the same before and after the projection. */
+/** Confines a filter that runs on raw documents. The filter must match the same documents before and after the projection. */
 function restrictionOf(value: Bson | undefined, raw: Scope): BsonDocument | null {
   if (value === undefined) return null
   const { printed, hoistable } = filter(value, raw)
@@ -204,8 +204,8 @@ function restrictionOf(value: Bson | undefined, raw: Scope): BsonDocument | null
 }
 
 /**
- * $graphLookup returns whole documents and takes no pipeline. A $lookup with $documents projects them. Where that is not
- * possible ($facet, servers before 5.1), a $project names the known fields.
+ * Projects the documents of $graphLookup, which returns whole documents and takes no pipeline. A $lookup with $documents projects them.
+ * Where that is not possible ($facet, servers before 5.1), a $project names the known fields.
  */
 function reproject(from: ExposedCollection, as: string, depthField: string | null, flow: Flow): void {
   const projection = { ...from.projection, ...(depthField === null ? {} : { [depthField]: 1 }) }

@@ -19,7 +19,7 @@ const many = <T>(n: number, make: (k: number) => T): T[] => Array.from({ length:
 const people = (...pipeline: object[]) => readBody({ collection: 'people', pipeline, limit: 7 })
 const names = (n: number) => ({ $match: { name: { $in: many(n, (k) => `name ${k}`) } } })
 
-/** Counts the requests to the threads. */
+/** Opens the threads, and counts the requests to them. */
 async function opened(deadlineMs?: number) {
   const told: string[] = []
   const threads = openThreads({
@@ -40,7 +40,7 @@ async function opened(deadlineMs?: number) {
   return { aside, told, asked: () => asked, [Symbol.asyncDispose]: () => threads.end() }
 }
 
-/** The verdict as plain data; its functions are called. */
+/** Returns the verdict as plain data. Its functions are replaced by their results. */
 function plain(verdict: Verdict): unknown {
   if (verdict.kind !== 'confined') return verdict
   const { printed, outline, unwinds, ...rest } = unseal<MongoQuery>(verdict.query, 'MONGODB')
@@ -88,7 +88,7 @@ test('a short body, or one whose size is refused, is judged on the main thread',
 
 test('a short body that takes many steps goes to a thread', async () => {
   await using guard = await opened()
-  // The guard computes the step of a $reduce twice, and the step within it four times.
+  // The guard computes the step of a $reduce twice, and the step of a nested $reduce four times.
   const step = { $add: ['$$value', ...many(20, () => '$$this')] }
   const nested = (depth: number): unknown =>
     depth === 0 ? step : { $reduce: { input: ['$list'], initialValue: 0, in: nested(depth - 1) } }
@@ -117,7 +117,7 @@ test('a body over the deadline is refused and reported by its hash, and the next
   assert.match(guard.told[1] ?? '', /^[0-9a-f]{64}$/)
 })
 
-test('an aborted call rejects at once', async () => {
+test('an aborted call rejects immediately', async () => {
   await using guard = await opened()
   const gone = new AbortController()
   const waiting = guard.aside(people(names(1_500)), catalog(), gone.signal)

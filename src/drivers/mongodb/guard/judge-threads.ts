@@ -1,4 +1,4 @@
-// The threads that judge long bodies: a pool of guard threads that run judge-worker.ts.
+// Opens the pool of guard threads that judge long bodies. The threads run judge-worker.ts.
 import { setImmediate } from 'node:timers/promises'
 import { GuardThreads } from '../../guard-threads.ts'
 import { defectReporter, type TellDefect } from '../../report-guard-defect.ts'
@@ -22,7 +22,7 @@ export interface Asked {
 /** The deadline is ten times the duration of the largest body on an idle machine. */
 const DEADLINE_MS = 2_000
 
-/** The first long body starts the threads. */
+/** Opens the pool. The first long body starts the threads. */
 export function openThreads(options: ThreadsOptions = {}): Threads & { end(): Promise<void> } {
   const report = defectReporter(options.report)
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'

@@ -52,7 +52,7 @@ export interface Case {
   readonly rowCap: number
 }
 
-/** Deterministic: the same body and exposure give the same verdict. `meter` receives the work spent. */
+/** Judges a body. The same body and exposure always give the same verdict. `meter` receives the work spent. */
 export function judge(asked: Case, bounds: Bounds, meter?: (spent: number) => void): Judged {
   const work = new Work(bounds.work, bounds.isHere)
   try {
@@ -105,7 +105,7 @@ interface Found {
   readonly position: number | null
 }
 
-/** Returns the place of an error in the body's text as the audit stores it. Nulls if the error has no place. */
+/** Returns the place of an error in the body's text as the audit stores it. Returns nulls if the error has no place. */
 function placeIn(lifted: Lifted, body: MongoBody, error: Refusal | Broken): Found {
   if (error.trail.length === 0) return { path: null, position: null }
   const { filter, pipeline } = body
@@ -162,7 +162,7 @@ interface Lifted {
   pipeline?: Bson
 }
 
-/** The filter becomes the first stage, unless it is empty. */
+/** Returns the stages of a body. The filter becomes the first stage, unless it is empty. */
 function stagesOf({ filter: first = {}, pipeline: rest = [] }: Lifted): Bson {
   const empty = typeof first === 'object' && first !== null && Object.keys(first).length === 0
   return isArray(rest) ? [...(empty ? [] : [{ $match: first }]), ...rest] : rest

@@ -1,4 +1,4 @@
-// Literal values, which are compared and not computed. At no depth do they have a key that starts with $.
+// Reads literal values, which are compared and not computed. They contain no key that starts with $.
 import { reasonAgainst } from './expression-list.ts'
 import { checkOrder } from './field-names.ts'
 import { isArray, isDocument, type Bson } from '../confined-query.ts'

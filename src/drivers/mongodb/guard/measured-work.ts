@@ -11,12 +11,12 @@ export const MADE_MAX = 400 * 1024 * 1024
 export const DOCUMENT_MAX = 16 * 1024 * 1024
 /** The maximum steps of a stage for one document. */
 export const TURNS_MAX = 48_000_000
-/** Documents that old versions of mongod process between two checks for a cancel. */
+/** The number of documents that old versions of mongod process between two checks for a cancel. */
 export const UNSEEN = 128
-/** With more sizes than this, mongod measures the whole document instead. */
+/** If an amount has more sizes than this, mongod measures the whole document instead. */
 const SIZES_MAX = 6
 
-/** What the database computes for each document; null: no document can be too large. */
+/** Expressions that the database computes for each document. They are null if no document can be too large. */
 export interface Measured {
   readonly steps: Bson | null
   readonly bytes: Bson | null
@@ -28,11 +28,11 @@ export interface Measured {
 
 export const NOTHING: Measured = { steps: null, bytes: null, vars: {} }
 
-/** What is known of a document before a stage. */
+/** The known facts about a document before a stage. */
 export interface Before {
   /** The maximum bytes of the document. */
   readonly size: number
-  /** Whether mongod has just read the document from the collection. It checks for a cancel before it reads each large document. */
+  /** Whether mongod has just read the document from the collection. mongod checks for a cancel before it reads each large document. */
   readonly isRead: boolean
   /** The steps that the stage may take in any case; absent if the stages of the query share a limit. */
   readonly most?: number
@@ -64,8 +64,7 @@ export class Spare {
 }
 
 /**
- * Returns the most that the sizes in an amount can make of it for one document, whose fields share the document's
- * bytes.
+ * Returns the largest value of an amount for one document of `size` bytes. All fields together have at most this size.
  */
 export function worstOf(amount: Amount, size: number): number {
   const fields = new Map<string, number>()
@@ -112,7 +111,7 @@ class Printer {
   }
 
   #once(size: string): Bson {
-    // The size of an element has no meaning outside its loop. If one is left, the stage has no bound.
+    // The size of an element has no meaning outside its loop. If such a size is left, the stage has no bound.
     if (!isStored(measureOf(size).place)) throw refusedLimit('steps', 'the work of a stage cannot be bounded')
     const known = this.#names.get(size)
     if (known !== undefined) return known
@@ -133,8 +132,7 @@ function wholeOf(size: string): Amount {
 const rounded = (n: number): number => Number(n.toPrecision(4))
 
 /**
- * Returns the expression that reads a place. Names that no path can contain are left out, and what is above them is
- * read.
+ * Returns the expression that reads a place. If no path can contain a name of the place, the expression reads the value above that name.
  */
 function valueAt(place: string): string {
   const [head = '', ...names] = place.split('.')

@@ -16,9 +16,9 @@ type Steps = (given: Given) => Amount
 const words = (names: string): readonly string[] => names.split(' ')
 const each = (names: string, steps: Steps): [string, Steps][] => words(names).map((name) => [name, steps])
 
-/** mongod reads or copies so many bytes in a step. */
+/** The bytes that mongod reads or copies in a step. */
 export const STEP_READS = 100
-/** mongod reads so many bytes of an array or object in a step. Each element is work, however small it is. */
+/** The bytes of an array or object that mongod reads in a step. Each element costs work, however small it is. */
 const NESTED_READS = 20
 const byByte = (perByte: number, { bytes }: Extent = SMALL): Amount => scaled(bytes, perByte)
 const readingOne = ({ bytes, isScalar }: Extent): Amount => scaled(bytes, 1 / (isScalar ? STEP_READS : NESTED_READS))
@@ -32,7 +32,7 @@ function argument({ operand, args }: Given, name: string, place: number): Extent
   return isDocument(operand) ? args[Object.keys(operand).indexOf(name)] : args[place]
 }
 
-/** Returns the steps of a comparison. It reads no more of one value than of the other. */
+/** Returns the steps of a comparison. mongod reads no more bytes of one value than the other value has. */
 function comparing({ args: [one = SMALL, other = SMALL] }: Given): Amount {
   return readingOne(isFixed(one) || !isFixed(other) ? one : other)
 }
@@ -60,7 +60,7 @@ const trimming: Steps = (given) => {
   return plus(byByte(1 / 6, text), product(byByte(1 / 40, text), chars.bytes))
 }
 
-/** Returns the steps of a regular expression. Each position of the text tries each branch, and a repetition may run on from each position. */
+/** Returns the steps of a regular expression. mongod tries each branch at each position, and a repetition may run on from each position. */
 const matching: Steps = (given) => {
   const text = argument(given, 'input', 0) ?? SMALL
   const pattern = patternOf(given.operand)
@@ -87,7 +87,7 @@ export function groupsOf(pattern: string): number {
   return pattern.split('(').length
 }
 
-/** Returns the pattern of an operator. Computed options may be any options. */
+/** Returns the pattern of an operator. If the options are computed, any option may be set. */
 export function patternOf(operand: Bson): string {
   const { regex, options = '' }: BsonDocument = isDocument(operand) ? operand : {}
   const literal = isDocument(regex) ? regex['$literal'] : regex
@@ -102,7 +102,7 @@ function caught(given: Given, steps: number): number {
   return argument(given, 'onError', 9) === undefined ? steps : 400
 }
 
-/** Returns the steps of $mod, which is slow for decimals with exponents far apart. A number with a known bound is not a decimal. */
+/** Returns the steps of $mod, which is slow for decimals with exponents far apart. A number with a known bound is no decimal. */
 function dividing({ args }: Given): Amount {
   return constant(args.every(({ number }) => number !== null) ? 2 : 1_500)
 }
@@ -166,7 +166,7 @@ export function keySteps({ items, bytes, isSingle }: Extent): Amount {
   return isSingle ? NONE : plus(scaled(items, 1 / 2), scaled(bytes, 1 / NESTED_READS))
 }
 
-/** Any other operator reads its arguments once. */
+/** Returns the steps of an operator. An operator without an entry reads its arguments once. */
 export function stepsOf(name: string, given: Given): Amount {
   return STEPS.get(name)?.(given) ?? plus(2, reading(given))
 }

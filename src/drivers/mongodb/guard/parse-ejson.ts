@@ -11,7 +11,7 @@ const LONG = { min: -(2n ** 63n), max: 2n ** 63n - 1n }
 
 type Json = Readonly<Record<string, unknown>>
 
-/** Throws Broken for a malformed wrapper, Refusal for a pattern that is too long. The caller has checked the depth. */
+/** Converts a value. Throws Broken for a malformed wrapper, Refusal for a pattern that is too long. The caller has checked the depth. */
 export function parseEjson(value: unknown): Bson {
   if (value === null || typeof value === 'boolean' || typeof value === 'string') return value
   if (typeof value === 'number') return plainNumber(value)
@@ -118,7 +118,7 @@ function isoDate(value: unknown): number | undefined {
   return midnight.getTime() + clock + Number(fraction.padEnd(3, '0').slice(0, 3))
 }
 
-/** At most 34 digits without leading and trailing zeros, and an exponent that Decimal128 can hold. */
+/** Returns whether the value has at most 34 digits without leading and trailing zeros, and an exponent that Decimal128 can hold. */
 function isDecimal(value: unknown): value is string {
   if (!isShort(value) || !/^(?:NaN|-?Infinity|[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,6})?)$/i.test(value)) return false
   const parts = /^[+-]?(\d*)\.?(\d*)(?:e([+-]?\d+))?$/i.exec(value)
@@ -167,7 +167,7 @@ function isText(value: unknown, form: RegExp): value is string {
   return typeof value === 'string' && form.test(value)
 }
 
-/** No number needs more characters. The regular expressions above take quadratic time. */
+/** No number needs more characters. The regular expressions above take quadratic time, so they need a short input. */
 function isShort(value: unknown): value is string {
   return typeof value === 'string' && value.length <= 200
 }

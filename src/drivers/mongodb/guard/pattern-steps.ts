@@ -5,7 +5,7 @@
 const ATTEMPT_MAX = 60_000
 const TRY = 0.6
 
-/** Steps for a string of this many bytes that does not match the pattern. */
+/** Returns the steps for a string of this many bytes that does not match the pattern. */
 export function patternSteps(pattern: string, bytes: number): number {
   const { repeats, branches, isAnchored } = partsOf(pattern)
   let tries = 1
@@ -15,14 +15,14 @@ export function patternSteps(pattern: string, bytes: number): number {
   return 2 + bytes / 5 + (isAnchored ? attempt : attempt * bytes)
 }
 
-/** Steps for each byte of a long text. They depend on the branches that are tried at each position. */
+/** Returns the steps for each byte of a long text. They depend on the branches that are tried at each position. */
 export function branchSteps(pattern: string): number {
   return 0.4 + partsOf(pattern).branches / 3
 }
 
 /**
- * Steps for each pair of bytes of a long text: from each possible start of a match, a wide repetition such as `.*` runs
- * to the end of the line and back.
+ * Returns the steps for each pair of bytes of a long text. From each possible start of a match, a wide repetition such as `.*` runs to the
+ * end of the line and back.
  */
 export function wideSteps(pattern: string): number {
   const { isWide, isAnchored, branches, repeats } = partsOf(pattern)
@@ -34,7 +34,7 @@ export function wideSteps(pattern: string): number {
 
 const WIDE_STEPS = 1 / 20
 
-/** Returns the steps for each byte of the text and each byte of its longest word, for repetitions that end at a space, such as `\w+`. */
+/** Returns the steps for each pair of a byte of the text and a byte of its longest word. Repetitions such as `\w+` end at a space. */
 export function narrowSteps(pattern: string): number {
   const { repeats, isWide, isAnchored } = partsOf(pattern)
   return isAnchored || isWide || repeats === 0 ? 0 : WIDE_STEPS * repeats

@@ -1,4 +1,4 @@
-// The state of a pipeline while the guard confines it: the printed stages, and the known fields of the documents after them.
+// Holds the state of a pipeline while the guard confines it: the printed stages, and the known fields of the documents after them.
 import type { Barrier } from './barrier.ts'
 import type { EarlySort } from './early-sort.ts'
 import type { BsonDocument, Join } from '../confined-query.ts'
@@ -25,9 +25,9 @@ export class Whole {
   readonly joins: Join[] = []
   readonly unwinds = new Map<BsonDocument, number>()
   readonly load: Load
-  /** What the stages may still take without being measured. */
+  /** The work that the stages may still do without a measurement. */
   readonly spare = new Spare()
-  /** The limits of what is measured; see shareLimits(). */
+  /** The limits of the measured amounts; see shareLimits(). */
   readonly limits: Limit[] = []
   #stages = 0
 
@@ -106,8 +106,8 @@ export class Flow {
   }
 
   /**
-   * Prints one stage. If the stage may take long for one document, stages are added before it that fail a document for which
-   * it takes too long, and that let mongod check for a cancel.
+   * Prints one stage. If the stage may take long for one document, adds stages before it. They fail a document for which the stage takes
+   * too long, and let mongod check for a cancel.
    */
   stage(print: () => void): void {
     const looks = this.#looks()
@@ -144,7 +144,7 @@ export class Flow {
     this.size += GATHERED_MAX
   }
 
-  /** Notes that the stage has made other documents, or several of each. */
+  /** Notes that the stage has made other documents, or several documents from each one. */
   gather(): void {
     this.isRead = false
     this.gatherInto()
@@ -165,7 +165,7 @@ export class Flow {
     if (gathered.length > 0) this.out.push(lengthCheck(gathered, most))
   }
 
-  /** For a stage that sorts before it computes: cancel points before it do not help. */
+  /** Checks a stage that sorts before it computes. Cancel points before such a stage do not help. */
   checkSorted(name: string): void {
     this.#most = QUICK_STEPS
     const steps = this.#meter.stage.steps.constant

@@ -12,8 +12,8 @@ import {
 } from '../confined-query.ts'
 
 /**
- * {"find": collection, …}, or {"aggregate": collection, "pipeline": […]}, on one line; `otherwise` contains the
- * pipeline that is sent if the first fails.
+ * Prints a query on one line: {"find": collection, …}, or {"aggregate": collection, "pipeline": […]}. `otherwise` contains the pipeline
+ * that is sent if the first one fails.
  */
 export function printed({
   collection,
@@ -32,7 +32,7 @@ export function printedFind(collection: string, { filter, sort, skip, limit, pro
   return `{"find":${JSON.stringify(collection)},"filter":${printedValue(filter)}${rest}`
 }
 
-/** The queries of one exposure share their projections. */
+/** The printed projections. The queries of one exposure share them. */
 const projections = new WeakMap<BsonDocument, string>()
 
 function printedProjection(projection: BsonDocument): string {

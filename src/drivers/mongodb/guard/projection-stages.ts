@@ -1,4 +1,4 @@
-// $project, $set, $addFields and $unset: checks them and computes the fields of the documents after them.
+// Confines $project, $set, $addFields and $unset, and computes the fields of the documents after them.
 import { arrayOf, flagOf, textOf } from './read-arguments.ts'
 import { computed, type Computed } from './computed-value.ts'
 import { isConstant } from './amount.ts'
@@ -36,7 +36,7 @@ interface Part {
   readonly scope: Scope
 }
 
-/** A computed field. The value is computed once for each object that gets the field. */
+/** Confines a computed field. Its value is computed once for each object that gets the field. */
 function computedAt(path: readonly string[], value: Bson, scope: Scope): Pick<Computed, 'printed' | 'shape'> {
   const above = path.slice(0, -1)
   if (above.length === 0) return computed(value, scope)
@@ -82,7 +82,7 @@ export function project(value: Bson, flow: Flow): void {
   else include(leaves, flow)
 }
 
-/** The exclusion of a hidden or missing field reveals nothing, so any name can be excluded. */
+/** Excludes fields. The exclusion of a hidden or missing field reveals nothing, so any name can be excluded. */
 function exclude(leaves: readonly Leaf[], flow: Flow): void {
   if (leaves.some((leaf) => leaf.flag === null)) {
     throw new Broken('$project either includes fields or excludes fields, not both')

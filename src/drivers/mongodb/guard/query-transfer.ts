@@ -41,7 +41,7 @@ export function packQuery(query: MongoQuery): PackedQuery {
   }
 }
 
-/** Throws TypeError for data that packQuery() did not make. */
+/** Parses the query. Throws TypeError for data that packQuery() did not make. */
 export async function unpackQuery(query: PackedQuery, turn: () => Promise<void>): Promise<MongoQuery> {
   const { database, collection, rowCap, columns, joins, reads, outline } = query
   const stages: BsonDocument[] = []

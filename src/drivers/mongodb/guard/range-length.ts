@@ -1,5 +1,5 @@
-// The number of elements that $range creates. If the query does not determine the number, the printed form fails in the
-// database when the bound is exceeded. mongod builds the whole array in memory, and a cancel does not interrupt it.
+// Computes the number of elements that $range creates. If the query does not determine the number, the printed form fails in the database
+// above the bound. mongod builds the whole array in memory, and a cancel does not interrupt that work.
 import { arrayOf } from './read-arguments.ts'
 import { constant, isConstant, most, NONE, plus, product, scaled, type Amount } from './amount.ts'
 import { together, type Extent } from './value-size.ts'
@@ -9,7 +9,7 @@ import { Broken, refusedLimit } from './refusal.ts'
 
 const RANGE_MAX = 10_000
 
-/** Elements of a range with constant ends; undefined if an end is computed. Throws Refusal if there are too many. */
+/** Returns the elements of a range with constant ends, or undefined if an end is computed. Throws Refusal if there are too many. */
 export function writtenItems(value: Bson | undefined): number | undefined {
   const [start, end, step] = endsOf(value).map(numberOf)
   if (start === undefined || end === undefined || step === undefined) return undefined
@@ -43,7 +43,7 @@ export function isShort(value: Bson | undefined): boolean {
   return (start.constant + end.constant) / Math.max(1, Math.abs(step)) <= RANGE_MAX
 }
 
-/** Start, end and step. Throws Broken. */
+/** Returns start, end and step. Throws Broken if there are too few or too many. */
 function endsOf(value: Bson | undefined): readonly Bson[] {
   const ends = arrayOf('$range', value)
   if (ends.length < 2 || ends.length > 3) throw new Broken('$range takes a start, an end and an optional step')
@@ -110,7 +110,7 @@ function boundOf(name: string, operand: Bson, all: readonly (Amount | null)[], s
     }
     case '$mod':
       return second
-    // The minimum may be far below 0.
+    // The smallest argument may have the largest absolute value.
     case '$min':
     case '$max':
     case '$ifNull':
@@ -127,7 +127,7 @@ function boundOf(name: string, operand: Bson, all: readonly (Amount | null)[], s
       return known([first], ([bound = NONE]) => plus(bound, 1))
     case '$trunc':
       return first
-    // 6,000 to thousands is 10,000.
+    // A negative place may round 6,000 up to 10,000.
     case '$round':
       return isArray(operand) && operand.length > 1 ? null : known([first], ([bound = NONE]) => plus(bound, 1))
     default:

@@ -1,4 +1,4 @@
-// Reads arguments: objects with fixed fields, arrays, numbers, names. Broken names the stage or operator.
+// Reads arguments: objects with fixed fields, arrays, numbers, names. A Broken error names the stage or operator.
 import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from '../confined-query.ts'
 import { numberOf } from './parse-ejson.ts'
 import { Broken, shown } from './refusal.ts'

@@ -22,7 +22,7 @@ export function redactedJson(text: string): string | null {
 function written(value: unknown, depth: number): string | null {
   if (depth > DEPTH_MAX) return null
   if (Array.isArray(value)) {
-    // The number of elements would reveal something about them.
+    // The number of elements would reveal something about the values.
     if (value.every((each) => typeof each !== 'object' || each === null)) return value.length === 0 ? '[]' : '["?"]'
     return joined(
       value.map((each) => written(each, depth + 1)),

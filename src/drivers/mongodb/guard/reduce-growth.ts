@@ -1,5 +1,5 @@
-// What a $reduce grows to. The step is computed once with a $$value of unknown size; the sizes of $$value in the result show
-// what a turn adds, and whether turns multiply.
+// Bounds the value of a $reduce. The step is computed once with a $$value of unknown size. The sizes of $$value in the result show how much
+// a turn adds, and whether turns multiply the value.
 import {
   isConstant,
   most,
@@ -41,7 +41,7 @@ export interface Turns {
   readonly name: string
 }
 
-/** With at most so many turns, a turn may multiply the value if the product is small. */
+/** Turns may multiply the value only if there are at most this many. */
 const TURNS_MULTIPLIED = 16
 
 /** Returns the extent of the result, which also bounds $$value in every turn. Throws Refusal if turns multiply the value. */
@@ -155,7 +155,7 @@ function oftenIn(terms: readonly Term[]): number {
   return Math.max(...places.map(covering))
 }
 
-/** Returns the length of the value, or of the array at a path in it, after all turns. Returns null if only the bytes bound it. */
+/** Returns the length of the value, or of the array at a path in it, after all turns. Returns null if only the bytes bound the length. */
 function lengthAfter(turns: Turns, path: readonly string[]): Amount | null {
   const { initial, turn, input, own, value } = turns
   const [start, step] = [fieldAt(initial, path), fieldAt(turn, path)]

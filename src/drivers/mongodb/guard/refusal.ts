@@ -1,5 +1,5 @@
-// The two errors that the guard throws while it walks a body, and their sentences. judge.ts turns an error into a verdict.
-// Hidden names and names that do not exist get the same sentence. A hint names exposed collections and paths only.
+// Defines the two errors that the guard throws while it walks a body, and their sentences. judge.ts turns an error into a verdict. Hidden
+// names and names that do not exist get the same sentence. A hint names exposed collections and paths only.
 import type { BlockedKind } from '../../driver.ts'
 
 const NAME_MAX = 300
@@ -22,7 +22,7 @@ export class Refusal extends Error {
   readonly kind: BlockedKind
   readonly blocked: string
   readonly hint: string
-  /** As in Hint. Empty if no name is near. */
+  /** The near names of the hint. Empty if no name is near. */
   readonly near: readonly string[]
   /** The place of the error in the body, innermost first. */
   readonly trail: Place[] = []
@@ -62,7 +62,7 @@ export function refusedOperator(name: string, because: string | null, hint: stri
   return new Refusal('operator', name, `operator ${shown(name)} is not allowed here: ${why}`, mistyped(because, hint))
 }
 
-/** A name with a reason exists in MongoDB, so it is not a typing error. */
+/** Drops the near names if there is a reason: a name with a reason exists in MongoDB, so it is not a typing error. */
 function mistyped(because: string | null, hint: string | Hint): string | Hint {
   return because === null || typeof hint === 'string' ? hint : hint.text
 }

@@ -1,5 +1,5 @@
-// Pure: repairs of a refused body, one small change each: a near name, an output field left out, or no $out at the end.
-// Conditions are never left out: the query would then answer another question.
+// Computes repairs of a refused body. Each repair makes one change: it uses a near name, or removes an output field or a final $out.
+// Conditions are never left out, because the query would then answer another question.
 import type { Denied } from '../../driver.ts'
 import type { Path } from './error-place.ts'
 
@@ -14,7 +14,7 @@ export function repairs(body: object, { blocked, path, near = [] }: Denied): rea
   return bodies.filter((each) => typeof each === 'object' && each !== null)
 }
 
-/** Replaces a key and its value. Null: no change is possible here. */
+/** A key and its value. Null means that no change is possible. */
 type Entry = readonly [key: string | number, value: unknown] | null
 
 /**
@@ -33,7 +33,7 @@ function edited(node: unknown, [key, ...rest]: Path, edit: (value: unknown, key:
   return Object.fromEntries(Object.entries(node).map((entry) => (entry[0] === key ? [name, value] : entry)))
 }
 
-/** The refused name is in the key, or otherwise in the value. */
+/** Replaces the refused name in the key, or otherwise in the value. */
 function renamed(value: unknown, key: string | number, from: string, to: string): Entry {
   if (key === from) return [to, value]
   // Below $elemMatch, a key is the remainder of the path.

@@ -20,7 +20,7 @@ export function lengthCheck(gathered: readonly Gathered[], length: number): Bson
   return { $match: { $expr: isWithin([{ $max: sizes }, length]) } }
 }
 
-/** A number and the most that it may be, which is settled when the whole query is printed. */
+/** An amount and its maximum. The maximum is settled when the whole query is printed. */
 export type Limit = [of: Bson, most: number]
 
 /** Returns an expression that is true or fails. */
@@ -66,7 +66,7 @@ function measuredTimes(least: number, { steps, bytes, vars, most }: Measured, li
   return Object.keys(vars).length === 0 ? work : { $let: { vars, in: work } }
 }
 
-/** All stages of a query together may take as much as one. */
+/** Divides each limit among the stages that share it, so that together they may do as much work as one stage. */
 export function shareLimits(limits: readonly Limit[]): void {
   for (const limit of limits) {
     const alike = limits.filter(([of]) => of === limit[0]).length

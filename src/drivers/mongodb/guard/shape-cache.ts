@@ -1,8 +1,7 @@
-// Caches confined queries by shape. Programs send the same query repeatedly with other values in its filters. After a
-// shape was confined twice, its printed stages are cached with gaps for these values. The guard's verdict does not
-// depend on such a value: it is a scalar, such as a number, a string or a date, compared with a path in a filter. This
-// is checked: the guard confines the body with a marker in place of each value. The shape is cached only if each marker
-// appears in the printed filters and nowhere else.
+// Caches confined queries by shape. Programs send the same query repeatedly with other values in its filters. After a shape was confined
+// twice, its printed stages are cached with gaps for these values. The guard's verdict does not depend on such a value: it is a scalar,
+// such as a number, a string or a date, compared with a path in a filter. To check this, the guard confines the body with a marker in place
+// of each value. The shape is cached only if each marker appears in the printed filters and nowhere else.
 import type { Catalog } from '../../driver.ts'
 import { SeenTwice } from '../../seen-twice-cache.ts'
 import { isArray, isDocument, type Bson, type BsonDocument, type MongoQuery } from '../confined-query.ts'
@@ -78,8 +77,8 @@ export function recall(catalog: Catalog, { key, values }: Shape): MongoQuery | n
 }
 
 /**
- * Records that a shape was seen. The second time, finds out whether its values may vary. `judged` confines another body
- * of the shape.
+ * Records that a shape was seen. When the shape is seen the second time, finds out whether its values may vary. `judged` confines another
+ * body of the shape.
  */
 export function remember(
   catalog: Catalog,
@@ -108,8 +107,8 @@ function kindOf(value: unknown): string | null {
 const COMPARING = new Set(['$eq', '$ne', '$gt', '$gte', '$lt', '$lte'])
 
 /**
- * Writes the collection, the filter and the pipeline as JSON, with commas. `take` returns the text for a compared
- * value, or null for a value that is written unchanged.
+ * Writes the collection, the filter and the pipeline as JSON, separated by commas. `take` returns the text for a compared value, or null
+ * for a value that is written unchanged.
  */
 function written({ collection, filter, pipeline }: MongoBody, take: (value: unknown) => string | null): string {
   const conditions = (value: unknown): string => {
@@ -139,7 +138,7 @@ function written({ collection, filter, pipeline }: MongoBody, take: (value: unkn
   return `${JSON.stringify(collection)},${conditions(filter)}${stages}`
 }
 
-/** For each kind: JSON values that occur in no query by chance. A number must have the same BSON type. */
+/** For each kind, JSON values that occur in no query by chance. A marker must have the BSON type of the value that it replaces. */
 const MARKS: Readonly<Record<string, (index: number) => unknown>> = {
   string: (index) => `vt-mark-812345601-${index}`,
   number: (index) => 1_812_345_601 + index * 37,

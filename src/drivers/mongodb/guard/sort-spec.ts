@@ -20,7 +20,7 @@ export interface SortSpec {
   readonly cut: readonly (readonly string[])[]
 }
 
-/** Without a scope, the paths are those of array elements with unknown fields. */
+/** Reads a sort specification. `scope` is null for array elements with unknown fields, whose paths are not looked up. */
 export function sortSpecOf(of: string, value: BsonDocument, scope: Scope | null): SortSpec {
   const entries = Object.entries(value)
   if (entries.length === 0) throw new Broken(`${of} needs at least one field to sort by`)
@@ -51,7 +51,7 @@ export function sortSpecOf(of: string, value: BsonDocument, scope: Scope | null)
   return { printed, hoistable, cut }
 }
 
-/** mongod reads all values at the path to find the smallest or the largest. */
+/** Counts the values at the path. mongod reads all of them to find the smallest or the largest. */
 function countKeys(path: readonly string[], { meter, shape }: Scope): void {
   const found = valueAt(shape, path)
   if (found.isSingle) return

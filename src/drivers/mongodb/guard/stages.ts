@@ -84,7 +84,7 @@ export function confineStage(stage: BsonDocument, flow: Flow): void {
   })
 }
 
-/** Stages that pass on each document as it comes, or other documents that are read. */
+/** Stages that neither gather nor multiply documents. The documents that $unionWith adds have also just been read. */
 const STREAMING = new Set(
   '$addFields $graphLookup $limit $lookup $match $project $redact $replaceRoot $replaceWith $set $skip $unionWith $unset'.split(
     ' ',
@@ -158,7 +158,7 @@ function unwind(value: Bson, flow: Flow): void {
   if (typeof index === 'string') flow.set('$unwind', [[index, WHOLE]])
 }
 
-/** The element of an array of this shape. */
+/** Returns the shape of an element of an array of this shape. */
 function unwound(shape: Shape, element: Extent): Shape {
   // An array of objects has become one object.
   return {
@@ -170,7 +170,7 @@ function unwound(shape: Shape, element: Extent): Shape {
   }
 }
 
-/** Somewhere in the field, an array is now one of its elements. */
+/** Widens the extent of the field, because $unwind has replaced an array somewhere in the field by one of its elements. */
 function loosenTop(name: string, flow: Flow): void {
   const shape = flow.shape.kids?.get(name)
   if (shape?.extent !== undefined)
@@ -199,9 +199,9 @@ function redact(value: Bson, flow: Flow): void {
   scope.meter.loop(objects, part, () => print(own))
 }
 
-/** An object takes at least so many bytes in another. */
+/** The minimum bytes of an object inside another object. */
 const OBJECT_LEAST = 8
-/** Objects stand in each other so deep: each counts in all around it. */
+/** The assumed nesting depth of objects. The bytes of a nested object count again in each object around it. */
 const LEVELS = 20
 
 function mentions(value: Bson, text: string): boolean {

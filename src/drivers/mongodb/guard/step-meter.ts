@@ -25,7 +25,7 @@ export const STEPS_MAX = 4_000_000
 const BYTES_MAX = 64 * 1024 * 1024
 /** The memory of all values of all stages. */
 const KEPT_MAX = 512 * 1024 * 1024
-/** mongod writes so many bytes in a step. */
+/** The bytes that mongod writes in a step. */
 const BYTES_WRITTEN = 100
 
 /** The work of all stages for one document, as far as the query alone determines it. */
@@ -123,7 +123,7 @@ export class Meter {
     this.#parsed.set(place, scaled(bytes, PARSE_STEPS))
   }
 
-  /** Counts steps only inside a loop. Outside a loop they are no more than the bytes of the document. */
+  /** Counts steps only inside a loop. Outside a loop, there are no more such steps than bytes in the document. */
   again(steps: Amount): void {
     if (this.#depth > 0) this.step(steps)
   }
@@ -166,7 +166,7 @@ export class Meter {
       const whole = (amount: Amount): Amount => withSize(amount, own, array.bytes)
       this.#spend(steps)
       this.#loops = loops
-      // mongod frees the values of a turn before the next turn. The result of the loop is counted as a value.
+      // mongod frees the values of one turn before the next turn. The result of the loop is counted as a value.
       this.#close(before, { steps: overAll(steps, own, array), kept: whole(kept), bytes: whole(bytes) })
     }
   }

@@ -19,7 +19,7 @@ import { numberOf } from './parse-ejson.ts'
 import { isArray, isDocument, Scalar, type Bson } from '../confined-query.ts'
 
 /**
- * What is known of a value. To know less is always safe: `bytes` bounds all that is in the value, and so the length of each array
+ * The known facts about a value. Unknown facts are safe, because `bytes` bounds everything in the value, including the length of each array
  * in it.
  */
 export interface Extent {
@@ -142,12 +142,12 @@ export function anything(bytes: Amount, usual = ITEMS): Extent {
   return { ...SMALL, bytes, items, isLoose: true, kept: bytes, usual, isSingle: false, isScalar: false }
 }
 
-/** A stored value, for a shape; at() says where it is. */
+/** The extent of a stored value in a shape. at() sets its place. */
 const SOMEWHERE = anything(sizeOf(bytesAt(DOCUMENT)))
 
 /**
- * Returns the extent of the stored value at one path. `items` is the length of its arrays in the sample: null if the
- * sample held no array. `isFlat`: whether the sample held no array in an array.
+ * Returns the extent of the stored value at one path. `items` is the length of its arrays in the sample, or null if the sample held no
+ * array. `isFlat` says whether the sample held no array in an array.
  */
 export function stored(items?: number | null, isFlat = false): Extent {
   return {
@@ -165,7 +165,7 @@ export function isFixed({ bytes }: Extent): boolean {
   return isConstant(bytes)
 }
 
-/** Returns the extent of the value at this place. What the query alone determines stays. */
+/** Returns the extent of the value at this place. Sizes that the query alone determines do not change. */
 export function at(place: string, extent: Extent): Extent {
   if (isFixed(extent)) return { ...extent, kept: NONE }
   return {
@@ -189,8 +189,7 @@ function elementAt(place: string, each: Extent): Extent {
 }
 
 /**
- * Returns the extent of a value that a stage has computed, for the stages after it: sizes of the document before the
- * stage mean nothing there.
+ * Returns the extent of a value that a stage has computed, for later stages. Sizes of the document before the stage mean nothing there.
  */
 export function settled(extent: Extent): Extent {
   const { fields, each, number: bound, items, usual, isSingle, isScalar } = extent
