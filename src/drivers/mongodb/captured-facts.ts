@@ -33,9 +33,9 @@ export interface MongoColumnDetail {
   readonly types: Readonly<Record<string, number>>
   /** Share of the sampled documents that have the path, from 0 to 1. */
   readonly presence: number
-  /** Average number of elements of its arrays in the sample. Absent if the sample had no array. */
+  /** The average number of elements of the arrays at the path in the sample. Absent if the sample had no array there. */
   readonly items?: number
-  /** Set if the sample had an array in one of its arrays. */
+  /** Set if the sample had an array inside an array of the path. */
   readonly nested?: true
   /** Whether the path is a top-level field. An exposure saved with `columns: null` lists these. */
   readonly top: boolean

@@ -1,6 +1,5 @@
-// The confined query that the MongoDB guard passes to the runner, sealed: one aggregate of plain values. A Scalar
-// contains a value that JSON cannot express; to-bson.ts converts it to a class of the client library, so the guard
-// needs no library.
+// Defines the sealed query that the MongoDB guard passes to the runner: one aggregate of plain values. A Scalar contains a value that JSON
+// cannot express. to-bson.ts converts a Scalar to a class of the client library, so the guard needs no library.
 import type { CollectionKind } from './captured-facts.ts'
 
 /** The Extended JSON wrappers that a body may contain (docs/guard/mongodb.md), after validation. */
@@ -33,7 +32,7 @@ export class Scalar {
 
 export type Bson = null | boolean | number | string | Scalar | readonly Bson[] | BsonDocument
 
-/** Keys have the order in which they are sent. They are never `__proto__`, `_bsontype` or `toBSON`. */
+/** The keys have the order in which they are sent. They are never `__proto__`, `_bsontype` or `toBSON`. */
 export interface BsonDocument {
   readonly [name: string]: Bson
 }
@@ -63,7 +62,7 @@ export interface Join {
 export interface ReadCollection {
   readonly name: string
   readonly kind: CollectionKind
-  /** Number of documents at introspection, for views too; null if not counted. */
+  /** Number of documents at introspection, also for views; null if they were not counted. */
   readonly documents: number | null
   readonly indexedPaths: readonly string[]
 }
@@ -87,23 +86,22 @@ export interface MongoQuery {
   /** The confined pipeline. Its last stage is a $limit of rowCap + 1. */
   readonly pipeline: readonly BsonDocument[]
   /**
-   * The pipeline with its sort at a position where an index can serve it. It is tried first. It returns the same rows
-   * or fails.
+   * The pipeline with its sort at a position where an index can serve the sort. This form is tried first. It returns the same rows or
+   * fails.
    */
   readonly early: readonly BsonDocument[] | null
-  /** The equivalent of `pipeline` as a find command, if there is one and the answer is small. It is sent instead. */
+  /** The find command that is equivalent to `pipeline`. It is sent instead. Null if there is none or the answer may be large. */
   readonly find: Find | null
   /** The maximum number of rows in the answer. */
   readonly rowCap: number
   /**
-   * Top-level names whose order the query determines. Documents may have others. The query determines the position of
-   * `_id`.
+   * Top-level names whose order the query determines. Documents may have other names. The query also determines the position of `_id`.
    */
   readonly columns: readonly string[]
   readonly joins: readonly Join[]
-  /** For each $unwind stage: how many documents it creates from one document. An estimate if the array is stored. */
+  /** For each $unwind stage, how many documents it creates from one document. The number is an estimate if the array is stored. */
   readonly unwinds: ReadonlyMap<BsonDocument, number>
-  /** The collection itself, then each joined collection once. */
+  /** The collection itself, then each joined collection. Each occurs once. */
   readonly reads: readonly ReadCollection[]
   /** Returns the query as sent to the database, as a string. */
   readonly printed: () => string

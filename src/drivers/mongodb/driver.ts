@@ -1,4 +1,4 @@
-// Assembles the MongoDB driver from the guard and the connections. It makes no decisions itself.
+// Assembles the MongoDB driver from the guard and the connections. This file makes no decisions.
 import { agreement } from './catalog/least-privilege-login.ts'
 import { unseal } from '../confined.ts'
 import type { ConnectionSettings, ConnectOptions, Driver, QueryBody } from '../driver.ts'
@@ -16,7 +16,7 @@ import { openThreads } from './guard/judge-threads.ts'
 import type { Known } from './session/run.ts'
 import { readSettings, targetOf } from './session/settings.ts'
 
-/** The first connection loads the client library; the first long body starts a guard thread. */
+/** Creates the driver. The first connection loads the client library, and the first long body starts a guard thread. */
 export async function createMongoDriver(): Promise<Driver> {
   const threads = openThreads()
   const tunnels = openTunnels()
@@ -59,7 +59,7 @@ export async function createMongoDriver(): Promise<Driver> {
   }
 }
 
-/** A body of another driver, or one that readBody() did not make, is a defect in the caller. */
+/** Returns false for a body of another driver, or one that readBody() did not make. Such a body is a defect in the caller. */
 function isMongoBody(body: QueryBody): body is MongoBody {
   return 'collection' in body && 'filter' in body && 'pipeline' in body
 }

@@ -1,6 +1,5 @@
-// The data that introspection captures for the guard and the value writer, besides tables and columns. It is stored as
-// JSON with the catalog, so it is plain data. If CAPTURE_VERSION has changed, the datasource must be introspected
-// again.
+// The data that introspection captures for the guard and the value writer, besides tables and columns. It is stored as JSON with the
+// catalog, so it contains only plain data. If CAPTURE_VERSION has changed, the datasource must be introspected again.
 
 export const CAPTURE_VERSION = 4
 
@@ -22,7 +21,10 @@ export interface PostgresCapture {
   readonly implicit: ImplicitObjects
 }
 
-/** Objects that can run in a query without being named (catalog/implicit-objects.ts): the scope of the digest, and the digest. */
+/**
+ * Objects that can run in a query without being named (catalog/implicit-objects.ts), as a digest. All other fields say what the digest
+ * covers.
+ */
 export interface ImplicitObjects {
   /** Trusted extensions, by name. */
   readonly extensions: readonly string[]
@@ -44,7 +46,7 @@ export interface CapturedExtension {
   /** Functions (names) and operators (symbols) in its schema that belong to the extension by pg_depend. */
   readonly functions: readonly string[]
   readonly operators: readonly string[]
-  /** Names and symbols of which the schema also contains an object of no trusted extension. They are never called. */
+  /** Names and symbols of which the schema also contains an object of no trusted extension. The guard never allows a call of them. */
   readonly shadowed: readonly string[]
 }
 
@@ -58,7 +60,7 @@ export interface CapturedType {
   readonly schema: string
   readonly name: string
   readonly kind: 'base' | 'enum' | 'domain' | 'composite' | 'range' | 'multirange' | 'array'
-  /** The extension it belongs to, by pg_depend. */
+  /** The extension to which the type belongs, by pg_depend. */
   readonly extension: string | null
   /** domain: the base type; array: the element type. */
   readonly of: TypeName | null
@@ -68,7 +70,7 @@ export interface CapturedType {
   readonly attributes: readonly CapturedAttribute[]
   /** array: the delimiter between elements. */
   readonly delimiter: string
-  /** A sentence that says why a query may not name or read this type (a CHECK, a user's cast …). Null if it may. */
+  /** A sentence that says why a query may not name or read this type (a CHECK, a user's cast …). Null if a query may. */
   readonly refused: string | null
 }
 

@@ -20,9 +20,8 @@ export interface ReadTable {
 }
 
 /**
- * Present if the table's size bounds the plan cost: one plain table, no join, no set-returning function, no sub-select,
- * no recursion. `operations` counts the expression nodes evaluated per row. `sorts`: whether rows are sorted, grouped
- * or made distinct.
+ * Present if the table's size bounds the plan cost. Such a query reads one plain table and has no join, set-returning function, sub-select
+ * or recursion. `operations` counts the expression nodes evaluated per row. `sorts` says whether rows are sorted, grouped or made distinct.
  */
 export interface CostBound {
   readonly schema: string
@@ -55,14 +54,14 @@ export interface Preparable {
   readonly types: readonly number[]
   /** True if one plan is equally good for all values. */
   readonly hasOnePlan: boolean
-  /** The exposure for which it was confined. */
+  /** The exposure for which the text was confined. */
   readonly exposure: object
 }
 
 export interface PostgresQuery extends Captured {
   /**
-   * Maps a position in the printed text (characters) to the caller's text (UTF-16 units); null if that is not possible.
-   * Parses and walks again, so it is used for errors only.
+   * Maps a position in the printed text (characters) to the caller's text (UTF-16 units), or returns null if that is not possible. The text
+   * is parsed and walked again, so this function is called for errors only.
    */
   readonly locate?: (place: number) => Promise<number | null>
   /** The printed text, which returns at most rowCap + 1 rows. */
@@ -75,11 +74,11 @@ export interface PostgresQuery extends Captured {
   readonly rowCap: number
   /** Generated aliases and the caller's names (t7 → orders), to translate database messages. */
   readonly names: ReadonlyMap<string, string>
-  /** The output columns, by index, that the server describes as record or record[] although their columns are known. */
+  /** Output columns, by index, whose columns are known although the server describes them as record or record[]. */
   readonly records?: ReadonlyMap<number, RecordShape>
-  /** Null: only EXPLAIN can estimate the cost. */
+  /** Null if only EXPLAIN can estimate the cost. */
   readonly bound: CostBound | null
-  /** True if the query finds at most one row, by the whole primary key of its only table. */
+  /** True if the query finds at most one row, because it compares the whole primary key of its only table. */
   readonly isLookup?: boolean
   /** The same query for a session that prepares it, and the values of this query. */
   readonly prepared?: { readonly shared: Preparable; readonly values: readonly string[] }

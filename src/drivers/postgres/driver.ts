@@ -21,7 +21,7 @@ import { TypeBook } from './session/result-types.ts'
 
 const readBody = sqlBodyReader({ bytesMax: 65_536, params: 'byPlace' })
 
-/** Disposing ends the parser's threads. */
+/** Creates the driver. Disposing ends the parser's threads. */
 export async function createPostgresDriver(): Promise<Driver> {
   const parser = await openParser()
   const tunnels = openTunnels()

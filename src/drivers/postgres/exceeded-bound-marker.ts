@@ -16,7 +16,7 @@ export interface OverBound {
   readonly found: number
 }
 
-/** Reads a bound from the message of a failed query; undefined if another error occurred. */
+/** Reads a bound from the message of a failed query. Returns undefined if another error occurred. */
 export function readOverBound(code: string, message: string): OverBound | undefined {
   const [, most, what, found] = (code === '22P02' ? PATTERN.exec(message) : null) ?? []
   return what === undefined ? undefined : { what, most: Number(most), found: Number(found) }

@@ -88,7 +88,7 @@ describe('introspection, plans, grades', { skip }, () => {
   }
   const namesOf = (name: string): string[] => tableOf(name).columns.map((column) => column.name)
 
-  test('lists collections, views, time series and capped ones, never MongoDB’s own', () => {
+  test('lists collections, capped collections, views and time series, and no collections of MongoDB itself', () => {
     assert.deepEqual(
       catalog.tables.map(({ table, kind, estimatedRows }) => [table, kind, estimatedRows]),
       [
@@ -245,7 +245,7 @@ describe('introspection, plans, grades', { skip }, () => {
   })
 })
 
-/** Creates the login of the commands, without the password prompt. */
+/** Creates the login with the suggested commands, without the password prompt. */
 async function readerOf(
   server: TestMongo,
   as: (user: string, password: string) => SettingsInput,

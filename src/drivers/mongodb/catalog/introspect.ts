@@ -17,7 +17,7 @@ const LOOK_MS = 1_000
 /** The maximum number of bytes of documents in one read. */
 const LOOK_BYTES = 16 * 1024 * 1024
 
-/** Throws the errors of the client library. `progress` counts collections. */
+/** Introspects the database. Throws the errors of the client library. `progress` counts collections. */
 export async function introspect(
   login: Login,
   signal: AbortSignal,
@@ -73,7 +73,7 @@ async function tableOf(db: mongodb.Db, found: FoundCollection, signal: AbortSign
   }
 }
 
-/** Number of documents, from metadata if available. Null if counting takes too long or is not allowed. */
+/** Returns the number of documents, from metadata if available. Returns null if counting takes too long or is not allowed. */
 function counted(db: mongodb.Db, name: string, signal: AbortSignal): Promise<number | null> {
   return within(null, async () => {
     const { n } = await db.command({ count: name, maxTimeMS: LOOK_MS }, { signal })
@@ -131,7 +131,7 @@ async function taken(
 interface Index {
   /** Null for a text index, which does not name its paths. */
   readonly shown: CatalogIndex | null
-  /** The path for which the index can serve any equality. */
+  /** The path for which the index can serve any equality filter. */
   readonly leads: string | null
 }
 
@@ -208,7 +208,7 @@ function columnOf(
   }
 }
 
-/** Average number of elements of its arrays; null if there are none. */
+/** Returns the average number of elements of the arrays at a path, or null if there are no arrays. */
 function itemsOf({ types, elements }: SampledPath): number | null {
   const arrays = types.get('array') ?? 0
   if (arrays === 0) return null
@@ -232,7 +232,7 @@ function shares(counts: ReadonlyMap<string, number>): string {
   return all.map(([type, n]) => (all.length === 1 ? type : `${type} (${percent(n, total)})`)).join(', ')
 }
 
-/** Rounds to 100 % or 0 % only if exact. */
+/** Returns a percentage. Only an exact 100 % or 0 % is written as such. */
 function percent(part: number, whole: number): string {
   if (part === whole) return '100 %'
   return `${Math.min(99, Math.max(1, Math.round((part / whole) * 100)))} %`

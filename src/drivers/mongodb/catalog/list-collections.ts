@@ -14,7 +14,7 @@ export interface FoundCollection {
 
 const LIST_MS = 60_000
 
-/** Sorted by name, without MongoDB's internal collections. */
+/** Returns the collections by name, without MongoDB's internal collections. */
 export async function findCollections(db: mongodb.Db, signal: AbortSignal): Promise<readonly FoundCollection[]> {
   const found = await firstAllowed([
     () => listed(db, { nameOnly: false }, signal),
@@ -40,7 +40,7 @@ async function listed(
   return found
 }
 
-/** If a collection was dropped but the privileges still name it, it appears as an empty collection. */
+/** Reads the names from the privileges. If they still name a dropped collection, it appears as an empty collection. */
 async function privileged(db: mongodb.Db, signal: AbortSignal): Promise<readonly FoundCollection[]> {
   const names = (await privilegesOf(db, signal)).privileges
     .filter(({ actions, resource }) => resource.db === db.databaseName && actions.includes('find'))

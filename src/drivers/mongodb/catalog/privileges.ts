@@ -21,7 +21,7 @@ const Status = z.object({
 })
 
 export interface Privileges {
-  /** Null without a login: then anyone who can connect can do everything. */
+  /** Null without a login. Anyone who can connect can then do everything. */
   readonly user: { readonly user: string; readonly db: string } | null
   readonly roles: readonly { readonly role: string; readonly db: string }[]
   readonly privileges: readonly Privilege[]
@@ -39,7 +39,7 @@ export async function privilegesOf(db: mongodb.Db, signal: AbortSignal): Promise
 
 const COMMAND_NOT_FOUND = 59
 
-/** A server without this command (embedded MongoDB) has no logins. */
+/** Returns null if the server lacks this command: embedded MongoDB has no logins. */
 async function connectionStatus(db: mongodb.Db, signal: AbortSignal): Promise<unknown> {
   try {
     return await db.command({ connectionStatus: 1, showPrivileges: true }, { signal })

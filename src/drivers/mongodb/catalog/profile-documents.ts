@@ -146,7 +146,7 @@ function isDetail(value: unknown): value is MongoColumnDetail {
   return typeof value === 'object' && value !== null && 'types' in value && typeof value.types === 'object'
 }
 
-/** The BSON types of each kind; `other` takes every scalar. */
+/** The BSON types of each kind. The kind `other` takes every scalar. */
 const TYPES: Readonly<Record<ValueKind, readonly number[]>> = {
   number: [0x01, 0x10, 0x12, 0x13],
   time: [0x09],

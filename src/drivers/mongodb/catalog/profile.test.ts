@@ -1,4 +1,4 @@
-// Profiles of collections, also with unusual documents.
+// Profiles collections. Some contain unusual documents.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Decimal128, Long, type Document } from 'mongodb'

@@ -24,7 +24,7 @@ const BATCH_CELLS = 10_000
 /** Above this multiple of the sample size, $sample picks documents without reading all of them. */
 const PICKED_FROM = 20
 
-/** Throws SCHEMA_STALE if the collection no longer exists, and the errors of the client library. */
+/** Profiles a collection. Throws SCHEMA_STALE if the collection no longer exists, and the errors of the client library. */
 export async function profileCollection(
   at: Running,
   table: CatalogTable,
@@ -48,7 +48,7 @@ export async function profileCollection(
   return { rowsSampled: documents.count, complete, estimatedRows: complete ? documents.count : known, columns }
 }
 
-/** Random documents. Uses $sample for a small part of a large collection, and otherwise $rand for each document. */
+/** Returns the stages that pick random documents: $sample for a small part of a large collection, otherwise $rand for each document. */
 function picked(known: number, rows: number): BsonDocument[] {
   if (known > rows * PICKED_FROM) return [{ $sample: { size: rows } }]
   return [{ $match: { $expr: { $lt: [{ $rand: {} }, (0.95 * rows) / known] } } }, { $limit: rows }]

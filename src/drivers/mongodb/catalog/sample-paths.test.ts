@@ -6,7 +6,7 @@ import { Sample, VALUES_AT_ONCE } from './sample-paths.ts'
 
 const many = <T>(n: number, make: (k: number) => T): T[] => Array.from({ length: n }, (_, k) => make(k))
 
-/** How often the walk pauses, and the paths that it found. */
+/** Returns how often the walk pauses, and the paths that it found. */
 function walked(...documents: object[]) {
   const sample = new Sample()
   let pauses = 0

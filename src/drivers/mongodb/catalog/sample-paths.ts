@@ -12,7 +12,7 @@ const NAME_BYTES_MAX = 500
 /** Identifiers used as names: ObjectIds, UUIDs, long hexadecimal or decimal numbers. */
 const ID_LIKE = /^([0-9a-f]{24}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32,}|\d{6,})$/i
 const IDS_MIN = 3
-/** Values that are walked without a pause, which takes about 2 ms. */
+/** The number of values that are walked without a pause, which takes about 2 ms. */
 export const VALUES_AT_ONCE = 10_000
 
 /** One sampled path. */
@@ -20,10 +20,10 @@ export interface SampledPath {
   readonly path: string
   /** The parent path; null for a top-level field. */
   readonly parent: string | null
-  /** Documents that have the path with each type. Array elements are counted in `elements`. */
+  /** The number of documents that have the path with each type. Array elements are counted in `elements`. */
   readonly types: ReadonlyMap<string, number>
   readonly elements: ReadonlyMap<string, number>
-  /** Documents that have the path. */
+  /** The number of documents that have the path. */
   readonly documents: number
   /**
    * Whether the keys below this path are data or cannot be exposed one by one. Then only the whole value at the path
@@ -46,7 +46,7 @@ interface Node {
   readonly types: Map<string, number>
   readonly elements: Map<string, number>
   documents: number
-  /** The last counted document, so that the elements of an array count once per document. */
+  /** The last counted document. It ensures that the elements of an array count once per document. */
   last: number
   isDictionary: boolean
 }
@@ -66,7 +66,7 @@ function newNode(): Node {
   return { children: new Map(), types: new Map(), elements: new Map(), documents: 0, last: 0, isDictionary: false }
 }
 
-/** Why a name cannot be part of a path. */
+/** Returns whether a name cannot be part of a path. */
 function isOdd(name: string): boolean {
   return name === '' || name === '__proto__' || name.includes('.') || name.startsWith('$') || /^\d+$/.test(name)
 }
@@ -193,7 +193,7 @@ export class Sample {
   }
 }
 
-/** Orders paths by appearance, with `_id` first, because a view may have `_id` elsewhere. */
+/** Returns the paths in order of appearance. `_id` comes first, because a view may have `_id` elsewhere. */
 function inOrder(node: Node, parent: string | null): readonly string[] {
   const names = [...node.children.keys()]
   return parent === null && node.children.has('_id') ? ['_id', ...names.filter((name) => name !== '_id')] : names

@@ -6,7 +6,7 @@ import { Duplex } from 'node:stream'
 import type { Login } from './connect.ts'
 import { Wire } from './wire.ts'
 
-/** After this time, the library selects a server again. It checks the servers at the same interval. */
+/** After this time, the library selects a server again. The library checks the servers at the same interval. */
 const LOAN_MS = 10_000
 
 export interface Loan {
@@ -14,11 +14,11 @@ export interface Loan {
   /** The field `$readPreference` of each command. Null if the server does not accept the field. */
   readonly readPreference: object | null
   readonly isDue: boolean
-  /** Returns the connection, once. A lost connection is closed. */
+  /** Returns the connection to the library, once. A lost connection is closed. */
   giveBack(): void
 }
 
-/** Throws the same errors as a command of the library, and TypeError for another version of the library. */
+/** Borrows a connection. Throws the errors of a library command, and TypeError for another version of the library. */
 export async function borrow({ client, isDirect }: Login, signal: AbortSignal): Promise<Loan> {
   signal.throwIfAborted()
   const server = await call(part(client, 'topology'), 'selectServer', client.readPreference, {
@@ -64,7 +64,7 @@ function taken(
   }
 }
 
-/** Returns the same value that the library sends: a server that is addressed directly may be a secondary. */
+/** Returns the read preference that the library would send: a server that is addressed directly may be a secondary. */
 function preferenceOf(type: unknown, preference: Login['client']['readPreference'], isDirect: boolean): object | null {
   if (type === 'Standalone') return null
   if (preference.mode !== 'primary') return preference.toJSON()

@@ -106,7 +106,7 @@ describe('TLS and logins', { skip }, () => {
     await refused(at({ host: '::ffff:169.254.169.254' }), /metadata/)
   })
 
-  test('fails at once if nothing listens, the host does not exist, or the caller disconnects', async () => {
+  test('fails immediately if nothing listens, the host does not exist, or the caller disconnects', async () => {
     await refused(at({ port: 1 }), /nothing listens/)
     await refused(at({ host: 'no-such-host.invalid' }), /no such host|resolved/)
     const gone = AbortSignal.abort(new Error('hung up'))
@@ -158,7 +158,7 @@ test('a replica set: discovers members, follows readPreference, and survives a f
   await refused(input(uri.replace('replicaSet=rs', 'replicaSet=other')), /replica set/)
 
   await server.kill(first)
-  // A connection to the old primary fails. Once the others have elected a new primary, the next connection finds it.
+  // A connection to the old primary fails. After the other members have elected a new primary, the next connection finds it.
   await until('there is a new primary', async () => {
     const found = await enter(input(uri)).catch((error: unknown) => {
       assert.ok(error instanceof AppError && error.code === 'DATASOURCE_UNAVAILABLE', String(error))
@@ -173,7 +173,7 @@ test('never connects to a replica set member at a refused address', { skip }, as
   await using server = await startMongod({ members: 1 })
   const admin = server.client.db('admin')
   const { config } = await admin.command({ replSetGetConfig: 1 })
-  // Its own address in a form that MongoDB does not recognize as local: it refuses a mix of local and other addresses.
+  // The server's own address in a form that MongoDB does not recognize as local. MongoDB refuses a mix of local and other addresses.
   const own = { ...config.members[0], host: `0x7f000001:${server.port}` }
   const members = [own, { _id: 1, host: '169.254.169.254:27017', votes: 0, priority: 0 }]
   await admin.command({ replSetReconfig: { ...config, version: config.version + 1, members }, force: true })
@@ -185,7 +185,7 @@ test('never connects to a replica set member at a refused address', { skip }, as
   assert.deepEqual(known, [`0x7f000001:${server.port}`])
 })
 
-test('the newest engine', async (t) => {
+test('the newest engine accepts a login and runs a query', async (t) => {
   const server = await engineOrSkip(t, startNewest)
   if (server === null) return
   await using _ = server

@@ -27,15 +27,14 @@ export interface Login {
   readonly versionText: string
   readonly sslMode: SslMode
   readonly isLocal: boolean
-  /** True if one server is addressed directly, not its replica set. */
+  /** True if the client addresses one server directly, and not its replica set. */
   readonly isDirect: boolean
-  /** Whether killSessions can end its operations. */
+  /** Whether killSessions can end the operations of this login. */
   readonly hasSessions: boolean
 }
 
 /**
- * Throws AppError DATASOURCE_UNAVAILABLE, or the signal's reason on abort. `path`: the Unix socket of a tunnel to the
- * only host.
+ * Logs in. Throws AppError DATASOURCE_UNAVAILABLE, or the signal's reason on abort. `path` is the Unix socket of a tunnel to the only host.
  */
 export async function logIn(
   target: Target,
@@ -94,8 +93,8 @@ async function facts(db: mongodb.Db, target: Target): Promise<Omit<Login, 'clien
 }
 
 /**
- * The connection string contains hosts only. Everything else is passed as options, so the library never parses the
- * caller's text as a URI.
+ * Returns a connection string that contains hosts only. Everything else is passed as options, so the library never parses the caller's text
+ * as a URI.
  */
 function uriOf(target: Target, path: string | null): string {
   if (path !== null) return `mongodb://${encodeURIComponent(path)}/`
@@ -108,7 +107,7 @@ function uriOf(target: Target, path: string | null): string {
 function optionsOf(target: Target, allowPrivateHosts: boolean, path: string | null): MongoClientOptions {
   return {
     appName: 'vitrine',
-    // One connection for the query, one to cancel it.
+    // One connection serves the query, the other cancels it.
     maxPoolSize: 2,
     serverMonitoringMode: 'poll',
     serverSelectionTimeoutMS: SELECTION_MS,

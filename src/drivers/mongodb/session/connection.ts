@@ -29,7 +29,7 @@ import { borrow, type Loan } from './borrowed-socket.ts'
 import { CommandWriter } from './write-command.ts'
 import { estimateQuery, runQuery, type Borrowed, type Known, type Running } from './run.ts'
 
-// The server's own timeout should expire first. This grace period applies if the server ignores the timeout.
+// The server's own timeout should expire first. The service waits this much longer in case the server ignores its timeout.
 const GRACE_MS = 500
 const TEST_MS = 15_000
 const INTROSPECT_MS = 30 * 60_000
@@ -45,15 +45,15 @@ export class MongoConnection implements Connection {
   readonly #collections = new Map<string, mongodb.Collection>()
   #out = new JsonBytes(OUT_BYTES)
   #ending: Promise<void> | null = null
-  /** Reused from query to query. */
+  /** The loan is reused from query to query. */
   #loan: (Loan & Borrowed) | null = null
-  /** The timer for the deadline of the work. Because it is reused, it fires once without effect after the last work. */
+  /** The timer for the deadline of the work. It is reused, so after the last work it fires once without effect. */
   #timer: NodeJS.Timeout | undefined
   #deadlineMs = 0
   #isAtWork = false
   /** The reason for which the work was abandoned. */
   #why: AppError | null = null
-  /** Aborts work that uses the client library. Created only for such work. */
+  /** Aborts work that uses the client library. It is created only for such work. */
   #ended: AbortController | null = null
 
   constructor(login: Login, known: () => Known) {
@@ -134,7 +134,7 @@ export class MongoConnection implements Connection {
     loan?.giveBack()
   }
 
-  /** Runs work with a deadline and until the call ends. Either one ends the work in the database and closes the client. */
+  /** Runs work until its deadline or until the call ends. Either event ends the work in the database and closes the client. */
   async #within<T>(deadlineMs: number, stop: Stop, work: (at: Running) => Promise<T>): Promise<T> {
     if (stop.aborted) throw gaveUp(stop)
     if (!this.usable) throw new AppError('DATASOURCE_UNAVAILABLE', 'The connection to the database was lost.')
@@ -174,14 +174,14 @@ export class MongoConnection implements Connection {
   #giveUp(error: AppError): void {
     if (this.#why !== null) return
     this.#why = error
-    // The pool has one more connection, which ends the session.
+    // The pool has a second connection, which ends the session.
     if (this.#loan?.wire.isWorking === true) this.#loan.wire.abandon(error)
     else this.#giveBack()
     this.#end(true)
     this.#ended?.abort(error)
   }
 
-  /** End the session first. After its sockets are closed, the server would stop only when it next checks them. */
+  /** Ends the session first. If only its sockets were closed, the server would stop the work only when it next checks them. */
   #end(isWorking: boolean): void {
     const { client } = this.#login
     const kill = isWorking && this.#session !== null ? this.#kill(this.#session) : Promise.resolve()
@@ -193,7 +193,7 @@ export class MongoConnection implements Connection {
       const signal = AbortSignal.timeout(KILL_MS)
       await this.#login.client.db('admin').command({ killSessions: [session.id] }, { signal })
     } catch {
-      // The query's maxTimeMS still ends it.
+      // The query's maxTimeMS still ends the query.
     }
   }
 }

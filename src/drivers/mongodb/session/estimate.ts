@@ -1,11 +1,11 @@
-// Estimates the documents that a query reads: from the sizes of its collections if that is enough, otherwise from the plan.
-// explain uses queryPlanner only, because executionStats would run the query (docs/guard/mongodb.md).
+// Estimates the documents that a query reads. The sizes of its collections are used if they are enough, otherwise the plan. explain uses
+// queryPlanner only, because executionStats would run the query (docs/guard/mongodb.md).
 import type * as mongodb from 'mongodb'
 import { AppError } from '../../../errors.ts'
 import type { BsonDocument, MongoQuery, ReadCollection } from '../confined-query.ts'
 import { joinReads, type Joined } from './join-reads.ts'
 
-/** Measurements in one bucket of a time-series collection. */
+/** The number of measurements in one bucket of a time-series collection. */
 const BUCKET = 1_000
 
 /** The assumed size of a collection of unknown size: more than any sensible limit. */
@@ -17,15 +17,14 @@ export type Sizes = (collection: string) => Promise<number | null>
 /** Returns an upper bound on the number of documents that any plan reads. */
 export async function costBound(query: MongoQuery, sizes: Sizes): Promise<number> {
   const [base] = query.reads
-  // True for a view, which may read more documents than it shows.
+  // A view may read more documents than it shows.
   if (base === undefined || base.kind === 'view') return UNKNOWN
   const rows = await sizeOf(base, sizes)
   return rows + (await joinCost(query, query.pipeline, rows, sizes, true))
 }
 
 /**
- * Returns the result of costBound() for a query without joins on a collection of known size. Returns null for all other
- * queries.
+ * Returns costBound() for a query without joins on a collection of known size. Returns null for all other queries.
  */
 export function boundBySize(query: MongoQuery, known: (name: string) => number | null | undefined): number | null {
   const [base] = query.reads
@@ -46,7 +45,7 @@ export interface Planned {
   readonly arriving: (stages: number, most: number) => Promise<number>
 }
 
-/** Returns the cost by the server's plan of the printed pipeline. */
+/** Returns the cost according to the server's plan of the printed pipeline. */
 export async function planCost(query: MongoQuery, planned: Planned): Promise<number> {
   const { plan, sizes, form, maxCost } = planned
   const planners = plannersOf(plan)
@@ -60,7 +59,7 @@ export async function planCost(query: MongoQuery, planned: Planned): Promise<num
   return scanned + (own > 0 ? await joinCost(query, form, own, sizes) : await joinsByIndex(query, planned))
 }
 
-/** A plan does not state how many documents an index finds, so count them if joins read many documents for each. */
+/** Returns the documents that indexed joins read. A plan does not state how many documents an index finds, so they may be counted. */
 async function joinsByIndex(query: MongoQuery, { form, maxCost, sizes, arriving }: Planned): Promise<number> {
   const first = form.findIndex((stage) => Object.keys(stage).some((name) => JOINING.has(name)))
   if (query.joins.length === 0 || first === -1) return 0
@@ -112,8 +111,8 @@ async function joinCost(
 
 async function sizeOf(read: ReadCollection, sizes: Sizes): Promise<number> {
   const { kind, name, documents } = read
-  // Counting a view or a time-series collection would read all of it, so use the count from introspection, which had a
-  // timeout of 1 s.
+  // Counting a view or a time-series collection would read all of its documents. The count from introspection, which had a timeout of 1 s,
+  // is used instead.
   if (kind === 'collection') return (await sizes(name)) ?? documents ?? UNKNOWN
   if (documents === null) return UNKNOWN
   return kind === 'view' ? documents : Math.ceil(documents / BUCKET)
@@ -154,15 +153,15 @@ async function scannedSize(query: MongoQuery, collection: string, { sizes, maxCo
   if (buckets !== undefined && buckets.documents !== null) return await sizeOf(buckets, sizes)
   const hidden = await sizes(collection)
   if (hidden !== null) return magnitude(hidden, maxCost)
-  // The source of a view, which the login may not be allowed to count. The plan does not show which view it belongs to.
+  // The login may not be allowed to count the source of a view. The plan does not show to which view a source belongs.
   const views = query.reads.filter(({ kind }) => kind === 'view').map(({ documents }) => documents ?? UNKNOWN)
   return views.length === 0 ? UNKNOWN : Math.max(...views)
 }
 
 /**
- * Rounds the size of a collection that is not exposed up to the limit times a power of two. Otherwise a caller could
- * add known costs and find the exact size from the reported number or from the refusal. After rounding, both reveal
- * only the magnitude. A size within the limit stays unchanged.
+ * Rounds the size of a collection that is not exposed up to the limit times a power of two. Otherwise a caller could add known costs and
+ * find the exact size from the reported number or from the refusal. After rounding, the number and the refusal reveal only the magnitude. A
+ * size within the limit stays unchanged.
  */
 function magnitude(documents: number, limit: number): number {
   return Math.ceil(limit * 2 ** Math.ceil(Math.log2(Math.max(1, documents) / limit)))
@@ -170,7 +169,7 @@ function magnitude(documents: number, limit: number): number {
 
 const NARROW = new Set(['LIMIT', 'PROJECTION_SIMPLE', 'PROJECTION_DEFAULT', 'PROJECTION_COVERED'])
 
-/** For each full collection scan in the plan: the number of documents after which the scan stops. */
+/** Returns for each full collection scan in the plan the number of documents after which the scan stops. */
 function scansOf(node: unknown, limit: number): readonly number[] {
   if (!isNode(node)) return []
   const { stage } = node

@@ -1,4 +1,4 @@
-// What a caller sees when the MongoDB client fails with an error that is not the server's answer.
+// Checks what a caller sees when the MongoDB client fails with an error that is not the server's answer.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
@@ -24,7 +24,7 @@ test('an error of the socket or of the client is a lost connection', async () =>
   }
 })
 
-test('a defect of ours is reported as a defect', () => {
+test('a defect of the service is reported as a defect', () => {
   assert.equal(failure(new TypeError('x is not a function')).code, 'INTERNAL')
   assert.equal(failure('text').code, 'INTERNAL')
 })

@@ -1,5 +1,5 @@
-// The message for a caller when MongoDB fails a query (docs/errors.md#query_failed): one sentence for each code. The server's
-// own text is never shown, because it quotes values and the names of hidden fields and collections.
+// Writes the message for a caller when MongoDB fails a query (docs/errors.md#query_failed): one sentence for each code. The server's own
+// text is never shown, because it quotes values and the names of hidden fields and collections.
 import { AppError } from '../../../errors.ts'
 
 const LOST = 'The connection to the database was lost.'
@@ -135,7 +135,7 @@ export function isLost(error: unknown): boolean {
   return error instanceof AppError && error.code === 'DATASOURCE_UNAVAILABLE'
 }
 
-/** The server ended the query because of its time limit. */
+/** Returns the error for a query that the server ended because of its time limit. */
 function timedOut(cause: unknown): AppError {
   return new AppError('QUERY_TIMEOUT', 'The query took too long and was cancelled in the database.', { cause })
 }

@@ -28,7 +28,7 @@ const FOUND = 10
 /** Assumed number of rounds of a $graphLookup without maxDepth. */
 const ROUNDS = 10
 
-/** `perDocument` is true inside a $lookup that runs again for each document. */
+/** Estimates the reads of the joins. `perDocument` is true inside a $lookup that runs again for each document. */
 export async function joinReads(
   pipeline: readonly BsonDocument[],
   rows: number,
@@ -87,7 +87,7 @@ const UNITS: Readonly<Record<string, number>> = {
 /** The maximum number of documents that $densify creates, by the server's default. */
 const DENSIFIED_MAX = 500_000
 
-/** With constant bounds, the number of documents is known. Otherwise assume the server's limit. */
+/** Estimates $densify. With constant bounds, the number of documents is known. Otherwise the server's limit is assumed. */
 function densified(fields: BsonDocument, rows: number): Passed {
   const { range } = fields
   const { step, bounds, unit } = isDocument(range) ? range : {}
@@ -132,7 +132,7 @@ async function lookedUp(fields: BsonDocument, rows: number, at: Reckoning, withi
   return { rows, reads: perDocument ? rows * each : each }
 }
 
-/** Without an index, each round reads the whole collection. */
+/** Estimates $graphLookup. Without an index, each round reads the whole collection. */
 async function graphRead(fields: BsonDocument, rows: number, at: Reckoning): Promise<Passed> {
   const { documents, indexedPaths } = await at.joined(String(fields['from']))
   const rounds = Math.min(

@@ -6,7 +6,7 @@ import type { Connection, Driver, Limits } from '../../driver.ts'
 import { createMongoDriver } from '../driver.ts'
 
 const soon = (): AbortSignal => AbortSignal.timeout(60_000)
-/** Below the size of the collection, so that the plan decides. */
+/** The cost limit is below the size of the collection, so that the plan decides. */
 const limits: Limits = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 10_000, maxCost: 100 }
 
 async function connected(driver: Driver, { host, port, password }: TestMongo): Promise<Connection> {
@@ -73,7 +73,7 @@ test('explains a lookup by an index once for all values, and other queries each 
   assert.deepEqual(await ask({ n: 5 }), { rows: 1, explains: 1 })
   assert.deepEqual(await ask({ n: 6 }), { rows: 1, explains: 0 })
   assert.deepEqual(await ask({ n: { $eq: 7 }, open: 1 }), { rows: 1, explains: 0 })
-  // Another kind of value, several values or a join: the plan is read again.
+  // For another kind of value, several values or a join, the plan is read again.
   assert.deepEqual(await ask({ n: '6' }), { rows: 0, explains: 1 })
   assert.deepEqual(await ask({ n: { $gt: 1_990 } }), { rows: 9, explains: 1 })
   assert.deepEqual(await ask({ n: { $gt: 1_990 } }), { rows: 9, explains: 1 })

@@ -7,7 +7,7 @@ import { isDocument, Scalar, type Bson, type BsonDocument, type MongoQuery } fro
 const REMEMBERED_MS = 60_000
 const REMEMBERED_MAX = 1_000
 
-/** Indexed filters whose plan had cost 0, each with the time when its plan was read. */
+/** Indexed filters whose plan had cost 0, each with the time at which the plan was read. */
 export type Lookups = Map<string, number>
 
 /**

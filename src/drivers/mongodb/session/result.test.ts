@@ -10,7 +10,7 @@ import { sizeOf, writeValue } from './write-value.ts'
 const { Binary, BSONRegExp, Code, DBRef, Decimal128, Double, Long, MaxKey, MinKey, ObjectId, Timestamp, UUID } = BSON
 const caps = { rowCap: 1_000, bytesMax: 1 << 20 }
 
-/** The documents as a batch of the server. */
+/** Returns the documents as a batch of the server. */
 function batchOf(documents: readonly (object | Uint8Array)[]): Buffer {
   const elements = documents.map((each, n) => {
     const bytes = each instanceof Uint8Array ? each : BSON.serialize(each)
@@ -27,7 +27,7 @@ function answer(documents: readonly (object | Uint8Array)[], fixed: readonly str
   return ran(result.finish()).value
 }
 
-/** The result of the work, and the number of its pauses. */
+/** Returns the result of the work, and the number of its pauses. */
 function ran<T>(work: Generator<undefined, T>): { readonly value: T; readonly pauses: number } {
   for (let pauses = 0; ; pauses++) {
     const step = work.next()
@@ -35,7 +35,7 @@ function ran<T>(work: Generator<undefined, T>): { readonly value: T; readonly pa
   }
 }
 
-/** The JSON of one value, and its type. */
+/** Returns the JSON of one value, and its type. */
 function written(value: unknown): [string, string] {
   const { rows, columns } = answer([{ v: value }])
   return [String(rows).slice(2, -2), columns[0]?.dataType ?? '']
@@ -201,7 +201,7 @@ for (const [name, type, value, uncounted] of LENGTHS) {
       const longer = Buffer.from(value)
       longer.writeInt32LE(value.readInt32LE(0) + more)
       assert.throws(() => sizeOf(type, longer, 0), RangeError, `${more} more`)
-      // With as many further bytes it is accepted.
+      // The value is accepted if the buffer has as many additional bytes.
       assert.equal(sizeOf(type, Buffer.concat([longer, Buffer.alloc(more)]), 0), value.length + more)
     }
   })

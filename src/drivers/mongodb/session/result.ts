@@ -51,8 +51,7 @@ export class Result {
   #starts = new Int32Array(64)
   #sizes = new Int32Array(64)
   /**
-   * The column `_id`, if it is not the first. The bytes of its value in each row follow; rows before its first value
-   * have none.
+   * The column `_id`, if another column comes first. The bytes of its value in each row follow. Rows before its first value have none.
    */
   #id: Column | null = null
   readonly #ids: (Range | undefined)[] = []
@@ -60,7 +59,7 @@ export class Result {
   #missing = 0
   #truncated = false
 
-  /** `fixed`: the column names that the query determines, in order. Overwrites `out`. */
+  /** `fixed` holds the column names that the query determines, in order. The result overwrites `out`. */
   constructor(caps: Caps, fixed: readonly string[], out: JsonBytes = new JsonBytes(ROWS_ROOM)) {
     this.#caps = caps
     this.#out = out

@@ -39,7 +39,7 @@ export interface Running {
   readonly borrowed: () => Borrowed | Promise<Borrowed>
   /** The client's collection objects. The client would otherwise create them again for each query. */
   readonly collections: Map<string, mongodb.Collection>
-  /** Reused from query to query. */
+  /** The buffer is reused from query to query. */
   readonly out: JsonBytes
 }
 
@@ -51,7 +51,7 @@ const COLLECTIONS_MAX = 1_000
  */
 const BATCH_MAX = SMALL_ROWS_MAX + 2
 
-/** Throws AppError as described at Connection.run(). */
+/** Runs a query. Throws AppError as described at Connection.run(). */
 export async function runQuery(at: Running, query: MongoQuery, limits: Limits): Promise<Rows> {
   const left = timeLeft(limits.timeoutMs)
   const bound = boundBySize(query, (name) => sizeIn(at, name)) ?? (await costBound(query, sizesOf(at, left)))
@@ -72,7 +72,7 @@ export async function runQuery(at: Running, query: MongoQuery, limits: Limits): 
   return rows
 }
 
-/** Returns null if the database fails the query. The error then comes from the other form of the query. */
+/** Returns null if the database fails the query. The other form of the query then reports the error. */
 async function unlessFailed(rows: Promise<Rows>): Promise<Rows | null> {
   try {
     return await rows
@@ -87,8 +87,8 @@ function resultOf(at: Running, query: MongoQuery, limits: Limits): Result {
 }
 
 /**
- * Returns one more than the pipeline's own limit: the server then sees the end within the first batch and closes the
- * cursor. A larger batch would stay in memory as a whole.
+ * Returns one more than the pipeline's own limit. The server then sees the end within the first batch and closes the cursor. A larger batch
+ * would stay in memory as a whole.
  */
 function batchSizeOf({ rowCap }: MongoQuery): number {
   return Math.min(rowCap + 2, BATCH_MAX)
@@ -128,8 +128,8 @@ async function inOneBatch(
 }
 
 /**
- * A cursor that stays open keeps the data that its sort has gathered. If closing it fails, the connection is discarded
- * and its session ends.
+ * Closes a cursor, because an open cursor keeps the data that its sort has gathered. If this fails, the connection is discarded and its
+ * session ends.
  */
 async function closeCursor(at: Running, collection: string, cursor: bigint): Promise<void> {
   const known = at.borrowed()
@@ -137,7 +137,7 @@ async function closeCursor(at: Running, collection: string, cursor: bigint): Pro
   await wire.exchange(writer.closing(collection, cursor))
 }
 
-/** Throws the server's error in the same form as the library. */
+/** Returns the batch of an answer. Throws the server's error in the same form as the library. */
 function batchOf({ login: { library } }: Running, answer: Buffer): Batch {
   try {
     const batch = readReply(answer)
@@ -246,15 +246,14 @@ function sizesOf(at: Running, left: () => number): Sizes {
 }
 
 /**
- * Returns the number of documents, by metadata if there is any, or null if the login is not allowed to count the
- * documents.
+ * Returns the number of documents, from metadata if there are any. Returns null if the login is not allowed to count the documents.
  */
 export async function count(at: Running, collection: string, maxTimeMS: number): Promise<number | null> {
   try {
     const answer = await at.login.db.command({ count: collection, maxTimeMS }, shared(at))
     return typeof answer['n'] === 'number' ? answer['n'] : null
   } catch (error) {
-    // The login may not be allowed to count the source of a view. The query itself will report any other error.
+    // The login may not be allowed to count the source of a view. The query itself reports any other error.
     const { code } = failure(error)
     if (code !== 'QUERY_FAILED') throw error
     return null

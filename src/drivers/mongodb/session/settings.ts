@@ -16,7 +16,7 @@ const Config = z.strictObject({
   authMechanism: z.enum(['SCRAM', 'X509'], { error: 'must be SCRAM or X509' }).optional(),
   replicaSet: nameField(NAME_MAX).optional(),
   readPreference: z.enum(READ_PREFERENCES, { error: `must be ${READ_PREFERENCES.join(', ')}` }).optional(),
-  /** Read by ssh-settings.ts. */
+  /** ssh-settings.ts reads this field. */
   ssh: z.unknown().optional(),
 })
 type Config = z.infer<typeof Config>
@@ -32,7 +32,7 @@ export interface Target {
   readonly username: string | null
   readonly password: string | null
   readonly mechanism: 'SCRAM' | 'SCRAM-SHA-1' | 'SCRAM-SHA-256' | 'X509' | null
-  /** Null: use the TXT record of the SRV host, otherwise the database. */
+  /** Null means the TXT record of the SRV host, or otherwise the database. */
   readonly authSource: string | null
   readonly replicaSet: string | null
   readonly readPreference: (typeof READ_PREFERENCES)[number]
@@ -42,11 +42,11 @@ export interface Target {
   readonly srvMaxHosts: number
   readonly sslMode: SslMode
   readonly tls: { readonly ca?: string; readonly cert?: string; readonly key?: string }
-  /** Null: no tunnel. */
+  /** Null if there is no tunnel. */
   readonly ssh: SshTarget | null
 }
 
-/** Throws AppError INVALID_REQUEST with details. */
+/** Validates the fields. Throws AppError INVALID_REQUEST with details. */
 export function readSettings(input: SettingsInput): ConnectionSettings {
   return read(input).settings
 }
@@ -170,7 +170,7 @@ function directParts(input: SettingsInput, wrong: string[]): UriParts | null {
   return { hosts: [{ host, port }], srv: false, database, username, password, sslMode: null, parameters: new Map() }
 }
 
-/** The URI takes precedence. If the URI requires TLS, the sslMode field cannot disable TLS. */
+/** Returns the TLS mode. The URI takes precedence. If the URI requires TLS, the sslMode field cannot disable TLS. */
 function sslModeOf(input: SettingsInput, parts: UriParts): unknown {
   if (parts.sslMode !== null) return parts.sslMode
   const given = input.sslMode ?? 'verify-full'

@@ -1,10 +1,10 @@
-// TLS to MongoDB: which certificates a login accepts.
+// Determines which certificates a login to MongoDB accepts.
 import { isIP } from 'node:net'
 import { checkServerIdentity, type PeerCertificate } from 'node:tls'
 import type { MongoClientOptions } from 'mongodb'
 import type { Target } from './settings.ts'
 
-/** Behind a tunnel the library knows the socket only. The certificate is that of the host. */
+/** Checks the certificate against the host. Behind a tunnel, the library knows only the socket. */
 export function identityBehind({ hosts, sslMode }: Target): MongoClientOptions {
   const host = hosts[0]?.host ?? ''
   if (sslMode === 'disable') return {}
@@ -16,7 +16,9 @@ export function identityBehind({ hosts, sslMode }: Target): MongoClientOptions {
   }
 }
 
-/** require encrypts; verify-ca checks the certificate chain; verify-full checks the chain and the server's name. */
+/**
+ * Returns the TLS options. require encrypts; verify-ca checks the certificate chain; verify-full checks the chain and the server's name.
+ */
 export function tlsOptions(target: Target): MongoClientOptions {
   const { sslMode, tls } = target
   if (sslMode === 'disable') return { tls: false }

@@ -4,7 +4,7 @@ import { isArray, Scalar, type Bson, type BsonDocument } from '../confined-query
 
 type Library = Pick<typeof mongodb, 'BSON'>
 
-/** Keeps the order of keys and adds nothing. */
+/** Converts a document. Keeps the order of keys and adds nothing. */
 export function toBson(library: Library, value: BsonDocument): mongodb.Document {
   const document: mongodb.Document = {}
   for (const [name, inner] of Object.entries(value)) {

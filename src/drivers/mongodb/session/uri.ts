@@ -1,5 +1,5 @@
-// Parses a mongodb:// or mongodb+srv:// URI by an allow-list: no socket, no file, no proxy, no driver-side command. Errors
-// never quote the URI, because any part may contain a secret typed into the wrong place.
+// Parses a mongodb:// or mongodb+srv:// URI by an allow-list, which has no socket, file, proxy or driver-side command. Errors never quote
+// the URI, because any part may contain a secret typed into the wrong place.
 import { isIP } from 'node:net'
 import { wrongHost } from '../../connection-fields.ts'
 
@@ -16,7 +16,7 @@ export interface UriParts {
   readonly database: string
   readonly username: string | null
   readonly password: string | null
-  /** Null if the URI does not determine it. */
+  /** Null if the URI does not determine the mode. */
   readonly sslMode: string | null
   readonly parameters: ReadonlyMap<string, string>
 }

@@ -59,7 +59,7 @@ test('an answer does not depend on the chunks in which it arrives, and commands 
     for (const [place, cut] of [...cuts, bytes.length].entries()) {
       const before = at.own.bytesRead
       at.far.write(bytes.subarray(cuts[place - 1] ?? 0, cut))
-      // The next part is sent when this one has been read.
+      // The next part is sent after the other end has read this part.
       while (at.own.bytesRead === before) await once(at.own, 'data')
     }
     assert.deepEqual(await asked, body(3_000))
@@ -122,7 +122,7 @@ test('an abandoned exchange ends with its reason, and leaves the socket open', a
   assert.equal(at.wire.release(), false)
 })
 
-test('one exchange at a time; others read the bytes of a released socket', async () => {
+test('allows one exchange at a time; after release(), other readers get the bytes of the socket', async () => {
   await using at = await pair()
   const first = at.wire.exchange(command())
   await assert.rejects(at.wire.exchange(command()), LostConnection)

@@ -1,9 +1,8 @@
-// Exchanges one command at a time with a MongoDB server: one write, and the answer's BSON document as bytes. It
-// supports only OP_MSG with one body, without checksum, compression and streams of answers. For anything else, it
-// closes the connection.
+// Exchanges one command at a time with a MongoDB server: one write, and the answer's BSON document as bytes. The code supports only OP_MSG
+// with one body, without checksum, compression and streams of answers. It closes the connection if anything else arrives.
 import type { Duplex } from 'node:stream'
 
-/** The socket was closed, or the bytes are not an answer to our command. */
+/** The socket was closed, or its bytes are not an answer to the service's command. */
 export class LostConnection extends Error {
   override readonly name = 'LostConnection'
 }
@@ -47,8 +46,8 @@ export class Wire {
   }
 
   /**
-   * Sends a message whose command begins at FRAME, and returns the document of the answer. Fills in the frame. Throws
-   * LostConnection, or the reason passed to abandon().
+   * Sends a message whose command begins at FRAME, and returns the document of the answer. Fills in the frame. Throws LostConnection, or
+   * the reason passed to abandon().
    */
   exchange(message: Buffer): Promise<Buffer> {
     return new Promise((resolve, reject) => {
@@ -69,8 +68,7 @@ export class Wire {
   }
 
   /**
-   * Ends the exchange with this reason. The socket stays open, because the server would notice a closed socket later
-   * than a kill.
+   * Ends the exchange with this reason. The socket stays open, because the server would notice a closed socket later than a kill command.
    */
   abandon(reason: unknown): void {
     this.#usable = false

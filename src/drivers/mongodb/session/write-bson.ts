@@ -11,7 +11,7 @@ const KEPT_BYTES_MAX = 1 << 20
 const UTF8_MAX = 3
 const [OLD_BINARY, UUID] = [0x02, 0x04]
 
-/** Collects one document. Reused from document to document. */
+/** Collects one document. The buffer is reused for the next document. */
 export class BsonBytes {
   readonly #library: Library
   #bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES)
@@ -21,7 +21,7 @@ export class BsonBytes {
     this.#library = library
   }
 
-  /** Starts a new document, with this many bytes left free in front. */
+  /** Starts a new document after `free` unused bytes. */
   begin(free: number): void {
     if (this.#bytes.length > KEPT_BYTES_MAX) this.#bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES)
     this.#length = free
@@ -90,7 +90,7 @@ export class BsonBytes {
     this.close(at)
   }
 
-  /** Like the library: a whole number of 32 bits is an int. */
+  /** Adds a number. As in the library, a whole number of 32 bits becomes an int. */
   #number(name: string, value: number): void {
     if (value === (value | 0) && !Object.is(value, -0)) {
       this.#head(0x10, name)

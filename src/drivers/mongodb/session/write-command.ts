@@ -1,4 +1,4 @@
-// Writes the command of a small query, find or aggregate, as one message.
+// Writes the find or aggregate command of a small query as one message.
 import { Scalar, type Bson, type BsonDocument, type Find } from '../confined-query.ts'
 import type { Login } from './connect.ts'
 import type { Running } from './run.ts'

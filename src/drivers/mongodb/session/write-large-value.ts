@@ -3,9 +3,9 @@ import { setImmediate } from 'node:timers/promises'
 import { writeBody, type JsonBytes } from '../../json-bytes.ts'
 import { endOfCode, endOfName, lengthAt, sizeOf, writeAscii, writeValue } from './write-value.ts'
 
-/** Bytes of BSON that are written in one slice: at most about 5 ms, also for dates, decimals and UUIDs. */
+/** The bytes of BSON that are written in one slice. A slice takes at most about 5 ms, also for dates, decimals and UUIDs. */
 export const AT_ONCE = 64 * 1024
-/** Bytes of binary data in one slice: a multiple of 3, so that the base64 of the slices can be concatenated. */
+/** The bytes of binary data in one slice: a multiple of 3, so that the base64 of the slices can be concatenated. */
 const BASE64_AT_ONCE = 3 * 16 * 1024
 
 /**
@@ -58,7 +58,7 @@ export function* writeLarge(
 /** MongoDB stores at most 200 levels of nesting. */
 const DEPTH_MAX = 250
 
-/** The fields of a document, or the elements of an array. */
+/** Writes the fields of a document, or the elements of an array. */
 function* writeEach(
   type: number,
   from: Buffer,
@@ -112,7 +112,7 @@ function* writeLargePattern(from: Buffer, at: number, out: JsonBytes): Generator
   out.byte(0x22)
 }
 
-/** Subtype 2 repeats the length at the start of the data. */
+/** Writes a large binary value. Subtype 2 repeats the length at the start of the data. */
 function* writeLargeBinary(from: Buffer, at: number, out: JsonBytes): Generator<undefined, void> {
   const end = at + 5 + lengthAt(from, at)
   out.byte(0x22)

@@ -46,8 +46,7 @@ export function endOfName(from: Buffer, start: number): number {
 }
 
 /**
- * The length at an offset. Only a document's length includes the length field. Throws RangeError if the length exceeds
- * the rest.
+ * Returns the length at an offset. Only a document's length includes the length field. Throws RangeError if the length exceeds the rest.
  */
 export function lengthAt(from: Buffer, at: number): number {
   const length = from.readInt32LE(at)
@@ -233,7 +232,7 @@ function writeUuid(from: Buffer, start: number, out: JsonBytes): void {
   out.length = at
 }
 
-/** The bound of the high half of a 64-bit integer that a JavaScript number represents exactly. */
+/** The bound of the high half of a 64-bit integer. Below it, a JavaScript number represents the integer exactly. */
 const HIGH_MAX = 2 ** 21
 
 function writeLong(from: Buffer, at: number, out: JsonBytes): void {

@@ -1,5 +1,5 @@
-// Judges the user-defined types of a database: which types a query may name, and which columns can be exposed. Works on
-// rows without querying the database. Unknown cases are refused.
+// Judges the user-defined types of a database: which types a query may name, and which columns can be exposed. The functions work on rows
+// and do not query the database. Unknown cases are refused.
 import { grouped, isTrueAt, numberAt, textAt, type Row } from './run-catalog-query.ts'
 import type { CapturedAttribute, CapturedExtension, CapturedType } from '../captured-facts.ts'
 import { FUNCTIONS } from '../guard/allowed-functions.ts'
@@ -32,7 +32,7 @@ interface TypeRow {
   readonly hasCheck: boolean
 }
 
-/** `taintOf` returns the code that may run for the type with this oid (trusted-extensions.ts). */
+/** Judges the types. `taintOf` returns the code that may run for the type with this oid (trusted-extensions.ts). */
 export function readTypes(
   rows: TypeRows,
   extensions: ReadonlyMap<number, CapturedExtension>,
@@ -62,9 +62,8 @@ export function readTypes(
     rangeOf: new Map(rows.ranges.map((row) => [numberAt(row, 0), numberAt(row, 1)])),
   }
   const judge = judgement(known)
-  // A column of a domain, or of an array of domains, is read as the base type (column-read-type.ts), so the CHECK does
-  // not run. An array of a domain over arrays has no base type. A literal beside the column may reveal whether the
-  // CHECK accepts the literal.
+  // A column of a domain, or of an array of domains, is read as the base type (column-read-type.ts), so the CHECK does not run. An array of
+  // a domain over arrays has no base type: there, a literal beside the column may reveal whether the CHECK accepts the literal.
   const withoutChecks: Known = { ...known, checks: new Map() }
   const ofColumn = (oid: number): string | null => {
     const row = byOid.get(oid)
@@ -163,12 +162,12 @@ function judgement(known: Known): (oid: number) => Judgement {
     if (before !== undefined) return before
     const row = known.byOid.get(oid)
     const own = unexposableItself(known, oid, row)
-    // A recursive look-up returns the judgement so far. No type contains itself.
+    // A recursive look-up returns this judgement. No type contains itself, so the look-up ends.
     judged.set(oid, { unexposable: own, refused: own, isLookedUp: false })
     const below = row === undefined ? [] : [row.type.ofOid, known.rangeOf.get(oid) ?? 0, ...attributeOids(row.type)]
     const verdicts = below.filter((part) => part !== 0).map(judge)
     const names = verdicts.some((verdict) => verdict.isLookedUp)
-    // A whole column of such a type can be read as text. A field of it inside another type cannot.
+    // A whole column of such a type can be read as text. A field of such a type inside another type cannot.
     const isPlain = row?.type.kind === 'domain' || row?.type.kind === 'array'
     const field = names && !isPlain ? holdsNames(row) : null
     const unexposable = own ?? verdicts.find((verdict) => verdict.unexposable !== null)?.unexposable ?? field

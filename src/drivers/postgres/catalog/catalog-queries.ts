@@ -4,7 +4,7 @@
 /** The first oid that initdb does not assign: later objects are user-defined (FirstNormalObjectId). */
 const firstUserOid = 16384
 
-/** Keeps user-defined functions and operators out of our statements. */
+/** Sets the path so that no user-defined function or operator can run in the service's statements. */
 export const pinPath = `SELECT pg_catalog.set_config('search_path', 'pg_catalog', false)`
 
 /**
@@ -38,9 +38,8 @@ SELECT e.oid, e.extname, e.extversion, n.nspname
 FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace ORDER BY e.extname`
 
 /**
- * The functions and operators of each extension in its own schema, and other functions and operators with the same name
- * in the same schema, which could be called instead. For the latter, the extension that they belong to is returned too
- * (0: none).
+ * Lists the functions and operators of each extension in its own schema. Also lists other functions and operators with the same name in the
+ * same schema, which could be called instead, each with the extension to which it belongs (0: none).
  */
 export const extensionMembers = `
 WITH member AS (
@@ -63,8 +62,8 @@ WHERE m.kind = 'operator' AND ${extensionOf('pg_operator', 'o.oid')} <> m.extens
 ORDER BY 1, 2, 3`
 
 /**
- * The schemas that contain an extension, whether PUBLIC may create objects there, and the extensions (0: none) that own
- * the objects there. Row types of tables and array types are left out, because an unqualified name cannot reach them.
+ * Lists the schemas that contain an extension, whether PUBLIC may create objects there, and the extensions (0: none) that own the objects
+ * there. Row types of tables and array types are left out, because an unqualified name cannot reach them.
  */
 export const extensionSchemas = `
 WITH space AS (
@@ -95,7 +94,7 @@ WHERE c.oid >= ${firstUserOid} AND (c.castfunc >= ${firstUserOid} OR p.provolati
   AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_cast'::regclass AND d.objid = c.oid AND d.deptype = 'i')
 ORDER BY c.oid`
 
-/** User-defined functions and operators in pg_catalog, where the printed text expects PostgreSQL's own. */
+/** User-defined functions and operators in pg_catalog, which a printed name could call instead of PostgreSQL's own. */
 export const userBuiltIns = `
 SELECT 'function', p.proname, p.oid::regprocedure::text, ${extensionOf('pg_proc', 'p.oid')} FROM pg_proc p
 WHERE p.oid >= ${firstUserOid} AND p.pronamespace = 'pg_catalog'::regnamespace
@@ -138,8 +137,8 @@ JOIN pg_type at ON at.oid = a.atttypid JOIN pg_namespace n ON n.oid = at.typname
 WHERE t.oid >= ${firstUserOid} ORDER BY t.oid, a.attnum`
 
 /**
- * The user-defined functions behind a base type or a range, and the operator classes that order a range. Returns
- * whether each is compiled code, which only a superuser can install, or a body that can read tables.
+ * The user-defined functions behind a base type or a range, and the operator classes that order a range. The result says whether each is
+ * compiled code, which only a superuser can install, or a body that can read tables.
  */
 export const typeSupport = `
 SELECT t.oid, 'function ' || p.oid::regprocedure, ${extensionOf('pg_proc', 'p.oid')}, l.lanname IN ('internal', 'c')
@@ -155,8 +154,8 @@ FROM pg_range r JOIN pg_opclass o ON o.oid = r.rngsubopc JOIN pg_namespace n ON 
 WHERE o.oid >= ${firstUserOid} ORDER BY 1, 4, 2`
 
 /**
- * The functions that a domain's CHECK calls, except built-in functions that are immutable or belong to an operator. Also casts to
- * other domains, whose CHECK would run too.
+ * The functions that a domain's CHECK calls, except built-in functions that are immutable or belong to an operator. The result also has
+ * casts to other domains, whose CHECK would run too.
  */
 export const checkCalls = `
 SELECT DISTINCT k.contypid, p.oid::regprocedure::text, p.oid < ${firstUserOid}, p.proname,
@@ -206,7 +205,7 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_description d ON d.objoid = c.oid AND d.classoid = 'pg_class'::regclass AND d.objsubid = 0
 WHERE ${readable} ORDER BY n.nspname COLLATE "C", c.relname COLLATE "C"`
 
-/** PostgreSQL 18 allows a NOT NULL that is not validated: the column may then contain nulls. */
+/** Returns the SQL for a column that never contains null. In PostgreSQL 18, a NOT NULL may be unvalidated: nulls are then possible. */
 function neverNull(serverVersion: number): string {
   if (serverVersion < 180000) return 'a.attnotnull'
   return `(a.attnotnull AND NOT EXISTS (SELECT FROM pg_constraint k
@@ -231,8 +230,8 @@ SELECT i.indrelid, i.indkey, i.indnkeyatts, i.indimmediate FROM pg_index i
 WHERE i.indisprimary AND i.indisvalid AND i.indrelid >= ${firstUserOid}`
 
 /**
- * Foreign keys; keys of one column come first. Keys that a partition copies from its parent are included. Keys that the server
- * adds for each partition of a referenced table are not.
+ * Returns the SQL for the foreign keys. Keys of one column come first. Keys that a partition copies from its parent are included. Keys that
+ * the server adds for each partition of a referenced table are not.
  */
 export function foreignKeys(serverVersion: number): string {
   return `
@@ -249,8 +248,8 @@ SELECT DISTINCT a.attrelid, a.attnum, a.attname FROM pg_constraint k
 JOIN pg_attribute a ON a.attrelid = k.confrelid AND a.attnum = ANY (k.confkey) WHERE k.contype = 'f'`
 
 /**
- * The children of partitioned and inherited tables, including children that the login may not read: reading the parent
- * reads them.
+ * The children of partitioned and inherited tables. Children that the login may not read are included, because a query of the parent reads
+ * them.
  */
 export const children = `
 SELECT i.inhparent, i.inhrelid, c.relpages, c.reltuples FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid

@@ -1,4 +1,4 @@
-// Grades logins of a real server, and the login that the printed SQL creates.
+// Grades logins of a real server. One of them is the login that the printed SQL creates.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
@@ -32,7 +32,7 @@ after(async () => {
   await postgres[Symbol.asyncDispose]()
 })
 
-/** Cuts a catalog to an exposure like the service. */
+/** Cuts a catalog to an exposure as the service does. */
 function cut(catalog: Catalog): Catalog {
   const shown = catalog.tables.flatMap((one) => {
     const entry = tables.find((item) => item.schema === one.schema && item.table === one.table)
@@ -77,7 +77,7 @@ test('a superuser gets a warning, with the SQL of a better login', async () => {
   assert.doesNotMatch(lines, /ssn|salaries/)
 })
 
-test('a careless service account: writes and creates, but owns nothing', async () => {
+test('warns of a service account that can write and create, although it owns nothing', async () => {
   const steps = await graded('vitrine_svc', 'svc-pw')
   assert.deepEqual(
     Object.entries(statuses(steps)).filter(([, status]) => status === 'WARN'),
@@ -93,7 +93,7 @@ test('a careless service account: writes and creates, but owns nothing', async (
 
 test('the printed SQL creates a login that passes every step and reads only the exposed columns', async () => {
   const lines = step(await graded('postgres', postgres.password), 'superuser').remedy ?? ''
-  // Warnings that the SQL for a role cannot fix.
+  // The SQL for a role cannot fix the warning about this cast.
   await postgres.query(shop, 'DROP CAST (integer AS public.secret_ref)')
   await postgres.query(shop, `${lines}\nALTER ROLE vitrine_reader PASSWORD 'reader-pw';`)
   const steps = await graded('vitrine_reader', 'reader-pw')
@@ -149,7 +149,7 @@ async function readConfined(username: string, password: string): Promise<void> {
   }
 }
 
-test('roles, BYPASSRLS, ownership and grants that are missing', async () => {
+test('warns of roles, BYPASSRLS, ownership and missing grants', async () => {
   const database = await postgres.createDatabase(
     'logins',
     `CREATE ROLE owner_of; CREATE ROLE strong LOGIN PASSWORD 'pw' BYPASSRLS; GRANT pg_read_all_data TO strong; GRANT owner_of TO strong;
@@ -199,7 +199,7 @@ test('names that need quoting are quoted in every line', async () => {
   assert.deepEqual(held, [['t']])
 })
 
-test('a login without any privilege gets a WARN with this reason, and the grants that solve it', async () => {
+test('a login without any privilege gets a WARN that names this reason and the grants to add', async () => {
   const database = await postgres.createDatabase(
     'nothing',
     `CREATE TABLE things (id int); CREATE ROLE nobody LOGIN PASSWORD 'nobody-pw'`,

@@ -1,5 +1,5 @@
-// Grades a login: reports rights that reading the exposed columns does not need. Each warning has the SQL that creates a better
-// login. Only an unusable server fails the test. Grading changes nothing.
+// Grades a login: reports rights that reading the exposed columns does not need. Each warning has the SQL that creates a better login. The
+// test fails only if the server is unusable. Grading changes nothing in the database.
 import type { Catalog, TestStep } from '../../driver.ts'
 import { few, pass, warn } from '../../test-report.ts'
 import { isTrueAt, textAt, type Ask, type Row } from './run-catalog-query.ts'
@@ -41,7 +41,7 @@ interface Facts {
   readonly better: string
 }
 
-/** Returns the steps in a fixed order. The GRANT lines match `exposed`, which is null if there is no exposure yet. */
+/** Returns the steps in a fixed order. The GRANT lines match `exposed`. If there is no exposure yet, `exposed` is null. */
 export async function grade(ask: Ask, exposed: Catalog | null, signal: AbortSignal): Promise<TestStep[]> {
   const server = await readServer(ask, signal)
   const first = [connected(server), serverVersion(server)]
@@ -89,7 +89,7 @@ async function readFacts(ask: Ask, server: ServerFacts, exposed: Catalog | null,
   }
 }
 
-/** Schemas of the types of the exposed columns: a query may cast to them. */
+/** Returns the schemas of the types of the exposed columns, because a query may cast to these types. */
 function typeSchemas(exposed: Catalog | null): string[] {
   const columns = exposed?.tables.flatMap((table) => table.columns) ?? []
   return [...new Set(columns.flatMap((column) => schemaOf(column.detail)))]
@@ -102,7 +102,7 @@ function schemaOf(detail: unknown): string[] {
   return typeof type.schema === 'string' ? [type.schema] : []
 }
 
-/** Exposed columns that the login may not read, and how many it may read that are not exposed. */
+/** Returns the exposed columns that the login may not read, and the number of columns that it may read although they are not exposed. */
 function compared(exposed: Catalog | null, readable: readonly Row[]): Pick<Facts, 'missing' | 'readable' | 'beyond'> {
   if (exposed === null) return { missing: [], readable: readable.length, beyond: 0 }
   const key = (...names: readonly string[]): string => JSON.stringify(names)

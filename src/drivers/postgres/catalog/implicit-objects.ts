@@ -1,6 +1,6 @@
-// Implicit objects: objects that can run in a query without being named there. These are casts, operator classes,
-// overloads of allowed functions and operators, and CHECKs of domains. Introspection judges them
-// (trusted-extensions.ts). A digest shows a later query whether they have changed.
+// Digests implicit objects: objects that can run in a query without being named there. These are casts, operator classes, overloads of
+// allowed functions and operators, and CHECKs of domains. Introspection judges them (trusted-extensions.ts). The digest shows a later query
+// whether the objects have changed.
 import { randomBytes } from 'node:crypto'
 import type { ImplicitObjects } from '../captured-facts.ts'
 import { literal } from '../quote.ts'
@@ -11,10 +11,9 @@ import { KNOWN_EXTENSIONS } from './trusted-extensions.ts'
 export type Scope = Omit<ImplicitObjects, 'digest'>
 
 /**
- * Returns one statement that takes a few milliseconds at most. The objects that it counts are either user-defined, and
- * few, or belong to an extension that the guard knows. The statement reads only oids, so its result does not depend on
- * the search_path or the login's rights. Like introspection, it leaves out objects of known extensions that were added
- * later.
+ * Returns one statement that takes a few milliseconds at most. It counts only objects that are user-defined, and so few, or that belong to
+ * an extension that the guard knows. The statement reads only oids, so its result does not depend on the search_path or the login's rights.
+ * Like introspection, the statement omits objects that were later added to known extensions.
  */
 export function digestSql({ extensions, schemas, typesUpTo, judged }: Scope): string {
   const known = `(SELECT oid FROM pg_extension WHERE extname = ANY (${names([...KNOWN_EXTENSIONS])}))`

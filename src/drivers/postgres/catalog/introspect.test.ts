@@ -63,7 +63,7 @@ describe('the shop of the corpus', () => {
     )
   })
 
-  test('kinds, row estimates and sizes', () => {
+  test('reports kinds, row estimates and sizes', () => {
     const about = (name: string): unknown[] => {
       const one = table(seen, name)
       return [one.kind, one.estimatedRows, detail(one).pages > 0]
@@ -76,7 +76,7 @@ describe('the shop of the corpus', () => {
     assert.deepEqual(about('events'), ['table', 105, true])
   })
 
-  test('columns in order, with their types as the login would write them', () => {
+  test('lists columns in order, with their types as the login would write them', () => {
     const orders = table(seen, 'orders').columns
     assert.deepEqual(
       orders.map((one) => [one.name, one.type, one.nullable]),
@@ -96,7 +96,7 @@ describe('the shop of the corpus', () => {
     assert.equal((column(seen, 'typed_values', 'ia').detail as ColumnDetail).type.name, '_int4')
   })
 
-  test('keys: primary keys in key order, foreign keys column by column, including composite keys', () => {
+  test('lists primary keys in key order, and foreign keys column by column, including composite keys', () => {
     assert.deepEqual(detail(table(seen, 'order_items')).primaryKey, ['order_id', 'line_no'])
     assert.deepEqual(detail(table(seen, 'measurements_2023')).primaryKey, ['sensor_id', 'at'])
     assert.equal(column(seen, 'regions', 'code').primaryKey, true)
@@ -168,7 +168,7 @@ test('the captured path is the login’s own, not the session’s fixed path', a
   }
 })
 
-test('generated, dropped, quoted and domain columns; keys that are deferrable or include more columns', async () => {
+test('handles generated, dropped, quoted and domain columns, and keys that are deferrable or include more columns', async () => {
   const seen = await fill(
     'odd',
     `CREATE DOMAIN never_null AS text NOT NULL; CREATE DOMAIN above AS never_null; CREATE DOMAIN mail AS text CHECK (VALUE ~ '@');
@@ -206,7 +206,7 @@ test('generated, dropped, quoted and domain columns; keys that are deferrable or
   assert.ok(!names(seen).some((name) => name.endsWith('.mine')))
 })
 
-test('types: which types a query may name, and which columns would run or reveal something', async () => {
+test('decides which types a query may name, and which columns would run or reveal something', async () => {
   const seen = await fill(
     'types',
     `CREATE TYPE e AS ENUM ('a'); CREATE DOMAIN plain AS e; CREATE DOMAIN checked AS int CHECK (VALUE > 0);
@@ -305,7 +305,7 @@ test('a cast or operator class between built-in types makes the database unusabl
   await assert.rejects(fill('classes', cmp), { code: 'DATASOURCE_UNAVAILABLE', message: /public\.points for point/ })
 })
 
-test('an extension in its own schema is trusted on the path; beside other objects it is not', async (t) => {
+test('an extension in its own schema is trusted on the path; not if the schema contains other objects', async (t) => {
   const available = await postgres.query('postgres', `SELECT 1 FROM pg_available_extensions WHERE name = 'citext'`)
   if (available.length === 0) return t.skip('this server has no citext')
   const seen = await fill(

@@ -25,7 +25,7 @@ export interface ServerFacts {
   readonly searchPath: readonly string[]
 }
 
-/** Fixes the session's search_path and reads the login's own. */
+/** Fixes the session's search_path, and reads the login's own search_path. */
 export async function readServer(ask: Ask, signal: AbortSignal): Promise<ServerFacts> {
   await ask(queries.pinPath, signal)
   const [row] = await ask(queries.server, signal)
@@ -129,7 +129,7 @@ function trustedNames(extensions: ReadonlyMap<number, CapturedExtension>): strin
   return [...extensions.values()].filter(({ trusted }) => trusted).map(({ name }) => name)
 }
 
-/** Casts, operator classes and user-defined objects in pg_catalog that belong to no trusted extension. */
+/** Reads the casts, operator classes and objects in pg_catalog that are user-defined and belong to no trusted extension. */
 export async function readMade(
   ask: Ask,
   extensions: ReadonlyMap<number, CapturedExtension>,

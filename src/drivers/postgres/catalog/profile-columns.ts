@@ -27,7 +27,7 @@ export interface ReadColumn {
 /** Longer values are compared by their beginning only, because a value may be too large for memory. */
 const CHARS_MAX = 257
 
-/** By the oid of the built-in base type. Their texts are short, except numerics without a precision. */
+/** The kind of each built-in base type, by oid. Its texts are short, except numerics without a precision. */
 const KINDS: ReadonlyMap<number, ValueKind> = new Map<number, ValueKind>([
   [16, 'boolean'],
   ...[20, 21, 23, 26, 700, 701, 1700].map((oid) => [oid, 'number'] as const),
@@ -76,7 +76,7 @@ function readColumn(
   if (base === 'enum') return { name, kind: 'label', sql, write: writeText }
   if (base === 'citext') return { name, kind: 'text', sql: cut(`${sql}::pg_catalog.text`), write: writeText }
   if (base === TEXT || base === VARCHAR) return { name, kind: 'text', sql: cut(sql), write: writeText }
-  // A char(n) is padded, as in an answer. Without a length, or with a large one, it is cut and loses the padding.
+  // A char(n) is padded, as in an answer. Without a length, or with a large one, the value is cut and loses its padding.
   if (base === BPCHAR) return { name, kind: 'text', sql: isShort(shownType) ? sql : cut(sql), write: writeText }
   if (base === JSON_TYPE || base === JSONB)
     return { name, kind: 'other', sql: keysSql(sql, base), write: null, hasKeys: true }

@@ -9,8 +9,8 @@ interface Place {
 }
 
 /**
- * For a table with its partitions and child tables: the pages now, the pages and rows at the last ANALYZE, whether all parts were
- * analysed, and whether there are parts. Returns no row if the table is gone.
+ * Returns the SQL for a table with its partitions and child tables: the pages now, the pages and rows at the last ANALYZE, whether all
+ * parts were analysed, and whether there are parts. The result has no row if the table is gone.
  */
 export function sizeSql({ schema, table }: Place): string {
   return `WITH RECURSIVE part(oid) AS (
@@ -47,7 +47,7 @@ WHERE s.schemaname = ${literal(schema)} AND s.tablename = ${literal(table)} AND 
   AND s.attname IN (${columns.map(literal).join(', ')})`
 }
 
-/** Reads rows of these columns from `percent` of the pages. Null: from all pages. */
+/** Returns the SQL that reads rows of these columns from `percent` of the pages, or from all pages if `percent` is null. */
 export function sampleSql(
   { schema, table }: Place,
   columns: readonly ReadColumn[],

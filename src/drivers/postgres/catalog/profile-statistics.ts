@@ -92,7 +92,7 @@ function distinctOf({ distinct }: Statistics, rows: number): number | null {
   return Math.round(distinct > 0 ? distinct : -distinct * rows)
 }
 
-/** Counts of a value refer to the rows that were read, which cannot be more than the existing rows. */
+/** Returns the counts of common values. They refer to the rows that ANALYZE read, which cannot be more than the existing rows. */
 function commonOf({ common, analysed }: Statistics, rows: number): NonNullable<ColumnProfile['values']> {
   return common
     .filter(({ value }) => typeof value !== 'string' || value.length <= VALUE_CHARS)

@@ -160,7 +160,7 @@ describe('profiles of tables', () => {
     assert.deepEqual([told.columns[0]?.nullFrac, told.columns[0]?.distinctCount], [null, null])
   })
 
-  test('of texts of a megabyte, only the beginning is read', async () => {
+  test('only the beginning of a text of a megabyte is read', async () => {
     const before = process.memoryUsage().rss
     const told = await profile('huge')
     assert.deepEqual([told.rowsSampled, told.columns[1]?.sample?.longest], [60, 257])
@@ -175,7 +175,7 @@ describe('profiles of tables', () => {
     assert.ok(told.columns.every((column) => column.range !== null))
   })
 
-  test('of a view, the first rows are read, unless that costs too much, fails or takes too long', async () => {
+  test('the first rows of a view are read, unless reading costs too much, fails or takes too long', async () => {
     const told = await profile('recent')
     assert.deepEqual([told.rowsSampled, told.complete, columns(told).get('kind')?.distinctCount], [1_000, true, 6])
     await assert.rejects(profile('broken'), isCode('QUERY_FAILED'))

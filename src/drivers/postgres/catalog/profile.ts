@@ -15,7 +15,7 @@ import { readStatistics, together, type Statistics } from './profile-statistics.
 
 /** A session that runs statements of the service. */
 export interface Reader {
-  /** Runs READ ONLY, with the timeout of the bounds. Throws AppError. */
+  /** Runs the statement in a READ ONLY transaction, with the timeout of the bounds. Throws AppError. */
   read(sql: string, sink: Sink): Promise<void>
   /** False once the session is abandoned. */
   isUsable(): boolean
@@ -30,14 +30,14 @@ const ROWS_MIN = 500
 const PLAN_COST_MAX = 1_000_000
 /** In a table with fewer pages, random sampling may skip all of them. */
 const PAGES_MIN = 20
-/** A page has at most 291 rows, where ROWS_A_PAGE were assumed. */
+/** The largest factor by which a second attempt reads more pages: a page may have one row where ROWS_A_PAGE were assumed. */
 const MORE_MAX = 60
 /** The assumed rows per page if the server has no count. */
 const ROWS_A_PAGE = 60
 const TEXTS_BYTES = 32 * 1024 * 1024
 const ROW_BYTES = 1024 * 1024
 
-/** Throws AppError as documented at Connection.profile(). */
+/** Profiles a table. Throws AppError as documented at Connection.profile(). */
 export async function profileTable(
   reader: Reader,
   table: CatalogTable,
@@ -99,7 +99,7 @@ interface Plan {
   readonly limit: number
 }
 
-/** Reads all rows if there are few, otherwise some of the pages. */
+/** Plans to read all rows if there are few, otherwise some of the pages. */
 function planOf(size: Size, rows: number): Plan {
   const guessed = size.rows ?? size.pages * ROWS_A_PAGE
   if (guessed <= rows * 1.2) return { percent: null, limit: rows + 1 }
@@ -138,7 +138,7 @@ interface Sampled {
   readonly complete: boolean
 }
 
-/** A statement that times out adds nothing. The server's statistics are still used. */
+/** Samples the rows. A statement that times out adds nothing, and the profile still has the server's statistics. */
 async function sampleOf(reader: Reader, sql: string, columns: readonly ReadColumn[], plan: Plan): Promise<Sampled> {
   const sink = new SampleSink(columns)
   try {

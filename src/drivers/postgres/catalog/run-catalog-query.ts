@@ -1,4 +1,4 @@
-// Runs the statements of introspection and grading. They are fixed texts without a caller's input.
+// Runs the statements of introspection and grading. They are constant and contain no caller's input.
 
 /**
  * Runs one statement and returns its rows as text. Throws AppError DATASOURCE_UNAVAILABLE if the connection fails. Errors of
@@ -8,7 +8,7 @@ export type Ask = (sql: string, signal: AbortSignal) => Promise<readonly Row[]>
 
 export type Row = readonly (string | null)[]
 
-/** Returns a column that is never null in our statement. Throws TypeError if the column is missing. */
+/** Returns a column that is never null in the service's statement. Throws TypeError if the column is missing. */
 export function textAt(row: Row, index: number): string {
   const value = row[index]
   if (value === null || value === undefined) throw new TypeError(`a catalog row lacks its column ${index}`)

@@ -1,5 +1,5 @@
-// Decides which extensions and schemas are trusted, and which types a user-defined cast or operator class affects.
-// Works on rows without querying the database.
+// Decides which extensions and schemas are trusted, and which types a user-defined cast or operator class affects. The functions work on
+// rows and do not query the database.
 import { AppError } from '../../../errors.ts'
 import { grouped, isTrueAt, numberAt, textAt, type Row } from './run-catalog-query.ts'
 import type { CapturedExtension } from '../captured-facts.ts'
@@ -82,8 +82,8 @@ export function isOfTrusted(extensions: Extensions, oid: number): boolean {
 }
 
 /**
- * The Path rule (docs/guard/postgres.md): every object in the schema belongs to a trusted extension, and PUBLIC may not
- * create objects there.
+ * Returns the schemas that may be on the path (docs/guard/postgres.md, the Path rule): every object in them belongs to a trusted extension,
+ * and PUBLIC may not create objects there.
  */
 export function trustedSchemas(extensions: Extensions, rows: readonly Row[]): string[] {
   const refused = new Set(
@@ -96,7 +96,7 @@ export function trustedSchemas(extensions: Extensions, rows: readonly Row[]): st
 export interface UserMade {
   /** The name as in CREATE, for use in a sentence. */
   readonly what: string
-  /** The statement that drops it. */
+  /** The statement that drops the object. */
   readonly drop: string
   /** The oids of its types. */
   readonly types: readonly number[]

@@ -10,7 +10,7 @@ SELECT c.oid, quote_ident(n.nspname) || '.' || quote_ident(c.relname), pg_get_us
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind = 'v' AND c.oid >= 16384`
 
-/** The relations that each view reads: kind, name, whether the login may read all of it, whether it has row policies. */
+/** The relations that each view reads: the kind, the name, whether the login may read the whole relation, whether it has row policies. */
 export const viewRelations = `
 SELECT DISTINCT r.ev_class, c.oid, c.relkind, quote_ident(n.nspname) || '.' || quote_ident(c.relname),
   has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'), c.relrowsecurity
@@ -20,8 +20,8 @@ JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
 JOIN pg_class c ON c.oid = d.refobjid AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
 JOIN pg_namespace n ON n.oid = c.relnamespace ORDER BY 1, 4`
 
-// pg_depend does not mention built-in functions, so the functions are read from the stored tree. For an aggregate, its component
-// functions count.
+// pg_depend does not mention built-in functions, so the functions are read from the stored tree. An aggregate counts as its component
+// functions.
 const harmless = `'timeofday', 'clock_timestamp', 'random', 'random_normal', 'gen_random_uuid', 'uuidv4', 'uuidv7'`
 export const viewFunctions = `
 WITH called AS (

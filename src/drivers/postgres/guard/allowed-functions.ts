@@ -86,16 +86,16 @@ function names(text: string): string[] {
   return text.split(/\s+/).filter((name) => name !== '')
 }
 
-/** The names that a query may call, whatever the arguments. */
+/** The names that a query may call with any arguments. */
 export const FUNCTIONS: ReadonlySet<string> = new Set(Object.values(GROUPS).flatMap(names))
 
 /** A column reference inside one of these functions does not count as ungrouped. */
 export const AGGREGATES: ReadonlySet<string> = new Set(names(GROUPS.aggregate))
 
-/** The record's columns come from the first argument, whose type must be known. */
+/** Functions that return a record with the columns of the first argument, whose type must be known. */
 export const FROM_ROW_TYPE: ReadonlySet<string> = new Set(names(GROUPS.json_record_from_type))
 
-/** The caller defines the record's columns: `AS t(a int)`. */
+/** Functions that return a record whose columns the caller defines: `AS t(a int)`. */
 export const FROM_DEFINITION: ReadonlySet<string> = new Set([
   'json_to_record',
   'jsonb_to_record',
@@ -128,8 +128,8 @@ export const OUT_COLUMNS: ReadonlyMap<string, readonly string[]> = new Map([
 ])
 
 /**
- * The position (from 1) of the argument that must be a constant of at most COUNT_MAX, because the function allocates
- * memory for the product at once.
+ * The position (from 1) of the argument that must be a constant of at most COUNT_MAX, because the function allocates memory for the whole
+ * product.
  */
 export const COUNTED_ARGUMENT: ReadonlyMap<string, number> = new Map([
   ['repeat', 2],
@@ -139,7 +139,7 @@ export const COUNTED_ARGUMENT: ReadonlyMap<string, number> = new Map([
 ])
 export const COUNT_MAX = 10_000
 
-/** Name, or name/arity → the first server version (major) that has the function. */
+/** The first major version of the server that has a function, by name or name/arity. */
 export const SINCE: ReadonlyMap<string, number> = new Map<string, number>([
   ...since(
     15,

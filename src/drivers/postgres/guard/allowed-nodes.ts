@@ -2,13 +2,13 @@
 // nodes and keys. The walkers build a new tree key by key, and never copy a parsed node.
 
 /**
- * The kinds of values of a key. `node` and `nodes`: tagged nodes ({A_Const: …}). `words`: identifiers (String nodes).
- * `fields`: identifiers and stars. `struct:X`: an X without its tag. `place`: a byte offset or another trace of the
- * text's layout. It is read for positions and never compared.
+ * The kinds of values of a key. `node` and `nodes` are tagged nodes ({A_Const: …}). `words` are identifiers (String nodes). `fields` are
+ * identifiers and stars. `struct:X` is an X without its tag. `place` is a byte offset or another trace of the text's layout. A place is
+ * read for positions and never compared.
  */
 type Kind = 'flag' | 'int' | 'text' | 'node' | 'nodes' | 'words' | 'fields' | 'place' | `struct:${string}`
 
-/** Node → key → kind, in libpg_query 18's spelling. */
+/** The kind of each key of each node, in libpg_query 18's spelling. */
 export const NODES = {
   A_ArrayExpr: { elements: 'nodes', list_start: 'place', list_end: 'place', location: 'place' },
   A_Const: {

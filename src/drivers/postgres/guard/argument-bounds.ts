@@ -1,6 +1,6 @@
-// Bounds the size of arguments: counts that are allocated at once, and strings that a function searches once for each letter
-// of another string. A constant is checked here. If only the database knows the size, the argument is printed inside a CASE
-// whose other branch fails the query (exceeded-bound-marker.ts). An answer is never silently cut.
+// Bounds the size of arguments: counts for which memory is allocated, and strings that a function searches once for each letter of another
+// string. The guard checks a constant. If only the database knows the size, the guard prints the argument inside a CASE whose other branch
+// fails the query (exceeded-bound-marker.ts). An answer is never silently cut.
 import { overBoundText } from '../exceeded-bound-marker.ts'
 import { COUNTED_ARGUMENT, COUNT_MAX, RETURNS_ROWS } from './allowed-functions.ts'
 import type { TypeName } from '../captured-facts.ts'
@@ -15,7 +15,7 @@ export const FREE_COUNT = 16
 const SEARCHED_MAX = 536_870_912
 /** With a constant this short, a search takes less than a second over any value stored in practice. */
 const FREE_BYTES = 64
-/** The same for LIKE: 256 bytes in a megabyte took a second. */
+/** The limit for LIKE: a search for 256 bytes in a megabyte took a second. */
 const FREE_PATTERN = 256
 /** PostgreSQL orders combining characters by insertion: 20,000 of them took 6 s, and cancelling has no effect. */
 const NORMALIZED_MAX = 4_096
@@ -23,8 +23,8 @@ const NORMALIZED_MAX = 4_096
 export const REFUSED_COUNT = 2_147_483_647
 
 /**
- * Bounds the printed arguments of a pg_catalog function. `written` is the caller's call; `isText`: whether the first
- * argument may be text or bytea. Throws Refusal.
+ * Bounds the printed arguments of a pg_catalog function. `written` is the caller's call. `isText` says whether the first argument may be
+ * text or bytea. Throws Refusal.
  */
 export function boundedArguments(
   name: string,
@@ -56,7 +56,7 @@ const SEARCHES: ReadonlySet<string> = new Set([
 ])
 const BOUNDED: ReadonlySet<string> = new Set([...COUNTED_ARGUMENT.keys(), ...NORMALIZES, ...SEARCHES])
 
-/** The count of repeat(), lpad() and rpad(). */
+/** Bounds the count of repeat(), lpad() and rpad(). */
 function counted(name: string, text: Node, count: Node, at: number | undefined): Node {
   if (name === 'array_fill') return count
   const known = wholeNumber(count)
@@ -146,16 +146,14 @@ function searched(
   const size = b === undefined ? operator('*', bigOctets(text), bigOctets(sought)) : octets(text)
   const most = b === undefined ? SEARCHED_MAX : Math.floor(SEARCHED_MAX / b)
   const isLong = { what: name, size: steadily(size, [text, sought], name, at), most }
-  // The planner evaluates constant branches in advance. So if the condition varies, the string in the failing branch
-  // must vary too.
+  // The planner evaluates constant branches in advance. If the condition varies, the string in the failing branch must therefore vary too.
   if (varies(text) || !varies(sought)) return [unlessText(isLong, text, type), sought]
   return [text, unlessText(isLong, sought)]
 }
 
 /**
- * Bounds LIKE, which searches for the pattern at every position of the string; or for the part of a constant pattern
- * from its first % on. `type` is the string's type if it is not text, varchar or bytea: the meaning of LIKE depends on
- * it.
+ * Bounds LIKE, which searches for the pattern at every position of the string. For a constant pattern, only the part from its first % on is
+ * searched for. `type` is the string's type if it is not text, varchar or bytea: the meaning of LIKE depends on the type.
  */
 export function boundedPattern(text: Node, pattern: Node, type?: TypeName): readonly [Node, Node] {
   const known = literalText(pattern)
@@ -201,7 +199,7 @@ export function boundedText(text: Node, patterns: Node, type?: TypeName): Node {
   )
 }
 
-/** The patterns if they are constants: ARRAY[…], or an array literal. */
+/** Returns the patterns if they are constants: ARRAY[…], or an array literal. */
 function patternsOf(patterns: Node): readonly string[] | undefined {
   const { A_ArrayExpr: array } = patterns.TypeCast?.arg ?? patterns
   const written = array ? (array.elements ?? []) : [patterns.TypeCast?.arg ?? patterns]
@@ -222,7 +220,7 @@ function noLonger(name: string, text: Node, most: number, at: number | undefined
   return text
 }
 
-/** Points of polygon(count, circle), which distances compare one by one. */
+/** Bounds the points of polygon(count, circle), which distances compare one by one. */
 function checkPoints(count: Node | undefined, at: number | undefined): void {
   const known = wholeNumber(count)
   if (known === undefined || known > POINTS_MAX)
@@ -345,10 +343,10 @@ export function elementCount(node: Node): number | undefined {
 /** A conversion of format(): its position, its width (digits, * or *2$), its letter. */
 const CONVERSION = /%(?:%|(\d+)\$)?-?(?:(\d+)|(\*)(?:(\d+)\$)?)?([sIL])?/g
 
-/** Each conversion may print the same long argument. */
+/** The limit on conversions, because each may print the same long argument. */
 const CONVERSIONS_MAX = 64
 
-/** The widths of a constant format: in the text, or as an argument, which must then be a constant. */
+/** Checks the widths of a constant format. A width is in the text or in an argument, which must then be a constant. */
 function checkWidths(args: readonly Node[], at: number | undefined): void {
   if (isParameter(args[0])) throw tooMuch('format', at, 'Write the format as a literal, not as a parameter.')
   const text = args[0]?.A_Const?.sval?.sval ?? ''
@@ -370,7 +368,7 @@ function checkWidths(args: readonly Node[], at: number | undefined): void {
   }
 }
 
-/** A caller may send any text as a parameter, including widths. */
+/** Returns whether the node is a parameter. A caller may send any text as a parameter, including widths. */
 function isParameter(node: Node | undefined): boolean {
   return node?.TypeCast?.arg ? isParameter(node.TypeCast.arg) : node?.ParamRef !== undefined
 }

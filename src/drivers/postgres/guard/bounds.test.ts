@@ -12,7 +12,7 @@ after(() => guard[Symbol.asyncDispose]())
 
 const TEXT_MAX = 65_536
 
-/** Repeats the piece until the text has this length. */
+/** Returns a text of this length in which the piece is repeated. */
 function filled(head: string, piece: string, tail = '', length = TEXT_MAX): string {
   return head + piece.repeat(Math.floor((length - head.length - tail.length) / piece.length)) + tail
 }
@@ -65,7 +65,7 @@ describe('a text of 64 KiB, of', () => {
       const said = JSON.stringify(verdict)
       assert.doesNotMatch(said, /parser ran out of time or memory/)
       assert.ok(said.length < 4_000, `the answer repeats the text: ${said.length}`)
-      // The defects blocked the main thread for seconds. Its CPU time does not depend on other load.
+      // Without the bounds, some texts blocked the main thread for seconds. Its CPU time does not depend on other load.
       assert.ok(busyMs < 500, `the main thread worked for ${busyMs} ms`)
     })
   }

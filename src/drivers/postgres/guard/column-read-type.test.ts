@@ -12,7 +12,7 @@ after(() => guard[Symbol.asyncDispose]())
 
 const REGCLASS = 2205
 
-/** The same table with these type oids. */
+/** Returns the same table with these type oids. */
 function typed(made: CatalogTable, oids: readonly number[]): CatalogTable {
   const columns = made.columns.map((column, index) => {
     const { detail } = column

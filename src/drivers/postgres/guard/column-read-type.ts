@@ -22,7 +22,7 @@ export function isLookedUp(oid: number): boolean {
   return LOOKED_UP.has(oid)
 }
 
-/** Returns the type that a column is read as instead of its own, or undefined for most columns. */
+/** Returns the type as which a column is read instead of its own, or undefined for most columns. */
 export function readAs(exposed: Exposed, column: ExposedColumn): TypeName | undefined {
   const name = asText(exposed, column)
   return name === undefined ? belowChecks(exposed, column.type) : { schema: 'pg_catalog', name }
@@ -42,8 +42,8 @@ function belowChecks(exposed: Exposed, type: TypeName): TypeName | undefined {
 }
 
 /**
- * Returns undefined if the element is an array: PostgreSQL has no arrays of arrays, so the column is read with its own
- * type.
+ * Returns the array type of an element type. Returns undefined if the element is an array: PostgreSQL has no arrays of arrays, so the
+ * column is read with its own type.
  */
 function arrayOf(exposed: Exposed, element: TypeName): TypeName | undefined {
   const isElement = ({ kind, of }: CapturedType): boolean =>
@@ -54,7 +54,7 @@ function arrayOf(exposed: Exposed, element: TypeName): TypeName | undefined {
   return isPlain ? { schema: 'pg_catalog', name: `_${element.name}` } : undefined
 }
 
-/** For looked-up types, also through domains and arrays: text or text[]. */
+/** Returns text or text[] for looked-up types, also through domains and arrays. */
 function asText(exposed: Exposed, column: ExposedColumn): 'text' | '_text' | undefined {
   let { type, typeOid } = column
   let isArray = false

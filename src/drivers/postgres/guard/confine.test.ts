@@ -1,4 +1,4 @@
-// The text that the guard prints for a query, or the refusal and its name.
+// Compares the text that the guard prints for a query, or the refusal and its name.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { catalog, shop, table, type } from '../../../../test/support/postgres-catalog.ts'
@@ -567,7 +567,7 @@ describe('groups by a table’s key like a server', () => {
     })
   }
 
-  test('a json column, which has no =, is taken from any row of the group', async () => {
+  test('a json column, for which no = exists, is taken from any row of the group', async () => {
     const { text } = await guard.confined('SELECT id, doc FROM products GROUP BY id', shop())
     assert.match(text, /\("pg_catalog"\."array_agg"\("t1"\."doc"\)\)\[1\] AS "doc".* GROUP BY "t1"\."id" LIMIT/)
   })
@@ -579,7 +579,7 @@ describe('groups by a table’s key like a server', () => {
   })
 })
 
-describe('requests one row more than the answer will have', () => {
+describe('requests one row more than the answer may have', () => {
   const rows: readonly Row[] = [
     ['no limit', 'SELECT 1', 'LIMIT 1001'],
     ['a lower one', 'SELECT 1 LIMIT 5', 'LIMIT 5'],
@@ -597,7 +597,7 @@ describe('requests one row more than the answer will have', () => {
     })
   }
 
-  test('WITH TIES is kept, and the cap put around it', async () => {
+  test('WITH TIES stays, and an outer query has the cap', async () => {
     const sql = 'SELECT name FROM customers ORDER BY country FETCH FIRST 2 ROWS WITH TIES'
     const { text } = await guard.confined(sql, shop())
     assert.match(
@@ -632,7 +632,7 @@ test('queries share a list of columns if and only if they read the same columns'
   assert.deepEqual(list, (await guard.confined('SELECT id, name FROM customers', shop())).reads)
 })
 
-test('returns the tables that are read, our aliases, and whether a table’s size bounds the cost', async () => {
+test('returns the tables that are read, the generated aliases, and whether a table’s size bounds the cost', async () => {
   const query = await guard.confined('SELECT upper(name) FROM customers AS people WHERE id > 5 ORDER BY 1', shop())
   assert.deepEqual(query.reads, [
     {
@@ -659,7 +659,7 @@ test('returns the tables that are read, our aliases, and whether a table’s siz
   for (const sql of unbounded) assert.equal((await guard.confined(sql, shop())).bound, null, sql)
 })
 
-test('a hidden name and one that does not exist are refused by the same words', async () => {
+test('a hidden name and one that does not exist are refused with the same words', async () => {
   const pairs: readonly (readonly [string, string, string])[] = [
     ['SELECT ssn FROM customers', 'ssn', 'ssm'],
     ['SELECT c.ssn FROM customers c', 'ssn', 'ssm'],

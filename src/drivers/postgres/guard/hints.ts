@@ -111,7 +111,7 @@ function extensionFunctions({ capture }: Exposed): string[] {
 /** The hint for a type if no other hint fits. */
 export const TYPES_HINT = 'Use a built-in type (text, numeric, date, jsonb …), or an enum that an exposed column has.'
 
-/** Returns the hint for an unknown type. `shown`: the user-defined types that a query may name. */
+/** Returns the hint for an unknown type. `shown` lists the user-defined types that a query may name. */
 export function typeHint(name: string, shown: readonly string[]): string {
   const own = TYPES_ELSEWHERE.get(name.toLowerCase())
   if (own !== undefined) return `Write ${own}: CAST(x AS ${own}).`

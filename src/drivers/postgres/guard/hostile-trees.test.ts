@@ -53,7 +53,7 @@ interface Place {
   readonly kind: string
 }
 
-/** Every position in a tree that the allow-list describes. */
+/** Returns every position in a tree that the allow-list describes. */
 function* places(name: string, struct: Json): Generator<Place> {
   const keys = new Map<string, string>(Object.entries(Object.entries(NODES).find(([each]) => each === name)?.[1] ?? {}))
   for (const [key, value] of Object.entries(struct)) {
@@ -106,7 +106,7 @@ async function judged(tree: unknown): Promise<{ readonly said: string; readonly 
   try {
     return { said: say(await confine(parser, { text: 'x', limit: null, ...params }, exposed, CAPS, signal)), reported }
   } catch (error) {
-    // A parameter with a number that is one too high or too low.
+    // A parameter may have a number that is one too high or too low.
     if (!(error instanceof AppError) || error.code !== 'INVALID_REQUEST') throw error
     return { said: `params: ${error.message}`, reported }
   }

@@ -33,7 +33,7 @@ export interface Bounds {
   readonly work: number
   /** Characters of the printed text. */
   readonly printed: number
-  /** True: a text that exceeds the bounds is passed to a worker thread. False: it is refused. */
+  /** If true, a text that exceeds the bounds is passed to a worker thread. If false, it is refused. */
   readonly isHere: boolean
   /**
    * Receives the amount of work on a text that parsed, even if the text was refused. For tests of how the work grows.
@@ -72,8 +72,8 @@ export function judge(parse: Parse, asked: Case, bounds: Bounds): Judged {
 }
 
 /**
- * Maps a position in the printed text to a position in the caller's text; null if that is not possible. The text was
- * confined before, so its size is allowed. Throws the errors of confining.
+ * Maps a position in the printed text to a position in the caller's text, or returns null if that is not possible. The text was confined
+ * before, so its size is allowed. Throws the errors of confining.
  */
 export function locate(
   parse: Parse,
@@ -102,14 +102,14 @@ export function locateHere(parse: Parse, asked: Case, sought: Sought): number | 
   try {
     return locate(parse, asked, sought, HERE)
   } catch {
-    // Locating it exceeds the bounds of the main thread, or the exposure that applies now refuses the text.
+    // The search exceeds the bounds of the main thread, or the exposure that applies now refuses the text.
     return 'heavy'
   }
 }
 
 const HEAVY: Judged = { kind: 'heavy' }
 
-/** The printed text, parsed again, must equal the confined tree. The second parse is skipped if its result is known. */
+/** Compares the printed text, parsed again, with the confined tree. The second parse is skipped if its result is known. */
 function compared(parse: Parse, { tree, query }: Made, text: string, bounds: Bounds): Judged {
   if (query.text.length > bounds.printed) {
     const refusal = tooLong('characters once the columns are named', query.text.length, bounds.printed)
@@ -204,7 +204,7 @@ function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bound
   return { tree: confined, query }
 }
 
-/** Output columns that contain whole rows of a table. The server describes their type only as record. */
+/** Returns the output columns that contain whole rows of a table. The server describes their type only as record. */
 function recordsOf({ outputs }: Selected): ReadonlyMap<number, RecordShape> {
   const records = new Map<number, RecordShape>()
   for (const [index, { type }] of outputs.entries()) {

@@ -1,5 +1,5 @@
-// Recognises a look-up by primary key: one plain table, and a condition that equates each column of its key with a
-// constant. The planner then uses the key's index for any constants, so one plan fits all of them.
+// Recognises a look-up by primary key: one plain table, and a condition that equates each column of its key with a constant. The planner
+// then uses the key's index for any constants, so one plan is good for all constants.
 import type { Node, SelectStmt } from './allowed-nodes.ts'
 import { costBound } from './cost-bound.ts'
 import type { Walk } from './scope.ts'
@@ -17,7 +17,7 @@ export function isLookup(walk: Walk, confined: SelectStmt): boolean {
   return primaryKey.every((name) => shown.has(name) && equated.has(shown.get(name)))
 }
 
-/** Returns the columns of the table's sub-select, each with the caller's name of it. */
+/** Returns the columns of the table's sub-select, each with the name that the caller uses. */
 function shownColumns({ subquery, alias }: NonNullable<Node['RangeSubselect']>): ReadonlyMap<string, string> {
   const names = (alias?.colnames ?? []).map((name) => name.String?.sval)
   const entries = (subquery?.SelectStmt?.targetList ?? []).flatMap((target, at): [string, string][] => {

@@ -1,6 +1,5 @@
-// Finds the operator that a symbol means. PostgreSQL's own operators are printed as OPERATOR(pg_catalog.x) where the
-// grammar allows that, and an extension's operators with the extension's schema if pg_depend confirms that they belong
-// to it.
+// Finds the operator to which a symbol refers. PostgreSQL's own operators are printed as OPERATOR(pg_catalog.x) where the grammar allows
+// that. An extension's operators are printed with the extension's schema if pg_depend confirms that they belong to the extension.
 import { didYouMean } from '../../nearest.ts'
 import type { CapturedExtension } from '../captured-facts.ts'
 import { typed } from '../quote.ts'
@@ -54,7 +53,7 @@ function hasOwn(extension: CapturedExtension, symbol: string): boolean {
   return extension.trusted && extension.operators.includes(symbol) && !extension.shadowed.includes(symbol)
 }
 
-/** The sentence is the same for a hidden and an unknown operator. The hint names only allowed operators. */
+/** Returns the same sentence for a hidden and an unknown operator. The hint names only allowed operators. */
 function unknownOperator(walk: Walk, names: readonly string[], at: number | undefined): Refusal {
   const symbol = names.at(-1) ?? ''
   const owners = walk.exposed.capture.extensions.filter((each) => hasOwn(each, symbol))
@@ -66,8 +65,7 @@ function unknownOperator(walk: Walk, names: readonly string[], at: number | unde
 }
 
 /**
- * Operators that start with the same characters, the most similar length first. Edit distance does not help for
- * symbols.
+ * Returns the operators that start with the same characters, the most similar length first. Edit distance does not help for symbols.
  */
 function alike(symbol: string): string[] {
   const near = [...OWN_OPERATORS].filter((own) => own.length > 1 && (own.startsWith(symbol) || symbol.startsWith(own)))

@@ -1,6 +1,6 @@
-// Names from other SQL dialects, and refused PostgreSQL functions, each with what to write instead. Used only for hints.
+// Names from other SQL dialects, and refused PostgreSQL functions, each with its replacement. Only hints use these lists.
 
-/** Function → advice. Names are in lower case. */
+/** The advice for each function. Names are in lower case. */
 export const FUNCTIONS_ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ...same('Write coalesce(a, b).', 'ifnull nvl isnull zeroifnull'),
   ...same('Write CASE WHEN b IS NULL THEN c ELSE d END.', 'nvl2'),
@@ -130,7 +130,7 @@ export const FUNCTIONS_ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ...same('Write one expression for each column: max(value) FILTER (WHERE name = $$a$$) AS a.', 'pivot unpivot'),
 ])
 
-/** Type → PostgreSQL's name for it. */
+/** PostgreSQL's name for each type. */
 export const TYPES_ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ...same('text', 'string nvarchar varchar2 nvarchar2 clob nclob longtext mediumtext tinytext ntext str utf8 sysname'),
   ...same('timestamp', 'datetime datetime2 smalldatetime timestamp_ntz datetime64'),

@@ -1,5 +1,5 @@
-// Names output columns without AS as PostgreSQL does (FigureColname in parse_target.c). The name is printed with AS, because
-// the confined expression would get another name.
+// Names output columns without AS as PostgreSQL does (FigureColname in parse_target.c). The guard prints this name with AS, because the
+// server would name the confined expression differently.
 import { words, type Node, type Struct } from './allowed-nodes.ts'
 
 export interface NameRules {
@@ -9,7 +9,7 @@ export interface NameRules {
   subLink(link: Struct<'SubLink'>): string | undefined
 }
 
-/** Returns the name of an output. If PostgreSQL finds none, ?column?. */
+/** Returns the name of an output, or ?column? if PostgreSQL finds no name. */
 export function outputName(node: Node, rules: NameRules): string {
   return figure(node, rules)?.name ?? '?column?'
 }

@@ -1,5 +1,5 @@
-// Reads the values of a query's parameters: their types, whether each value fits its type, and the text that is bound. Pure.
-// The database checks the rest (an enum's labels, other date formats).
+// Reads the values of a query's parameters: their types, whether each value fits its type, and the text that is bound. The functions are
+// pure. The database checks the rest (an enum's labels, other date formats).
 import type { Param, Params } from '../../driver.ts'
 import { invalidRequest } from '../../../errors.ts'
 import type { Exposed } from './exposed.ts'
@@ -131,7 +131,7 @@ function namesOf(written: string): { readonly names: readonly Node[]; readonly a
 
 type Value = boolean | number | string
 
-/** Returns why a value does not fit a type, or null if it fits, or if only the database can tell. */
+/** Returns why a value does not fit a type. Returns null if the value fits, or if only the database can tell. */
 function misfit(type: SqlType, value: Value): string | null {
   if (type.kind !== 'named' || type.schema !== 'pg_catalog') {
     if (typeof value !== 'string') return 'write it as a string'

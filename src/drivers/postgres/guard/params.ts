@@ -42,8 +42,8 @@ export function parameter(walk: Walk, level: Level, { number = 0, location }: St
 }
 
 /**
- * In conditions each use gets its own number and type, so `$1 IS NULL OR a = $1` works. In outputs and groups all uses
- * share one number, because the server compares these expressions, parameters by number.
+ * Returns the printed number of an untyped parameter. In conditions each use gets its own number and type, so `$1 IS NULL OR a = $1` works.
+ * In outputs and groups all uses share one number, because the server compares these expressions, parameters by number.
  */
 function untyped(params: Params, level: Level, number: number): number {
   if (level.phase === 'from' || level.phase === 'where') return take(params, number)
@@ -81,7 +81,7 @@ const TAKES_ANYTHING: ReadonlySet<string> = new Set([
   ...['jsonb_build_array', 'jsonb_build_object', 'jsonb_object_agg', 'num_nonnulls', 'num_nulls', 'pg_collation_for'],
   ...['pg_typeof'],
 ])
-/** The first argument may be a configuration, which the server would look up by name. */
+/** The function whose first argument may be a configuration, which the server would look up by name. */
 const LOOKS_UP_FIRST = 'ts_headline'
 
 /** Casts the parameters among the arguments if the context gives them no type or must not decide their type. */

@@ -6,7 +6,7 @@ import { fromCodePoints } from './text-offsets.ts'
 /** The maximum number of characters of the caller's text that a message repeats. */
 const QUOTED_MAX = 60
 
-/** Never throws. After `lost` (neither a tree nor a syntax error), this thread's parser must not be used again. */
+/** Parses a text. Never throws. After `lost` (neither a tree nor a syntax error), this thread's parser must not be used again. */
 export function parseText(text: string): Parsed {
   // The parser refuses an empty text with its own error.
   if (text.trim() === '') return { kind: 'malformed', why: 'the text is empty', position: 0 }
@@ -24,7 +24,7 @@ export function parseText(text: string): Parsed {
   }
 }
 
-/** The parser's message repeats a whole token, which may have 64 KiB. */
+/** Shortens the parser's message, because it repeats a whole token, which may have 64 KiB. */
 function shortened(message: string): string {
   const [from, to] = [message.indexOf('"'), message.lastIndexOf('"')]
   if (to - from <= QUOTED_MAX) return message

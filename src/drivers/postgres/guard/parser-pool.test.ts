@@ -1,4 +1,4 @@
-// The parser pool: a text that breaks a parser is refused, and other requests are not affected.
+// Tests the parser pool: a text that breaks a parser is refused, and other requests are not affected.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { shop } from '../../../../test/support/postgres-catalog.ts'
@@ -7,7 +7,7 @@ import { openParser } from './parser-pool.ts'
 const SIGNAL = new AbortController().signal
 const catalog = shop()
 const of = (text: string) => ({ text, catalog, rowCap: 10, params: [] })
-/** Long enough to keep a thread busy for some time. */
+/** A text long enough to keep a thread busy for some time. */
 const LONG = `SELECT 1 IN (1${', 1'.repeat(9_900)})`
 
 test('returns the position of a syntax error in UTF-16 units', async () => {
@@ -64,7 +64,7 @@ test('reports a defect with a hash, never the text', async () => {
 })
 
 // This test must be the last: it breaks the parser of this process.
-test('does not use the parser of the main thread again once a text broke it, and reports this once', async () => {
+test('does not use the parser of the main thread again after a text broke it, and reports the defect once', async () => {
   const told: string[] = []
   await using parser = await openParser({ threads: 1, report: (problem) => told.push(problem) })
   assert.equal(parser.parse(`SELECT 1${'+1'.repeat(100_000)}`).kind, 'lost')

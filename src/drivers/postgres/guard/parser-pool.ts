@@ -14,7 +14,7 @@ export interface ParserOptions {
   readonly threads?: number
   /** The deadline for one text. */
   readonly deadlineMs?: number
-  /** Reports a defect of ours: a sentence, and a hash of the text. */
+  /** Reports a defect of the service: a sentence, and a hash of the text. */
   readonly report?: TellDefect
 }
 
@@ -61,8 +61,8 @@ export async function openParser(options: ParserOptions = {}): Promise<Parser & 
 }
 
 /**
- * The parser of the main thread. Once a text has broken it, its memory is undefined, and libpg-query cannot create
- * another parser. All later texts are then judged in threads.
+ * Returns the parser of the main thread. After a text has broken it, its memory is undefined, and libpg-query cannot create another parser.
+ * All later texts are then judged in threads.
  */
 function whileWhole(parse: Parse, report: Parser['report']): Parse {
   let isBroken = false

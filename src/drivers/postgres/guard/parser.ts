@@ -6,9 +6,9 @@ import type { ParamForm } from './params.ts'
 
 export type Parsed =
   | { readonly kind: 'tree'; readonly tree: unknown }
-  /** `position` in UTF-16 units of the text. */
+  /** `position` counts UTF-16 units of the text. */
   | { readonly kind: 'malformed'; readonly why: string; readonly position: number }
-  /** The parser stopped regularly: the text is nested too deep. */
+  /** The parser stopped regularly, because the text is nested too deep. */
   | { readonly kind: 'deep' }
   /** The parser failed or exceeded its deadline on this text and was terminated. */
   | { readonly kind: 'lost' }
@@ -18,7 +18,7 @@ export type Parse = (text: string) => Parsed
 
 export type Judged =
   | { readonly kind: 'made'; readonly query: PostgresQuery }
-  /** `defect`: a bug of the service, for the log. */
+  /** `defect` describes a bug of the service, for the log. */
   | (Denied & { readonly defect?: string })
   | Malformed
   /** The text exceeds the bounds of this thread. */
@@ -46,11 +46,11 @@ export type Asked = Omit<Case, 'catalog'> & { readonly sought?: Sought }
 export type Answer = Judged | { readonly kind: 'place'; readonly at: number | null }
 
 export interface Parser {
-  /** The parser of the main thread. Only for texts within the bounds HERE of judge.ts. */
+  /** The parser of the main thread. It may parse only texts within the bounds HERE of judge.ts. */
   readonly parse: Parse
   /** Judges in a thread with a deadline. Rejects only if the signal is aborted, with its reason. */
   judge(each: Case, signal: AbortSignal): Promise<Judged>
-  /** Maps a position of the printed text to the confined text, in a thread; null if that is not possible. */
+  /** Maps a position of the printed text to the confined text, in a thread. Returns null if that is not possible. */
   locate(each: Case, sought: Sought, signal: AbortSignal): Promise<number | null>
   /** Yields to the event loop. */
   turn(): Promise<void>

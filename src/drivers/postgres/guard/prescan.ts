@@ -1,5 +1,5 @@
-// Scans the text before the parser: removes comments, counts tokens, and refuses texts that would make the parser slow or
-// overflow its stack. It does not look at names.
+// Scans the text before the parser: removes comments, counts tokens, and refuses texts that would make the parser slow or overflow its
+// stack. The scan does not look at names.
 //
 // PostgreSQL's scanner reads a whole run of operator characters to find the end of the first operator, then starts again after
 // it: `/**//**/…` and `+-+-…` take time quadratic in the run. Without comments and with short runs, the parser's work is
@@ -60,13 +60,13 @@ export function prescan(text: string): Prescan {
   return { kind: 'fine', text: comments.blanked(), tokens: depths.tokens, depth: depths.deepest }
 }
 
-/** Replaces each comment by as many spaces. */
+/** Replaces each comment by spaces of the same length. */
 class Comments {
   readonly #text: string
   readonly #parts: string[] = []
   /** The position up to which the text is in #parts. */
   #done = 0
-  /** If the last token was a string: the number of parts at the first block comment after it. Otherwise -1. */
+  /** The number of parts at the first block comment after the last token, if that token was a string. Otherwise -1. */
   #isBehindString = false
   #mark = -1
 

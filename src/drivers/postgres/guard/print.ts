@@ -18,7 +18,7 @@ export function printSelect(query: SelectStmt): string {
   return parts.filter((part) => part !== undefined && part !== false && part !== '').join(' ')
 }
 
-/** Asserts that a part exists which every tree from the walkers has. */
+/** Returns a part that every tree from the walkers has. Throws TypeError if the part is missing. */
 function must<T>(value: T | undefined): T {
   if (value === undefined) throw new TypeError('a confined tree that is not whole')
   return value
@@ -79,7 +79,7 @@ function printSetOperation(query: SelectStmt): string {
   return parts.reverse().join(' ')
 }
 
-/** Returns whether the left arm needs no parentheses: INTERSECT binds more tightly than UNION and EXCEPT. */
+/** Returns whether the left arm needs no parentheses. INTERSECT binds more tightly than UNION and EXCEPT. */
 function isBareChain(left: SelectStmt, op: string): boolean {
   if (left.op === 'SETOP_NONE' || left.sortClause || left.limitCount || left.limitOffset || left.withClause)
     return false
@@ -297,12 +297,12 @@ function printCall(call: Struct<'FuncCall'>): string {
   return parts.filter(Boolean).join(' ')
 }
 
-/** OVER name, or OVER (…). */
+/** Prints OVER name, or OVER (…). */
 function printOver(window: Struct<'WindowDef'>): string {
   return `OVER ${window.name === undefined ? printWindow(window) : identifier(window.name)}`
 }
 
-/** FRAMEOPTION_… of parsenodes.h. */
+/** The FRAMEOPTION_… constants of parsenodes.h. */
 const FRAME = {
   nonDefault: 0x1,
   range: 0x2,
@@ -322,7 +322,7 @@ const FRAME = {
   excludeTies: 0x20000,
 } as const
 
-/** (… PARTITION BY … ORDER BY … frame), without its name. */
+/** Prints (… PARTITION BY … ORDER BY … frame), without the window's name. */
 function printWindow(window: Struct<'WindowDef'>): string {
   const { refname, partitionClause, orderClause } = window
   const parts = [
@@ -437,7 +437,7 @@ function printCase({ arg, args = [], defresult }: Struct<'CaseExpr'>): string {
   return `CASE${arg ? ` ${print(arg)}` : ''}${whens.join('')}${defresult ? ` ELSE ${print(defresult)}` : ''} END`
 }
 
-/** "schema"."type"(typmods)[]. */
+/** Prints "schema"."type"(typmods)[]. */
 function printTypeName({ names, typmods, arrayBounds }: Struct<'TypeName'>): string {
   const modifiers = typmods ? `(${printList(typmods)})` : ''
   const bounds = (arrayBounds ?? []).map((bound) => {

@@ -1,4 +1,4 @@
-// Short texts that cause much work are refused at once, before the database is used.
+// Short texts that cause much work are refused immediately, before the database is used.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { shop, table } from '../../../../test/support/postgres-catalog.ts'
@@ -55,7 +55,7 @@ for (const [name, sql, expected] of [
   ['more tables than it may weigh', `SELECT 1 FROM ${list(2_900, (n) => `orders a${n}`)}`, 'limit: WITH'],
   ['a list of columns too many', `SELECT 1 FROM (SELECT ${list(4_000, () => '1 a')}) q`, 'limit: columns'],
 ] as const) {
-  test(`${name}: refused at once`, async () => {
+  test(`${name}: refused immediately`, async () => {
     const before = process.cpuUsage()
     assert.equal(say(await guard.judge(sql, wide)), expected)
     assertQuick(before)

@@ -1,6 +1,5 @@
-// The weight of a query: the number of its FROM items. A reference to a common table expression that PostgreSQL inlines counts
-// as all items of the expression. PostgreSQL inlines without checking a timeout: thirty doublings took 15 GB, and only
-// SIGKILL ended them.
+// Weighs a query by the number of its FROM items. A reference to a common table expression that PostgreSQL inlines counts as all items of
+// the expression. PostgreSQL inlines without checking a timeout: thirty doublings took 15 GB, and only SIGKILL ended them.
 import { refusedLimit, type Refusal } from './refusal.ts'
 import type { Cte, Weight } from './scope.ts'
 
@@ -29,7 +28,7 @@ function weigh(weight: Weight, known: Map<Cte, number>): number {
   return total
 }
 
-/** An expression that is not inlined is planned once, so a reference to it counts as one item. */
+/** Returns the weight of one reference. An expression that is not inlined is planned once, so its references share its items. */
 function weightOf(cte: Cte, known: Map<Cte, number>): number {
   if (cte.isRecursive()) return 1 + own(cte, known) / Math.max(cte.references, 1)
   const isInlined =
@@ -40,7 +39,7 @@ function weightOf(cte: Cte, known: Map<Cte, number>): number {
 function own(cte: Cte, known: Map<Cte, number>): number {
   const before = known.get(cte)
   if (before !== undefined) return before
-  // Here a recursive expression refers to itself. This reference counts as one item.
+  // If the expression refers to itself, it is recursive, and the inner reference counts as one item.
   known.set(cte, 1)
   const total = weigh(cte.weight, known)
   known.set(cte, total)

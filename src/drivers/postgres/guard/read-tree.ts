@@ -42,7 +42,7 @@ const STATEMENTS: ReadonlyMap<string, string> = new Map([
   ['CreateEventTrigStmt', 'CREATE EVENT TRIGGER'],
 ])
 
-/** Identifiers of the query, which our own aliases must differ from. */
+/** Identifiers of the query, from which generated aliases must differ. */
 export interface Read {
   readonly select: SelectStmt
   readonly words: ReadonlySet<string>
@@ -135,7 +135,7 @@ function readNode(node: unknown, depth: Depth, words: Set<string>): void {
   readStruct(tag, held, depth, words)
 }
 
-/** A query inside a query starts a new expression. Any other node is one level deeper. */
+/** Returns the depth below a node. A query inside a query starts a new expression. Any other node is one level deeper. */
 function deeper(name: NodeName, value: Record<string, unknown>, above: Depth): Depth {
   if (above.chain > CHAIN_MAX)
     throw refusedLimit('UNION', `more than ${CHAIN_MAX} parts in one chain of UNION or JOIN`, -1)
@@ -149,7 +149,7 @@ function deeper(name: NodeName, value: Record<string, unknown>, above: Depth): D
   return { nodes: above.nodes + 1, queries: above.queries, chain: name === 'JoinExpr' ? above.chain : 0 }
 }
 
-/** The left arm of a chain of set operations or joins makes the chain longer, but not deeper. */
+/** Returns the depth of the left arm of a chain of set operations or joins: the chain gets longer, but not deeper. */
 function chained(name: NodeName, key: string, depth: Depth): Depth {
   if (key !== 'larg') return depth
   if (name === 'SelectStmt') return { nodes: 0, queries: depth.queries - 1, chain: depth.chain + 1 }

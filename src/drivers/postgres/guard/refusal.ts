@@ -1,5 +1,5 @@
-// The guard's refusals: one error class, which judge.ts turns into a verdict, and the sentences. A hidden name and an unknown
-// name get the same sentence. A hint names only what is exposed.
+// Defines the guard's refusals: one error class, which judge.ts turns into a verdict, and the sentences. A hidden name and an unknown name
+// get the same sentence. A hint names only what is exposed.
 import type { BlockedKind } from '../../driver.ts'
 import { FUNCTIONS_ELSEWHERE } from './other-dialects.ts'
 import { DESCRIPTION, FUNCTIONS_HINT, TYPES_HINT } from './hints.ts'
@@ -83,12 +83,12 @@ export function refusedOperator(name: string, hint: string, at: number | undefin
   return new Refusal('operator', name, why ?? `operator ${name} may not be used here`, hint, at)
 }
 
-/** Refuses a query that exceeds a limit; `name` names the limit. */
+/** Refuses a query that exceeds a limit. `name` names the limit. */
 export function refusedLimit(name: string, why: string, at?: number): Refusal {
   return new Refusal('limit', name, why, 'Split the query, or write it with fewer parts.', at)
 }
 
-/** Refuses a name in GROUP BY or ORDER BY that two outputs have. */
+/** Refuses a name in GROUP BY or ORDER BY that is ambiguous because two outputs have it. */
 export function ambiguousOutput(name: string, at: number | undefined): Refusal {
   const why = `column ${name} is ambiguous: more than one output has this name`
   return new Refusal('column', name, why, 'Give each output its own name with AS.', at)

@@ -8,7 +8,7 @@ import { parseText } from './parse-text.ts'
 
 await loadModule()
 
-/** The tree in the form of a confined tree: without positions. */
+/** Returns the tree in the form of a confined tree: without positions. */
 function treeOf(text: string): object {
   const parsed = parseText(text)
   assert.ok(parsed.kind === 'tree', text)

@@ -34,7 +34,7 @@ interface Form {
   readonly tokens: readonly string[]
 }
 
-/** By form: its tree with slots. Null if the form has no such tree. */
+/** The tree with slots of each form. Null if the form has no such tree. */
 const forms = new SeenTwice<unknown>(FORMS_MAX)
 
 /**
@@ -52,7 +52,7 @@ export function isKnownSame(parse: Parse, printed: string, confined: object): tr
   return tree !== undefined && tree !== null && isSameTree(tree, confined, form.tokens) ? true : undefined
 }
 
-/** Returns null if the text is too long, or the printer cannot have written it. */
+/** Returns the form of a text. Returns null if the text is too long, or the printer cannot have written it. */
 export function formOf(printed: string): Form | null {
   if (printed.length > TEXT_MAX || READS.test(printed) || printed.includes(GAP)) return null
   const tokens: string[] = []

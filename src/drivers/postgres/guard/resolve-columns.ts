@@ -47,7 +47,7 @@ function unqualified(level: Level, name: string, at: number | undefined): { colu
   return undefined
 }
 
-/** Returns the FROM item that `t`, `schema.t` or `database.schema.t` refers to. */
+/** Returns the FROM item to which `t`, `schema.t` or `database.schema.t` refers. */
 function findItem(
   walk: Walk,
   level: Level,
@@ -65,7 +65,7 @@ function findItem(
   return undefined
 }
 
-/** Returns the FROM item that a ColumnRef refers to as a whole row: `t` if no column has this name, or `t.*`. */
+/** Returns the FROM item to which a ColumnRef refers as a whole row: `t` if no column has this name, or `t.*`. */
 export function rowMeant(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): RowMeant | undefined {
   const names = words(ref.fields)
   const isStar = names.length !== ref.fields?.length
@@ -88,8 +88,8 @@ export function columnOfRow({ item, level }: RowMeant, name: string, ref: Struct
 }
 
 /**
- * Returns the column of this query that a ColumnRef refers to. Returns undefined if it refers to something else or
- * belongs to an outer query.
+ * Returns the column of this query to which a ColumnRef refers. Returns undefined if it refers to something else or belongs to an outer
+ * query.
  */
 export function columnHere(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): Column | undefined {
   const names = words(ref.fields)
@@ -156,7 +156,7 @@ function hasNoEquality(type: SqlType | null): boolean {
   return type?.kind === 'named' && type.schema === 'pg_catalog' && WITHOUT_EQUALITY.has(type.name)
 }
 
-/** Takes one value of the group, whose values are all equal. Types such as json are not allowed in GROUP BY. */
+/** Returns an expression for one value of the group, whose values are all equal. GROUP BY does not allow types such as json. */
 function anyOfGroup(node: Node): Node {
   const all: Node = {
     FuncCall: { funcname: [word('pg_catalog'), word('array_agg')], args: [node], funcformat: 'COERCE_EXPLICIT_CALL' },
@@ -203,7 +203,7 @@ function ambiguousTable(name: string, at: number | undefined): Refusal {
   return new Refusal('table', name, `table ${name} is ambiguous here`, 'Give each table in FROM an alias.', at)
 }
 
-/** Refuses `t.x` if FROM has no t. The sentence is the same whether or not such a table exists. */
+/** Refuses `t.x` if FROM has no t. The sentence does not depend on whether such a table exists. */
 function noItem(walk: Walk, level: Level, names: readonly string[], at: number | undefined): Refusal {
   const item = names.slice(0, -1).join('.')
   const here = columnHint(names.at(-1) ?? '', itemsHere(level))

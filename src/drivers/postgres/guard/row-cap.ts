@@ -14,7 +14,7 @@ function number(value: number): Node {
   return { A_Const: { ival: value === 0 ? {} : { ival: value } } }
 }
 
-/** LEAST ignores NULL, and PostgreSQL treats LIMIT ALL as LIMIT NULL. */
+/** Returns the smaller count. LEAST ignores NULL, and PostgreSQL treats LIMIT ALL as LIMIT NULL. */
 function least(count: Node | undefined, rows: number): Node {
   const constant = count?.A_Const
   if (!count || constant?.isnull) return number(rows)
@@ -22,7 +22,7 @@ function least(count: Node | undefined, rows: number): Node {
   return { MinMaxExpr: { op: 'IS_LEAST', args: [count, number(rows)] } }
 }
 
-/** A query WITH TIES may return more rows than its count, so an outer query applies the limit. */
+/** Wraps a query WITH TIES, which may return more rows than its count, in an outer query that applies the limit. */
 function around(walk: Walk, { node, outputs }: Selected, rows: number): SelectStmt {
   const aliasname = newAlias(walk, 't', 'the query')
   const names = distinctNames(outputs.map((output) => output.name))

@@ -8,7 +8,7 @@ import { Scanner } from './scanner.ts'
 
 before(() => loadModule())
 
-/** Tokens without comments, as positions in UTF-16 units. */
+/** Returns the tokens without comments, as positions in UTF-16 units. */
 function ours(text: string): string[] {
   const out: string[] = []
   const scanner = new Scanner(text)
@@ -20,9 +20,8 @@ function ours(text: string): string[] {
 }
 
 /**
- * Null if PostgreSQL's scanner refuses the text. libpg-query's copy of the scanner returns comments as tokens, and
- * therefore ends a string at a comment; PostgreSQL's does not. The parser never gets a comment, so the texts are
- * compared without comments.
+ * Returns null if PostgreSQL's scanner refuses the text. libpg-query's copy of the scanner returns comments as tokens, and therefore ends a
+ * string at a comment, unlike PostgreSQL's scanner. The parser never gets a comment, so the texts are compared without comments.
  */
 function theirs(text: string): string[] | null {
   try {
@@ -34,7 +33,7 @@ function theirs(text: string): string[] | null {
   }
 }
 
-/** The text after the prescan. */
+/** Returns the text after the prescan. */
 function withoutComments(text: string): string {
   const scanned = prescan(text)
   return scanned.kind === 'fine' ? scanned.text : text
@@ -153,6 +152,6 @@ test('reads a run of operator characters once, however many operators are in it'
   let tokens = 0
   while (scanner.next()) tokens += 1
   assert.equal(tokens, 400_000)
-  // This took minutes: the rest of the run was scanned again for each operator.
+  // This would take minutes if the rest of the run were scanned again for each operator.
   assert.ok(performance.now() - started < 60_000)
 })

@@ -1,6 +1,6 @@
-// Reads SQL text as PostgreSQL's scanner does (src/backend/parser/scan.l of PostgreSQL 18), token by token. It never
-// refuses a text: if the real scanner would fail, the tokens are undefined. Each rule takes time linear in the text.
-// scanner.test.ts compares the tokens with those of libpg-query's own scanner.
+// Reads SQL text as PostgreSQL's scanner does (src/backend/parser/scan.l of PostgreSQL 18), token by token. This scanner never refuses a
+// text: if the real scanner would fail, the tokens are undefined. Each rule takes time linear in the text. scanner.test.ts compares the
+// tokens with those of libpg-query's own scanner.
 
 export type TokenKind =
   'space' | 'line comment' | 'block comment' | 'word' | 'quoted name' | 'string' | 'number' | 'parameter' | 'sign'
@@ -53,7 +53,7 @@ export class Scanner {
     this.end = end
   }
 
-  /** E'…', B'…', X'…', U&'…' and U&"…", or a word. N'…' is the word N and a string, as in PostgreSQL. */
+  /** Reads E'…', B'…', X'…', U&'…' and U&"…", or a word. N'…' is the word N and a string, as in PostgreSQL. */
   #wordOrString(code: number): void {
     const { text, start } = this
     const letter = code | 0x20
@@ -67,7 +67,7 @@ export class Scanner {
     else this.#take('word', wordEnd(text, start))
   }
 
-  /** A string and its continuations: 'a' and 'b' with a line break between them are one token. */
+  /** Reads a string and its continuations: 'a' and 'b' with a line break between them are one token. */
   #string(quoteAt: number, mode: Mode): void {
     const { text } = this
     const comments: number[] = []
@@ -149,7 +149,7 @@ const ESCAPES: Mode = { quote: QUOTE, doubles: true, escapes: true }
 const BITS: Mode = { quote: QUOTE, doubles: false, escapes: false }
 const NAME: Mode = { quote: DOUBLE_QUOTE, doubles: true, escapes: false }
 
-/** The position after the closing quote; -1 if there is none. */
+/** Returns the position after the closing quote, or -1 if there is none. */
 function stringEnd(text: string, quoteAt: number, { quote, doubles, escapes }: Mode): number {
   for (let at = quoteAt + 1; at < text.length; at++) {
     const code = text.charCodeAt(at)
@@ -223,7 +223,7 @@ function operatorRun(text: string, from: number): Run {
   return { end, lastOther, lastNotOfSql }
 }
 
-/** An operator may end in + or - only if it has a character that no operator of standard SQL has. */
+/** Returns the end of an operator. It may end in + or - only if it has a character that no operator of standard SQL has. */
 function operatorEnd({ end, lastOther, lastNotOfSql }: Run, from: number): number {
   return lastNotOfSql >= from ? end : Math.max(from, lastOther) + 1
 }
@@ -237,7 +237,7 @@ function isPlusOrMinus(code: number): boolean {
   return code === PLUS || code === DASH
 }
 
-/** `::`, `:=` and `..` are one token. Any other sign that is not an operator is one character. */
+/** Returns the end of a sign. `::`, `:=` and `..` are one token. Any other sign that is not an operator is one character. */
 function signEnd(text: string, at: number, code: number): number {
   const following = text.charCodeAt(at + 1)
   const isPair =

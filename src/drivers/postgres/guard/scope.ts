@@ -1,5 +1,5 @@
-// The state of one walk: the scopes in which names are resolved, the counters, and the generated aliases. A name that does
-// not resolve to an exposed column is never printed, so the server never looks it up.
+// Defines the state of one walk: the scopes in which names are resolved, the counters, and the generated aliases. A name that does not
+// resolve to an exposed column is never printed, so the server never looks it up.
 import type { Exposed, ExposedTable } from './exposed.ts'
 import type { Places } from './source-position.ts'
 import { word, type Node, type Struct } from './allowed-nodes.ts'
@@ -11,7 +11,7 @@ import type { Shown } from './visible-names.ts'
 export type SqlType =
   | { readonly kind: 'named'; readonly schema: string; readonly name: string }
   | { readonly kind: 'array'; readonly of: SqlType }
-  /** A row whose columns are known: of a sub-select, a CTE or a function. Rows of a table carry the oids of the types. */
+  /** A row of a sub-select, a CTE or a function, whose columns are known. Rows of a table carry the oids of the types. */
   | { readonly kind: 'row'; readonly columns: readonly Field[]; readonly oids?: readonly number[] }
 
 export interface Field {
@@ -28,7 +28,7 @@ export interface Typed {
 /** A visible column. `read` returns the reference to print, and records that the column is read. */
 export interface Column extends Field {
   read(): Node
-  /** The column of a base table, if it is one. GROUP BY of the table's key covers the table's other columns. */
+  /** The column of a base table, or null. GROUP BY of the table's key covers the table's other columns. */
   readonly origin: Origin | null
   /** A column of a CTE's SEARCH or CYCLE, which `*` omits inside the CTE. */
   readonly notInStar?: boolean
@@ -55,13 +55,13 @@ export interface Item {
   readonly columns: readonly Column[]
   /** Returns the item as a whole row. */
   whole(): Typed
-  /** The exposed table, if the item is one. */
+  /** The exposed table, if the item is a table. */
   readonly base: Base | null
 }
 
 type Phase = 'from' | 'where' | 'group' | 'output'
 
-/** The scope of one SELECT. `parent`: the outer query, if this one can see it. */
+/** The scope of one SELECT. `parent` is the outer query, if this query can see the outer one. */
 export interface Level {
   readonly parent: Level | null
   readonly ctes: CteScope | null
@@ -77,8 +77,8 @@ export interface Level {
 }
 
 /**
- * `added`: SEARCH or CYCLE added the column. An alias list does not rename it, and `*` includes it only at the level of
- * its WITH.
+ * `added` is true if SEARCH or CYCLE added the column. An alias list does not rename such a column, and `*` includes it only at the level
+ * of its WITH.
  */
 export interface CteColumn extends Field {
   readonly added?: boolean
@@ -91,7 +91,7 @@ export interface Cte {
   readonly weight: Weight
   /** The nesting depth of the query that contains the WITH. */
   readonly depth: number
-  /** The number of references, which determines whether the server inlines it. */
+  /** The number of references, which determines whether the server inlines the expression. */
   references: number
   isRecursive(): boolean
   readonly materialized: string | undefined
@@ -136,7 +136,7 @@ export interface Walk {
   readonly prefix: string
   aliases: number
   ctes: number
-  /** Generated alias → the caller's name. */
+  /** The caller's name of each generated alias. */
   readonly names: Map<string, string>
   readonly bases: { readonly base: Base; readonly finish: () => void }[]
   weight: Weight

@@ -14,10 +14,10 @@ after(() => parser[Symbol.asyncDispose]())
 const limits: Limits = { rowCap: 1_000, maxResponseBytes: 1 << 20, timeoutMs: 1_000, maxCost: 1e6 }
 const signal = new AbortController().signal
 
-/** A separate catalog, for which nothing is cached. */
+/** Returns a separate catalog, for which nothing is cached. */
 const catalog = () => catalogOf([table('orders', ['id int4', 'total numeric', 'note text'], { key: ['id'] })])
 
-/** The printed text, or the refusal as a string. */
+/** Returns the printed text, or the refusal as a string. */
 async function ask(text: string, shown: Catalog): Promise<string> {
   const verdict = await confine(parser, { text, limit: null }, shown, limits, signal)
   return verdict.kind === 'confined' ? unseal<PostgresQuery>(verdict.query, 'POSTGRES').text : JSON.stringify(verdict)
@@ -110,7 +110,7 @@ test('a third query of a shape is not parsed again', async () => {
   assert.equal(parsed, before)
 })
 
-/** How often the parser is called for each of these texts, one after the other. */
+/** Returns how often the parser is called for each of these texts, one after the other. */
 async function parses(shown: Catalog, texts: readonly string[]): Promise<number[]> {
   let parsed = 0
   const counting = { ...parser, parse: (...args: Parameters<typeof parser.parse>) => (parsed++, parser.parse(...args)) }

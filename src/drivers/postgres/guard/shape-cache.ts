@@ -54,7 +54,7 @@ const GAPS = /[\0\x01]/
 // After one of these, a number may be the position of an output column. Another number would then change the query's meaning.
 const LISTS = /\b(?:by|on)\b/i
 const ITEM = /(?:[,(]|\b(?:by|all|distinct))[\s+-]*$/i
-// The text before a string that may be compared with a column. The printed text shows whether it really is.
+// The text before a string that may be compared with a column. The printed text shows whether the string is compared.
 const COMPARED = /(?:[=<>]|\bin\s*\(|\b(?:between|and))\s*$/i
 const MINUS = /-\s*$/
 const NEXT = /^\s*,\s*$/
@@ -112,10 +112,10 @@ function isString(value: string): boolean {
   return value.startsWith("'")
 }
 
-/** Confines the text of a shape with these values; null if the guard refuses it. */
+/** Confines the text of a shape with these values. Returns null if the guard refuses the text. */
 export type Try = (text: string) => Promise<PostgresQuery | null>
 
-/** Records that a shape was seen. The second time, learns which of its values may vary. */
+/** Records that a shape was seen. When the shape is seen the second time, learns which of its values may vary. */
 export async function remember(
   catalog: Catalog,
   shape: Shape,
@@ -183,8 +183,8 @@ function templated(
 const [INFERRED, INT4] = [0, 23]
 
 /**
- * Numbers of up to nine digits are int4 at every position, so a parameter of type int4 means the same. For a compared
- * string and for a parameter without a type, the server uses the same rule: both are of type unknown.
+ * Returns the parts of a prepared statement. Numbers of up to nine digits are int4 at every position, so a parameter of type int4 means the
+ * same. A compared string and a parameter without a type follow the same rule of the server, because both are of type unknown.
  */
 function preparedOf(
   exposure: Catalog,
@@ -231,8 +231,7 @@ async function eachFree(shape: Shape, marks: readonly string[], confined: Try): 
 }
 
 /**
- * Returns the query with marks for these values. Returns null if the guard refuses the marks, or does not print each
- * unchanged.
+ * Returns the query with marks for these values. Returns null if the guard refuses the marks, or changes one of them.
  */
 async function freely(
   shape: Shape,
@@ -250,8 +249,8 @@ const COLUMN = String.raw`\((?:"(?:[^"]|"")*"\.)?"(?:[^"]|"")*"`
 const SIMPLE = String.raw`(?:-?\d+(?:\.\d+)?|'[^'\\]*')`
 
 /**
- * Returns whether the printed text contains a string once and compares it with a column. The value then only determines
- * which rows match. Inside another string, the quotes would be doubled.
+ * Returns whether the printed text contains a string once and compares it with a column. The value then only determines which rows match.
+ * If the string were inside another string, its quotes would be doubled.
  */
 function isCompared(printed: string, mark: string): boolean {
   const at = printed.indexOf(mark)

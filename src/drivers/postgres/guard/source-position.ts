@@ -2,7 +2,7 @@
 // text is parsed again and both trees are walked in parallel. This runs only for errors.
 import type { Node, SelectStmt } from './allowed-nodes.ts'
 
-/** A confined node → the byte offset of the node that it was made from. */
+/** The byte offset from which each confined node was made. */
 export type Places = Map<Node, number>
 
 /** Records the source of a confined node. `from` is the parsed node. */

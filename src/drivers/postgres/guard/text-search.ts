@@ -1,19 +1,19 @@
-// Text search configurations and dictionaries in calls. The server would look up a name, and its answer would reveal
-// whether a hidden object exists. So the guard prints only names of configurations and dictionaries that come with
-// PostgreSQL or a known extension.
+// Checks text search configurations and dictionaries in calls. The server would look up a name, and its answer would reveal whether a
+// hidden object exists. The guard therefore prints only names of configurations and dictionaries that come with PostgreSQL or a known
+// extension.
 import type { CapturedExtension } from '../captured-facts.ts'
 import { identifier } from '../quote.ts'
 import { didYouMean, nearest } from '../../nearest.ts'
 import { words, type Node } from './allowed-nodes.ts'
 import { Refusal } from './refusal.ts'
 
-/** Overloads that take a configuration first, by name and number of arguments. */
+/** Overloads whose first argument is a configuration, by name and number of arguments. */
 const TAKES_CONFIGURATION: ReadonlySet<string> = new Set([
   ...['to_tsvector/2', 'to_tsquery/2', 'plainto_tsquery/2', 'phraseto_tsquery/2', 'websearch_to_tsquery/2'],
   ...['json_to_tsvector/3', 'jsonb_to_tsvector/3', 'ts_headline/4'],
 ])
 
-/** Either (configuration, document, query) or (document, query, options). */
+/** The overload that takes either (configuration, document, query) or (document, query, options). */
 const HEADLINE = 'ts_headline/3'
 
 /**
@@ -39,11 +39,11 @@ export function withConfiguration(name: string, args: readonly Node[], at: numbe
   return [configuration(name, first, at), ...rest]
 }
 
-/** The server may interpret an untyped literal as a configuration. Any other document keeps its type. */
+/** Casts an untyped literal, which the server may interpret as a configuration. Any other document keeps its type. */
 function headline(name: string, first: Node, rest: readonly Node[], at: number | undefined): readonly Node[] {
   const plain = uncollated(first)
   const isNamed = [first, ...rest].some((arg) => arg.NamedArgExpr !== undefined)
-  // A parameter is printed as a cast to text. Under COLLATE the server would choose its type.
+  // A parameter is printed as a cast to text. Under COLLATE, the server would choose the parameter's type.
   const isUntyped = plain.A_Const?.sval !== undefined || ('ParamRef' in plain && plain !== first)
   const mayBeConfiguration = isNamed || isUntyped || isCastTo(plain, 'regconfig')
   if (!mayBeConfiguration) return [first, ...rest]
@@ -89,8 +89,7 @@ function nameOf(text: string): string {
 }
 
 /**
- * unaccent(dictionary, text): only the extension's own dictionary is allowed, with the extension's schema. Throws
- * Refusal.
+ * Confines unaccent(dictionary, text): only the extension's own dictionary is allowed, with the extension's schema. Throws Refusal.
  */
 export function withDictionary(
   extension: CapturedExtension | undefined,

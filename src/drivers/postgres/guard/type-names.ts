@@ -15,7 +15,7 @@ export function typeName(walk: Walk, type: Struct<'TypeName'>): { node: Struct<'
   return typeNamed(walk.exposed, type)
 }
 
-/** Like namedType(), for a type that comes from a parameter. Throws Refusal. */
+/** Resolves a type that a parameter names. Throws Refusal. */
 export function typeNamed(exposed: Exposed, type: Struct<'TypeName'>): { node: Struct<'TypeName'>; type: SqlType } {
   const names = words(type.names)
   const written = names.join('.')
@@ -37,7 +37,7 @@ export function typeNamed(exposed: Exposed, type: Struct<'TypeName'>): { node: S
   return { node, type: bounds ? { kind: 'array', of: named } : named }
 }
 
-/** A constant, or an identifier for PostGIS: geometry(Point, 4326). */
+/** Confines an argument of a type: a constant, or an identifier for PostGIS, as in geometry(Point, 4326). */
 function typmod(node: Node, isOwn: boolean): Node | undefined {
   const value = node.A_Const?.ival
   if (value) return { A_Const: { ival: value.ival ? { ival: value.ival } : {} } }
@@ -76,7 +76,7 @@ function inSchema(exposed: Exposed, schema: string, name: string): TypeName | un
   return isListed ? { schema, name } : undefined
 }
 
-/** Returns the type that a captured name refers to. */
+/** Returns the type to which a captured name refers. */
 export function sqlType(exposed: Exposed, { schema, name }: TypeName): SqlType {
   if (schema === 'pg_catalog') {
     if (!name.startsWith('_')) return { kind: 'named', schema, name }
@@ -115,7 +115,7 @@ export function extensionOf(exposed: Exposed, type: SqlType | null): string | nu
   return capturedOf(exposed, type)?.extension ?? null
 }
 
-/** Returns whether string functions and operators accept this type; true if the type is unknown. */
+/** Returns whether string functions and operators accept this type. Returns true if the type is unknown. */
 export function mayBeText(exposed: Exposed, type: SqlType | null): boolean {
   if (type === null || isSearched(type)) return true
   if (type.kind !== 'named') return false
@@ -130,7 +130,7 @@ const CONVERTED: ReadonlySet<string> = new Set(['bpchar', 'name', 'char'])
 
 const SEARCHED: ReadonlySet<string> = new Set(['text', 'varchar', 'bytea'])
 
-/** Types that a CASE with a substring preserves. char(n) and citext would become text. */
+/** Returns whether a CASE with a substring preserves the type. char(n) and citext would become text. */
 export function isSearched(type: SqlType): boolean {
   return type.kind === 'named' && type.schema === 'pg_catalog' && SEARCHED.has(type.name)
 }

@@ -24,7 +24,7 @@ export const OWN_OPERATORS: ReadonlySet<string> = new Set(
     .split(/\s+/),
 )
 
-/** Operators of other dialects, and what to write instead. */
+/** Operators of other dialects, each with its replacement. */
 export const OPERATOR_ADVICE: ReadonlyMap<string, string> = new Map([
   ['==', 'Write = to compare.'],
   ['===', 'Write = to compare.'],
@@ -52,7 +52,7 @@ export const WITHOUT_EQUALITY: ReadonlySet<string> = new Set([
   'circle',
 ])
 
-/** SQLValueFunction → its SQL keyword. CURRENT_USER and similar keywords are not allowed. */
+/** The SQL keyword of each SQLValueFunction. CURRENT_USER and similar keywords are not allowed. */
 export const VALUE_FUNCTIONS: ReadonlyMap<string, string> = new Map([
   ['SVFOP_CURRENT_DATE', 'CURRENT_DATE'],
   ['SVFOP_CURRENT_TIME', 'CURRENT_TIME'],
@@ -65,7 +65,7 @@ export const VALUE_FUNCTIONS: ReadonlyMap<string, string> = new Map([
   ['SVFOP_LOCALTIMESTAMP_N', 'LOCALTIMESTAMP'],
 ])
 
-/** Extension → the functions that a query may call. */
+/** The functions that a query may call, by extension. */
 export const EXTENSION_FUNCTIONS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   extension(
     'pg_trgm',
@@ -158,7 +158,7 @@ export const EXTENSION_FUNCTIONS: ReadonlyMap<string, ReadonlySet<string>> = new
   ),
 ])
 
-/** extension.function → its column names, if it returns several columns or a named one. */
+/** The column names of extension.function, if it returns several columns or a named one. */
 export const EXTENSION_OUT_COLUMNS: ReadonlyMap<string, readonly string[]> = new Map([
   ['hstore.each', ['key', 'value']],
   ['postgis.st_dump', ['path', 'geom']],
@@ -167,7 +167,7 @@ export const EXTENSION_OUT_COLUMNS: ReadonlyMap<string, readonly string[]> = new
   ['postgis.st_squaregrid', ['geom', 'i', 'j']],
 ])
 
-/** extension.function → the first PostgreSQL major version that has the function. */
+/** The first PostgreSQL major version that has extension.function. */
 export const EXTENSION_SINCE: ReadonlyMap<string, number> = new Map([['fuzzystrmatch.daitch_mokotoff', 16]])
 
 function extension(name: string, functions: string): [string, ReadonlySet<string>] {

@@ -1,4 +1,4 @@
-// Texts with values that multiply, and similar ordinary texts.
+// Tests texts with values that multiply, and similar ordinary texts.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { shop } from '../../../../test/support/postgres-catalog.ts'
@@ -157,7 +157,7 @@ for (const [name, sql, expected] of PASSES) {
   })
 }
 
-test('computing sizes takes linear time', async () => {
+test('the sizes are computed in linear time', async () => {
   // The number of visited nodes is linear in the tree: a CASE with 2,000 branches is allowed, and one with 4,000 as
   // well.
   for (const count of [500, 1_000]) {

@@ -1,7 +1,7 @@
-// Bounds how large a confined query can make a value. PostgreSQL limits one value to a gigabyte, and has no memory
-// limit below that: nested repeat(), replace() and || grew a few letters to 2.7 GB in one backend. This walk computes
-// sizes bottom up through expressions, sub-selects and WITH. It refuses a query whose constants multiply too much. It
-// visits every node. An unknown node counts as the sum of its parts.
+// Bounds how large a confined query can make a value. PostgreSQL limits one value to a gigabyte, and has no memory limit below that: nested
+// repeat(), replace() and || grew a few letters to 2.7 GB in one backend. This walk computes sizes bottom up through expressions,
+// sub-selects and WITH. The guard refuses a query whose constants multiply too much. The walk visits every node. An unknown node counts as
+// the sum of its parts.
 import {
   elementCount,
   FREE_COUNT,
@@ -17,7 +17,7 @@ import { Refusal } from './refusal.ts'
 
 /** The maximum number of bytes in one value that come from the query's constants. */
 const OWN_MAX = 16_777_216
-/** The same limit for all values of one row together. */
+/** The maximum number of such bytes in all values of one row together. */
 const ROW_MAX = 67_108_864
 /** The maximum number of copies of stored data in one value. */
 const TIMES_MAX = 2_000
@@ -34,8 +34,7 @@ interface Size {
   /** The value may have any number of elements, collected from rows or split from a string. */
   readonly isMany: boolean
   /**
-   * For each column: how many copies of the previous iteration's column the value contains. Only inside a recursive
-   * term.
+   * For each column: how many copies of the previous iteration's column the value contains. Set only inside a recursive term.
    */
   readonly before: ReadonlyMap<number, number>
 }
@@ -45,7 +44,7 @@ const NOTHING: Size = { own: 0, times: 0, isMany: false, before: NONE }
 const FIXED: Size = { ...NOTHING, own: FIXED_BYTES }
 const STORED: Size = { ...NOTHING, times: 1 }
 
-/** Throws Refusal if a value can grow beyond the bounds. Time is linear in the tree. */
+/** Throws Refusal if a value can grow beyond the bounds. The check takes time linear in the tree. */
 export function checkGrowth(select: SelectStmt): void {
   new Growth().select(select)
 }
@@ -133,7 +132,10 @@ class Growth {
     return []
   }
 
-  /** A column of USING may come from either side. The alias of a join names all columns, those of USING first. */
+  /**
+   * Returns the columns of a join. A column of USING may come from either side. The alias of a join names all columns, those of USING
+   * first.
+   */
   #join({ larg, rarg, quals, usingClause, join_using_alias, alias }: Struct<'JoinExpr'>): readonly Shown[] {
     const left = larg ? this.#from(larg) : []
     const right = rarg ? this.#from(rarg) : []
@@ -221,7 +223,7 @@ class Growth {
     return greatest(results)
   }
 
-  /** Only `||` concatenates. Numbers have at most 131,072 digits; the result of json - key is json. */
+  /** Returns the size of an operator's result. Only `||` concatenates. Numbers have at most 131,072 digits; json - key yields json. */
   #operator({ name, lexpr, rexpr }: Struct<'A_Expr'>): Size {
     const sides = [lexpr, rexpr].flatMap((side) => (side ? [this.size(side)] : []))
     const [symbol = ''] = words(name).slice(-1)
@@ -314,7 +316,7 @@ function checkSteps(what: string, sides: readonly Size[]): void {
   if (sides.length === 2 && a * b > STEPS_MAX) throw eachWithEach(what, a * b)
 }
 
-/** An element takes at least two bytes as text: `1,`. */
+/** Returns the maximum number of elements. An element takes at least two bytes as text: `1,`. */
 function elements({ own, times, isMany }: Size): number {
   return Math.max(isMany ? MANY : 0, (own + times * STORED_BYTES) / 2)
 }
@@ -384,8 +386,8 @@ function result(name: string, args: readonly Node[], sizes: readonly Size[]): Si
 }
 
 /**
- * If argument-bounds.ts does not bound the count, the count multiplies the size. For other functions, the database
- * stops at REPEATED_MAX.
+ * Returns the size after repetition. If argument-bounds.ts does not bound the count, the count multiplies the size. For other functions,
+ * the database stops at REPEATED_MAX.
  */
 function repeated(text: Size, count: number | undefined): Size {
   if (count === REFUSED_COUNT) return NOTHING
@@ -431,7 +433,7 @@ function isAscii(node: Node | undefined): boolean {
   return text !== undefined && /^[\x00-\x7f]*$/.test(text)
 }
 
-/** Values that an aggregate collects from rows count as stored data. Throws Refusal if the query's constants make them long. */
+/** Returns the size of values that an aggregate collects from rows, as stored data. Throws Refusal if constants make the values long. */
 function collected(each: Size, name: string): Size {
   if (each.own > COLLECTED_MAX) {
     const why = `${name} collects values of up to ${Math.round(each.own)} bytes that the query creates; the limit is ${COLLECTED_MAX}`
@@ -488,7 +490,7 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
   return { own, times, isMany, before: before ?? NONE }
 }
 
-/** The greatest size of each column over several queries. */
+/** Returns the greatest size of each column over several queries. */
 function most(rows: readonly (readonly Size[])[]): readonly Size[] {
   const width = Math.max(0, ...rows.map((row) => row.length))
   return Array.from({ length: width }, (_, at) => greatest(rows.flatMap((row) => row[at] ?? [])))
@@ -500,8 +502,8 @@ function outputNames(query: SelectStmt): string[] {
 }
 
 /**
- * A recursive query grows exponentially if a column, directly or through other columns, contains itself more than once
- * (`s || s`). Appending (`path || '/' || name`) is linear. Throws Refusal.
+ * Throws Refusal if a recursive query grows exponentially: a column, directly or through other columns, contains itself more than once (`s
+ * || s`). Appending (`path || '/' || name`) is linear.
  */
 function checkRecursion(columns: readonly ReadonlyMap<number, number>[]): void {
   for (const circle of circlesOf(columns)) {
@@ -544,7 +546,7 @@ function circlesOf(columns: readonly ReadonlyMap<number, number>[]): ReadonlySet
   return circles
 }
 
-/** The database compares each element with each other element, and cancelling has no effect. */
+/** Refuses a query in which the database compares each element with each other element, because cancelling has no effect. */
 function eachWithEach(what: string, steps: number): Refusal {
   const why = `${what} could take ${Math.round(steps)} steps that cannot be cancelled; the limit is ${STEPS_MAX}`
   const hint = 'Compare rows instead: use a join, EXISTS, or IN with a sub-query.'

@@ -1,5 +1,5 @@
-// The last check: the printed text, parsed again, must equal the confined tree, node for node. Only positions are not compared.
-// Nothing is normalized here: each normalization would let a difference through.
+// Compares the printed text, parsed again, with the confined tree, node for node. This is the last check. Only positions are not compared.
+// Nothing is normalized: each normalization would let a difference through.
 
 /** Keys with positions, which a confined tree does not have. */
 export const PLACES: ReadonlySet<string> = new Set([
@@ -23,7 +23,7 @@ export class Slot {
     this.isNegative = isNegative
   }
 
-  /** Whether this value of a confined tree equals the token. */
+  /** Returns whether this value of a confined tree equals the token. */
   holds(value: unknown, tokens: readonly string[]): boolean {
     const token = tokens[this.index] ?? ''
     if (!this.isNumber) return value === token

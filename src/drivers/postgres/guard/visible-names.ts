@@ -1,8 +1,8 @@
-// The names that FROM makes visible: tables by name, columns by name, and the columns of `*` in order. A join reuses the
-// object of its left side instead of copying it, so a chain of joins takes linear time.
+// Holds the names that FROM makes visible: tables by name, columns by name, and the columns of `*` in order. A join reuses the object of
+// its left side instead of copying it, so a chain of joins takes linear time.
 import type { Column, Item } from './scope.ts'
 
-/** Null: more than one column has this name. */
+/** The column of each name. Null if more than one column has this name. */
 type Index = Map<string, Column | null>
 
 /** Columns in order: a list, or the columns of USING followed by the other columns of both sides. */
@@ -20,7 +20,7 @@ export class Shown {
   count = 0
   readonly #tables = new Map<string, Item[]>()
   readonly #index: Index = new Map()
-  /** Columns that are not in #index yet: most queries look up few of them. */
+  /** Columns that are not in #index yet, because most queries look up few columns. */
   #waiting: (readonly Column[] | Index)[] = []
   #star: Star = []
 
@@ -65,8 +65,7 @@ export class Shown {
   }
 
   /**
-   * Adds the names of the other side of a join or comma. The other object must not be used afterwards. `merged`:
-   * columns of USING.
+   * Adds the names of the other side of a join or comma. The other object must not be used afterwards. `merged` holds the columns of USING.
    */
   take(other: Shown, merged: readonly Column[]): void {
     const names = new Set(merged.map((column) => column.name))
@@ -104,7 +103,7 @@ function listed(star: Star): readonly Column[] {
   return out
 }
 
-/** For each name, `taken` counts the surrounding joins that have the name in USING. */
+/** Collects the columns of `*`. For each name, `taken` counts the surrounding joins that have the name in USING. */
 function collect(star: Star, taken: Map<string, number>, out: Column[]): void {
   const list = isList(star) ? star : star.merged
   for (const column of list) if (!taken.get(column.name)) out.push(column)

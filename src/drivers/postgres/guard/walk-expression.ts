@@ -60,7 +60,7 @@ function rarer(walk: Walk, level: Level, node: Node): Typed {
   throw refusedStatement(Object.keys(node)[0] ?? 'an empty expression')
 }
 
-/** Several expressions, in order. */
+/** Confines several expressions, in order. */
 function expressions(walk: Walk, level: Level, nodes: readonly Node[] | undefined): Typed[] {
   return (nodes ?? []).map((node) => expression(walk, level, node))
 }
@@ -211,7 +211,7 @@ function row(walk: Walk, level: Level, { args, row_format, location }: Struct<'R
   }
 }
 
-/** CURRENT_DATE and similar keywords. CURRENT_USER and similar keywords are refused, because they reveal the login. */
+/** Confines CURRENT_DATE and similar keywords. CURRENT_USER and similar keywords are refused, because they reveal the login. */
 export function valueFunction({ op, typmod, location }: Struct<'SQLValueFunction'>): Typed {
   if (op === undefined || !VALUE_FUNCTIONS.has(op)) {
     throw refusedFunction((op ?? '').replace('SVFOP_', '').toLowerCase(), location)
@@ -273,7 +273,7 @@ function like(isOne: boolean, { node, type }: Typed, pattern: Node): { readonly 
   return { lexpr, rexpr }
 }
 
-/** The right side: an expression, or the list of IN and BETWEEN. */
+/** Confines the right side: an expression, or the list of IN and BETWEEN. */
 function side(
   walk: Walk,
   level: Level,
@@ -307,7 +307,7 @@ function call(walk: Walk, level: Level, node: Struct<'FuncCall'>): Typed {
   return { node: { TypeCast: { arg: called.node, typeName: text } }, type: null }
 }
 
-/** uuid('…'): PostgreSQL has no such function and reads it as a cast. */
+/** Returns the cast that uuid('…') means. PostgreSQL has no such function and reads the call as a cast. */
 function castWritten(node: Struct<'FuncCall'>): Struct<'TypeCast'> | undefined {
   const written = words(node.funcname)
   const name = written.at(-1) ?? ''
@@ -324,7 +324,7 @@ function castWritten(node: Struct<'FuncCall'>): Struct<'TypeCast'> | undefined {
 export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Called {
   const written = words(node.funcname)
   const name = written.at(-1) ?? ''
-  // Check the name before the arguments: in DATEADD(day, 1, x) the function is wrong, not the column day.
+  // Check the name before the arguments: the refusal of DATEADD(day, 1, x) must name the function, not the column day.
   if (!mayBeCalled(walk.exposed, name)) throw unknownFunction(walk.exposed, written, node.location)
   const isAggregate = AGGREGATES.has(name) && !node.over
   if (isAggregate) level.aggregates += 1
@@ -384,7 +384,7 @@ function modifiers(walk: Walk, level: Level, node: Struct<'FuncCall'>): Partial<
   }
 }
 
-// Windows, and the sort keys of aggregates and windows. A name in a sort key means a column here, never an output.
+// Windows, and the sort keys of aggregates and windows. A name in a sort key refers to a column here, never to an output.
 
 /** Confines sort keys of aggregates and windows. Throws Refusal. */
 export function sortKeys(walk: Walk, level: Level, keys: readonly Node[]): Node[] {

@@ -154,7 +154,7 @@ function rowOf(aliasname: string, columns: readonly Column[]): ReturnType<Item['
   }
 }
 
-/** A table's row keeps its own column names, which t(a, b) does not change: (SELECT r FROM (SELECT t1.a, t1.b) AS r(id, name)). */
+/** Returns a table's row with its own column names, which t(a, b) does not change: (SELECT r FROM (SELECT t1.a, t1.b) AS r(id, name)). */
 function rowUnder(walk: Walk, own: readonly { readonly name: string }[], columns: readonly Column[]): Node {
   const aliasname = newAlias(walk, 't', 'a row')
   const targetList = columns.map((column): Node => ({ ResTarget: { val: column.read() } }))
@@ -169,7 +169,7 @@ function rowUnder(walk: Walk, own: readonly { readonly name: string }[], columns
   return { SubLink: { subLinkType: 'EXPR_SUBLINK', subselect: { SelectStmt: outer } } }
 }
 
-/** Wraps the table inside its sub-select: TABLESAMPLE. */
+/** Wraps the table inside its sub-select, for TABLESAMPLE. */
 type Inside = (table: Node) => Node
 
 function tableItem(walk: Walk, node: Struct<'RangeVar'>, inside: Inside = (plain) => plain): From {
@@ -232,11 +232,11 @@ interface Wrapping {
 }
 
 /**
- * (SELECT c FROM schema.t AS t0) AS t1(c). The list of columns that the query reads is complete only at the end, and is
- * filled in then. Columns are printed without the alias t0: if c was dropped since introspection, PostgreSQL would read
- * t0.c as the call c(t0) with the whole row (manual, 8.16.5). An unqualified c is a column or an error. It cannot mean
- * the row t0, because no exposed column has the name of a generated alias. It could mean a column of an outer query;
- * the session then answers SCHEMA_STALE (session/lock-columns.ts).
+ * Prints (SELECT c FROM schema.t AS t0) AS t1(c). The list of columns that the query reads is complete only at the end, and is filled in
+ * then. Columns are printed without the alias t0: if c was dropped since introspection, PostgreSQL would read t0.c as the call c(t0) with
+ * the whole row (manual, 8.16.5). An unqualified c is a column or an error. It cannot mean the row t0, because no exposed column has the
+ * name of a generated alias. It could mean a column of an outer query. In that case the session answers SCHEMA_STALE
+ * (session/lock-columns.ts).
  */
 function wrap(walk: Walk, base: Base, { aliasname, printed, node, inside }: Wrapping): Node {
   const targetList: Node[] = []
@@ -266,7 +266,7 @@ function wrap(walk: Walk, base: Base, { aliasname, printed, node, inside }: Wrap
   return { RangeSubselect: { subquery: { SelectStmt: query }, alias: { aliasname, colnames } } }
 }
 
-/** Casts looked-up types and domains with a CHECK to a plain type, so that no literal gets their type. */
+/** Casts looked-up types and domains with a CHECK to a plain type, so that no literal takes the type of the column. */
 function plainly(arg: Node, type: TypeName | undefined): Node {
   if (type === undefined) return arg
   return { TypeCast: { arg, typeName: { names: [word(type.schema), word(type.name)], typemod: -1 } } }
@@ -296,7 +296,7 @@ function sample(walk: Walk, level: Level, node: Struct<'RangeTableSample'>): Fro
 
 const TYPES: ReadonlySet<string> = new Set(['JOIN_INNER', 'JOIN_LEFT', 'JOIN_RIGHT', 'JOIN_FULL'])
 
-/** A JoinExpr, confined. Throws Refusal. */
+/** Confines a JoinExpr. Throws Refusal. */
 function join(walk: Walk, level: Level, node: Struct<'JoinExpr'>): From {
   const { jointype = '', larg, rarg } = node
   if (!larg || !rarg || !TYPES.has(jointype)) throw refusedStatement(jointype || 'JOIN')
@@ -333,7 +333,7 @@ interface Sides {
   readonly jointype: string
 }
 
-/** NATURAL joins on the *exposed* columns that both sides have: a hidden column behaves like no column. */
+/** Returns the *exposed* columns that both sides of a NATURAL join have. A hidden column does not count. */
 function commonNames(walk: Walk, { left, right }: Sides): string[] {
   const common = [...right.names()].filter((name) => left.column(name) !== undefined)
   if (common.length < 2) return common
@@ -379,7 +379,7 @@ function onlyColumn(side: Shown, name: string): Column {
   throw new Refusal('column', name, why, 'Use ON with qualified columns.', -1)
 }
 
-/** The join condition. NATURAL without common columns joins every row. */
+/** Returns the join condition. NATURAL without common columns joins every row. */
 function condition(
   walk: Walk,
   level: Level,
@@ -394,7 +394,7 @@ function condition(
   return { A_Const: { boolval: { boolval: true } } }
 }
 
-/** (a JOIN b …) AS j(x, y): outside, only j is visible. */
+/** Confines (a JOIN b …) AS j(x, y). Outside, only j is visible. */
 function aliased(walk: Walk, confined: Struct<'JoinExpr'>, columns: readonly Column[], alias: Struct<'Alias'>): From {
   const name = alias.aliasname ?? ''
   const aliasname = newAlias(walk, 't', name)
@@ -423,7 +423,7 @@ interface Part {
   readonly definitions?: readonly Node[]
 }
 
-/** A RangeFunction, confined. Throws Refusal. */
+/** Confines a RangeFunction. Throws Refusal. */
 function functionItem(walk: Walk, level: Level, node: Struct<'RangeFunction'>): From {
   walk.rowFunctions += 1
   const { alias, ordinality, is_rowsfrom, coldeflist, lateral } = node
@@ -458,7 +458,7 @@ function functionName(walk: Walk, item: Node | undefined): string {
   return call ? outputName(call, { major: walk.exposed.major, subLink: () => undefined }) : 'function'
 }
 
-/** One function in FROM: [call, its column definitions or {}]. */
+/** Confines one function in FROM: [call, its column definitions or {}]. */
 function part(
   walk: Walk,
   level: Level,
@@ -495,7 +495,7 @@ function columnsOf(walk: Walk, called: Called, only: string | undefined): Pick<P
   return { fields: [{ name: called.out[0] ?? only ?? called.name, type: called.type }], isScalar: true }
 }
 
-/** unnest(a, b) with several arrays: the grammar accepts it only under its unqualified name. */
+/** Confines unnest(a, b) with several arrays. The grammar accepts this form only under its unqualified name. */
 function unnestMany(walk: Walk, level: Level, call: Struct<'FuncCall'>): Part {
   const fields: Field[] = []
   const args = (call.args ?? []).map((arg) => {
@@ -507,7 +507,7 @@ function unnestMany(walk: Walk, level: Level, call: Struct<'FuncCall'>): Part {
   return { node: { List: { items: [node, {}] } }, fields, isScalar: false }
 }
 
-/** A record whose columns the caller defines. */
+/** Confines a record whose columns the caller defines. */
 function defined(
   walk: Walk,
   called: Called,

@@ -1,6 +1,6 @@
-// Walks SQL/JSON: constructors, IS JSON, JSON_QUERY and similar functions (PostgreSQL 16 and 17), JSON_TABLE in FROM. Each
-// RETURNING type goes through the type list. Each PASSING and DEFAULT goes through expression(): without that,
-// DEFAULT pg_read_file(…) ON EMPTY would read a file.
+// Walks SQL/JSON: constructors, IS JSON, JSON_QUERY and similar functions (PostgreSQL 16 and 17), JSON_TABLE in FROM. Each RETURNING type
+// goes through the type list. Each PASSING and DEFAULT goes through expression(): otherwise DEFAULT pg_read_file(…) ON EMPTY would read a
+// file.
 import type { Node, Struct } from './allowed-nodes.ts'
 import { Refusal, refusedStatement } from './refusal.ts'
 import type { Field, Level, Typed, Walk } from './scope.ts'
@@ -10,7 +10,7 @@ import { expression, optional, sortKeys, window } from './walk-expression.ts'
 import { namedItem, type From } from './walk-from.ts'
 import { select } from './walk-select.ts'
 
-/** Confines a SQL/JSON node; undefined if the node is not SQL/JSON. Throws Refusal. */
+/** Confines a SQL/JSON node. Returns undefined for any other node. Throws Refusal. */
 export function jsonExpression(walk: Walk, level: Level, node: Node): Typed | undefined {
   const confined = constructed(walk, level, node) ?? queried(walk, level, node)
   return confined && { node: confined, type: null }
@@ -148,7 +148,7 @@ function jsonValue(walk: Walk, level: Level, node: Struct<'JsonValueExpr'> | und
   return { raw_expr: expression(walk, level, node.raw_expr).node, format: formatOf(node.format) }
 }
 
-/** PASSING, as a key to spread. Throws Refusal. */
+/** Confines PASSING, as a key to spread. Throws Refusal. */
 function jsonPassing(walk: Walk, level: Level, list: readonly Node[] | undefined): { passing?: readonly Node[] } {
   if (!list) return {}
   const passing = list.map(({ JsonArgument: each }): Node => {
@@ -158,12 +158,12 @@ function jsonPassing(walk: Walk, level: Level, list: readonly Node[] | undefined
   return { passing }
 }
 
-/** ON EMPTY, ON ERROR. Throws Refusal. */
+/** Confines ON EMPTY and ON ERROR. Throws Refusal. */
 function jsonBehavior(walk: Walk, level: Level, node: Struct<'JsonBehavior'>): Struct<'JsonBehavior'> {
   return { btype: node.btype ?? '', ...optional(walk, level, 'expr', node.expr) }
 }
 
-/** FORMAT JSON ENCODING …. The printer checks the encoding. */
+/** Confines FORMAT JSON ENCODING …. The printer checks the encoding. */
 function formatOf(format: Struct<'JsonFormat'> | undefined): Struct<'JsonFormat'> {
   return { format_type: format?.format_type ?? '', encoding: format?.encoding ?? '' }
 }
@@ -213,7 +213,7 @@ export function jsonTable(walk: Walk, level: Level, node: Struct<'JsonTable'>): 
 
 interface Columns {
   readonly nodes: readonly Node[]
-  /** In the server's order: columns of a level come before nested columns. */
+  /** The fields in the server's order: columns of a level come before nested columns. */
   readonly fields: readonly Field[]
 }
 
@@ -246,7 +246,7 @@ function columnsOf(walk: Walk, level: Level, list: readonly Node[]): Columns {
   return { nodes, fields: [...own, ...nested] }
 }
 
-/** A path is a string literal and may have a name. */
+/** Confines a path, which is a string literal and may have a name. */
 function path(spec: Struct<'JsonTablePathSpec'> | undefined): Struct<'JsonTablePathSpec'> {
   const text = spec?.string?.A_Const?.sval
   if (!text) throw refusedStatement('JSON_TABLE without a path')

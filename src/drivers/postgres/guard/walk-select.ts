@@ -99,7 +99,7 @@ function plain(walk: Walk, raw: SelectStmt, level: Level, withClause: With): Sel
   return { node, outputs: outputs.map(({ name, type }) => ({ name, type })) }
 }
 
-/** LIMIT and OFFSET, which see only outer queries. */
+/** Confines LIMIT and OFFSET, which see only outer queries. */
 function limits(walk: Walk, raw: SelectStmt, { parent, ctes }: Level): Partial<SelectStmt> {
   const level = newLevel(parent, ctes)
   const { limitOption = 'LIMIT_OPTION_DEFAULT' } = raw
@@ -167,7 +167,7 @@ function setOperation(
 // WITH: the scope, columns and weight of each common table expression. Each gets a generated name, so that a wrong
 // scope leads to "does not exist" and never to another table.
 
-/** The most common table expressions in one statement; the largest of 2,033 real queries has 15. */
+/** The maximum number of common table expressions in one statement. The largest of 2,033 real queries has 15. */
 const CTES_MAX = 100
 
 interface Walked {
@@ -175,7 +175,7 @@ interface Walked {
   readonly scope: CteScope
 }
 
-/** Confines a WITH clause; returns it with the scope of its names. Throws Refusal. */
+/** Confines a WITH clause, and returns the clause with the scope of its names. Throws Refusal. */
 function walkWith(walk: Walk, clause: Struct<'WithClause'>, parent: Level | null, outer: CteScope | null): Walked {
   const raw = (clause.ctes ?? []).map((node) => {
     if (!node.CommonTableExpr) throw refusedStatement('WITH', clause.location)
@@ -220,7 +220,7 @@ interface Where {
   readonly isRecursive: boolean
 }
 
-/** One common table expression. It is walked when first needed: RECURSIVE allows a name to be used before its definition. */
+/** One common table expression. It is walked at its first use, because RECURSIVE allows a use before the definition. */
 class Body implements Cte {
   readonly name: string
   readonly alias: string
@@ -251,7 +251,7 @@ class Body implements Cte {
   }
 
   /**
-   * Returns the columns of the expression. Inside the expression itself: the columns of its first arm. Throws Refusal.
+   * Returns the columns of the expression. Inside the expression itself, returns the columns of its first arm. Throws Refusal.
    */
   columns(): readonly CteColumn[] {
     if (this.#state === 'waiting') this.#walkBody()
@@ -311,7 +311,7 @@ class Body implements Cte {
     return ctematerialized
   }
 
-  /** Columns that SEARCH and CYCLE add after the expression's own. */
+  /** Returns the columns that SEARCH and CYCLE add after the expression's own. */
   #added(): string[] {
     const { search_clause: search, cycle_clause: cycle } = this.#raw
     return [search?.search_seq_column, cycle?.cycle_mark_column, cycle?.cycle_path_column].filter(
@@ -346,7 +346,7 @@ class Body implements Cte {
   }
 }
 
-/** TO and DEFAULT of CYCLE, which must be literals. Throws Refusal otherwise. */
+/** Confines TO and DEFAULT of CYCLE. Throws Refusal if they are not literals. */
 function mark(node: Node | undefined, at: number | undefined): Node {
   if (!node?.A_Const) throw refusedStatement('CYCLE … TO a value that is not a literal', at)
   return constant(node.A_Const)
@@ -387,7 +387,7 @@ function columnTargets(columns: readonly ColumnOf[], from: Node): Target[] {
   return columns.map((of) => ({ kind: 'column', name: of.column.name, of, from }))
 }
 
-/** (t).* means t.*. (x).* of a composite value means its fields, each read from x. */
+/** Expands (t).*, which means t.*, and (x).* of a composite value, which means its fields, each read from x. */
 function starTargets(walk: Walk, level: Level, of: Struct<'A_Indirection'>): Target[] {
   const { arg, indirection: steps = [] } = of
   const row = steps.length === 1 ? arg?.ColumnRef : undefined
@@ -422,9 +422,8 @@ function nameFor(walk: Walk, node: Node): string {
   return outputName(node, { major: walk.exposed.major, subLink: (link) => walk.sublinkNames.get(link) })
 }
 
-// GROUP BY. An output that is named or numbered is printed as its number. If GROUP BY contains a table's primary key,
-// the other columns that are read from the table are added: PostgreSQL uses keys of tables, but not of the sub-selects
-// around them.
+// GROUP BY. An output that is named or numbered is printed as its number. If GROUP BY contains a table's primary key, the other columns
+// that are read from the table are added: PostgreSQL uses keys of tables, but the sub-selects around them have no keys.
 
 const SETS: ReadonlySet<string> = new Set([
   'GROUPING_SET_EMPTY',
@@ -450,7 +449,7 @@ function groupBy(
 
 interface Grouping {
   readonly targets: readonly Target[]
-  /** Cache of output indexes by name. -1 if the name refers to a column. */
+  /** The output indexes by name. The index is -1 if the name refers to a column. */
   readonly places: Map<string, number>
 }
 
@@ -476,8 +475,7 @@ function groupItem(walk: Walk, level: Level, node: Node, targets: Grouping): Nod
 }
 
 /**
- * Returns the output number that a node refers to. An unqualified name refers to a column of FROM first. A number stays
- * unchanged.
+ * Returns the output number to which a node refers. An unqualified name refers to a column of FROM first. A number stays unchanged.
  */
 function positionMeant(walk: Walk, level: Level, node: Node, { targets, places }: Grouping): number | undefined {
   if (node.A_Const?.ival) return node.A_Const.ival.ival
@@ -514,7 +512,7 @@ function meaning(walk: Walk, level: Level, target: Target | undefined): unknown 
   return column ?? JSON.stringify(node, (key, value: unknown) => (key === 'location' ? undefined : value))
 }
 
-/** (a, b) means a and b. */
+/** Expands (a, b) to a and b. */
 function flatten(nodes: readonly Node[]): Node[] {
   return nodes.flatMap((node) => {
     const row = node.RowExpr
@@ -572,8 +570,7 @@ function distinctOn(walk: Walk, level: Level, clause: readonly Node[], outputs: 
 }
 
 /**
- * Returns the number of the output that an unqualified name refers to, or otherwise the expression. `places` caches the
- * results.
+ * Returns the number of the output to which an unqualified name refers, or otherwise the expression. `places` caches the results.
  */
 function outputOr(
   walk: Walk,
@@ -595,7 +592,7 @@ function outputOr(
 }
 
 /**
- * Returns the index of the first output with this name, or -1. Throws Refusal if another output of this name differs.
+ * Returns the index of the first output with this name, or -1. Throws Refusal if another output of the same name differs.
  */
 function outputIndex(name: string, outputs: readonly SortOutput[], at: number | undefined): number {
   const index = outputs.findIndex((output) => output.name === name)

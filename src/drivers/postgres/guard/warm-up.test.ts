@@ -10,7 +10,7 @@ before(async () => {
 })
 after(() => parser[Symbol.asyncDispose]())
 
-/** Counts the parsed texts, and the turns of the event loop in between. */
+/** Returns a parser that counts the parsed texts, and the turns of the event loop between them. */
 function counted(): { readonly parser: Parser; readonly parsed: number; readonly turns: number } & Disposable {
   const count = { parsed: 0, turns: 0 }
   let ended = false

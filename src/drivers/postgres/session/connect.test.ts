@@ -312,7 +312,7 @@ test('login triggers of 17 and newer: one fails in read-only mode, one resets th
   }
 })
 
-/** A relay that answers a start-up message with options like PgBouncer. */
+/** Starts a relay that refuses start-up options, as PgBouncer does. */
 async function startPooler(to: number): Promise<AsyncDisposable & { readonly port: number; refused(): number }> {
   let refused = 0
   const pooler = createServer((socket) => {

@@ -23,11 +23,11 @@ const FLOOR = 140_000
 /** A session, and a function that cancels its current statement. */
 export interface Login {
   readonly session: Session
-  /** Sends a CancelRequest over a separate connection; resolves when the server has signalled the backend. Never throws. */
+  /** Sends a CancelRequest over a separate connection. Resolves when the server has signalled the backend. Never throws. */
   cancel(): Promise<void>
 }
 
-/** Throws AppError DATASOURCE_UNAVAILABLE, or the signal's reason on abort. */
+/** Logs in. Throws AppError DATASOURCE_UNAVAILABLE, or the signal's reason on abort. */
 export async function logIn(target: Target, allowPrivateHosts: boolean, signal: AbortSignal): Promise<Login> {
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(CONNECT_MS)])
   try {
@@ -129,7 +129,7 @@ function clientConfig(target: Target, options: string | null, socket: Socket): C
     port: target.port,
     user: target.username,
     database: target.database,
-    // A function, because for an empty string pg falls back to the environment and to ~/.pgpass.
+    // The password is a function, because pg replaces an empty string by the environment or ~/.pgpass.
     password: () => target.password ?? '',
     ssl: target.sslMode === 'disable' ? false : tlsOptions(target),
     sslnegotiation: 'postgres',
@@ -140,7 +140,7 @@ function clientConfig(target: Target, options: string | null, socket: Socket): C
   }
 }
 
-/** Like libpq's channel_binding=require: the client accepts only SCRAM that is bound to this TLS connection. */
+/** Accepts only SCRAM that is bound to this TLS connection, like libpq's channel_binding=require. */
 function requireChannelBinding(client: Client, socket: Socket): void {
   const refuse = (): void =>
     void socket.destroy(
@@ -164,8 +164,7 @@ interface Key {
 }
 
 /**
- * Returns the backend's cancel key, which pg stores but does not declare in its types. Null: the query cannot be
- * cancelled.
+ * Returns the backend's cancel key, which pg stores but does not declare in its types. Returns null if the query cannot be cancelled.
  */
 function keyOf(client: Client): Key | null {
   const processId: unknown = Reflect.get(client, 'processID')
@@ -192,7 +191,7 @@ async function cancel(target: Target, key: Key | null, allowPrivateHosts: boolea
     stream.resume().end(request)
     await closed
   } catch {
-    // The statement timeout, set in the query's own transaction, still ends it.
+    // The statement timeout, which the query's own transaction sets, still ends the query.
   }
 }
 

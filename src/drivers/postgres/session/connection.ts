@@ -29,11 +29,11 @@ import { ask, estimateQuery, readInto, runQuery, type Known, type Running } from
 import type { Session } from './session.ts'
 import type { Sink } from './wire.ts'
 
-// The server's timeout should fire first; this deadline is for a server that ignores it.
+// The server's timeout should fire first. This deadline applies if the server ignores its timeout.
 const GRACE_MS = 500
-// After a cancel request: time for the server to confirm.
+// The time for the server to confirm a cancel request.
 const SEEN_MS = 500
-// For one catalog query of introspection; large catalogs take long.
+// The deadline of one catalog query of introspection. A large catalog takes long.
 const ASK_MS = 60_000
 const buffers = new BufferPool()
 
@@ -123,8 +123,8 @@ export class PostgresConnection implements Connection {
   }
 
   /**
-   * Runs with a deadline and until the call ends. Either one cancels the statement in the database and closes the session. After
-   * a timeout, the server gets a moment to report the cancellation. `out`: a buffer that the work uses.
+   * Runs work until its deadline or until the call ends. Either event cancels the statement in the database and closes the session. After a
+   * timeout, the server gets a moment to report the cancellation. `out` is a buffer that the work uses.
    */
   async #within<T>(deadlineMs: number, stop: Stop, work: () => Promise<T>, out: JsonBytes | null = null): Promise<T> {
     if (stop.aborted) throw gaveUp(stop)

@@ -30,8 +30,8 @@ export function planCost(answer: readonly (readonly (string | null)[])[]): numbe
 }
 
 /**
- * Asks for the size of one plain table. Returns no row if the size does not bound the cost: partitions, child tables,
- * row-level security (whose conditions add cost), virtual generated columns.
+ * Returns the SQL for the size of one plain table. The result has no row if the size does not bound the cost, because of partitions, child
+ * tables, row-level security (whose conditions add cost) or virtual generated columns.
  */
 export function sizeSql(at: { readonly schema: string; readonly table: string }): string {
   return `SELECT pg_catalog.pg_relation_size(c.oid) / pg_catalog.current_setting('block_size')::int8, c.relpages, c.reltuples,
@@ -43,12 +43,12 @@ WHERE n.nspname = ${literal(at.schema)} AND c.relname = ${literal(at.table)} AND
   AND NOT EXISTS (SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attgenerated = 'v')`
 }
 
-/** Reads the answer to sizeSql(); null if size does not bound the cost. */
+/** Reads the answer to sizeSql(). Returns null if the size does not bound the cost. */
 export function readSize(answer: readonly (readonly (string | null)[])[]): TableSize | null {
   const row = answer[0]?.map(Number)
   if (row === undefined) return null
   const [blocks = 0, relpages = 0, reltuples = 0, pageCost = 0, tupleCost = 0, operatorCost = 0] = row
-  // Like the planner: the density of the last ANALYZE times the current size, and at least ten pages. A page holds at
+  // As in the planner, the rows are the density of the last ANALYZE times the current size, which is at least ten pages. A page holds at
   // most 291 rows.
   const pages = Math.max(blocks, 10)
   const density = relpages > 0 && reltuples >= 0 ? reltuples / relpages : 291
@@ -58,7 +58,7 @@ export function readSize(answer: readonly (readonly (string | null)[])[]): Table
 // The most expensive allowed functions have a procost of 100.
 const OPERATORS_EACH = 100
 
-/** An upper bound of the cost of any plan: the cost of reading the whole table and sorting all of it on disk. */
+/** Returns an upper bound of the cost of any plan: the cost of reading the whole table and sorting all of it on disk. */
 export function costBound(bound: CostBound, size: TableSize): number {
   const { pages, tuples, pageCost, tupleCost, operatorCost } = size
   const scan = pages * pageCost + tuples * (3 * tupleCost + bound.operations * OPERATORS_EACH * operatorCost)

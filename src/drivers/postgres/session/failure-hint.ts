@@ -27,7 +27,7 @@ const SHOWN_CODES: Readonly<Record<string, string>> = {
   '42P22': 'Name a collation: x COLLATE "C".',
 }
 
-/** The other codes: what to change in the query. */
+/** The hints for other codes, which say what to change in the query. */
 const OTHER: Readonly<Record<string, string>> = {
   '0A000': 'Move set-returning functions to FROM, and leave out features that this server does not have.',
   '21000': 'Add LIMIT 1 to the sub-select, or use an aggregate in it.',

@@ -14,7 +14,7 @@ export interface FailedQuery {
 
 const LOST = 'The connection to the database was lost.'
 
-// Class 22, by code. The value itself is never shown.
+// The sentences for class 22, by code. They never contain the value.
 const DATA_SENTENCES: Readonly<Record<string, string>> = {
   '22001': 'A string is too long for its type.',
   '22003': 'A number is out of the range of its type.',
@@ -92,8 +92,7 @@ const CLASS_SENTENCES: Readonly<Record<string, string>> = {
 }
 
 /**
- * Returns the AppError that run() throws: an AppError unchanged, any other error by its class, with the error as the
- * cause.
+ * Returns the AppError that run() throws. An AppError stays unchanged. Any other error is translated by its class and becomes the cause.
  */
 export function failure(error: unknown, query?: FailedQuery, position: number | null = null): AppError {
   if (error instanceof AppError) return error
@@ -135,14 +134,14 @@ export function timedOut(cause?: unknown): AppError {
   return new AppError('QUERY_TIMEOUT', 'The query took too long and was cancelled in the database.', { cause })
 }
 
-/** The error for a table or column that was dropped or replaced since introspection. */
+/** Returns the error for a table or column that was dropped or replaced since introspection. */
 export function schemaStale(cause?: unknown): AppError {
   const message =
     'The database has changed since it was introspected: a table or column of this query was removed or replaced. An administrator must introspect it again.'
   return new AppError('SCHEMA_STALE', message, { cause })
 }
 
-/** Returns the database's message if a caller may see it. Otherwise, our own sentence. */
+/** Returns the database's message if a caller may see it. Otherwise, returns the service's own sentence. */
 function sentence(error: DatabaseError, group: string, query: FailedQuery | undefined): string {
   const fixed = DATA_SENTENCES[error.code] ?? CODE_SENTENCES[error.code]
   if (fixed !== undefined) return fixed

@@ -16,7 +16,7 @@ export interface BuiltinType {
   readonly delimiter: ',' | ';'
 }
 
-// The types whose form is not `text`. oid, xid and cid fit a JSON number. The reg* types print names, so they stay text.
+// The types whose form is not `text`. oid, xid and cid fit a JSON number. The reg* types print names, so their form is text.
 const FORMS: Readonly<Record<string, Form>> = {
   bool: 'bool',
   int2: 'integer',

@@ -1,7 +1,6 @@
-// Ensures that a query reads the columns that it was confined for. The query's transaction first describes each table,
-// in the same write, by a prepared SELECT of the columns that is never executed. The description locks the table until
-// the transaction ends, so the query reads exactly the described columns (PostgreSQL manual, 13.3.1: ALTER and DROP
-// need ACCESS EXCLUSIVE).
+// Ensures that a query reads the columns for which it was confined. In the same write, the query's transaction first describes each table
+// by a prepared SELECT of the columns, which is never executed. The description locks the table until the transaction ends, so the query
+// reads exactly the described columns (PostgreSQL manual, 13.3.1: ALTER and DROP need ACCESS EXCLUSIVE).
 import type { ReadTable } from '../confined-query.ts'
 import { identifier, qualified } from '../quote.ts'
 import { readFields, type Field } from './protocol-messages.ts'
@@ -23,7 +22,7 @@ export function heldKey({ oid, columns }: ReadTable): string {
 /** The last expected description of a table: equal bytes are not parsed again. */
 const seen = new WeakMap<ReadTable, Buffer>()
 
-/** Compares the server's descriptions with the columns that the query was confined for. */
+/** Compares the server's descriptions with the columns for which the query was confined. */
 export class Held implements Expectation {
   readonly #tables: readonly ReadTable[]
   #described = 0

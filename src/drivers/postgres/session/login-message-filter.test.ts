@@ -20,7 +20,7 @@ const message = (code: string, body: Buffer): Buffer => {
 }
 const LOGGED_IN = Buffer.concat([message('R', ZERO), message('K', Buffer.alloc(8)), message('Z', Buffer.from('I'))])
 
-/** Answers that pg cannot read: every kind of message, too short or too long, before and after a login. */
+/** Returns answers that pg cannot read: every kind of message, too short or too long, before and after a login. */
 function hostileAnswers(): Buffer[] {
   const kinds = [...'RSKZTDCENA123tnsGHWdcIVv'].flatMap((code) =>
     [0, 1, 3, 6].flatMap((length) => [0, 255].map((byte) => message(code, Buffer.alloc(length, byte)))),
@@ -78,7 +78,7 @@ interface Hostile extends AsyncDisposable {
   send: (socket: Socket) => void
 }
 
-/** A server with a given answer to the start-up message. With a certificate, it accepts only TLS. */
+/** Starts a server with a given answer to the start-up message. With a certificate, the server accepts only TLS. */
 async function startHostile(secureContext?: SecureContext): Promise<Hostile> {
   const server = createServer((socket) => {
     socket.on('error', () => undefined)

@@ -23,7 +23,7 @@ export class PreparedStatements {
   #closes: Buffer[] = []
   #named = 0
 
-  /** `tag`: a string that no other session's names contain. */
+  /** `tag` is a string that no other session's names contain. */
   constructor(tag: string) {
     this.#tag = tag
   }
@@ -42,7 +42,7 @@ export class PreparedStatements {
     return this.#known.get(shared)
   }
 
-  /** Returns a new statement to prepare. Drops the oldest statement if the session is full, and those of another exposure. */
+  /** Returns a new statement to prepare. Drops the statements of another exposure, and the oldest statement if the session is full. */
   next({ exposure }: Preparable): Statement {
     if (this.#exposure !== exposure) for (const old of this.#known.keys()) this.drop(old)
     this.#exposure = exposure

@@ -14,8 +14,8 @@ function message(code: string, body: number, fill: (into: Buffer, at: number) =>
 }
 
 /**
- * Returns a Parse message: `text` under `name` ('' is the unnamed statement). A parameter of type 0, or without one, is
- * inferred.
+ * Returns a Parse message: `text` under `name` ('' is the unnamed statement). The server infers the type of a parameter of type 0 or
+ * without a type.
  */
 export function parseMessage(name: string, text: string, types: readonly number[] = []): Buffer {
   const nameLength = Buffer.byteLength(name)
@@ -60,9 +60,9 @@ export function bindMessage(name: string, parameters: readonly (string | null)[]
   })
 }
 
-/** Describe of the unnamed portal: the columns come before the rows. */
+/** The Describe message of the unnamed portal. The server then sends the columns before the rows. */
 export const DESCRIBE = message('D', 2, (into, at) => into.write('P\0', at))
-/** Execute of the unnamed portal, without a row limit: a limit would prevent parallel plans. */
+/** The Execute message of the unnamed portal. It has no row limit, because a limit would prevent parallel plans. */
 export const EXECUTE = message('E', 5, (into, at) => into.fill(0, at))
 export const SYNC = message('S', 0, () => undefined)
 export const TERMINATE = message('X', 0, () => undefined)

@@ -29,7 +29,7 @@ interface Layout {
   readonly writers: readonly RowColumn[]
 }
 
-/** The layout by description. A prepared statement returns the same description object each time. */
+/** The layout of each description. A prepared statement returns the same description object each time. */
 const layouts = new WeakMap<readonly Field[], Layout>()
 
 /** The rows of one query. If a type is not known yet, the rows are buffered unencoded until finish(). */
@@ -48,7 +48,7 @@ export class Result implements Sink {
   #rowCount = 0
   #truncated = false
 
-  /** Writes into `out`, from the beginning of `out`. `records`: the known shapes of columns of type record. */
+  /** Writes into `out`, from the beginning of `out`. `records` holds the known shapes of columns of type record. */
   constructor(caps: Caps, types: TypeBook, out: JsonBytes, records: ReadonlyMap<number, RecordShape> = new Map()) {
     this.#caps = caps
     this.#types = types
@@ -63,7 +63,7 @@ export class Result implements Sink {
     return this.#unknown
   }
 
-  /** A value's JSON is at least two thirds as long as its text (the extreme is bytea), so a longer row cannot fit. */
+  /** Returns the longest row that may fit. A value's JSON is at least two thirds as long as its text (the extreme is bytea). */
   rowBytesMax(): number {
     const left = this.#caps.bytesMax - (this.#held === null ? this.#out.length : this.#heldBytes)
     return left * 1.5 + 4 * this.#fields.length + 64

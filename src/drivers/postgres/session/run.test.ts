@@ -150,7 +150,7 @@ test('a cell of 200 MB is not buffered: the row does not fit, and memory does no
   await untilIdle()
 })
 
-test('an error that quotes 100 MB is not buffered either', async () => {
+test('an error that quotes 100 MB is also not buffered', async () => {
   await using at = await connection()
   const error = await failed(at.run(confined(`SELECT repeat('x', 100000000)::int`), PATIENT, never))
   assert.deepEqual(
@@ -309,7 +309,7 @@ test('the bound is never below the planner’s cost', async () => {
   }
 })
 
-test('a name that the database does not know is SCHEMA_STALE, since the guard resolved it', async () => {
+test('a name that the database does not know is SCHEMA_STALE, because the guard has resolved the name', async () => {
   await using session = await open()
   assert.equal((await failed(session.run('SELECT id FROM public.gone'))).code, 'SCHEMA_STALE')
   assert.equal((await failed(session.run('SELECT b.gone FROM public.orders AS b'))).code, 'SCHEMA_STALE')

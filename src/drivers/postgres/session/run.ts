@@ -1,5 +1,5 @@
-// Runs confined queries: first the cost check, then the rows, in one READ ONLY transaction per query. Usually this takes one
-// write to the database; two if the cost needs EXPLAIN.
+// Runs confined queries: first the cost check, then the rows, in one READ ONLY transaction per query. Usually a query takes one write to
+// the database. It takes two if the cost needs EXPLAIN.
 import type { Estimate, Limits, Rows } from '../../driver.ts'
 import { AppError } from '../../../errors.ts'
 import { checkCost, costBound, explainSql, planCost, readSize, sizeSql, type TableSize } from './estimate.ts'
@@ -18,7 +18,7 @@ import type { Sink } from './wire.ts'
 export interface Known {
   readonly types: TypeBook
   readonly sizes: Map<string, { readonly size: TableSize | null; readonly at: number }>
-  /** The last known digest of implicit objects, when it was read, and when a query last began to renew it. */
+  /** The last known digest of implicit objects, the time when it was read, and the time when a query last began to renew it. */
   implicit: { readonly digest: string; readonly at: number; renewedAt: number } | null
 }
 
@@ -35,7 +35,7 @@ const SIZE_MS = 180_000
 const SIZES_MAX = 1_000
 const PLAN_BYTES = 32 * 1024 * 1024
 
-/** Writes the rows into `out`. Throws AppError, as Connection.run() says. */
+/** Runs a query and writes the rows into `out`. Throws AppError, as Connection.run() says. */
 export async function runQuery(at: Running, query: PostgresQuery, limits: Limits, out: JsonBytes): Promise<Rows> {
   sameServer(at.session, query)
   const pinned = { searchPath: query.searchPath, timeoutMs: limits.timeoutMs }
@@ -100,7 +100,7 @@ export async function readInto(
   throw failure(error)
 }
 
-/** Throws if the capture is of another major version: functions, casts and types differ between major versions. */
+/** Throws if the capture is of another major version, because functions, casts and types differ between major versions. */
 function sameServer(session: Session, query: PostgresQuery): void {
   const major = (version: number): number => Math.floor(version / 10_000)
   if (major(session.server.version) !== major(query.serverVersion)) {
@@ -194,8 +194,8 @@ async function lookUp(at: Running, oids: readonly number[], timeoutMs: number): 
 }
 
 /**
- * Returns the caller's error for a database error: the timeout, a changed schema, or the result of failure(). `ahead`:
- * the number of characters before the printed text.
+ * Returns the caller's error for a database error: the timeout, a changed schema, or the result of failure(). `ahead` is the number of
+ * characters before the printed text.
  */
 async function explained(
   query: PostgresQuery,

@@ -1,5 +1,5 @@
-// One logged-in session and its transactions. Each transaction is READ ONLY. In the same write, it fixes the settings
-// that make answers safe and exact. A session runs only these statements, EXPLAIN and the given texts.
+// Runs the transactions of one logged-in session. Each transaction is READ ONLY. In the same write, it fixes the settings that make answers
+// safe and exact. A session runs only these statements, EXPLAIN and the given texts.
 import { randomBytes } from 'node:crypto'
 import { LostConnection, NO_ROWS, type Outcome, type Sink, type Wire } from './wire.ts'
 import {
@@ -136,7 +136,7 @@ interface Around {
   readonly statements: number
 }
 
-/** The outcome of a transaction. */
+/** The outcome of a transaction, and whether its answer may be returned. */
 export interface Told extends Outcome {
   /** True if a table has changed since the query was confined. The answer must not be returned. */
   readonly isStale: boolean
@@ -191,8 +191,8 @@ export class Session {
   }
 
   /**
-   * Runs one query like transaction(), after the statement in `check` if there is one. Prepares a preparable query when the
-   * session first runs it. If the server refuses to prepare the query, sends it as text.
+   * Runs one query like transaction(), after the statement in `check` if there is one. If a query can be prepared, prepares it at its first
+   * run in the session. If the server refuses to prepare the query, sends it as text.
    */
   query(asked: Asked, check: Buffer, pinned: Pinned, sink: Sink): Promise<Told> {
     const { prepared } = asked
@@ -201,7 +201,7 @@ export class Session {
     return this.#prepared(asked, prepared, check, pinned, sink)
   }
 
-  /** After an error of a prepared statement: sends the text instead if that may help. */
+  /** Handles an error of a prepared statement: sends the text instead if that may help. */
   async #afterError(
     told: Told,
     error: DatabaseError,
@@ -284,10 +284,9 @@ export class Session {
   }
 
   /**
-   * Opens a transaction and requests the plan of a query, after the statement in `check` if there is one. `more`:
-   * another statement that follows. The server plans a query without parameters once, under a name: runExplained() runs
-   * the plan that EXPLAIN showed. Leaves the transaction open: runExplained() or end() must follow unless the session
-   * is lost.
+   * Opens a transaction and requests the plan of a query, after the statement in `check` if there is one. `more` is another statement that
+   * follows. The server plans a query without parameters once, under a name, so runExplained() runs the plan that EXPLAIN showed. Leaves
+   * the transaction open: runExplained() or end() must follow unless the session is lost.
    */
   async explain(asked: Asked, check: Buffer, more: Buffer, pinned: Pinned, sink: Sink): Promise<Told> {
     const run = (): Promise<Told> => {
@@ -363,7 +362,7 @@ export class Session {
     reads: readonly ReadTable[],
     undescribedAfter = 0,
   ): Promise<Told> {
-    // As #send() does, without another promise.
+    // This does the same as #send(), without another promise.
     const held = new Held(reads)
     const told = this.#toldOf(await this.wire.exchange(request, 1, sink, held, undescribedAfter), held, prepared)
     if (!this.wire.usable || told.status === 'I') return told
@@ -386,7 +385,7 @@ export class Session {
     }
     const { error } = outcome
     const isStale = outcome.unexpected || (!held.isWhole && (error === null || GONE.has(error.code)))
-    // A statement that was prepared before the table changed fails from now on.
+    // A statement that was prepared before the table changed fails in all later queries.
     if (isStale && error?.code === '0A000') this.wire.fail(new LostConnection('a table has changed'))
     return { ...outcome, isStale }
   }

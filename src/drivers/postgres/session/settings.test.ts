@@ -21,7 +21,7 @@ function detailsOf(input: SettingsInput): readonly unknown[] {
   return assert.fail('was read')
 }
 
-test('DIRECT: the fields unchanged, verify-full by default, port 5432', () => {
+test('DIRECT: keeps the fields, with verify-full and port 5432 by default', () => {
   const settings = readSettings({ ...DIRECT, port: null, secrets: { password: SECRET } })
   const { secrets, ...shown } = settings
   assert.deepEqual(shown, { ...DIRECT, port: 5432, sslMode: 'verify-full', config: {} })
@@ -29,7 +29,7 @@ test('DIRECT: the fields unchanged, verify-full by default, port 5432', () => {
   assert.equal(targetOf(settings).password, SECRET)
 })
 
-test('URI: the shown fields come from it, and its password stays a secret', () => {
+test('URI: the shown fields come from the URI, and its password stays a secret', () => {
   const uri = `postgresql://ann:${SECRET}@db.example.com:6543/shop%20b?sslmode=require&application_name=x`
   const settings = readSettings({ connectionMode: 'URI', secrets: { uri } })
   const { secrets, ...shown } = settings
@@ -46,7 +46,7 @@ test('URI: the shown fields come from it, and its password stays a secret', () =
   assert.equal(targetOf(settings).password, SECRET)
 })
 
-test('URI: an IPv6 host, the default port, the default sslMode', () => {
+test('URI: accepts an IPv6 host, and fills in the default port and sslMode', () => {
   const settings = readSettings({ connectionMode: 'URI', secrets: { uri: 'postgres://ann@[2606:4700::1]/shop' } })
   assert.deepEqual([settings.host, settings.port, settings.sslMode], ['2606:4700::1', 5432, 'verify-full'])
 })

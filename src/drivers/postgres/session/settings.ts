@@ -18,13 +18,13 @@ export interface Target {
   readonly sslMode: SslMode
   readonly channelBinding: boolean
   readonly tls: { readonly ca?: string; readonly cert?: string; readonly key?: string }
-  /** Null: no tunnel. */
+  /** Null if there is no tunnel. */
   readonly ssh: SshTarget | null
   /** The Unix socket of the tunnel, if the login goes through one. */
   readonly path?: string | null
 }
 
-/** Throws AppError INVALID_REQUEST with details. */
+/** Validates the fields. Throws AppError INVALID_REQUEST with details. */
 export function readSettings(input: SettingsInput): ConnectionSettings {
   const isTunnel = input.connectionMode === 'SSH_TUNNEL'
   const known = isTunnel ? [...SECRETS, ...SSH_SECRETS] : SECRETS

@@ -15,7 +15,7 @@ import { targetOf } from './settings.ts'
 const never = new AbortController().signal
 const SLOW = 'SELECT count(*) FROM generate_series(1, 1e12)'
 
-/** A relay to the server that can stop forwarding, on open and on new connections. */
+/** Starts a relay to the server that can stop forwarding, on open and on new connections. */
 async function relay(port: number): Promise<AsyncDisposable & { readonly port: number; silence(): void }> {
   const sockets = new Set<Socket>()
   let isSilent = false
@@ -47,7 +47,7 @@ async function relay(port: number): Promise<AsyncDisposable & { readonly port: n
   }
 }
 
-test('a 504 says that the query was cancelled only if the server confirmed this', async () => {
+test('a 504 says that the query was cancelled only if the server confirmed the cancellation', async () => {
   await using server = await startPostgres()
   const database = await server.createDatabase('slow')
   const version = Number((await server.query(database, 'SHOW server_version_num'))[0]?.[0])
@@ -60,7 +60,7 @@ test('a 504 says that the query was cancelled only if the server confirmed this'
   const query = seal('POSTGRES', queryOf(SLOW, version))
   const limits = { ...LIMITS, timeoutMs: 300 }
 
-  // First the server's timeout, then the service's deadline.
+  // First the server's timeout ends the query, then the service's deadline.
   for (const [timeoutMs, deadlineMs] of [
     [300, 60_000],
     [LIMITS.timeoutMs, 200],

@@ -1,9 +1,9 @@
-// TLS to PostgreSQL: which certificates a login accepts.
+// Determines which certificates a login to PostgreSQL accepts.
 import { isIP } from 'node:net'
 import { checkServerIdentity, type ConnectionOptions } from 'node:tls'
 import type { Target } from './settings.ts'
 
-/** `require` encrypts, `verify-ca` also checks the certificate chain, and `verify-full` also checks the host name. */
+/** Returns the TLS options. `require` encrypts; `verify-ca` also checks the certificate chain; `verify-full` also checks the host name. */
 export function tlsOptions(target: Target): ConnectionOptions {
   const { host, sslMode, tls } = target
   return {

@@ -1,4 +1,4 @@
-// Parses a postgres:// URI by allow-list: no socket, no file, no command, one host. Errors quote no part of the URI,
+// Parses a postgres:// URI by an allow-list, which has no socket, no file, no command and only one host. Errors quote no part of the URI,
 // because any part may contain a secret.
 import { bareHost } from '../../../host-names.ts'
 

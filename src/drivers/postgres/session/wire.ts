@@ -1,4 +1,4 @@
-// The socket of a PostgreSQL session after login. A request is one write. Messages are read in place, from the received
+// Reads and writes the socket of a PostgreSQL session after login. A request is one write. Messages are read in place, from the received
 // chunk. Rows are passed on as bytes. This file buffers as little as possible and does not interpret values or errors.
 import type { Duplex } from 'node:stream'
 import type { DatabaseError } from './protocol-messages.ts'
@@ -6,7 +6,7 @@ import { readError, readFields, TERMINATE, type Field } from './protocol-message
 
 /** Receives the rows of an exchange as they arrive. */
 export interface Sink {
-  /** The longest DataRow body to buffer. Called for each row that spans chunks. */
+  /** Returns the longest DataRow body to buffer. Called for each row that spans chunks. */
   rowBytesMax(): number
   describe(fields: readonly Field[]): void
   /** Receives a row's body from[start…end). If it returns false, the exchange ends and the session is abandoned. */
@@ -59,7 +59,7 @@ export class LostConnection extends Error {
 const HEAD = 5
 /** How long rows of background work are read before a pause half as long. */
 const SLICE_MS = 2
-// The maximum number of bytes that are stored of a message other than a row: an error may quote a value of any size.
+// The maximum number of stored bytes of a message other than a row, because an error may quote a value of any size.
 const KEPT = 64 * 1024
 const DESCRIPTION_MAX = 1024 * 1024
 const CODE = {
@@ -80,7 +80,7 @@ interface Exchange {
   readonly expected: Expectation | null
   readonly resolve: (outcome: Outcome) => void
   readonly reject: (reason: unknown) => void
-  /** The number of ReadyForQuery messages that are still to come. */
+  /** The number of ReadyForQuery messages that have not yet arrived. */
   syncs: number
   error: DatabaseError | null
   described: boolean

@@ -94,7 +94,7 @@ export function compositeWriter(attributes: readonly AttributeWriter[]): WriteVa
   }
 }
 
-/** Splits a row's text into fields; null if it is not a row. A row of one NULL and an empty row both print `()`. */
+/** Splits a row's text into fields. Returns null if it is not a row. A row of one NULL and an empty row both print `()`. */
 function rowFields(from: Buffer, start: number, end: number): (Buffer | null)[] | null {
   if (from[start] !== ROW_OPEN || from[end - 1] !== ROW_CLOSE) return null
   const fields: (Buffer | null)[] = []

@@ -1,5 +1,5 @@
-// Rows as the server sends them, cut into chunks anywhere, compared with JSON.stringify of the same values.
-// write-scalar-value.test.ts does the same for every type with a real server.
+// Compares rows as the server sends them, cut into chunks anywhere, with JSON.stringify of the same values. write-scalar-value.test.ts does
+// the same for every type with a real server.
 import assert from 'node:assert/strict'
 import { Duplex } from 'node:stream'
 import { test } from 'node:test'
@@ -13,7 +13,7 @@ type Value = string | number | boolean | null
 const OIDS = { int4: 23, int8: 20, text: 25, bool: 16, numeric: 1700, float8: 701, timestamptz: 1184 }
 const CAPS: Caps = { rowCap: 50_000, bytesMax: 64 << 20 }
 
-/** A message with this body. */
+/** Returns a message with this body. */
 function message(code: string, body: Buffer): Buffer {
   const head = Buffer.from(`${code}....`)
   head.writeInt32BE(body.length + 4, 1)
@@ -50,7 +50,7 @@ function dataRow(values: readonly Value[]): Buffer {
 
 const READY = Buffer.concat([message('C', Buffer.from('SELECT\0')), message('Z', Buffer.from('I'))])
 
-/** The answer to these messages, which arrive in chunks of the given sizes. */
+/** Returns the answer to these messages, which arrive in chunks of the given sizes. */
 async function answer(messages: readonly Buffer[], sizes: () => number, caps = CAPS): Promise<Rows> {
   const socket = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() })
   const wire = new Wire(socket)
@@ -69,7 +69,7 @@ async function answer(messages: readonly Buffer[], sizes: () => number, caps = C
   return result.finish()
 }
 
-/** Numbers from 0 to 1 that are the same in each run (mulberry32). */
+/** Returns numbers from 0 to 1 that are the same in each run (mulberry32). */
 function numbers(seed: number): () => number {
   let state = seed
   return () => {
@@ -83,7 +83,7 @@ function numbers(seed: number): () => number {
 const LETTERS = [...'abcdefgh"\\\b\t\n\f\r\x01\x1f\x7f /0éß漢\u2028\ud7ff\uffff😀𝒳']
 
 function randomText(next: () => number): string {
-  // Lengths around those at which another copying method is used.
+  // These lengths lie around the length from which another copying method is used.
   const length = Math.floor(next() < 0.1 ? 240 + next() * 40 : next() * 24)
   const kinds = next() < 0.6 ? 8 : LETTERS.length
   return Array.from({ length }, () => LETTERS[Math.floor(next() * kinds)] ?? '').join('')

@@ -4,7 +4,7 @@ import { copyBytes, plainUntil, type JsonBytes } from '../../json-bytes.ts'
 import { NULL, WRITERS, type WriteValue } from './write-scalar-value.ts'
 
 const [COMMA, OPEN, CLOSE, QUOTE] = [0x2c, 0x5b, 0x5d, 0x22]
-/** Longer values go to their writers. */
+/** Values longer than this go to their writers. */
 const SHORT_BYTES = 256
 /** A number of up to 15 characters has at most 15 significant digits, and is not too large or too small for JSON. */
 const NUMBER_BYTES = 15
@@ -84,7 +84,7 @@ export function writeRow(
   out.length = to
 }
 
-/** Returns true if the value's text is valid JSON. The last byte excludes NaN and Infinity. */
+/** Returns whether the value's text is valid JSON. A number ends in a digit, unlike NaN and Infinity. */
 function isBare(copied: Copied | null, source: DataView, start: number, end: number): boolean {
   if (copied === 'number') return end - start <= NUMBER_BYTES && source.getUint8(end - 1) <= 0x39
   return copied === 'bare' && end - start <= SHORT_BYTES

@@ -155,7 +155,7 @@ test('a type created after the connection is looked up when it first occurs', as
   assert.equal(rows.rows, '[[{"a":1,"b":[true]},2],[null,3]]')
 })
 
-test('rows of a type not known yet are cut at the byte cap, and the session stays usable', async () => {
+test('rows of a type that is not known yet are cut at the byte cap, and the session stays usable', async () => {
   const [database = ''] = String((await session.run('SELECT current_database()')).rows).match(/\w+/) ?? []
   await server.query(database, `CREATE TYPE heavy AS (a text)`)
   const text = `SELECT ROW(repeat('x', 30000))::public.heavy AS v FROM generate_series(1, 1000)`

@@ -1,5 +1,5 @@
-// Encodes PostgreSQL values as docs/contract.md#values says: from the bytes of the database's text straight to JSON. Nothing
-// is rounded, and nothing passes through a JavaScript number, Date or JSON.parse.
+// Encodes PostgreSQL values as docs/contract.md#values says, from the bytes of the database's text directly to JSON. Nothing is rounded,
+// and nothing passes through a JavaScript number, Date or JSON.parse.
 import type { JsonBytes } from '../../json-bytes.ts'
 import { writePlain, writeRaw, writeText } from '../../json-bytes.ts'
 import type { Form } from './json-form-by-type.ts'
@@ -46,7 +46,7 @@ function writeInt8(from: Buffer, start: number, end: number, out: JsonBytes): vo
   else writePlain(from, start, end, out)
 }
 
-/** NaN, Infinity and -Infinity become strings. Every other text of a float is already a JSON number. */
+/** Writes a float. NaN, Infinity and -Infinity become strings. Every other text of a float is a JSON number. */
 function writeFloat(from: Buffer, start: number, end: number, out: JsonBytes): void {
   if (isDigit(from[from[start] === MINUS ? start + 1 : start])) writeRaw(from, start, end, out)
   else writePlain(from, start, end, out)
@@ -59,7 +59,7 @@ function writeNumeric(from: Buffer, start: number, end: number, out: JsonBytes):
   else writePlain(from, start, end, out)
 }
 
-/** Leading and trailing zeros do not count, so 1.50 and 1.5 are encoded alike. */
+/** Returns whether a number is short. Leading and trailing zeros do not count, so 1.50 and 1.5 are encoded alike. */
 function isShort(from: Buffer, start: number, end: number): boolean {
   let count = 0
   let whole = -1
@@ -83,7 +83,7 @@ function isShort(from: Buffer, start: number, end: number): boolean {
   return last - first < 15 && magnitude <= 300
 }
 
-/** The text is `\x` and hex digits, because bytea_output is fixed to hex. */
+/** Writes a bytea, whose text is `\x` and hex digits, because bytea_output is fixed to hex. */
 function writeBytea(from: Buffer, start: number, end: number, out: JsonBytes): void {
   const into = out.room(Math.ceil((end - start) / 6) * 4 + 2)
   let at = out.length
@@ -110,7 +110,7 @@ function nibble(byte: number): number {
 }
 
 /**
- * `2024-01-01 10:00:00.5` differs from RFC 3339 only by the space. For infinity, BC and years over 9999, the database's
+ * Writes a timestamp. `2024-01-01 10:00:00.5` differs from RFC 3339 only by the space. For infinity, BC and years over 9999, the database's
  * text is written.
  */
 function writeTimestamp(from: Buffer, start: number, end: number, out: JsonBytes): void {
@@ -118,7 +118,7 @@ function writeTimestamp(from: Buffer, start: number, end: number, out: JsonBytes
   else writeText(from, start, end, out)
 }
 
-/** The session's TimeZone is fixed to UTC, so a time that RFC 3339 can express ends in +00. */
+/** Writes a timestamptz. The session's TimeZone is fixed to UTC, so a time that RFC 3339 can express ends in +00. */
 function writeTimestamptz(from: Buffer, start: number, end: number, out: JsonBytes): void {
   const zone = end - 3
   const utc = from[zone] === PLUS && from[zone + 1] === ZERO && from[zone + 2] === ZERO
