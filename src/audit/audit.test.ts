@@ -1,4 +1,4 @@
-// The audit on both stores: no recorded row is lost or shown late, and 429s are one row a minute.
+// Tests the audit on both stores: no recorded row is lost or shown late, and one row a minute counts all 429s of a key.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
@@ -243,7 +243,7 @@ test('reports when too many rows wait, and keeps them until the store accepts th
 test('rows that the store rejected are written in order once it accepts writes again', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
-  // A fixed clock, because one row counts the refusals of a minute.
+  // The clock is fixed, because one row counts the refusals of a minute.
   const at = Date.now()
   await using audit = openAudit({ store, key, now: () => at })
   const teamId = newId<TeamId>()

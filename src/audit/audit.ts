@@ -1,7 +1,7 @@
-// The audit records who did what to which datasource, and the outcome. It covers every call that reached a datasource
-// and every change, including refused calls and changes. Call rows are written in batches off the hot path, change rows
-// in the change's transaction. No row is dropped: if the store cannot keep up, `behind` is true, and the query path
-// must shed load.
+// The audit records callers, actions, datasources and outcomes. It covers every call that reached a datasource and every
+// change, including refused ones. The row of a call is written in a batch, off the hot path. The row of a change is
+// written in the change's transaction. No row is dropped: if the store cannot keep up, `behind` is true, and the query
+// path must refuse queries.
 import { setTimeout } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
 import type { ClockDoubt } from '../clock-doubt.ts'
@@ -22,13 +22,13 @@ import { RowMaker, type AuditedCall, type AuditEntry, type AuditPlace } from './
 import { Writer, type WaitingRows, type WriterLog } from './writing/writer.ts'
 
 export interface Audit extends AsyncDisposable {
-  /** True if too many rows wait in memory. New queries are shed until the rows are written. */
+  /** True if too many rows wait in memory. New queries are refused until the rows are written. */
   readonly behind: boolean
   /** False if the last write failed. The write is retried every second. */
   readonly writes: boolean
-  /** Rows that are not in the store yet. */
+  /** The number and age of the rows that are not in the store yet. */
   readonly waiting: WaitingRows
-  /** For the metrics: rows that this process wrote, and failed writes that were retried. */
+  /** For the metrics: the number of rows that this process wrote, and of failed writes that were retried. */
   readonly totals: { readonly rows: number; readonly failures: number }
   /** Records a change in the same transaction. `what` must not contain secrets. */
   change(tx: Transaction<Tables>, call: AuditedCall, at: AuditPlace, what: Changed): Promise<void>
@@ -38,18 +38,18 @@ export interface Audit extends AsyncDisposable {
    */
   record(call: AuditedCall, entry: AuditEntry): AuditId
   /**
-   * Like record(), for events that anybody can repeat at will. One row counts all events of an account or key in a team
-   * within a minute. The row has the action and code of the first event. Answers are counted by operation and
+   * Like record(), for events that a caller can repeat in any number. One row counts all refusals of an account or key
+   * in a team within a minute, and has the action and code of the first. Answers are counted by operation and
    * datasource. Without a team, one row counts all events of one action and code.
    */
   folded(call: AuditedCall, entry: AuditEntry): AuditId
   /**
    * Records a refused or failed call or change, with outcome, code and reason from the error. An error is recorded
-   * once, by the first function that records it, because that function knows most. Not for queries: their errors may
-   * quote text that the team redacts.
+   * only once: the innermost function records it first and knows most. Must not be used for queries, because their
+   * errors may quote text that the team redacts.
    */
   refused(call: AuditedCall, at: AuditPlace, error: unknown): void
-  /** Handles a deleted team: keeps its rows for the team's retention, deletes its counters. */
+  /** Handles the deletion of a team: deletes its counters and keeps its rows for the team's retention. */
   teamEnded(tx: Transaction<Tables>, teamId: TeamId, retentionDays: number): Promise<void>
   /** Writes all rows recorded before the call. */
   flush(): Promise<void>
@@ -81,23 +81,23 @@ interface Deps {
   readonly key: Uint8Array
   readonly log?: WriterLog
   /**
-   * Returns the retention of a team, or of rows without a team (null). If this function is absent, nothing is pruned.
+   * Returns the retention of a team, or of rows without a team (null). If this function is absent, no row is pruned.
    */
   readonly retentionDays?: (teamId: TeamId | null) => Promise<number>
   readonly now?: () => number
-  /** Nothing is removed while the clock is doubted. If absent, the clock is trusted. */
+  /** While the clock is doubted, no row is removed. If absent, the clock is trusted. */
   readonly clock?: ClockDoubt
 }
 
 /** Rows must be in the store within a second. Larger batches cost less per row. */
 const FLUSH_MS = 500
 const RETRY_MS = 1_000
-/** How long a closing process retries to write the last rows. */
+/** The time for which a closing process retries to write the last rows. */
 const LAST_TRIES_MS = 3_000
 const LAST_RETRY_MS = 200
 const RETRY_AFTER_SECONDS = 2
 const FIRST_PRUNE_MS = 60_000
-/** After this time, a process that has stopped has no open transaction that could still commit. */
+/** When to adopt rows a second time. By then, no transaction of a stopped process can still commit. */
 const ADOPT_AGAIN_MS = 180_000
 const DAY_MS = 86_400_000
 
@@ -113,11 +113,11 @@ class ChainedAudit implements Audit {
   readonly #seal: Seal
   readonly #writer: Writer
   readonly #recorded = new WeakSet<object>()
-  /** When to look for rows of stopped processes: at the start, and once more. */
+  /** The times at which to adopt rows of stopped processes: at the start, and once more. */
   #adoptions: number[]
   #timer: NodeJS.Timeout | undefined
   #timerAt = 0
-  /** The delay the timer was set with. */
+  /** The delay that the timer was set with. */
   #timerFor = 0
   /** After a failure, no write starts before this time. */
   #notBefore = 0
@@ -271,7 +271,7 @@ class ChainedAudit implements Audit {
     }
   }
 
-  /** The answer must include all rows recorded before the call. */
+  /** Writes all waiting rows, so that an answer includes all rows recorded before the call. Throws OVERLOADED. */
   async #upToDate(): Promise<void> {
     try {
       await this.flush()
@@ -307,7 +307,7 @@ class ChainedAudit implements Audit {
     this.#adoptions = this.#adoptions.filter((at) => !due.includes(at))
   }
 
-  /** The first prune runs soon after the start, because a process may live less than a day. */
+  /** Schedules a prune. The first one runs soon after the start, because a process may live less than a day. */
   #pruneIn(ms: number): void {
     this.#pruning = globalThis.setTimeout(() => {
       this.#pruneIn(DAY_MS)
@@ -356,7 +356,7 @@ const DENIED: ReadonlySet<string> = new Set(
   Object.entries(STATUS).flatMap(([code, status]) => (DENYING.has(status) ? [code] : [])),
 )
 
-/** A refusal is DENIED. All other errors are FAILED. */
+/** Returns DENIED for a refusal and FAILED for any other error. */
 export function outcomeOf(code: string): 'DENIED' | 'FAILED' {
   return DENIED.has(code) ? 'DENIED' : 'FAILED'
 }

@@ -1,4 +1,5 @@
-// Percentiles of durations: close to the exact ones, whatever the size, and independent of how the counts were added up.
+// Tests percentiles of durations. They are close to the exact percentiles for durations of any size, and do not depend
+// on the order in which counts are added.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { addTime, addTimes, percentile, type Times } from './duration-histogram.ts'

@@ -1,4 +1,4 @@
-// Pure: counts durations in buckets, so that the counts of many processes and hours can be added up for a percentile. A
+// Pure: counts durations in buckets. Counts of many processes and hours can be added, and the sums give percentiles. A
 // bucket is 15 % wide, so a percentile is accurate to about 7 %.
 
 /** Counts by bucket. */
@@ -16,7 +16,7 @@ export function addTimes(to: Times, from: ReadonlyMap<number, number>): void {
   for (const [bucket, count] of from) to.set(bucket, (to.get(bucket) ?? 0) + count)
 }
 
-/** Returns the time in ms that `share` of the calls did not exceed, or null without calls. */
+/** Returns the time in ms that a `share` of the calls did not exceed. Returns null if there are no calls. */
 export function percentile(times: ReadonlyMap<number, number>, share: number): number | null {
   const buckets = [...times].sort(([a], [b]) => a - b)
   const all = buckets.reduce((sum, [, count]) => sum + count, 0)

@@ -13,7 +13,7 @@ import type { AuditTable } from '../store/tables.ts'
 import type { Content } from './chain/seal.ts'
 import { writeDetail, type CallDetail, type Who } from './row-detail.ts'
 
-/** The stored part of a call. auth's Call is assignable to it. */
+/** The part of a call that the audit stores. The type Call in auth/ is assignable to it. */
 export interface AuditedCall {
   readonly action: string
   /** The interface of the call. Absent if the service itself acts. */
@@ -35,7 +35,7 @@ export interface AuditPlace {
   readonly datasourceId?: DatasourceId
 }
 
-/** The outcome of a call. If the team redacts literals, the caller has removed them from all texts here. */
+/** The outcome of a call. If the team redacts literals, the caller must remove them from all texts in this object. */
 export interface AuditEntry extends AuditPlace, CallDetail {
   readonly outcome: AuditTable['outcome']
   readonly code?: string | null
@@ -49,12 +49,12 @@ export interface AuditEntry extends AuditPlace, CallDetail {
   readonly durationMs?: number | null
 }
 
-/** Builds rows. Stores the last id, because the next id must be greater. */
+/** Builds rows. Keeps the last id, because the next id must be greater. */
 export class RowMaker {
   readonly #now: () => number
   /** Constant per process. Within a millisecond the sequence orders the rows (RFC 9562, 6.2). */
   readonly #tail = randomUUID().slice(18)
-  /** Id suffixes by sequence, cached: to build a suffix costs as much as the rest of a row. */
+  /** Caches id suffixes by sequence number, because building a suffix costs as much as the rest of a row. */
   readonly #ends: string[] = []
   #lastMs = 0
   #head = ''
@@ -96,7 +96,7 @@ export class RowMaker {
   /**
    * Builds a row that only counts calls: a minute's 429s, or a minute's answers of one operation. Its id is a hash of
    * team, caller and minute, so that all processes count in the same row. Without a team, the hash includes action and
-   * code: anybody who knows an address can cause refusals in its name, and these must not hide others.
+   * code. Anybody who knows an address can cause refusals for its account, and these must not hide other refusals.
    */
   ofMinute(call: AuditedCall, entry: AuditEntry): Content {
     const minute = Math.floor(this.#now() / MINUTE_MS) * MINUTE_MS

@@ -1,5 +1,5 @@
-// Packs forged without the key: the same rows repacked, so that every link fits but readers would miss rows.
-// Verification must find them, on both stores.
+// Tests packs that were forged without the key: the same rows in other packs. Every link of these rows fits, but readers
+// would miss some rows. Verification must find such packs, on both stores.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
@@ -23,7 +23,7 @@ const packs = (store: Store) =>
 const textIn = ({ packed }: Pack) => inflateRawSync(packed).toString()
 const packedOf = (text: string) => deflateRawSync(text)
 
-/** Joins two packs, which needs no key. */
+/** Joins two packs. This needs no key. */
 function joined(one: Pack, other: Pack): Pack {
   const { last_id, last_at, last_seq, last_link } = other
   const packed = packedOf(textIn(one) + textIn(other))

@@ -1,5 +1,5 @@
-// Packed rows on both stores: they are read like other rows, in one order with them. A manually changed pack is found
-// and named. A pack is removed once all of its rows are past retention.
+// Tests packed rows on both stores. Readers get packed and single rows in one order. Verification names a manually
+// changed pack. A pack is removed once all of its rows are past retention.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
@@ -350,7 +350,7 @@ for (const dialect of DIALECTS) {
     })
 
     describe('pruned', () => {
-      /** One pack a day for each of two teams. The second team has a longer retention. */
+      /** Writes one pack a day for each of two teams. The second team has a longer retention. */
       async function tenDays() {
         const store = await open()
         let at = begun

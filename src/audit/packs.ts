@@ -1,5 +1,5 @@
-// Packs: consecutive rows of one team, written together and stored as one compressed text. The pack keeps a prefix of
-// each row's link, so that verification can name a changed row.
+// A pack holds consecutive rows of one team that were written together, as one compressed text. The pack keeps a prefix
+// of each row's link, so that verification can name a changed row.
 import { inflateRawSync } from 'node:zlib'
 import type { Selectable } from 'kysely'
 import type { AuditPackTable } from '../store/tables.ts'
@@ -27,8 +27,8 @@ export interface Unpacked {
   /** `link` is only the prefix, except for the last row. */
   readonly row: Stored
   /**
-   * The text as stored, which the seal is computed from. If it were serialized again, it could parse to the same rows
-   * but escape the text filter.
+   * The stored text, from which the seal is computed. Sealing the row serialized again would not suffice: a forged text
+   * could parse to the same row, but escape the text filter.
    */
   readonly text: string
 }
@@ -61,7 +61,7 @@ export function unpacked(
   }
 }
 
-/** Returns whether the pack's index columns match its rows, and the rows are allowed in one pack. */
+/** Returns true if the pack's index columns match its rows, and these rows may be in one pack. */
 export function describes(pack: Pack, all: readonly Unpacked[]): boolean {
   const rows = all.map(({ row }) => row)
   const { first_id, last_id, team_id, first_at, last_at, first_seq, last_seq, marks } = pack
@@ -78,7 +78,7 @@ export function describes(pack: Pack, all: readonly Unpacked[]): boolean {
   )
 }
 
-/** Readers rely on the order of the rows between the pack's first and last row. */
+/** Returns true if the row may follow the row before it. Readers rely on the order within a pack. */
 function follows(row: Stored, before: Stored | undefined): boolean {
   return before === undefined || (row.id > before.id && row.at >= before.at)
 }

@@ -1,5 +1,5 @@
-// Pure: a change as the audit stores it. It contains the name of the target at that time, and the old and new value of
-// each field. Callers pass readable values only: a secret is `SET` or `NOT_SET`.
+// Pure: builds a change as the audit stores it. A change has the current name of its target, and the old and new value
+// of each field. Callers must not pass secrets: the value of a secret is `SET` or `NOT_SET`.
 import { z } from 'zod'
 import type { Target as TargetSchema } from '../contract/audit-schemas.ts'
 
@@ -36,9 +36,9 @@ type FieldValue = string | number | boolean | null | undefined | readonly string
 export const SET = 'set'
 export const NOT_SET = 'not set'
 
-/** The longest list. */
+/** The maximum length of a list. */
 const NAMES_MAX = 50
-/** The longest name or value. */
+/** The maximum length of a name or value. */
 const CHARS_MAX = 200
 
 /** Returns the fields that differ. For a created or deleted target, the other side is null. */

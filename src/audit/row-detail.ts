@@ -1,5 +1,5 @@
-// Pure: the JSON column of an audit row. It holds the names of the caller, the change, the reason of a refusal, and
-// what a query read. Fields that do not apply are absent, because most rows need only a few.
+// Pure: reads and writes the JSON column of an audit row. It holds the names of the caller, the change, the reason of a
+// refusal, and the tables that a query read. Fields that do not apply are absent, because most rows need only a few.
 import { z } from 'zod'
 import { Target } from '../contract/audit-schemas.ts'
 import { Changes, type Changed } from './recorded-changes.ts'
@@ -51,12 +51,12 @@ const Detail = z.object({
 })
 export type Detail = z.infer<typeof Detail>
 
-/** Cuts longer texts. Our refusal texts are shorter; database errors may not be. */
+/** Longer texts are cut. Our own refusal texts are shorter, but an error text of a database may be longer. */
 const SENTENCE_MAX = 2_000
 const TABLES_MAX = 100
 
 type Tables = NonNullable<CallDetail['tables']>
-/** The details of answered queries of the last caller, cached by the table list of their shape. */
+/** Caches the detail of answered queries by their list of tables, for the last caller of each list. */
 const answered = new WeakMap<Tables, { readonly who: Who; readonly text: string | null }>()
 
 /** Returns null if there is nothing to store. `requestId` needs no escapes. */
@@ -66,7 +66,7 @@ export function writeDetail(who: Who, detail: CallDetail, requestId?: string): s
   return text === null ? `{"req":"${requestId}"}` : `${text.slice(0, -1)},"req":"${requestId}"}`
 }
 
-/** `params` is inserted unchanged: it is already JSON and may be long. */
+/** Returns the JSON. Inserts `params` unchanged, because it is already JSON and may be long. */
 function detailOf(who: Who, detail: CallDetail): string | null {
   const { tables, params, target, error, hint } = detail
   // Hot path: all answered calls of one shape by one caller have the same detail.
@@ -103,7 +103,7 @@ export function readDetail(json: string | null): Detail {
   return json === null ? {} : Detail.parse(JSON.parse(json))
 }
 
-/** Drops invalid numbers: an invalid number would make the row unreadable. */
+/** Returns undefined for an invalid number, because such a number would make the row unreadable. */
 function positive(number: number | undefined): number | undefined {
   return number !== undefined && Number.isFinite(number) && number >= 0 ? number : undefined
 }

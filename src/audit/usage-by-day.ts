@@ -1,5 +1,5 @@
-// Query counts by day, key and datasource, so that usage need not read a million audit rows. They are updated in the
-// transaction that writes the rows, contain no text, and outlive the rows.
+// Counts queries by day, key and datasource, so that the usage page need not read a million audit rows. The transaction
+// that writes the rows also updates the counts. The counts contain no text and outlive the rows.
 import { sql, type Transaction } from 'kysely'
 import type { AccountId, ApiKeyId, DatasourceId, GrantId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
@@ -9,7 +9,7 @@ import { addSlots, forgetSlots, pruneSlots, Slots } from './usage-by-hour.ts'
 
 /** The action that counts as a query. */
 const QUERY = 'runQuery'
-/** Longer than the longest period that usage can cover. */
+/** Counts are stored for longer than the longest period that usage can cover. */
 const KEPT_DAYS = 400
 const DAY_MS = 86_400_000
 
@@ -17,7 +17,7 @@ type Line = Omit<UsageDayTable, 'chain'>
 
 /** Counts that are not written yet. */
 export class Counts {
-  /** Grouped by caller: comparing the few lines of a caller is cheaper than building a key of five parts. */
+  /** Lines by caller. Comparing the few lines of a caller is cheaper than building a key of five parts. */
   readonly #lines = new Map<string, Line[]>()
   readonly slots = new Slots()
 
@@ -84,7 +84,7 @@ function lineOf(row: Content, teamId: TeamId): Line {
   }
 }
 
-/** The number of queries, including denied and failed queries, and of the rows they returned. */
+/** The number of queries, including denied and failed queries, and the number of rows that they returned. */
 export interface Counted {
   readonly queries: number
   readonly denied: number

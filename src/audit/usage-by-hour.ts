@@ -1,5 +1,5 @@
-// Query counts by hour, caller, datasource and client, with bytes, times and costs. The transaction that writes the
-// rows also updates these counts. They are stored for a month.
+// Counts queries by hour, caller, datasource and client, with bytes, times and costs. The transaction that writes the
+// rows also updates these counts. The counts are stored for a month.
 import { setImmediate } from 'node:timers/promises'
 import type { Selectable, Transaction } from 'kysely'
 import { z } from 'zod'
@@ -10,11 +10,11 @@ import type { Content } from './chain/seal.ts'
 import { readDetail } from './row-detail.ts'
 import { addTime, type Times } from './duration-histogram.ts'
 
-/** The days that usage can cover in this detail, plus one. */
+/** Hourly counts are stored for this many days: one more than usage can cover by hour. */
 export const SLOT_DAYS = 31
 const KEPT_DAYS = SLOT_DAYS + 1
 const DAY_MS = 86_400_000
-/** Clients choose their names freely. After this many names in a team and day, further names count as ''. */
+/** The maximum number of client names per team and day. Clients choose their names freely; more names count as ''. */
 const CLIENTS_MAX = 50
 const READ_AT_ONCE = 2_000
 const HOUR_CHARS = 13
@@ -36,10 +36,10 @@ interface Sums {
 /** Counts that are not written yet. */
 export class Slots {
   readonly #lines = new Map<string, Place & Sums>()
-  /** Most rows count in the same slot as the row before. */
+  /** The slot of the last row. Most rows count in the same slot as the row before. */
   #last: (Place & Sums) | undefined
 
-  /** `keyId`: of an API key or a grant. */
+  /** Counts a row. `keyId` is the id of an API key or a grant. */
   add(row: Content, teamId: TeamId, keyId: Place['key_id']): void {
     const line = this.#lineOf(row, teamId, keyId)
     line.queries += row.times
@@ -91,7 +91,7 @@ function isOf(line: Place, row: Content, teamId: TeamId, keyId: Place['key_id'])
 
 const WrittenTimes = z.array(z.tuple([z.number(), z.number()]))
 
-/** Adds the counts to the store. Only this process writes lines of its chain, so reading them first is safe. */
+/** Adds the counts to the store. Reading the lines first is safe, because only this process writes lines of its chain. */
 export async function addSlots(tx: Transaction<Tables>, chain: string, slots: Slots): Promise<void> {
   const names = new Map<string, Set<string>>()
   for (const line of slots.lines) {
@@ -195,7 +195,7 @@ export async function* readSlots(
   }
 }
 
-/** PostgreSQL returns bigints as strings. */
+/** Converts a row. PostgreSQL returns bigints as strings. */
 function slotOf(row: Selectable<UsageSlotTable>): UsageSlot {
   return {
     ...row,

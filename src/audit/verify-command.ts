@@ -1,5 +1,5 @@
-// `vitrine audit verify`: checks the store against its chains and prints one line per chain. Changes nothing, creates
-// nothing, and does not migrate the store.
+// `vitrine audit verify`: checks the store against its chains and prints one line per chain. The command only reads, and
+// does not migrate the store.
 import { sql, type Transaction } from 'kysely'
 import { readConfig, type Environment } from '../config.ts'
 import { openSecrets, requireKnownKeyOf } from '../secrets.ts'
@@ -122,7 +122,7 @@ function sentence(report: ChainReport): string {
   return `${name}: ${holds ?? 'holds'}: ${parts.join('; ')}`
 }
 
-/** Rows outside all chains. */
+/** The verdicts on groups of rows outside all chains. */
 const WITHOUT_CHAIN: Readonly<Record<string, string>> = {
   'not linked yet': 'written by this service',
   [BEFORE_CHAINS]: 'not covered',

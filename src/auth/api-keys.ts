@@ -71,14 +71,14 @@ export async function listKeys(deps: Pick<KeyDeps, 'store' | 'now'>, call: Call)
   return rows.map((row) => shownKey(row, now(deps)))
 }
 
-/** Keys per account, including expired keys that are not revoked. Listing a team's keys scans all of them. */
+/** The maximum number of keys per account. Expired keys count until they are revoked. Listing keys scans all of them. */
 const KEYS_MAX = 100
-/** The newest revoked keys stay in the store. Older ones are deleted. */
+/** The number of revoked keys per account that stay in the store. Older revoked keys are deleted. */
 const REVOKED_KEPT = 100
 
 /**
- * Throws UNAUTHENTICATED if the session has ended. Throws INVALID_REQUEST if the expiry is in the past, or if a
- * restriction names something that the account does not reach. Throws CONFLICT if the account has too many keys.
+ * Creates a key. Throws UNAUTHENTICATED if the session has ended. Throws INVALID_REQUEST if the expiry is in the past,
+ * or if the account does not reach a team or datasource in `order`. Throws CONFLICT if the account has too many keys.
  */
 export async function createKey(deps: KeyDeps, call: Call, order: KeyOrder): Promise<NewKey> {
   const at = now(deps)
@@ -109,9 +109,9 @@ export async function createKey(deps: KeyDeps, call: Call, order: KeyOrder): Pro
 }
 
 /**
- * Renames a key, or changes when it expires (null: never). The expiry of a key that a
- * rotation replaced cannot be changed, and an expired key stays expired: somebody may rely on either. Throws
- * INVALID_REQUEST for an expiry in the past, CONFLICT for such a key, and NOT_FOUND.
+ * Renames a key, or changes when it expires (null: never). The expiry is final if the key has expired or a rotation
+ * replaced it, because somebody may rely on that end. Throws CONFLICT for a final expiry, INVALID_REQUEST for an expiry
+ * in the past, and NOT_FOUND.
  */
 export async function changeKey(
   deps: KeyDeps,
@@ -131,7 +131,7 @@ export async function changeKey(
     const set = {
       name: change.name ?? old.name,
       expires_at: !moves ? old.expires_at : expiry === null ? null : new Date(expiry).toISOString(),
-      // The owner is warned again before the new end.
+      // Null: the owner gets another warning before the new expiry.
       warned_at: moves ? null : old.warned_at,
     }
     await tx.updateTable('api_keys').set(set).where('id', '=', id).execute()
@@ -151,9 +151,9 @@ function requireMovable(key: ApiKeyTable, at: number): void {
 }
 
 /**
- * Replaces a key. The old key works for the grace period (seconds, default none). Teams ended for the old key are ended
- * for the new key. Throws NOT_FOUND if the caller has no such valid key, and CONFLICT if both keys together exceed the
- * limit.
+ * Replaces a key. The old key works for the grace period (seconds, default none). If a manager removed the old key from
+ * a team, the new key has no access there either. Throws NOT_FOUND if the caller has no such valid key, and CONFLICT if
+ * the account has no room for both keys.
  */
 export async function rotateKey(
   deps: KeyDeps,
@@ -205,7 +205,7 @@ async function announce(deps: KeyDeps, call: Call, { name, hint, expiring }: New
   await deps.notices?.tell(call.caller.accountId, { kind: 'new key', name, hint }, call)
 }
 
-/** Revokes a key from the next request on. Throws NOT_FOUND if the caller has no such key. */
+/** Revokes a key, with effect from the next request. Throws NOT_FOUND if the caller has no such key. */
 export async function revokeKey(deps: KeyDeps, call: Call, id: ApiKeyId): Promise<void> {
   await deps.store.write(async (tx) => {
     const key = await ownAlive(tx, call.caller.accountId, id)
@@ -328,8 +328,8 @@ function endOf(row: Pick<ApiKeyTable, 'expires_at'>): number {
 }
 
 /**
- * For keys and grants. Throws the same INVALID_REQUEST for unknown ids, for ids of other teams, and for ids in the
- * caller's own team that the caller may not access.
+ * Checks the teams and datasources of a new key or grant. Throws the same INVALID_REQUEST for every id that the account
+ * does not reach, so that the refusal does not reveal whether the id exists.
  */
 export async function requireOwn(
   deps: Pick<KeyDeps, 'reached'>,

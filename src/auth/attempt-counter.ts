@@ -16,9 +16,9 @@ export interface Allowance {
 
 export interface Attempts {
   /**
-   * Counts one attempt against each limit in order, and stops at the first exhausted limit. Later limits are not
-   * counted. Within a second of a refusal nothing is counted. Throws RATE_LIMITED with `retryAfter` in whole seconds if
-   * a limit is exhausted.
+   * Counts one attempt against each limit in order, and stops at the first exhausted limit. For a second after a
+   * refusal, attempts are refused without being counted. Throws RATE_LIMITED with `retryAfter` in whole seconds if a
+   * limit is exhausted.
    */
   spend(allowances: readonly Allowance[]): Promise<void>
   /** Like spend(), but returns false instead of throwing. */
@@ -27,9 +27,9 @@ export interface Attempts {
   clear(keys: readonly string[]): Promise<void>
 }
 
-/** Expired windows are deleted at most once a minute, and only when somebody tries. */
+/** The minimum interval between deletions of expired windows. An attempt triggers the deletion. */
 const PRUNE_MS = 60_000
-/** The windows that end soonest are dropped above this number, so that a flood cannot fill the disk. */
+/** The maximum number of windows, so that a flood cannot fill the disk. Those that end soonest are deleted. */
 const WINDOWS_MAX = 100_000
 /** How long an exhausted limit is cached in memory, so that a flood cannot keep the disk busy. */
 const CACHED_MS = 1_000
@@ -82,7 +82,7 @@ export function attempts(store: Pick<Store, 'append' | 'later'>, now: () => numb
       if (usedUp !== null) return usedUp
     }
     prune(at)
-    // A refused attempt must be counted too, so the error is thrown after the transaction.
+    // A refused attempt counts too. An error inside the transaction would undo the count, so it is thrown afterwards.
     const usedUp = await store.append((tx) => counted(tx, allowances, at), 'read committed')
     if (usedUp !== null) remember(usedUp, at)
     return usedUp
@@ -102,7 +102,7 @@ export function attempts(store: Pick<Store, 'append' | 'later'>, now: () => numb
   }
 }
 
-/** `waitMs` is rounded up to whole seconds, at least one. */
+/** Returns the refusal. `waitMs` is rounded up to whole seconds, at least one. */
 export function tooManyTries(waitMs: number, extra: Readonly<Record<string, unknown>> = {}): AppError {
   const retryAfter = Math.max(1, Math.ceil(waitMs / 1000))
   return new AppError('RATE_LIMITED', `Too many attempts. Wait ${retryAfter} s.`, { extra: { retryAfter, ...extra } })
@@ -137,7 +137,7 @@ async function counted(tx: Transaction<Tables>, allowances: readonly Allowance[]
   return null
 }
 
-/** The keys contain people's addresses, so they are stored as hashes. */
+/** Returns the key as stored: a hash, because keys contain people's addresses. */
 function keyOf(key: string): string {
   return PREFIX + hash('sha256', key)
 }

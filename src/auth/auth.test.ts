@@ -1,4 +1,4 @@
-// Authentication: sign-up and sign-in, access tokens, API keys, and when each ends. On both stores.
+// Tests authentication on both stores: sign-up, sign-in, access tokens and API keys, and when each of them ends.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
@@ -77,7 +77,7 @@ for (const dialect of DIALECTS) {
       await assertRefused(gate, bearer(token))
     })
 
-    test('sign-out, a password change and a revoked session end their tokens at once', async () => {
+    test('sign-out, a password change and a revoked session end their tokens immediately', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
       const first = await signUp(rooms, 'ada@example.test')
@@ -484,7 +484,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(createKey(rooms, call, order)), 'CONFLICT')
       await createKey(rooms, other, order)
       const [first, second] = await listKeys(rooms, call)
-      // With a grace period, the account would exceed the limit. Without one, the old key makes room.
+      // With a grace period, both keys count and the account would exceed the limit. Without one, only the new key counts.
       assert.equal(await codeOf(rotateKey(rooms, call, first?.id as never, { graceSeconds: 60 })), 'CONFLICT')
       assert.equal((await listKeys(rooms, call)).length, 100)
       let id = first?.id
@@ -511,7 +511,7 @@ for (const dialect of DIALECTS) {
       await gate.authenticate(bearer(key))
       rooms.clock.at += 59_000
       await gate.authenticate(bearer(key))
-      // Writes are serialized: an earlier write is done when this one is.
+      // Writes are serialized: when this write ends, all earlier writes have ended.
       await rooms.store.append((tx) => tx.selectFrom('teams').select('id').execute())
       const used = async () => (await listKeys(rooms, call))[0]?.lastUsedAt
       for (let i = 0; (await used()) === null && i < 100; i++) await new Promise(setImmediate)

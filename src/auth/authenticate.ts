@@ -11,7 +11,7 @@ import { looksLikeKey } from './key-format.ts'
 
 /** The maximum number of headers whose key is remembered. */
 const HEADERS_MAX = 1_000
-/** No valid token is this long. Longer tokens are not even hashed. */
+/** The maximum length of a token. Every valid token is shorter. Longer tokens are not hashed, which saves time. */
 const TOKEN_MAX = 4096
 
 export interface Authenticator {
@@ -20,8 +20,8 @@ export interface Authenticator {
   /** For REST: an API key, or a session's token. Throws the same UNAUTHENTICATED for every failure. */
   authenticate(authorization: string | undefined, userAgent?: string): Promise<Caller>
   /**
-   * Returns the caller of an API key that authenticate() accepted before, without waiting. Returns null in doubt:
-   * authenticate() decides.
+   * Returns the caller of an API key that authenticate() accepted before, without waiting. If it returns null,
+   * authenticate() must decide.
    */
   known(authorization: string, userAgent?: string): KeyCaller | null
   /** For the connector: an API key, or an OAuth token. Throws the same UNAUTHENTICATED for every failure. */
@@ -50,7 +50,7 @@ export function authenticator(deps: {
         return caller satisfies never
     }
   }
-  /** Header to key, for keys that were found. They spare the hash of each request, and prove nothing: see keys.known(). */
+  /** Maps headers to cache keys, so that a known header need not be hashed. An entry proves nothing: see keys.known(). */
   const headers = new BoundedMap<string, string>(HEADERS_MAX)
   return {
     again: async (caller) => required(await again(caller)),

@@ -1,10 +1,10 @@
-// Who is calling: an API key, a signed-in person, or an agent with a grant. And what one call carries.
+// The types of a caller (an API key, a signed-in person, or an agent with a grant) and of one call.
 import type { Scope } from '../contract/route-type.ts'
 import type { AccountId, ApiKeyId, DatasourceId, GrantId, SessionId, TeamId } from '../ids.ts'
 
 export type { Scope }
 
-/** The reach of an account, restricted. */
+/** The access of an account, restricted to some of its teams and datasources. */
 export interface Restricted {
   readonly accountId: AccountId
   /** The account's name, for the audit. */
@@ -14,7 +14,7 @@ export interface Restricted {
   readonly teamIds: ReadonlySet<TeamId> | null
   /** Null: every datasource. */
   readonly datasourceIds: ReadonlySet<DatasourceId> | null
-  /** Teams that a manager ended this key or grant for, or that the account left. */
+  /** Teams that the account left, or from which a manager removed this key or grant. */
   readonly endedTeamIds: ReadonlySet<TeamId>
   /** ISO 8601. Null: the key does not expire. */
   readonly expiresAt: string | null
@@ -27,13 +27,13 @@ export interface KeyCaller extends Restricted {
   readonly keyName: string
 }
 
-/** An agent, with what a person allowed it on the consent page. */
+/** An agent, with the access that a person allowed it on the consent page. */
 export interface GrantCaller extends Restricted {
   readonly kind: 'grant'
   readonly grantId: GrantId
   /** The OAuth client. */
   readonly clientId: string
-  /** The name that the client gives itself, when the grant was made. For the audit. */
+  /** The name that the client gave itself when the grant was made. For the audit. */
   readonly clientName: string
 }
 
@@ -53,7 +53,7 @@ export type Caller = KeyCaller | SessionCaller | GrantCaller
 /** The interfaces of the service. */
 type Door = 'REST' | 'CONNECTOR'
 
-/** What a query notes for the spans of its request. Times by performance.now(); 0 if it did not come so far. */
+/** The times of a query's steps, for the spans of its request. By performance.now(); 0 if a step was not reached. */
 export interface Trace {
   query: {
     readonly kind: string
@@ -91,7 +91,7 @@ export interface Call extends Omit<Arrival, 'knownAt'> {
   readonly action: string
 }
 
-/** A session has every scope, a key or grant only its own. */
+/** Returns true if the caller has the scope. A session has every scope; a key or grant has only its own. */
 export function holds(caller: Caller, scope: Scope): boolean {
   return caller.kind === 'session' || caller.scopes.has(scope)
 }

@@ -1,6 +1,6 @@
 // The origin of a request: the client's name and network address.
 
-/** The header in which the HTTP layer passes the client's address on. It drops a header of this name from the caller. */
+/** In this header, the HTTP layer passes the client's address on. It drops a header of this name that a caller sent. */
 export const CLIENT_ADDRESS = 'x-vitrine-client'
 
 const LENGTH_MAX = 200

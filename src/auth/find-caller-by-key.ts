@@ -1,5 +1,5 @@
 // Finds the caller of an API key: checks the format, then the hash, then the state. This is the hot path of every call
-// with a key. It reads one cached row and waits for no write.
+// with a key. It reads one cached row and does not wait for a write.
 import type { ApiKeyId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { ApiKeyTable } from '../store/tables.ts'
@@ -9,7 +9,7 @@ import { lastUses } from './note-last-use.ts'
 import { restrictionsOf } from './read-restrictions.ts'
 
 export interface KeyFinder {
-  /** Returns null if the key does not exist, is revoked or has expired. `userAgent`: the name that the client gives itself. */
+  /** Returns null if the key does not exist, is revoked or has expired. `userAgent` is stored as the last client. */
   find(token: string, userAgent?: string): Promise<KeyCaller | null>
   /** Returns the name under which the store caches a key. */
   cacheKey(token: string): string

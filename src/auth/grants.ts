@@ -1,6 +1,5 @@
-// The grants of an account: what a person allowed agents on the consent page. This module creates, lists, narrows and
-// ends grants. A grant never becomes wider. For more access, the agent asks again, and the person sees the consent
-// page.
+// Creates, lists, narrows and ends the grants of an account. A grant records the access that a person gave an agent on
+// the consent page. A grant never becomes wider. For more access, the agent sends the person to the consent page again.
 import type { Kysely, Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import { changesOf, type Target } from '../audit/recorded-changes.ts'
@@ -15,9 +14,9 @@ import { datasourceIdsOf, scopesOf, teamIdsOf } from './read-restrictions.ts'
 
 export interface ShownGrant {
   readonly id: string
-  /** The name that the client gives itself, when the grant was made. */
+  /** The name that the client gave itself when the grant was made. */
   readonly clientName: string
-  /** The host that speaks for the client. */
+  /** The host that is responsible for the client (hostOf() in oauth/find-client.ts). */
   readonly clientHost: string
   readonly scopes: readonly Scope[]
   readonly teamIds: readonly TeamId[] | null
@@ -27,14 +26,14 @@ export interface ShownGrant {
   readonly expiresAt: string | null
 }
 
-/** What a person chose on the consent page. */
+/** The choices of a person on the consent page. */
 export interface GrantOrder {
   readonly clientId: string
   readonly clientName: string
   readonly clientHost: string
   readonly scopes: readonly Scope[]
   readonly teamIds: readonly string[]
-  /** If absent: every datasource in these teams, also later ones. */
+  /** If absent, the grant covers every datasource in these teams, including later ones. */
   readonly datasourceIds?: readonly string[]
   /** ISO 8601. If absent, the grant does not expire. */
   readonly expiresAt?: string
@@ -56,9 +55,9 @@ export interface GrantDeps {
   readonly now?: () => number
 }
 
-/** Grants per account that have not ended. */
+/** The maximum number of grants per account that have not ended. */
 const GRANTS_MAX = 100
-/** The newest ended grants stay in the store. Older ones are deleted. */
+/** The number of ended grants per account that stay in the store. Older ended grants are deleted. */
 const ENDED_KEPT = 100
 
 /** Returns the caller's grants that have not ended, oldest first. */
@@ -68,8 +67,8 @@ export async function listGrants(deps: Pick<GrantDeps, 'store' | 'now'>, call: C
 }
 
 /**
- * Throws INVALID_REQUEST if a restriction names something that the account does not reach, and CONFLICT if the account
- * has too many grants.
+ * Creates a grant. Throws INVALID_REQUEST if the account does not reach a team or datasource in `order`, and CONFLICT
+ * if the account has too many grants.
  */
 export async function makeGrant(deps: GrantDeps, call: Call, order: GrantOrder): Promise<GrantId> {
   const at = now(deps)
@@ -99,7 +98,7 @@ export async function makeGrant(deps: GrantDeps, call: Call, order: GrantOrder):
   })
 }
 
-/** Throws NOT_FOUND if the caller has no such grant, and INVALID_REQUEST for a change that allows more than before. */
+/** Narrows a grant. Throws NOT_FOUND if the caller has no such grant, INVALID_REQUEST if the change allows more. */
 export async function narrowGrant(deps: GrantDeps, call: Call, id: GrantId, change: GrantChange): Promise<ShownGrant> {
   const { accountId } = call.caller
   return await deps.store.write(async (tx) => {
@@ -129,8 +128,8 @@ export async function requireOwnGrant(deps: Pick<GrantDeps, 'store' | 'now'>, ca
 }
 
 /**
- * Ends a grant and its tokens from the next request on. `reason`, for the audit: why the grant ended, unless its owner
- * ended it. Throws NOT_FOUND if the caller has no such grant.
+ * Ends a grant and its tokens, with effect from the next request. `reason` tells the audit why the service ended the
+ * grant; it is absent if the owner did. Throws NOT_FOUND if the caller has no such grant.
  */
 export async function endGrant(
   deps: Omit<GrantDeps, 'reached'>,
@@ -198,7 +197,7 @@ export function shownGrant(row: ConnectorGrantTable): ShownGrant {
   }
 }
 
-/** What a grant allows, for the audit. */
+/** Returns the access that a grant allows, for the audit. */
 function limitsOf(row: ConnectorGrantTable) {
   return {
     scopes: scopesOf(row),
@@ -227,7 +226,7 @@ async function ownAlive(
   return row
 }
 
-/** Names each field that would allow more than before. */
+/** Returns one problem for each field of the change that would allow more than before. */
 function wideningOf(row: ConnectorGrantTable, change: GrantChange, at: number): readonly string[] {
   const isWithin = (before: readonly string[] | null, after: readonly string[] | undefined) =>
     before === null || after === undefined || after.every((each) => before.includes(each))

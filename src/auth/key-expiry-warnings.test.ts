@@ -1,4 +1,4 @@
-// Expiry warnings of API keys: who gets them, and how often. On both stores.
+// Tests the expiry warnings of API keys on both stores: who gets a warning, and how often.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startSmtp } from '../../test/support/mail.ts'
@@ -26,7 +26,7 @@ for (const dialect of DIALECTS) {
       const keep = (detail: object, message: string) => void rooms.logged.push({ ...detail, message })
       return openKeyWarnings({ ...rooms, store, log: { warn: keep, error: keep } })
     }
-    /** Without the rooms' own warnings and mails about new keys. */
+    /** Removes the rooms' own warnings and mails about new keys. */
     const quiet = ({ notices: _notices, keyWarnings: _warnings, ...rooms }: Rooms) => rooms
     const inDays = (rooms: Rooms, days: number) => new Date(rooms.now() + days * DAY).toISOString()
     const warned = (rooms: Rooms) => rooms.logged.filter((line) => line['message'] === WARNED)
@@ -81,7 +81,7 @@ for (const dialect of DIALECTS) {
       rooms.clock.at += DAY + 1
       await first.tell()
       await first.tell()
-      // As after a restart.
+      // A second instance stands for the process after a restart.
       await using second = warnings(rooms)
       await second.tell()
       assert.deepEqual(
@@ -97,7 +97,7 @@ for (const dialect of DIALECTS) {
       assert.equal(smtp.received.length, 1)
     })
 
-    test('are reported at once if created to expire within a week, and not after a rotation', async () => {
+    test('are reported immediately if created to expire within a week, and not after a rotation', async () => {
       await using rooms = await openRooms(source)
       const call = await someone(rooms, 'ada@example.test')
       await using telling = warnings(rooms)

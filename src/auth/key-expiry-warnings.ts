@@ -1,19 +1,19 @@
-// Warns the owner of an API key once that the key expires within a week: in the log and, with SMTP, by mail. The store
-// records the warning, so that a restart or a second process does not repeat it.
+// Warns the owner of an API key that the key expires within a week, in the log and, with SMTP, by mail. The store
+// records that the warning was sent, so that neither a restart nor a second process repeats it.
 import type { ApiKeyId } from '../ids.ts'
 import { keyExpiringLetter } from '../mail/mail-texts.ts'
 import type { Mail } from '../mail/send-mail.ts'
 import { isTrue } from '../store/better-auth-booleans.ts'
 import type { Store } from '../store/open.ts'
 
-/** How long before its expiry a key counts as expiring (docs/session.md#api-keys). */
+/** A key counts as expiring for this long before its expiry (docs/session.md#api-keys). */
 export const EXPIRING_MS = 7 * 86_400_000
 const FIRST_MS = 5_000
 const EVERY_MS = 3_600_000
 const KEYS_AT_ONCE = 100
 
 export interface KeyWarnings extends AsyncDisposable {
-  /** Checks immediately. Call it after a key is created that expires within a week. */
+  /** Checks immediately. Must be called when a new or changed key expires within a week. */
   soon(): void
   /** Sends all due warnings. */
   tell(): Promise<void>

@@ -31,8 +31,8 @@ export function hashOf(token: string): string {
 }
 
 /**
- * Returns the last characters, to tell keys apart. They belong to the checksum, so they reveal almost nothing of the
- * secret part.
+ * Returns the last characters, which help people to tell keys apart. They belong to the checksum, so they reveal almost
+ * nothing of the secret part.
  */
 export function hintOf(key: string): string {
   return `…${key.slice(-HINT_LETTERS)}`

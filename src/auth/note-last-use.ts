@@ -1,4 +1,4 @@
-// Notes when an API key or a grant was last used, off the hot path and at most once a minute.
+// Stores when an API key or a grant was last used, at most once a minute. Calls do not wait for this write.
 import type { Kysely } from 'kysely'
 import { clientOf } from './client-name-and-address.ts'
 import { BoundedMap } from '../bounded-map.ts'
@@ -9,7 +9,7 @@ import type { Tables } from '../store/tables.ts'
 const PRECISION_MS = 60_000
 const CACHED_MAX = 10_000
 
-/** Sets `last_used_at` to `time` if it is null or not after `before`: another process may have stored the same use. */
+/** Sets `last_used_at` to `time` if it is null or at most `before`. Another process may have stored a newer use. */
 type Write<Id> = (
   db: Kysely<Tables>,
   use: { id: Id; time: string; before: string; client: string | null },

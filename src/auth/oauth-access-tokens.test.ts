@@ -1,5 +1,5 @@
-// The tokens of agents: which of them authenticate at the connector, that REST accepts none, and that the row of the
-// grant decides on each call. On both stores.
+// Tests the tokens of agents on both stores: which tokens the connector accepts, that REST accepts none, and that the
+// stored grant decides on each call.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { SignJWT, exportJWK, generateKeyPair } from 'jose'
@@ -83,7 +83,7 @@ for (const dialect of DIALECTS) {
         iat: seconds,
         exp: seconds + 600,
       }
-      // The rooms' own gate uses the system's clock.
+      // The rooms' own authenticator uses the system's clock.
       const gate = authenticator(rooms)
       return { rooms, gate, call, sign, gid, claims }
     }

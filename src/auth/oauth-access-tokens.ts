@@ -1,5 +1,5 @@
-// Verifies the OAuth access tokens of agents. A token only names a grant: what the grant allows is read from its row on
-// every call, so an ended or narrowed grant takes effect at once. oauth/ issues the tokens.
+// Verifies the OAuth access tokens of agents. A token only names a grant. The access is read from the stored grant on
+// every call, so a change of the grant takes effect immediately. oauth/ issues the tokens.
 import { z } from 'zod'
 import { isLoopbackName, LOOPBACK_NAMES } from '../host-names.ts'
 import { asId, type AccountId, type GrantId } from '../ids.ts'
@@ -14,8 +14,8 @@ export const CONNECTOR_TOKEN = { type: 'at+jwt', lifeSeconds: 600 } as const
 const CONNECTOR_PATH = '/mcp'
 
 /**
- * Returns the addresses of the connector, the canonical one first. Tokens are issued for one of them. A loopback
- * service has three names, and agents compare the name that they were given.
+ * Returns the addresses of the connector, the canonical one first. Each token is issued for one of these addresses. A
+ * loopback service has three names, and an agent accepts only the name that it was given.
  */
 export function connectorResources(origin: string): readonly [string, ...string[]] {
   const at = (host: string) => {
@@ -30,10 +30,10 @@ export function connectorResources(origin: string): readonly [string, ...string[
 
 const Claims = z.object({
   sub: z.string().min(1),
-  // One audience only. A token for several resources could be passed on by another one.
+  // Only one audience is allowed. Another recipient of a token for several audiences could use the token here.
   aud: z.string(),
   client_id: z.string().min(1),
-  /** The grant. */
+  /** The id of the grant. */
   gid: z.string().regex(/^[\w-]{1,64}$/),
   scope: z.string(),
   exp: z.number(),
@@ -80,7 +80,7 @@ function isFor(grant: GrantCaller, claims: Claims): boolean {
   return grant.accountId === asId<AccountId>(claims.sub) && grant.clientId === claims.client_id
 }
 
-/** A client may ask for a token with fewer scopes than the grant has. */
+/** Restricts the grant to the scopes of the token. A client may ask for a token with fewer scopes than the grant has. */
 function within(grant: GrantCaller, scopes: ReadonlySet<string>): GrantCaller {
   const held = [...grant.scopes].filter((scope: Scope) => scopes.has(scope))
   return held.length === grant.scopes.size ? grant : { ...grant, scopes: new Set(held) }

@@ -32,7 +32,7 @@ export async function account(deps: Pick<Deps, 'store'>, call: Call): Promise<Ac
   const row = await deps.store.recall(`account ${accountId}`, () =>
     deps.store.db.selectFrom('accounts').selectAll().where('id', '=', accountId).executeTakeFirst(),
   )
-  // The account was deleted after the token was checked.
+  // A missing row means that the account was deleted after the token was checked.
   if (row === undefined) throw unauthenticated()
   return shown(row)
 }
@@ -101,7 +101,7 @@ export async function deleteAccount(deps: Deps, call: Call, body: { readonly con
   }
 }
 
-/** Identifies the account without its address, because rows without a team contain no address. */
+/** Returns the audit target of an account, without the address: audit rows without a team contain no address. */
 export function accountTarget(id: AccountId, name: string): Target {
   return { kind: 'account', id, name }
 }

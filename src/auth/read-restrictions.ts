@@ -1,4 +1,4 @@
-// Reads what a key or a grant is restricted to. The rows of both have the same columns for it.
+// Reads the restrictions of a key or a grant from its row. Both kinds of rows have the same columns for restrictions.
 import { z } from 'zod'
 import { asId, type DatasourceId, type TeamId } from '../ids.ts'
 import type { ApiKeyTable } from '../store/tables.ts'

@@ -1,5 +1,5 @@
-// Protects operations that a stolen session must not do: a deletion, and another way to sign in. They need a recent
-// sign-in, and a deletion also needs the name of its target.
+// Protects operations that a stolen session must not do: deleting something and adding another way to sign in. Both
+// need a recent sign-in. A deletion also needs the name of its target.
 import { AppError } from '../errors.ts'
 import type { Caller } from './caller.ts'
 
@@ -12,7 +12,7 @@ export function requireConfirmed(caller: Caller, confirmed: boolean, what: strin
   requireRecent(caller.kind === 'session' ? caller.signedInAt : '', now, 'delete')
 }
 
-/** Throws REAUTHENTICATION_REQUIRED if the session signed in over 10 minutes ago, or never. `act`: what needs it. */
+/** Throws REAUTHENTICATION_REQUIRED if the session signed in over 10 minutes ago, or never, to do `act`. */
 export function requireRecent(signedInAt: string, now: number, act: string): void {
   if (now - Date.parse(signedInAt) <= RECENT_MS) return
   throw new AppError(

@@ -1,4 +1,4 @@
-// Security mails: what changed, when, from where, and what to do if it was not the owner.
+// Tests security mails. A mail says what changed, when and from where, and how an owner who did not do this can react.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { LINK, startSmtp, tokenIn } from '../../test/support/mail.ts'
@@ -61,7 +61,7 @@ test('mails about a new key, a new password and another second factor; an unveri
 
   const stranger = await someone(rooms, 'unverified@example.test')
   await createKey(deps, stranger, { name: 'k', scopes: ['profile'] })
-  // A session that creates many keys cannot flood the mailbox: 30 letters an hour.
+  // An account gets at most 30 letters an hour, so a session that creates many keys cannot flood the mailbox.
   const before = smtp.received.length
   for (let i = 0; i < 40; i++) await deps.notices.tell(call.caller.accountId, { kind: 'password changed' }, {})
   // After the pause, one more letter proves that the earlier ones have arrived.

@@ -1,5 +1,5 @@
-// Mails an account's owner about security changes: a new key, a new password, another second factor. Nobody waits for
-// the mail. An unverified address gets none, because it may belong to a stranger.
+// Mails an account's owner about security changes: a new key, a new password, another second factor. Callers do not
+// wait for the mail. An unverified address gets no mail, because it may belong to a stranger.
 import type { AccountId } from '../ids.ts'
 import { securityLetter, type SecurityChange } from '../mail/mail-texts.ts'
 import type { Mail } from '../mail/send-mail.ts'
@@ -8,7 +8,7 @@ import type { Store } from '../store/open.ts'
 import type { Attempts } from './attempt-counter.ts'
 import { addressOf } from './client-name-and-address.ts'
 
-/** Letters per account: a session could create keys without end. */
+/** The limit of letters per account. Without it, a session that creates many keys would flood the mailbox. */
 const LETTERS = { limit: 30, windowMs: 3_600_000 }
 
 /** The origin of the change. */
@@ -47,7 +47,7 @@ export function openNotices({ store, mail, tries, origin, log, now = Date.now }:
         const at = new Date(now())
         mail.send(securityLetter({ to: account.email, origin: origin(), change, at, client, address }))
       } catch (err) {
-        // The change is done and in the audit. A failed letter must not fail the answer.
+        // The change is stored and audited. A failed letter must not turn the answer into an error.
         log?.error({ err, accountId, notice: change.kind }, 'notifying an account of a change failed')
       }
     },

@@ -1,5 +1,5 @@
-// Verifies a session's access token: we must have signed it, and its session must still exist. sign-in/better-auth.ts signs
-// the tokens. Roles and scopes are never read from a token.
+// Verifies a session's access token: this service must have signed it, and its session must still exist.
+// sign-in/better-auth.ts signs the tokens. No roles or scopes are read from a token.
 import { z } from 'zod'
 import { asId, type AccountId, type SessionId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
@@ -44,8 +44,8 @@ export function accessTokens(deps: { readonly store: Store; readonly now: () => 
 }
 
 /**
- * Returns the session row, cached: a sign-out or a new password takes effect immediately, on other replicas within one
- * second.
+ * Returns the session from its cached row. A sign-out or a new password takes effect immediately in this process, and
+ * within one second on other replicas.
  */
 async function session(store: Store, claims: Pick<Claims, 'sub' | 'sid'>, now: number): Promise<SessionCaller | null> {
   const id = asId<SessionId>(claims.sid)

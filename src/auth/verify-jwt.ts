@@ -1,5 +1,5 @@
 // Verifies JWTs that this service signed: signature, type, issuer, audience and expiry. The signature is verified once
-// per token. The session or grant of a token is looked up on every call, by the modules that use this one.
+// per token. session-tokens.ts and oauth-access-tokens.ts look up the session or grant of a token on every call.
 import { hash } from 'node:crypto'
 import { decodeProtectedHeader, importJWK, jwtVerify, type CryptoKey, type JWTPayload } from 'jose'
 import { z } from 'zod'
@@ -11,7 +11,7 @@ const CACHED_MAX = 2_000
 
 const PublicKey = z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string() })
 
-/** What a token must say. Called when a token is first seen. */
+/** The claims that a token must have. Called when a token is first seen. */
 interface Expected {
   readonly issuer: string
   readonly audience: string | string[]

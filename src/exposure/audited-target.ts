@@ -1,4 +1,4 @@
-// The audit target of a change to a datasource or one of its parts. It is recorded under the datasource's name.
+// Builds the audit target of a change to a datasource or one of its parts. The audit stores the datasource's name.
 import type { Transaction } from 'kysely'
 import type { Target } from '../audit/recorded-changes.ts'
 import type { DatasourceId } from '../ids.ts'

@@ -1,6 +1,6 @@
 // Caches stored catalogs and exposures. A catalog is read once per version, and cut to the exposure once per pair of
-// versions. While nothing changes, callers get the same object, so a driver can attach its own index to it. The caches
-// evict the least recently used entry.
+// versions. While nothing changes, callers get the same object, so a driver can cache its own index by that object. The
+// caches evict the least recently used entry.
 import type { Catalog } from '../drivers/driver.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
@@ -21,7 +21,7 @@ export interface Catalogs {
   full(at: Versions): Promise<Catalog | null>
   /** Returns the exposed part of the catalog; null before the first introspection. */
   exposed(at: Versions): Promise<Catalog | null>
-  /** Returns what exposed() would return, without waiting. Returns undefined if it is not loaded. */
+  /** Returns the result of exposed() without waiting, or undefined if the result is not in memory. */
   knownExposed(at: Versions): Catalog | undefined
   /** Returns the exposure as saved; empty before the first save. */
   shown(at: Versions): Promise<readonly ShownTable[]>
@@ -32,7 +32,7 @@ export interface Catalogs {
   baseline(at: Versions): Promise<Catalog | null>
   /** Returns the number of exposed tables that still exist. */
   exposedTableCount(at: Versions): Promise<number>
-  /** Returns the facts about the catalog in a list of datasources. Null before the first introspection. */
+  /** Returns the facts about the catalog that a list of datasources shows. Null before the first introspection. */
   summary(at: Versions): Promise<Summary | null>
 }
 
@@ -46,12 +46,12 @@ interface Summary {
 
 const ENTRIES_MAX = 200
 /**
- * Counts the characters of a catalog's JSON, with each column written in full. The objects take several times as much
- * memory.
+ * The maximum size of the cached catalogs, in characters of JSON with each column written in full. The objects take
+ * several times as much memory.
  */
 const CHARS_MAX = 48 * 1024 * 1024
 const COUNTS_MAX = 20_000
-/** A stored catalog writes identical columns once, so its text is about a tenth as long. */
+/** The ratio of full JSON to stored JSON. A stored catalog writes identical columns only once. */
 const BUILT = 10
 
 export function openCatalogs(deps: { readonly store: Pick<Store, 'db'> }): Catalogs {
@@ -162,7 +162,7 @@ class StoredCatalogs implements Catalogs {
   }
 }
 
-/** The catalog of a database that was never introspected. */
+/** Stands for the catalog of a database that was never introspected. */
 export const NOTHING_KNOWN: Catalog = { capturedAt: '', capture: null, tables: [] }
 
 function keyOf(at: Versions): string {

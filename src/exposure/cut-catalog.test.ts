@@ -1,4 +1,4 @@
-// The cut contains exactly the named columns, however the database has changed since.
+// Tests that the cut contains only the named columns, even if the database has changed since the exposure was saved.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'

@@ -1,5 +1,5 @@
-// Pure: cuts an introspected catalog down to the saved exposure. It leaves out names that introspection no longer finds
-// and columns that may no longer be exposed, so a drifted database never shows more.
+// Pure: cuts an introspected catalog down to the saved exposure. The cut leaves out names that introspection no longer
+// finds and columns that may no longer be exposed. So a database that changed since never shows more.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 
@@ -12,7 +12,7 @@ export interface ShownTable {
   readonly columns: readonly string[]
 }
 
-/** The exposed part of a catalog, in database order. References point to exposed columns only. */
+/** Returns the exposed part of a catalog, in database order. References point to exposed columns only. */
 export function cut(catalog: Catalog, exposure: readonly ShownTable[]): Catalog {
   const chosen = new Map(exposure.map((shown) => [tableKey(shown.schema, shown.table), new Set(shown.columns)]))
   const visible = new Map<string, Set<string>>()

@@ -1,4 +1,4 @@
-// Drift reports names and types. A path that is merely missing from one sample is neither removed nor added.
+// Tests drift, which reports changed names and types. A path that is missing from only one sample causes no drift.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Catalog, CatalogColumn, CatalogTable, Seen } from '../drivers/driver.ts'
@@ -50,7 +50,7 @@ test('distinguishes columns whose full names read alike in two tables', async ()
   assert.deepEqual(await driftOf(before, before), NONE)
 })
 
-test('reports a change of type if all values changed type, but not for an additional type or by chance', async () => {
+test('reports a change of type if all values changed type, but not for an additional type or a chance difference', async () => {
   const drift = async (was: Partial<CatalogColumn>, is: Partial<CatalogColumn>, looked = SAMPLED) =>
     (await driftOf(catalog(table('a', [column('x', was)], looked)), catalog(table('a', [column('x', is)], looked))))
       .retyped

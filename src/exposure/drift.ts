@@ -1,5 +1,5 @@
-// Compares a database with the catalog from the time its exposure was saved. New columns are hidden. The exposure still
-// names removed and retyped columns. If the exposure is saved again, the comparison starts anew.
+// Computes drift: the difference between a database and the catalog from the time its exposure was saved. New columns
+// are hidden. The exposure still names removed and retyped columns. Saving the exposure again clears the drift.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import { inSlices } from '../event-loop-slices.ts'
 import { tableKey } from './cut-catalog.ts'
@@ -58,10 +58,10 @@ function compare(then: CatalogTable, now: CatalogTable, drift: Lists): void {
   for (const { name, type } of before.values()) drift.removed.push({ schema, table, column: name, was: type })
 }
 
-/** In fewer sampled rows, types may differ by chance. */
+/** The minimum number of sampled rows for a report. In fewer rows, types may differ by chance. */
 const MET_MIN = 20
 
-/** For columns without a declared type: true if no current value has any of the earlier value types. */
+/** Returns true if no current value of a column has any of its earlier types. For columns without a declared type. */
 function holdsOthers(was: CatalogColumn, is: CatalogColumn, then: CatalogTable, now: CatalogTable): boolean {
   const [before, after] = [typesOf(was), typesOf(is)]
   if (before.length === 0 || after.length === 0 || after.some((type) => before.includes(type))) return false

@@ -1,5 +1,5 @@
-// Requests for refused objects: a member sends the audit item of the refusal and a reason. Managers of the team close
-// the request, usually after exposureFromRefusal. A request changes no exposure by itself.
+// Requests for refused tables and columns. A member sends the audit item of the refusal and a reason. A manager of the
+// team closes the request, usually after the operation exposureFromRefusal. A request itself changes no exposure.
 import type { Selectable } from 'kysely'
 import type { z } from 'zod'
 import type { Audit } from '../audit/audit.ts'
@@ -46,9 +46,9 @@ const OPEN_MAX = 20
 const LISTED_MAX = 500
 
 /**
- * Requests what one of the caller's own calls was refused. Throws NOT_FOUND for an audit item that is not the caller's
- * own call of this datasource. Throws CONFLICT if the guard did not refuse the call, if a request for it exists, or if
- * too many requests are open.
+ * Requests the object that one of the caller's own calls was refused. Throws NOT_FOUND unless the audit item is a call
+ * of this caller and datasource. Throws CONFLICT unless the guard refused the call, if a request for the call exists,
+ * or if too many requests are open.
  */
 export async function requestExposure(
   deps: RequestDeps,
@@ -108,7 +108,7 @@ export async function listRequests(
   return rows.map(shown)
 }
 
-/** Throws NOT_FOUND for a request of a datasource that the caller does not reach, CONFLICT for a closed one. */
+/** Closes a request. Throws NOT_FOUND if the caller does not reach its datasource, CONFLICT if it is already closed. */
 export async function closeRequest(
   deps: RequestDeps,
   call: Call,

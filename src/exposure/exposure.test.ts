@@ -1,4 +1,4 @@
-// Saving an exposure, on both stores: frozen names, versions, and no lost writes.
+// Tests saving an exposure on both stores: frozen names, versions, and no lost writes.
 import assert from 'node:assert/strict'
 import { setImmediate } from 'node:timers/promises'
 import { after, before, describe, test } from 'node:test'
@@ -69,7 +69,7 @@ for (const dialect of DIALECTS) {
       await source[Symbol.asyncDispose]()
     })
 
-    /** A datasource with the given catalog. */
+    /** Creates a datasource with the given catalog. */
     async function introspected(catalog: Catalog): Promise<DatasourceId> {
       const teamId = newId<TeamId>()
       const row = datasourceRow(teamId)
@@ -208,7 +208,7 @@ for (const dialect of DIALECTS) {
       assert.equal(saved.version, 1)
       const row = (await place(id)).row
       const baseline = await catalogs.baseline(row)
-      // Whichever came first, the saved names belong to the catalog that drift is compared with.
+      // In either order, the saved names belong to the catalog that drift is compared with.
       assert.deepEqual(
         baseline?.tables[0]?.columns.map((column) => column.name),
         saved.tables[0]?.columns,

@@ -1,5 +1,5 @@
-// Reads an exposure, saves it as a new version and lists its history. It never shows a column that was not named when
-// the exposure was saved.
+// Reads an exposure, saves it as a new version and lists its history. A saved exposure shows only the columns that it
+// names.
 import { setImmediate } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
 import type { Call } from '../auth/caller.ts'
@@ -188,7 +188,7 @@ async function save(deps: SavingDeps, call: Call, at: ExposurePlace, request: Re
   })
   if (!isSaved) return null
   await setImmediate()
-  // Cut the catalog now, so that the first description need not wait for it.
+  // Cut the catalog now, so that the first description need not wait for the cut.
   const exposed = await deps.catalogs.exposed({ ...current, exposure_version: version })
   await setImmediate()
   const warnings =
@@ -198,7 +198,7 @@ async function save(deps: SavingDeps, call: Call, at: ExposurePlace, request: Re
   return { tables, version, gone, warnings, ...(await savedAs(deps.store, { id: at.id, exposure_version: version })) }
 }
 
-/** Who saved a version and why. All null before the first save. */
+/** Returns who saved a version, and the note. All fields are null before the first save. */
 async function savedAs(
   store: Pick<Store, 'db'>,
   at: Pick<Versions, 'id' | 'exposure_version'>,
@@ -218,7 +218,7 @@ function columnCount(tables: readonly ShownTable[]): number {
   return tables.reduce((sum, { columns }) => sum + columns.length, 0)
 }
 
-/** Returns the number of columns that the other side does not have. */
+/** Returns the number of columns of `tables` that are missing in `other`. */
 function countOutside(tables: readonly ShownTable[], other: NamesByTable): number {
   let count = 0
   for (const { schema, table, columns } of tables) {
@@ -236,8 +236,8 @@ function namesByTable(tables: readonly ShownTable[]): NamesByTable {
 }
 
 /**
- * Returns the exposure as the audit records it, without the columns that are also on the `other` side: there may be
- * tens of thousands.
+ * Returns the exposure as the audit records it, without the columns that are also in `other`. There may be tens of
+ * thousands of unchanged columns.
  */
 function fieldsOf(version: number, tables: readonly ShownTable[], other: NamesByTable) {
   const columns = tables.flatMap(({ schema, table, columns }) => {
@@ -262,7 +262,7 @@ async function isSavedAt(store: Store, at: Versions): Promise<boolean> {
   return row?.catalog_version === at.catalog_version
 }
 
-/** By tableKey: tables with a column that is no longer named. */
+/** Returns the tables that lost a column, by tableKey. */
 function shrunkTables(before: readonly ShownTable[], after: NamesByTable): ReadonlySet<string> {
   const shrunk = before
     .map((each) => ({ key: tableKey(each.schema, each.table), columns: each.columns }))
@@ -338,7 +338,7 @@ export async function getExposureVersion(
   return versionOf(row)
 }
 
-/** Throws INVALID_REQUEST for an invalid cursor. Reads one row more than the page holds. */
+/** Builds the query for one page, plus one more row. Throws INVALID_REQUEST for an invalid cursor. */
 function newestVersions(store: Pick<Store, 'db'>, at: Pick<ExposurePlace, 'id'>, { cursor, limit = PAGE_LIMIT }: Page) {
   if (cursor !== undefined && !/^\d{1,15}$/.test(cursor)) throw invalidRequest(['cursor: is not a valid cursor'])
   return savedVersions(store, at)
@@ -378,7 +378,7 @@ function cursorAfter(versions: readonly number[], hasMore: boolean): string | nu
 
 const PAGE_LIMIT = 20
 
-/** A version may hold every column of a large database. Returns as many versions as fit a page, at least one. */
+/** Returns how many versions fit a page, at least one. A version may hold every column of a large database. */
 function fittingCount(bytes: readonly number[]): number {
   let sum = 0
   const tooMuch = bytes.findIndex((each, n) => (sum += each) > PAGE_BYTES_MAX && n > 0)
@@ -386,11 +386,11 @@ function fittingCount(bytes: readonly number[]): number {
 }
 
 const PAGE_BYTES_MAX = 8 * 1024 * 1024
-/** Older versions are deleted. */
+/** The number of versions per exposure that stay in the store. Older versions are deleted. */
 const VERSIONS_KEPT = 1_000
 const TRIES = 5
 
-/** Saving must compare with the stored versions, not with cached ones. */
+/** Reads the versions from the store. Saving must not compare with cached versions, which may be outdated. */
 export async function versionsNow(store: Pick<Store, 'db'>, id: DatasourceId): Promise<Versions> {
   return await store.db
     .selectFrom('datasources')
@@ -399,7 +399,7 @@ export async function versionsNow(store: Pick<Store, 'db'>, id: DatasourceId): P
     .executeTakeFirstOrThrow(() => notFound())
 }
 
-/** The refusal contains the version that was saved meanwhile, its author and its time. */
+/** Returns the refusal, with the version that was saved meanwhile, its author and its time. */
 async function conflict(store: Pick<Store, 'db'>, id: DatasourceId): Promise<AppError> {
   const { exposure_version: version } = await versionsNow(store, id)
   const { author, savedAt } = await savedAs(store, { id, exposure_version: version })

@@ -1,4 +1,4 @@
-// A requested exposure is frozen to names, or refused with every reason.
+// Tests that a requested exposure is frozen to names, or refused with every reason.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'

@@ -1,5 +1,5 @@
-// Pure: turns a requested exposure into frozen names, or into every reason why it cannot be saved. Null is replaced by
-// the currently known columns, so a column that appears later stays hidden.
+// Pure: turns a requested exposure into names, or into every reason why it cannot be saved. A request may give null for
+// the columns of a table. Null is replaced by the currently known columns, so a later column stays hidden.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey, type ShownTable } from './cut-catalog.ts'
 
@@ -26,8 +26,8 @@ const PROBLEMS_MAX = 100
 const NAME_CHARS_MAX = 100
 
 /**
- * `catalog` is null before the first introspection; no name is known then. Tables are in database order, removed tables
- * last.
+ * Freezes a requested exposure. `catalog` is null before the first introspection; no name is known then. The result
+ * has the tables in database order, followed by removed tables.
  */
 export function freeze(
   requested: readonly RequestedTable[],
@@ -111,7 +111,7 @@ function frozenColumns(
   const columns: string[] = []
   for (const column of table.columns) {
     if (!requested.delete(column.name)) continue
-    // A column that could be exposed when it was saved stays in the exposure, but hidden (cut-catalog.ts).
+    // A saved column that may no longer be exposed stays in the exposure. cut-catalog.ts hides it.
     if (column.unexposable !== null && !saved.has(column.name)) {
       problems.push(`${at}: the column ${named(column.name)} may not be exposed: ${column.unexposable}`)
     }
@@ -125,7 +125,7 @@ function frozenColumns(
   return columns
 }
 
-/** Returns a name as an error text shows it. Names may have any length. */
+/** Returns a name as an error text shows it. Shortens long names. */
 function named(name: string): string {
   return name.length > NAME_CHARS_MAX ? `${name.slice(0, NAME_CHARS_MAX)}…` : name
 }

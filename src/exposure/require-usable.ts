@@ -1,4 +1,4 @@
-// Refusals that several folders share, so that their wording is always the same.
+// Refusals that several folders share. They are here so that their wording is always the same.
 import { AppError } from '../errors.ts'
 
 export function notIntrospected(): AppError {

@@ -1,4 +1,4 @@
-// A catalog survives a round trip through the store. Damaged JSON is refused.
+// Tests that a catalog survives a round trip through the store, and that damaged JSON is refused.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Catalog, CatalogColumn } from '../drivers/driver.ts'

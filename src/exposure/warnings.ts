@@ -1,5 +1,5 @@
-// Pure: warnings for the author of an exposure. They cover the database's own warnings (such as a view over another
-// user's objects), columns that stay hidden, and shown comments that name something hidden.
+// Pure: collects warnings for the author of an exposure. They cover the database's own warnings (such as a view over
+// another user's objects), columns that stay hidden, and shown comments that name a hidden table or column.
 import type { Catalog, CatalogTable, Driver } from '../drivers/driver.ts'
 import { tableKey } from './cut-catalog.ts'
 
@@ -55,7 +55,7 @@ function isTelling(name: string): boolean {
   return name.length >= NAME_CHARS_MIN
 }
 
-/** Compares whole words. A name of several words is not found. */
+/** Returns the first hidden name that the comment contains. Compares whole words, so it misses names with spaces. */
 function firstNamed(comment: string | null, ...hidden: readonly ReadonlySet<string>[]): string | undefined {
   const words = comment?.toLowerCase().match(/[\p{L}\p{N}_$]+/gu)
   return words?.find((word) => hidden.some((names) => names.has(word)))

@@ -1,5 +1,5 @@
-// `vitrine account`: account changes reserved to the operator. The command changes the store directly. A running
-// service sees this like a change by another process.
+// `vitrine account`: account changes that only the operator may make. The command changes the store directly. A running
+// service treats them like changes by another process.
 import { openAudit, type Audit } from '../audit/audit.ts'
 import { changesOf } from '../audit/recorded-changes.ts'
 import { readConfig, type Environment } from '../config.ts'
@@ -85,7 +85,7 @@ async function resetSecondFactor({ store, audit, mail, origin }: Deps, email: st
       .where('id', '=', accountId)
       .executeTakeFirstOrThrow()
     await endSecondFactor(store, tx, accountId)
-    // Also ends sign-ins that wait for a code, and links.
+    // These rows are the sign-ins that wait for a code, and the links.
     await tx.deleteFrom('verifications').where('value', '=', accountId).execute()
     const ended = await tx.deleteFrom('sessions').where('userId', '=', accountId).executeTakeFirst()
     const caller = { kind: 'session', accountId } as const

@@ -1,5 +1,5 @@
-// Checks which pages may send requests under /auth, and where links may lead. The browser sends the cookie, so both
-// must belong to this service. Programs send no Origin header; browsers always do when it matters.
+// Checks which pages may send requests under /auth, and where links may lead. Both must belong to this service, because
+// the browser adds the cookie. Programs send no Origin header. Browsers send one with every request that could do harm.
 import type { Config } from '../config.ts'
 import { isLoopbackName } from '../host-names.ts'
 
@@ -33,7 +33,7 @@ function isOurs(origin: string, request: Request, config: Public): boolean {
   return origin === config.publicUrl || isLoopbackHere(origin, new URL(request.url))
 }
 
-/** Accepts both loopback names, but only with the requested port: a program on another port shares the cookie. */
+/** Returns true for any loopback name with the requested port. A program on another port would share the cookie. */
 function isLoopbackHere(origin: string, requested: URL): boolean {
   const url = URL.parse(origin)
   if (url === null || url.origin !== origin || !isLoopbackName(url.hostname)) return false

@@ -1,27 +1,27 @@
-// The allow-list of paths under /auth, with body and parameters. Nothing else of the sign-in library is reachable.
-// Changing an account's address is not listed, because keys and invitations depend on it.
+// The allow-list of paths under /auth, with body and parameters. No other path of the sign-in library is reachable. The
+// list has no path to change an account's address, because keys and invitations depend on the address.
 import type { z } from 'zod'
 import { SIGN_IN_ROUTES, type SignInRoute, type SignInRouteName } from '../contract/sign-in-routes.ts'
 
 /** Properties of a path besides its body. */
 interface Traits {
-  /** The path costs a hash or a mail, or allows a guess. Counted by the caller's address. */
+  /** The path hashes a password, sends a mail or allows a guess. Its requests are counted by the caller's address. */
   readonly costly?: true
-  /** The path sends a mail to the address in its body. Also counted by that address. */
+  /** The path sends a mail to the address in its body. Its requests are also counted by that address. */
   readonly mails?: true
-  /** The path requires the password of a signed-in person. Counted by session. */
+  /** The path requires the password of a signed-in person. Its requests are counted by session. */
   readonly asksPassword?: true
-  /** The path accepts a code of a second factor. Counted by the account whose sign-in is waiting for the code. */
+  /** The path accepts a code of a second factor. Codes are counted by the account whose sign-in is waiting for one. */
   readonly asksCode?: true
-  /** The path weakens the second factor. While the factor is on, the password alone is not enough. */
+  /** The path weakens the second factor. While the factor is on, the path needs a code in addition to the password. */
   readonly needsCode?: true
-  /** The library creates a session, or a sign-in that is waiting for a code. */
+  /** On this path, the library creates a session, or a sign-in that is waiting for a code. */
   readonly makesSession?: true
   /** The action name in the audit. If absent, the path changes nothing or records its own row. */
   readonly action?: string
-  /** The path records its row itself, in the transaction of the change. The action is for refusals. */
+  /** The path records its row itself, in the transaction of the change. Only refusals use `action`. */
   readonly ownRow?: true
-  /** The path is for a signed-in person, and changes nothing. */
+  /** The path is for a signed-in person, and only reads. */
   readonly ofPerson?: true
 }
 
@@ -107,7 +107,7 @@ export const PATHS: ReadonlyMap<string, AuthPath> = new Map(
   }),
 )
 
-/** Returns whether the path is for a caller who is signed in or whose sign-in is waiting for a code. */
+/** Returns true if the path is for a caller who is signed in or whose sign-in is waiting for a code. */
 export function isOfPerson(name: string): boolean {
   const path = PATHS.get(name)
   return path?.ofPerson === true || (path?.action !== undefined && name !== SIGN_UP && name !== SIGN_IN)

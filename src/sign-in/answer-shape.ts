@@ -1,5 +1,5 @@
-// Prints the library's answer as contract/sign-in-routes.ts declares it. Undeclared fields are dropped. The token of a
-// session is the secret in its cookie. No script may read it, so no body contains it.
+// Prints the library's answer as contract/sign-in-routes.ts declares it. Undeclared fields are dropped. A session's token
+// is the secret in its cookie. No script may read this secret, so no body contains it.
 import { z } from 'zod'
 import { ACCESS_TOKEN } from '../auth/session-tokens.ts'
 import { SIGN_IN_ROUTES, type SignInRoute } from '../contract/sign-in-routes.ts'

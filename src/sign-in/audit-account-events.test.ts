@@ -1,4 +1,5 @@
-// Account events under /auth in the audit: rows without a team, in the chain, without secrets. On both stores.
+// Tests account events under /auth in the audit, on both stores. Their rows have no team and no secrets, and are in the
+// chain.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { findingsOf } from '../../test/support/audited.ts'
@@ -32,7 +33,7 @@ for (const dialect of DIALECTS) {
     /** Reads the stored rows, without a flush. */
     const recorded = async (rooms: Rooms) =>
       (await rowsOf(rooms)).map((row) => [row.action, row.outcome, ...(row.code === null ? [] : [row.code])].join(' '))
-    /** With counts: if a minute ends meanwhile, each minute has its own row. */
+    /** Returns the refusals with their sums. If a minute ends during the test, each minute has its own row. */
     const refused = async (rooms: Rooms) => {
       const times = new Map<string, number>()
       for (const row of await rowsOf(rooms)) {
@@ -63,7 +64,7 @@ for (const dialect of DIALECTS) {
       ])
     })
 
-    test('has every change before the answer, and no secrets', async () => {
+    test('contain every change before the answer, and no secrets', async () => {
       await using rooms = await openRooms(source)
       const signedUp = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const { cookie } = signedUp
@@ -104,7 +105,7 @@ for (const dialect of DIALECTS) {
       ])
       const out = await auth(rooms, 'POST sign-in/email', { email: EMAIL, password: OTHER })
       await auth(rooms, 'POST sign-out', {}, { cookie: out.cookie })
-      // A cookie without a session signs nobody out.
+      // Signing out with a cookie without a session is not recorded.
       await auth(rooms, 'POST sign-out', {}, { cookie: out.cookie })
       await auth(rooms, 'POST sign-out', {})
       await rooms.audit.flush()
@@ -141,7 +142,7 @@ for (const dialect of DIALECTS) {
       for (const secret of secrets) assert.ok(!JSON.stringify(rows).includes(secret))
     })
 
-    test('is in the chain, so that a changed row is found', async () => {
+    test('are in the chain, so that a changed row is found', async () => {
       await using rooms = await openRooms(source)
       await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       for (let i = 0; i < 3; i++) await codeOf(signIn(rooms, 'not it'))
@@ -160,7 +161,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await findings(), [])
     })
 
-    test('has sign-ins by password, code and backup code, and refusals to known accounts', async () => {
+    test('contain sign-ins by password, code and backup code, and refusals to known accounts', async () => {
       await using rooms = await openRooms(source)
       rooms.clock.at = Math.floor(Date.now() / 60_000) * 60_000
       const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
@@ -207,7 +208,7 @@ for (const dialect of DIALECTS) {
       assert.ok(written.has(0))
     })
 
-    test('separates refusals to a thief from refusals that anybody can cause', async () => {
+    test('distinguish refusals to a thief from refusals that anybody can cause', async () => {
       await using rooms = await openRooms(source)
       const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       await codeOf(signIn(rooms, 'not it'))
@@ -222,7 +223,7 @@ for (const dialect of DIALECTS) {
       ])
     })
 
-    test('has changes by link, once; a taken address leaves no row', async () => {
+    test('contain changes by link, once; a taken address leaves no row', async () => {
       await using smtp = await startSmtp()
       await using rooms = await openRooms(source, { SMTP_URL: smtp.url })
       const signUp = () => auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })

@@ -1,6 +1,5 @@
-// Records account events under /auth in the audit: rows without a team, address, password, code or token. If the
-// account is unknown, no row is written: the row would contain no information, and anybody could create any number of
-// rows.
+// Records account events under /auth in the audit. The rows contain no team, address, password, code or token. If the
+// account is unknown, no row is written: such a row would tell nothing, and anybody could create any number of them.
 import { z } from 'zod'
 import { clientOf, requestIdOf } from '../auth/client-name-and-address.ts'
 import type { Audit } from '../audit/audit.ts'
@@ -26,13 +25,13 @@ interface TrailEvent {
 }
 
 export interface Trail {
-  /** Called by the library, because only the library knows the account of a link. done() waits for the row. */
+  /** Records an action. The library calls this, because only the library knows the account of a link. */
   recordAction(action: string, accountId: AccountId, request?: Pick<Request, 'headers'>, more?: Changes): void
-  /** When this resolves, the change is in the audit. A sign-in is written within a second. */
+  /** Resolves when the change is in the audit. Does not wait for the row of a sign-in, which follows within a second. */
   done(event: TrailEvent, response: Response): Promise<void>
-  /** One row per minute counts the refusals of one kind to an account. */
+  /** Records a refusal. One row per minute counts the refusals of one kind to an account. */
   refused(event: TrailEvent, error: unknown): Promise<void>
-  /** Like refused(), for an account that only the code of the path knows. */
+  /** Like refused(), for an account that only the handler of the path knows. */
   refusedTo(action: string, accountId: AccountId, request: Pick<Request, 'headers'>, error: unknown): Promise<void>
 }
 
@@ -66,7 +65,7 @@ export function openTrail({ store, audit }: Deps): Trail {
       const by = action === undefined ? null : await whoDid(store, event, response)
       if (action !== undefined && by !== null) recordAction(action, by, event.request)
       await Promise.all(pending)
-      // If nobody was signed in, do not flush: anybody can sign out at any time.
+      // Without a signed-in person, do not flush: anybody can send a sign-out at any time.
       if (isByLink || (by !== null && action !== 'signIn')) await audit.flush()
     },
     async refused(event, error) {
@@ -75,7 +74,7 @@ export function openTrail({ store, audit }: Deps): Trail {
       if (action === undefined || !(error instanceof AppError) || error.code === 'INTERNAL') return
       const { signedIn, waiting } = event.identity
       const by = event.name === SIGN_IN ? await accountBy(store, event.email) : (signedIn ?? waiting)
-      // Looked up in both cases, so that the duration does not reveal whether the account exists.
+      // Look up the name for unknown accounts too, so that the duration does not reveal whether the account exists.
       const name = await nameOf(store, by)
       if (by === null) return
       fold(action, { accountId: by, name }, event.request, error)
@@ -88,7 +87,8 @@ export function openTrail({ store, audit }: Deps): Trail {
 }
 
 /**
- * Returns null while a code is missing, and for the invented account in the answer to a sign-up with a taken address.
+ * Returns the account that acted. Returns null while a code is missing, and for a sign-up with a taken address, whose
+ * answer contains an invented account.
  */
 async function whoDid(store: Pick<Store, 'db'>, event: TrailEvent, response: Response): Promise<AccountId | null> {
   if (isOfPerson(event.name) && event.identity.signedIn !== null) return event.identity.signedIn
@@ -97,7 +97,7 @@ async function whoDid(store: Pick<Store, 'db'>, event: TrailEvent, response: Res
   return by !== null && by === (await accountBy(store, event.email)) ? by : null
 }
 
-/** A signed-in person sends a code to turn on or confirm their second factor. */
+/** Returns the action. A code from a signed-in person confirms the second factor instead of signing in. */
 function actionOf({ name, identity }: TrailEvent): string | undefined {
   const path = PATHS.get(name)
   return path?.asksCode === true && identity.signedIn !== null ? 'confirmSecondFactor' : path?.action
@@ -114,7 +114,7 @@ type Who = Pick<AuditedCall['caller'], 'accountId' | 'name'>
 
 const NOBODY = asId<AccountId>('nobody')
 
-/** Returns undefined if the account was deleted or the store fails. The event is recorded anyway. */
+/** Returns undefined if the account was deleted or the store fails. The event is recorded without a name then. */
 async function nameOf(store: Pick<Store, 'db'>, id: AccountId | null): Promise<string | undefined> {
   try {
     const row = await store.db

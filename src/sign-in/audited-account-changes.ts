@@ -1,9 +1,9 @@
-// Pure: the changes that each account action under /auth makes, for the audit. Secrets are never values.
+// Pure: lists the changes of each account action under /auth, for the audit. No value is a secret.
 import { changesOf, NOT_SET, SET, type Changes } from '../audit/recorded-changes.ts'
 
 const replaced = { from: SET, to: SET }
 
-/** By action. Actions that are not listed change sessions only. */
+/** Changes by action. All other actions change only sessions. */
 const CHANGES: Readonly<Record<string, Changes>> = {
   signUp: { password: { from: NOT_SET, to: SET } },
   verifyEmail: { emailVerified: { from: false, to: true } },
@@ -11,7 +11,7 @@ const CHANGES: Readonly<Record<string, Changes>> = {
   // An account created at a provider has no old password.
   resetPassword: { password: { from: null, to: SET } },
   beginSecondFactor: { secondFactor: { from: null, to: 'waits for a code' }, backupCodes: { from: null, to: SET } },
-  // A repeated code finds the second factor already on.
+  // `from` is null, because a repeated code finds the second factor already on.
   confirmSecondFactor: { secondFactor: { from: null, to: 'on' } },
   renewBackupCodes: { backupCodes: replaced },
   endSecondFactor: { secondFactor: { from: 'on', to: 'off' } },

@@ -1,5 +1,5 @@
-// Converts the library's errors to ours. The library's status and code determine our code, and its code becomes the
-// `reason`. Its other texts are dropped, so a wrong password and an unknown address get the same answer.
+// Converts the library's errors to ours. The library's status and code determine our code. The library's code becomes
+// the `reason`. Its texts are dropped, so a wrong password and an unknown address get the same answer.
 import { z } from 'zod'
 import { AppError, notFound, type Code } from '../errors.ts'
 import { tooManyTries } from '../auth/attempt-counter.ts'
@@ -12,7 +12,7 @@ const LibraryError = z.object({ code: z.string().optional() })
 
 const WRONG_SIGN_IN = 'The e-mail address or the password is wrong.'
 
-/** The message for a reason. If a reason has none, the message for the status is used. */
+/** Messages by reason. For any other reason, the message for the status is used. */
 const SENTENCES: Readonly<Record<string, string>> = {
   INVALID_PASSWORD: 'The password is wrong.',
   PASSWORD_TOO_SHORT: 'The password is too short.',
@@ -59,7 +59,7 @@ function invalid(detail: string, reason?: string): AppError {
   })
 }
 
-/** If the library refuses a sign-up, `taken` distinguishes a taken address from an internal error. */
+/** Converts a refusal. For a refused sign-up, `taken` distinguishes a taken address from an internal error. */
 export async function libraryRefusal(response: Response, taken: () => Promise<boolean>): Promise<AppError> {
   const body = LibraryError.safeParse(await response.json().catch(() => null))
   const reason = body.data?.code
@@ -88,7 +88,7 @@ export async function libraryRefusal(response: Response, taken: () => Promise<bo
 }
 
 async function codeOf(status: number, reason: string | undefined, taken: () => Promise<boolean>): Promise<Code> {
-  // The challenge has expired, so the caller is not authenticated. The request itself is valid.
+  // Too many wrong codes end the waiting sign-in, so the caller is no longer authenticated.
   if (reason === 'TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE') return 'UNAUTHENTICATED'
   switch (status) {
     case 400:

@@ -25,7 +25,7 @@ export function sharedOptions(deps: SharedDeps, origin: string) {
     baseURL: origin,
     basePath: '/auth',
     trustedOrigins: [origin],
-    // Versioned, so that the root key can change without ending all sessions.
+    // Secrets have versions, so that the root key can change without ending all sessions.
     secrets: [{ version: 1, value: Buffer.from(deps.secrets.derive('sign-in')).toString('base64') }],
     database: { db: deps.store.db, type: deps.store.dialect, transaction: true },
     // The library would report contention as an internal error (500). Rethrow it as OVERLOADED (503).
@@ -33,25 +33,25 @@ export function sharedOptions(deps: SharedDeps, origin: string) {
     user: { modelName: 'accounts' },
     session: { modelName: 'sessions', expiresIn: SESSION_SECONDS, updateAge: SESSION_RENEWED_SECONDS },
     account: { modelName: 'sign_in_methods' },
-    // Stored as hashes: a link or a code that is read from the store is useless.
+    // Identifiers are stored as hashes, so a link or a code that somebody reads from the store is useless.
     verification: { modelName: 'verifications', storeIdentifier: 'hashed' },
     advanced: {
       cookiePrefix: 'vitrine',
       useSecureCookies: origin.startsWith('https:'),
       defaultCookieAttributes: { path: '/auth', httpOnly: true, sameSite: 'lax' },
       database: { generateId: () => randomUUID(), validateSchema: false },
-      // Stored with the session.
+      // The library stores this address with the session.
       ipAddress: { ipAddressHeaders: [CLIENT_ADDRESS] },
-      // Set explicitly. The default depends on NODE_ENV and would turn both checks off under a test runner.
+      // The defaults depend on NODE_ENV and would turn both checks off under a test runner.
       disableCSRFCheck: false,
       disableOriginCheck: false,
     },
-    // Our limits (auth/attempt-counter.ts) count account and address together.
+    // auth/attempt-counter.ts limits attempts instead. It counts account and address together.
     rateLimit: { enabled: false },
     telemetry: { enabled: false },
     logger: {
       level: 'error',
-      // Logs internal errors only. Failed sign-ins are private.
+      // Logs only internal errors. Failed sign-ins are private.
       log: (_level, message, ...details: unknown[]) => {
         const err = details.find((detail) => detail instanceof Error)
         // A database error may contain the rejected row, but its stack does not.

@@ -1,5 +1,5 @@
-// Configures better-auth. Only this file imports better-auth, and only when first needed, because loading it takes
-// longer than the rest of the start.
+// Configures better-auth. Only this file imports the library, and only when a request needs it: loading the library
+// takes longer than the rest of the start.
 import { randomBytes } from 'node:crypto'
 import type { createAuthEndpoint as CreateEndpoint } from 'better-auth/api'
 import type {
@@ -35,10 +35,10 @@ export interface LibraryDeps {
   readonly links: Pick<AccountLinks, 'bound'>
   /** The address of the built-in demo account, which needs no verification. Null if there is no demo. */
   readonly demoEmail: string | null
-  /** Returns the public origin, for links. Never taken from a request header. */
+  /** Returns the public origin, for links. The origin never comes from a request header. */
   readonly origin: () => string
   readonly now?: () => number
-  /** For tests, which sign up many people. No setting changes it. */
+  /** Replaces the slow hash in tests that sign up many people. No setting changes the hash. */
   readonly passwords?: PasswordHash
   /** If absent, the clock is trusted. */
   readonly clock?: ClockDoubt
@@ -60,7 +60,7 @@ export interface Library {
     made: { readonly anew: boolean; readonly remember?: boolean },
   ): Promise<Response>
   /**
-   * Makes the sign-in of the browser wait for a code of the second factor, as after the correct password. Ends its
+   * Makes the sign-in of the browser wait for a code of the second factor, as after the correct password. Removes the
    * session cookie.
    */
   awaitCode(
@@ -68,13 +68,13 @@ export interface Library {
     accountId: AccountId,
     made: { readonly remember: boolean },
   ): Promise<Response>
-  /** Takes as long for an account without a password as for a wrong password. */
+  /** Checks a password. For an account without a password, takes as long as for a wrong password. */
   isPassword(accountId: AccountId, password: string): Promise<boolean>
   /** Returns the hash as stored in sign_in_methods. */
   hashPassword(password: string): Promise<string>
-  /** Returns whether a code is currently valid. `secret`: as stored in second_factors. */
+  /** Returns true if a code is currently valid. `secret`: as stored in second_factors. */
   isCode(secret: string, code: string): Promise<boolean>
-  /** Decrypt and encrypt backup codes as stored in second_factors. */
+  /** Decrypts backup codes as stored in second_factors. The next method encrypts them. */
   openBackupCodes(stored: string): Promise<readonly string[]>
   sealBackupCodes(codes: readonly string[]): Promise<string>
 }
@@ -88,7 +88,7 @@ export interface Identity {
 }
 
 const LINK_SECONDS = 3_600
-/** How long a sign-in waits for a code. */
+/** The time that a sign-in waits for a code. */
 const WAIT_SECONDS = 600
 const BackupCodes = z.array(z.string())
 
@@ -123,7 +123,7 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
       },
     },
     plugins: [
-      // second-factor-lock.ts counts wrong codes before they are checked.
+      // second-factor-lock.ts replaces the library's lock, because it counts codes before they are checked.
       twoFactor({ issuer: 'Vitrine', twoFactorTable: 'second_factors', accountLockout: { enabled: false } }),
       {
         id: 'ours',
@@ -134,7 +134,7 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
         },
       },
       jwt({
-        // The token is returned only by its own endpoint, not in a header of other answers.
+        // Only the token's own endpoint returns the token. Other answers have no header with it.
         disableSettingJwtHeader: true,
         schema: { jwks: { modelName: 'signing_keys' } },
         jwks: { keyPairConfig: { alg: 'EdDSA', crv: 'Ed25519' } },
@@ -222,7 +222,7 @@ function signedIn(lib: {
   })
 }
 
-/** Does the same as the library after the correct password of an account with a second factor. */
+/** Repeats what the library does after the correct password of an account with a second factor. */
 function awaitCode(lib: {
   readonly createAuthEndpoint: typeof CreateEndpoint
   readonly deleteSessionCookie: typeof DeleteSessionCookie
@@ -236,7 +236,7 @@ function awaitCode(lib: {
     const expiresAt = new Date(Date.now() + WAIT_SECONDS * 1000)
     await internalAdapter.createVerificationValue({ value: accountId, identifier, expiresAt })
     await internalAdapter.createVerificationValue({ value: '0', identifier: `2fa-attempts-${identifier}`, expiresAt })
-    // If both cookies were sent, the code would apply to the session.
+    // With both cookies, the code would apply to the session.
     lib.deleteSessionCookie(ctx, !remember)
     const { name, attributes } = authCookies.dontRememberToken
     if (!remember) await ctx.setSignedCookie(name, 'true', secret, attributes)
@@ -257,8 +257,8 @@ function mailing(deps: LibraryDeps) {
   const { mail, links, origin } = deps
   const link = (path: string, token: string) => {
     const url = new URL(path, origin())
-    // Replaces an existing token: with two, the page would read the first, which the requester of the mail may have
-    // added.
+    // This replaces an existing token, which the requester of the mail may have added. Of two tokens, the page would
+    // read the first.
     url.searchParams.set('token', token)
     return url.href
   }
@@ -301,13 +301,13 @@ interface MailedLink {
   readonly token: string
 }
 
-/** Returns the target path of a library link. The library writes "no target" as `/` or as nothing. */
+/** Returns the target path of a library link. The library writes a missing target as `/` or as nothing. */
 function targetOf(url: string): string | null {
   const path = new URL(url).searchParams.get('callbackURL') ?? ''
   return path === '' || path === '/' ? null : path
 }
 
-/** Removes the session. */
+/** Returns true for the paths that remove the session. */
 function mayDelete(path: string): boolean {
   return /^\/(?:sign-out|revoke-)/.test(path)
 }

@@ -1,5 +1,5 @@
-// Changes the password in one transaction. The library checks the old password and writes the new one later. In
-// between, a reset link could set another password, which the library would overwrite.
+// Changes the password in one transaction. The library would check the old password first and write the new one later.
+// In between, a reset link could set another password, which the library would overwrite.
 import type { z } from 'zod'
 import { changesOf } from '../audit/recorded-changes.ts'
 import { endGrantsOf } from '../auth/grants.ts'
@@ -19,8 +19,9 @@ interface Deps {
 }
 
 /**
- * Ends links, sign-ins that are waiting for a code, the grants of agents and, by default, every session. This request
- * then gets a new session. Throws UNAUTHENTICATED without a session, and INVALID_REQUEST for a wrong password.
+ * Changes the password. Ends links, sign-ins that are waiting for a code, the grants of agents and, by default, every
+ * session; the answer then starts a new session. Throws UNAUTHENTICATED without a session, and INVALID_REQUEST for a
+ * wrong password.
  */
 export async function changePassword(
   deps: Deps,

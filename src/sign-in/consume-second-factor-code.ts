@@ -1,6 +1,5 @@
-// Consumes a code of a second factor for actions for which the library does not require one: to turn the factor off,
-// show its secret, renew its backup codes, or end it with a new password. A code consumed here cannot sign in, and vice
-// versa.
+// Consumes a code of a second factor for actions that need no code in the library: turning the factor off, showing its
+// secret, renewing its backup codes, or ending it with a new password. Every code works only once, here or at sign-in.
 import { hash } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { AccountId } from '../ids.ts'
@@ -34,7 +33,7 @@ export async function factorOf(
   return row === undefined ? null : { ...row, accountId }
 }
 
-/** Returns true only once per code. The caller must count the attempt first. */
+/** Consumes a code. Returns true only once per code. The caller must count the attempt first. */
 export async function useCode(
   deps: { readonly store: Store; readonly library: Library },
   factor: Factor,
@@ -60,7 +59,7 @@ export async function useCode(
   return used.numUpdatedRows === 1n
 }
 
-/** Longer than a code is valid: 30 seconds, plus one step before and after. */
+/** The time for which a used code is stored. It is longer than a code is valid (one step of 30 s, and one each side). */
 const USED_CODE_MS = 120_000
 
 /** Returns false for a code that was used before (RFC 6238 §5.2: a code is accepted once). */
@@ -74,8 +73,8 @@ export async function markUsed(
 }
 
 /**
- * Returns true only once for each string of an account, until `until`. After that time, the string is not accepted
- * anyway.
+ * Returns true only once for each string of an account, until the time `until`. The caller does not accept the string
+ * after that time.
  */
 export async function useOnce(
   tx: Transaction<Tables>,

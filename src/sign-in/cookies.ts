@@ -1,4 +1,4 @@
-// Parses cookies like the sign-in library. Otherwise a cookie could be spelled so that the rate limit and the library
+// Parses cookies like the sign-in library. Otherwise a caller could spell a cookie so that the rate limit and the library
 // see different values. Also reads the session cookie of an answer.
 
 /** Returns the cookies by name, decoded and without quotes. The first of several cookies with one name wins. */

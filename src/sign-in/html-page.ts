@@ -1,6 +1,6 @@
-// The pages that the service itself renders: for mailed links, and for connecting an agent. They load nothing. Their
+// Renders the service's own pages: for mailed links, and for connecting an agent. The pages load no other files. Their
 // URLs contain a token, so the pages are not cached and send no referrer. The content security policy allows one script
-// and one style, by hash, and no page may frame them.
+// and one style, by hash, and forbids frames.
 import { hash } from 'node:crypto'
 
 interface More {
@@ -8,7 +8,7 @@ interface More {
   readonly status?: number
 }
 
-/** `form` is HTML: the caller escapes texts from other people. */
+/** Returns a page. `form` is HTML, so the caller must escape texts from other people. */
 export function page(title: string, form: string, script: string, { style = '', status = 200 }: More = {}): Response {
   const hashOf = (text: string) => `'sha256-${hash('sha256', text, 'base64')}'`
   const [scripts, styles] = [hashOf(script), style === '' ? "'none'" : hashOf(style)]
@@ -31,7 +31,7 @@ ${form}
   })
 }
 
-/** `say` shows a sentence. `post` sends JSON and returns the response body; it throws with the sentence of a refusal. */
+/** Defines `say`, which shows a sentence, and `post`, which sends JSON and throws an error with a refusal's sentence. */
 export const TELLING_SCRIPT = `
 const say = (text) => { document.querySelector('output').textContent = text }
 const post = async (path, body) => {

@@ -1,6 +1,5 @@
-// Recognizes a browser that once sent an account's correct password, or passed its second factor, by its own cookie.
-// Guessing strangers then cannot lock out the owner. The cookie does not sign in; it only gives the device its own rate
-// limit.
+// Sets a cookie in a browser that sent an account's correct password or passed its second factor. The cookie gives this
+// browser its own rate limit, so that strangers who guess cannot lock out the owner. The cookie signs nobody in.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Secrets } from '../secrets.ts'
 import { cookiesOf } from './cookies.ts'

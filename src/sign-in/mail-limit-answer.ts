@@ -1,5 +1,5 @@
-// The answer when the mail limit of an address is exhausted. Nothing is done or sent, but the answer looks like the
-// library's usual answer, so nobody can see the difference.
+// Answers a request when the mail limit of its address is exhausted. The request has no effect, but the answer looks
+// like the library's usual answer, so that nobody can see the difference.
 import { randomUUID } from 'node:crypto'
 import { SignUp } from '../contract/sign-in-routes.ts'
 import type { SignInRequest } from './read-request.ts'
@@ -14,7 +14,7 @@ export async function unsent(library: Library, input: SignInRequest, now: number
   }
   if (input.name !== SIGN_UP) return Response.json({ status: true })
   const { name, email, password } = SignUp.parse(input.body)
-  // Takes as long as a real sign-up.
+  // Hashing makes this answer take as long as a real sign-up.
   await library.hashPassword(password)
   const at = new Date(now).toISOString()
   const user = { name, email: email.toLowerCase(), emailVerified: false, image: null, createdAt: at, updatedAt: at }

@@ -1,5 +1,5 @@
-// Mails of sign-in: verification and password reset, and that no answer reveals which addresses exist. On both stores,
-// with a real SMTP server.
+// Tests mails for verification and password reset, on both stores with a real SMTP server. No answer may reveal which
+// addresses exist.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { LINK, startSmtp, tokenIn, type TestSmtp } from '../../test/support/mail.ts'
@@ -91,7 +91,7 @@ for (const dialect of DIALECTS) {
       const idOf = (of: string) =>
         rooms.store.db.selectFrom('accounts').select(['id', 'emailVerified']).where('email', '=', of).executeTakeFirst()
       const gone = newId<AccountId>()
-      // The link was opened and the password was correct. Then the other sign-up arrived.
+      // In this case, the other sign-up arrives after the link was opened and the password was checked.
       const links = { bound: () => '', opened: async () => ({ accountId: gone, email, endsAt: Infinity }) }
       const library = { isPassword: async () => true } as unknown as Library
       const told = await refusal(
@@ -143,7 +143,7 @@ for (const dialect of DIALECTS) {
       await signUp(rooms, 'bo@example.test')
       const fresh = tokenIn(await smtp.next('bo@example.test'))
       for (const token of stale) assert.deepEqual(await told(token), unknown)
-      // A part of a link, or the proof of another link, is not enough either.
+      // A part of a link, or the proof of another link, is refused too.
       const cut = (token = '') => token.slice(0, token.lastIndexOf('.'))
       const proof = stale[0]?.slice(cut(stale[0]).length)
       for (const token of [cut(fresh), `${cut(fresh)}${proof}`]) assert.deepEqual(await told(token), unknown)
@@ -239,7 +239,7 @@ for (const dialect of DIALECTS) {
         return tokenIn(await smtp.next(email, LINK))
       }
       const token = await link()
-      // Each request verifies the old password, and then waits for the others to do so.
+      // Each request verifies the old password, and then waits until the others have verified it.
       const late = Array.from({ length: 7 }, () => codeOf(signIn(rooms, email)))
       const [, ...told] = await Promise.all([reset(rooms, token), ...late.map((each) => each.catch(() => 'signed in'))])
       const left = await rooms.store.db.selectFrom('sessions').select('id').execute()
@@ -252,7 +252,7 @@ for (const dialect of DIALECTS) {
         reset(rooms, again, { newPassword: 'what the owner wants' }),
         auth(rooms, 'POST change-password', change, { cookie: thief }),
       ])
-      // The later request was refused: it never overwrites the earlier one.
+      // Exactly one request succeeded: the later one never overwrites the earlier one.
       assert.notEqual(done.status, changed.status)
       await signIn(rooms, email, done.status === 'fulfilled' ? 'what the owner wants' : change.newPassword)
     })
@@ -360,7 +360,7 @@ for (const dialect of DIALECTS) {
         (await auth(rooms, 'POST request-password-reset', { email: to }, asked)).text
       const before = smtp.received.length
       const told = new Set<string>()
-      // Five from one network, ten in total.
+      // The limits are five mails from one network and ten in total.
       for (let i = 0; i < 18; i++) for (const to of [email, nobody]) told.add(await ask(to, from(Math.floor(i / 6))))
       assert.equal(told.size, 1)
       const links: string[] = []
@@ -395,7 +395,7 @@ for (const dialect of DIALECTS) {
       await signIn(rooms, email, `${OTHER} 4`)
     })
 
-    test('a sign-up by a stranger gives the stranger nothing, whoever clicks, and the owner can replace it', async () => {
+    test('a sign-up by a stranger never gives the stranger access, and the owner can replace it', async () => {
       await using rooms = await openRooms(source, env)
       const gate = authenticator(rooms)
       const email = 'owner@example.test'
@@ -409,7 +409,7 @@ for (const dialect of DIALECTS) {
       ]
       const theirs = await idOf()
       assert.ok(theirs)
-      // As if the account had signed in before mail was on.
+      // The key stands for one that was created before mail was on.
       const { key } = await createKey(rooms, await sessionOf(rooms, theirs), { name: 'k', scopes: ['profile'] })
       await auth(rooms, 'POST request-password-reset', { email })
       const oldReset = tokenIn(await smtp.next(email))
@@ -426,7 +426,7 @@ for (const dialect of DIALECTS) {
         (await refusal(verify(rooms, second, { password: stranger.password })))['reason'],
         'INVALID_PASSWORD',
       )
-      // The link was mailed to the owner, even if a stranger requested it.
+      // Only the owner got this link by mail, although the stranger had requested it.
       assert.equal((await auth(rooms, 'POST reset-password/preview', { token: oldReset })).json.mayKeep, false)
       await verify(rooms, second)
       assert.equal(await codeOf(signIn(rooms, email, stranger.password)), 'UNAUTHENTICATED')
@@ -445,7 +445,7 @@ for (const dialect of DIALECTS) {
       await signUp(rooms, email, eve)
       await auth(rooms, 'POST request-password-reset', { email })
       const link = tokenIn(await smtp.next(email, /reset-password/))
-      // Otherwise a stranger could exhaust the mail limit and then invalidate the owner's links by another sign-up.
+      // If the link ended, a stranger could exhaust the mail limit and then invalidate the owner's links by a sign-up.
       await signUp(rooms, email, eve)
       await reset(rooms, link)
       assert.equal((await signIn(rooms, email, OTHER)).json.user.emailVerified, true)

@@ -1,5 +1,5 @@
-// Checks whether an account may sign in without its password. If mail is on, its address must first be verified, as for
-// a sign-in with the password.
+// Checks whether an account may sign in without its password. If mail is on, its address must be verified first. The
+// same rule applies to a sign-in with the password.
 import { AppError } from '../errors.ts'
 import type { AccountId } from '../ids.ts'
 import { isTrue } from '../store/better-auth-booleans.ts'

@@ -1,5 +1,5 @@
-// Decides for which host name and origin passkeys work. A passkey is bound to a host name, and browsers create it only in a
-// secure context. An IP address such as 127.0.0.1 is not a valid relying party id.
+// Decides for which host name and origin passkeys work. A passkey is bound to a host name, its relying party id. An IP
+// address such as 127.0.0.1 is no valid relying party id. Browsers create passkeys only in a secure context.
 import { isIP } from 'node:net'
 import { bareHost } from '../host-names.ts'
 import type { Config } from '../config.ts'
@@ -7,13 +7,13 @@ import type { Config } from '../config.ts'
 export interface PasskeyPlace {
   /** The relying party id: the host name that passkeys are bound to. */
   readonly rpId: string
-  /** The only origin whose pages may use them. */
+  /** The only origin whose pages may use these passkeys. */
   readonly origin: string
 }
 
 /**
- * Returns null if no passkey works. Without VITRINE_PUBLIC_URL, a service on loopback supports passkeys
- * only if the request's host is `localhost`, or a name below it.
+ * Returns null if passkeys do not work. Without VITRINE_PUBLIC_URL, a service on loopback supports passkeys only if the
+ * request's host is `localhost` or a subdomain of it.
  */
 export function passkeyPlace(
   config: Pick<Config, 'publicUrl' | 'loopback'>,

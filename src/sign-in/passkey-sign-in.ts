@@ -1,5 +1,5 @@
-// Signs in with a passkey. The browser offers its passkeys for this host, so nobody types an address, and the answers
-// do not reveal which addresses have an account.
+// Signs in with a passkey. The browser offers its passkeys for this host, so people type no address. So the answers
+// cannot reveal which addresses have an account.
 import type { z } from 'zod'
 import type { PasskeyRequest } from '../contract/passkey-schemas.ts'
 import type { PasskeySignIn } from '../contract/sign-in-routes.ts'
@@ -31,7 +31,7 @@ export async function passkeyRequest(
   return { options, cookie: await deps.challenges.set(challenge) }
 }
 
-/** Throws UNAUTHENTICATED for an unknown passkey, a wrong signature, and an answer that was already used. */
+/** Signs in. Throws UNAUTHENTICATED for an unknown passkey, a wrong signature, or an answer that was already used. */
 export async function passkeySignIn(
   deps: Deps,
   request: Request,
@@ -93,8 +93,8 @@ async function verified(
 }
 
 /**
- * Marks the challenge as used and stores the counter, if the passkey still exists. If not, ends the session that was
- * created meanwhile.
+ * Marks the challenge as used and stores the counter. If the passkey was removed meanwhile, ends the new session
+ * instead.
  */
 async function used(
   { store, now }: { readonly store: Store; readonly now: number },

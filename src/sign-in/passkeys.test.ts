@@ -1,5 +1,5 @@
-// Passkeys: creating, using, and every way to misuse one. On both stores. The authenticator is software; the console's
-// tests use Chromium's.
+// Tests passkeys on both stores: creating one, using it, and every way to misuse it. These tests use an authenticator
+// in software. The console's tests use the authenticator of Chromium.
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
@@ -193,7 +193,7 @@ for (const dialect of DIALECTS) {
       const bob = await signedUp(rooms, 'bob@example.test')
       assert.equal(await codeOf(bob.ask('POST passkey/rename', { id, name: 'mine' })), 'NOT_FOUND')
       assert.equal(await codeOf(bob.ask('POST passkey/remove', { id })), 'NOT_FOUND')
-      // An account without a password was created at a provider.
+      // Without this row, the account has no password, like an account that was created at a provider.
       await rooms.store.write((tx) => tx.deleteFrom('sign_in_methods').execute())
       const last = await refusal(own.ask('POST passkey/remove', { id }))
       assert.deepEqual([last['code'], last['reason']], ['CONFLICT', 'LAST_WAY'])

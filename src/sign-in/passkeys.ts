@@ -1,5 +1,5 @@
-// The passkeys of an account: create, rename, remove. A passkey always verifies the person (fingerprint, face or PIN),
-// so it counts as two factors.
+// Creates, renames and removes the passkeys of an account. A passkey always verifies the person (fingerprint, face or
+// PIN), so it counts as two factors.
 import { randomBytes } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { z } from 'zod'
@@ -32,7 +32,7 @@ export interface PasskeyDeps {
   readonly now: number
 }
 
-/** How long a browser may take to answer. */
+/** The time that a browser has to answer. */
 export const LIFE_MS = 300_000
 /** The maximum number of passkeys of an account. */
 const PASSKEYS_MAX = 20
@@ -75,8 +75,8 @@ export async function passkeyCreation(
   const options = {
     challenge: challenge.challenge,
     rp: { id: rpId, name: 'Vitrine' },
-    // One handle for all passkeys of an account: an authenticator then replaces an older passkey instead of adding
-    // another.
+    // All passkeys of an account share one user handle, so that an authenticator replaces an older passkey instead of
+    // adding another.
     user: { id: Buffer.from(caller.accountId).toString('base64url'), name: email, displayName: caller.name },
     pubKeyCredParams: ALGORITHMS.map((alg) => ({ type: 'public-key' as const, alg })),
     timeout: LIFE_MS,
@@ -96,8 +96,8 @@ export async function passkeyCreation(
 }
 
 /**
- * Throws REAUTHENTICATION_REQUIRED if the sign-in is over 10 minutes old, INVALID_REQUEST if the answer of the browser
- * is not valid, and CONFLICT if the passkey is known or there are too many.
+ * Adds a passkey. Throws REAUTHENTICATION_REQUIRED if the sign-in is over 10 minutes old, INVALID_REQUEST if the answer
+ * of the browser is invalid, and CONFLICT if the passkey is known or the account has too many.
  */
 export async function addPasskey(
   deps: PasskeyDeps,
@@ -139,7 +139,7 @@ export async function addPasskey(
   return shownPasskey(row)
 }
 
-/** Throws NOT_FOUND for a passkey that is not the caller's. */
+/** Renames a passkey. Throws NOT_FOUND for a passkey of another account. */
 export async function renamePasskey(
   deps: PasskeyDeps,
   request: Request,
@@ -157,7 +157,7 @@ export async function renamePasskey(
   })
 }
 
-/** Throws NOT_FOUND for a passkey that is not the caller's, CONFLICT for the last way to sign in. */
+/** Removes a passkey. Throws NOT_FOUND for a passkey of another account, CONFLICT for the last way to sign in. */
 export async function removePasskey(
   deps: PasskeyDeps,
   request: Request,
@@ -177,7 +177,7 @@ export async function removePasskey(
   await deps.notices.tell(caller.accountId, { kind: 'passkey removed', name: removed.name }, doneFrom(request))
 }
 
-/** Returns the challenge that this browser has for the purpose. Throws INVALID_REQUEST. */
+/** Returns the challenge in this browser's cookie for the purpose. Throws INVALID_REQUEST if the cookie is missing. */
 export async function challengeOf(
   deps: Pick<PasskeyDeps, 'challenges'>,
   request: Request,
@@ -194,7 +194,7 @@ export function transportsOf({ transports }: Pick<PasskeyTable, 'transports'>): 
 const Transports = z.array(z.enum(['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb']))
 type Transport = z.infer<typeof Transports>[number]
 
-/** Throws INVALID_REQUEST. */
+/** Verifies the answer of the browser. Throws INVALID_REQUEST for an invalid answer. */
 async function verified({ rpId, origin }: PasskeyPlace, challenge: string, order: z.output<typeof PasskeyAdded>) {
   const { verifyRegistrationResponse } = await import('@simplewebauthn/server')
   const { registrationInfo: made } = await verifyRegistrationResponse({
@@ -224,7 +224,7 @@ function requireRoom(known: readonly unknown[]): void {
   throw new AppError('CONFLICT', `An account has at most ${PASSKEYS_MAX} passkeys. Remove one first.`)
 }
 
-/** Throws NOT_FOUND. */
+/** Returns a passkey of the account. Throws NOT_FOUND. */
 async function ownPasskey(tx: Transaction<Tables>, accountId: AccountId, id: string): Promise<PasskeyTable> {
   const row = await tx
     .selectFrom('passkeys')

@@ -1,6 +1,5 @@
-// A session from a password is valid only if that password is still current. Verifying a password takes long.
-// Meanwhile, a reset link may set another password and end all sessions, but not a session that is created a moment
-// later.
+// Checks that the password of a new session is still current. Verifying a password takes long. Meanwhile, a reset link
+// may set another password and end all sessions. It would miss the session that is created a moment later.
 import type { AccountId } from '../ids.ts'
 import { isTrue } from '../store/better-auth-booleans.ts'
 import type { Store } from '../store/open.ts'
@@ -15,7 +14,7 @@ export interface Held {
   readonly hadFactor: boolean
 }
 
-/** Returns null if the account does not exist or has no password. `email` must be in lower case. */
+/** Returns the account. Returns null if it does not exist or has no password. `email` must be in lower case. */
 export async function heldBy(
   store: Pick<Store, 'db'>,
   who: { readonly accountId: AccountId } | { readonly email: string },
@@ -34,15 +33,15 @@ export async function heldBy(
 }
 
 /**
- * Returns whether the account still has the same password. If not, ends the session in the answer, sign-ins that are
+ * Returns true if the account still has the same password. Otherwise ends the session in the answer, sign-ins that are
  * waiting for a code, and a second factor that was enabled meanwhile.
  */
 export async function stillHolds(store: Store, held: Held, answer: Response): Promise<boolean> {
   const made = sessionMadeBy(answer)
   const { accountId, password, hadFactor } = held
   return await store.write(async (tx) => {
-    // This is a write instead of a read: PostgreSQL then retries one of two conflicting transactions, and the retry
-    // sees the changes of the other.
+    // This writes the row instead of reading it. PostgreSQL then lets one of two conflicting transactions fail, and its
+    // retry sees the changes of the other.
     const same = await tx
       .updateTable('sign_in_methods')
       .set((eb) => ({ updatedAt: eb.ref('updatedAt') }))

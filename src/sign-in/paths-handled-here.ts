@@ -1,5 +1,5 @@
-// The paths under /auth that this service handles itself, wholly or in part: address verification, password changes and
-// resets, and the code required to weaken a second factor.
+// Handles paths under /auth that the library does not handle, or not alone: address verification, password changes and
+// resets, passkeys, providers, and the code required to weaken a second factor.
 import {
   PasskeyAdded,
   PasskeyEnd,
@@ -160,7 +160,7 @@ async function signedIn({ store }: OwnDeps, identity: Identity): Promise<Person>
   return person
 }
 
-/** Ends a session by id. Another account's session gets the same answer and stays. Throws UNAUTHENTICATED. */
+/** Ends a session of the caller. For another account's session, does nothing, silently. Throws UNAUTHENTICATED. */
 async function revokeSession(store: Store, { signedIn }: Identity, id: string): Promise<void> {
   if (signedIn === null) throw notSignedIn()
   await store.write((tx) =>

@@ -1,4 +1,5 @@
-// Reads a request under /auth: paths by allow-list, bodies and parameters by schema, and only from our own pages.
+// Reads a request under /auth. Checks the path with an allow-list, body and parameters with schemas, and that the request
+// comes from our own pages.
 import type { z } from 'zod'
 import type { Config } from '../config.ts'
 import { SignInBody } from '../contract/sign-in-routes.ts'
@@ -35,7 +36,7 @@ export async function readSignInRequest(request: Request, pathname: string, conf
   return { name, query, body, email: emailOf(body) }
 }
 
-/** Without a schema, no fields are allowed. */
+/** Validates the fields. Without a schema, no fields are allowed. */
 function parse(schema: z.ZodType | undefined, sent: unknown): Fields {
   if (schema === undefined) {
     const surplus = Object.keys(typeof sent === 'object' && sent !== null ? sent : {})

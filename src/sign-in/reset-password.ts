@@ -1,6 +1,6 @@
-// Sets a new password by a mailed link, in one transaction. The link is consumed, sessions and links end, and keys,
-// grants and passkeys end unless they are kept. A link alone never ends a second factor, because access to the mailbox would then bypass the
-// factor (docs/decisions/0022-proof-of-an-address.md).
+// Sets a new password by a mailed link, in one transaction. Consumes the link, ends sessions and other links, and ends
+// keys, grants and passkeys unless the person keeps them. A link alone never ends a second factor: otherwise access to
+// the mailbox would bypass the factor (docs/decisions/0022-proof-of-an-address.md).
 import { hash, randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { z } from 'zod'
@@ -41,7 +41,7 @@ interface ShownGrant {
 type EndedPasskey = Pick<PasskeyTable, 'id' | 'name'>
 type EndedProvider = Pick<ShownProvider, 'provider' | 'name' | 'label'>
 
-/** Lists what a new password would end. Consumes nothing. Throws INVALID_REQUEST for an invalid link. */
+/** Lists the items that a new password would end. Does not consume the link. Throws INVALID_REQUEST for an invalid one. */
 export async function previewReset(deps: Omit<Deps, 'library' | 'codes'>, token: string) {
   const { accountId } = await linkOf(deps, token)
   const account = await accountOf(deps.store.db, accountId)
@@ -87,8 +87,8 @@ export interface ResetDone {
 }
 
 /**
- * Throws INVALID_REQUEST for a used or invalid link, UNAUTHENTICATED for a wrong code. In either case, nothing is
- * changed.
+ * Sets the password. Throws INVALID_REQUEST for a used or invalid link, UNAUTHENTICATED for a wrong code. A refused
+ * reset changes nothing.
  */
 export async function resetPassword(deps: Deps, order: Order): Promise<ResetDone> {
   const { store, library, now } = deps
@@ -97,7 +97,7 @@ export async function resetPassword(deps: Deps, order: Order): Promise<ResetDone
   const password = await library.hashPassword(order.newPassword)
   return await store.write(async (tx) => {
     const used = await tx.deleteFrom('verifications').where('id', '=', link.id).executeTakeFirst()
-    // Another request with the same link was faster.
+    // No deleted row means that another request used the link first.
     if (used.numDeletedRows !== 1n) throw invalidLink()
     const account = await accountOf(tx, link.accountId)
     const proves = provesAddress(deps, account)
@@ -140,7 +140,7 @@ export async function resetPassword(deps: Deps, order: Order): Promise<ResetDone
   })
 }
 
-/** Runs within a transaction. Also used by the operator's command (account-command.ts). */
+/** Ends a second factor within a transaction. The operator's command (account-command.ts) uses this function too. */
 export async function endSecondFactor(
   store: Pick<Store, 'dialect'>,
   tx: Transaction<Tables>,
@@ -167,7 +167,7 @@ interface Link {
 }
 
 async function linkOf({ store, now }: Pick<Deps, 'store' | 'now'>, token: string): Promise<Link> {
-  // The format in which the library, which creates the links, stores them.
+  // The library creates the links, and stores them in this format.
   const identifier = hash('sha256', `reset-password:${token}`, 'base64url')
   const row = await store.db
     .selectFrom('verifications')
@@ -190,7 +190,7 @@ async function accountOf(db: Store['db'], accountId: AccountId) {
   return row
 }
 
-/** If the address was never verified, a stranger may have signed up with it. In that case everything ends. */
+/** Returns true if the link proves a never verified address. Then everything ends: a stranger may have signed up. */
 function provesAddress(
   { mailIsOn }: Pick<Deps, 'mailIsOn'>,
   account: { readonly emailVerified: number | boolean },
@@ -220,7 +220,7 @@ async function setPassword(
     .execute()
 }
 
-/** Throws INVALID_REQUEST if `keep` has a key that is not the account's. */
+/** Ends the keys except `keep`. Throws INVALID_REQUEST if `keep` has a key of another account. */
 async function endKeys(tx: Transaction<Tables>, accountId: AccountId, keep: readonly string[], now: number) {
   const keys = await aliveKeys(tx, accountId, now)
   const [kept, ended] = [keys.filter((key) => keep.includes(key.id)), keys.filter((key) => !keep.includes(key.id))]
@@ -242,7 +242,7 @@ async function endKeys(tx: Transaction<Tables>, accountId: AccountId, keep: read
   return { kept: kept.map(shown), ended: ended.map(shown) }
 }
 
-/** Throws INVALID_REQUEST if `keep` has a grant that is not the account's. */
+/** Ends the grants except `keep`. Throws INVALID_REQUEST if `keep` has a grant of another account. */
 async function endGrants(tx: Transaction<Tables>, accountId: AccountId, keep: readonly string[], now: number) {
   const kept = (await aliveGrantsOf(tx, accountId, now)).filter((grant) => keep.includes(grant.id))
   if (kept.length < new Set(keep).size)
@@ -251,7 +251,7 @@ async function endGrants(tx: Transaction<Tables>, accountId: AccountId, keep: re
   return { kept: kept.map(shownGrant), ended: ended.map(shownGrant) }
 }
 
-/** Throws INVALID_REQUEST if `keep` has a passkey that is not the account's. */
+/** Removes the passkeys except `keep`. Throws INVALID_REQUEST if `keep` has a passkey of another account. */
 async function endPasskeys(tx: Transaction<Tables>, accountId: AccountId, keep: readonly string[]) {
   const passkeys = await passkeysOf(tx, accountId)
   const kept = passkeys.filter((passkey) => keep.includes(passkey.id))
@@ -268,7 +268,7 @@ async function endableWays({ store, providers: offered }: Pick<Deps, 'store' | '
   return { passkeys, providers }
 }
 
-/** Throws INVALID_REQUEST if `keep` has a provider that is not connected. */
+/** Disconnects the providers except `keep`. Throws INVALID_REQUEST if `keep` has a provider that is not connected. */
 async function endProviders(
   { providers: offered }: Pick<Deps, 'providers'>,
   tx: Transaction<Tables>,

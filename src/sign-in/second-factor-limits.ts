@@ -1,5 +1,5 @@
-// Rate limits for codes of a second factor. A code is counted before it is checked, by its source: a waiting sign-in, a
-// signed-in person, or a reset link. A stranger with only one part of the credentials cannot lock out the owner.
+// Rate limits for codes of a second factor. A code is counted before it is checked. Waiting sign-ins, signed-in people
+// and reset links have separate counts. So a stranger who has only one of these cannot lock out the owner.
 import type { AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
@@ -10,11 +10,11 @@ import { factorOf } from './consume-second-factor-code.ts'
 
 const BY_DEVICE = { limit: 10, windowMs: 900_000 }
 const BY_SESSION = { limit: 10, windowMs: 300_000 }
-/** Per account, over all sessions: a stolen session can guess 50 of a million codes a day. */
+/** The limit per account, over all sessions. So a stolen session can guess only 50 of a million codes a day. */
 const SIGNED_IN = { limit: 50, windowMs: 86_400_000 }
 const BY_LINK = { limit: 10, windowMs: 900_000 }
 
-/** Call after a correct code. */
+/** Resets the count. The caller must call this after a correct code. */
 type Settle = () => Promise<void>
 
 export interface CodeTries {

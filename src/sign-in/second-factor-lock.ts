@@ -1,6 +1,6 @@
-// Closes two gaps in the library's handling of second-factor codes. The library checks its lock before it counts, so
-// concurrent codes exceed the limit. This file counts a code before it is checked. The library accepts a code again
-// while it is valid, which RFC 6238 §5.2 forbids. This file stores used codes.
+// Closes two gaps in the library's handling of second-factor codes. First, the library checks its lock before it counts
+// a code, so concurrent codes exceed the limit. This file counts before the check. Second, the library accepts a code
+// again while it is valid, which RFC 6238 §5.2 forbids. This file stores used codes.
 import type { Transaction } from 'kysely'
 import { z } from 'zod'
 import { AppError } from '../errors.ts'
@@ -12,7 +12,7 @@ import { tooManyTries } from '../auth/attempt-counter.ts'
 import { sessionMadeBy } from './cookies.ts'
 import { markUsed } from './consume-second-factor-code.ts'
 
-/** This many consecutive wrong codes, over all sign-ins of an account, lock the factor (NIST SP 800-63B §5.2.2). */
+/** The number of consecutive wrong codes that lock a factor, over all sign-ins of an account (NIST SP 800-63B §5.2.2). */
 const CODES_MAX = 10
 export const LOCKED_MS = 900_000
 
@@ -28,7 +28,7 @@ export async function countCode(store: Store, accountId: AccountId, now: number)
     const counted = await own
       .where((eb) => eb.or([eb('lockedUntil', 'is', null), eb('lockedUntil', '<=', time(now))]))
       .set((eb) => ({
-        // The count restarts after an expired lock.
+        // After an expired lock, the count starts anew.
         failedVerificationCount: eb
           .case()
           .when('lockedUntil', 'is', null)
@@ -47,13 +47,13 @@ export async function countCode(store: Store, accountId: AccountId, now: number)
   throw tooManyTries(Date.parse(isoTime(lockedUntil)) - now, { reason: 'ACCOUNT_TEMPORARILY_LOCKED' })
 }
 
-/** Returns null if there is no second factor any more. */
+/** Returns the end of the lock. Returns null if the account has no lock or no second factor any more. */
 async function lockOf(tx: Transaction<Tables>, accountId: AccountId): Promise<string | Date | null> {
   const factors = tx.selectFrom('second_factors').select('lockedUntil')
   return (await factors.where('userId', '=', accountId).executeTakeFirst())?.lockedUntil ?? null
 }
 
-/** After a correct code: resets the count and removes a lock that the count may have set. */
+/** Resets the count and removes the lock, after a correct code. */
 export async function forgetCodes(store: Store, accountId: AccountId): Promise<void> {
   await store.append((tx) =>
     tx
@@ -81,9 +81,8 @@ export function noChallenge(): AppError {
 const Verified = z.object({ user: z.object({ id: z.string(), twoFactorEnabled: z.boolean() }) })
 
 /**
- * After a correct code, including the one that turns the factor on: stores the code as used, and ends sessions that
- * were created without the factor. Returns whether the code turned the factor on. For a code that was used before, ends
- * the new session and throws UNAUTHENTICATED.
+ * Stores a correct code as used. If the code turned the factor on, also ends sessions that were created without the
+ * factor, and returns true. For a code that was used before, ends the new session and throws UNAUTHENTICATED.
  */
 export async function afterCode(store: Store, code: string, response: Response, now: number): Promise<boolean> {
   const made = sessionMadeBy(response)

@@ -1,4 +1,4 @@
-// Rate limits of sign-in: strangers are slowed down from everywhere, and cannot lock out the owner.
+// Tests the rate limits of sign-in. Strangers are slowed down at every address, and cannot lock out the owner.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
@@ -23,7 +23,7 @@ interface Tried {
   readonly settle: () => Promise<void>
 }
 
-/** Two processes on one PostgreSQL store, or one process twice on the embedded store. */
+/** Starts two processes on one PostgreSQL store, or uses one process twice on the embedded store. */
 async function opened(source: StoreSource) {
   await using stack = new AsyncDisposableStack()
   const config = await source.config()
@@ -89,7 +89,7 @@ for (const dialect of DIALECTS) {
       )
       assert.equal(all.filter(({ told }) => told === 'tried').length, 10)
       assert.ok(all.every(({ told }) => told === 'tried' || told === 'RATE_LIMITED'))
-      // One address cannot exhaust the limit of all others: its refused attempts are not counted further.
+      // One address cannot exhaust the limit of all others, because its refused attempts are not counted there.
       assert.equal((await doors.signIn('192.0.2.2')).told, 'tried')
       doors.clock.at += 300_000
       assert.equal((await doors.elsewhere('192.0.2.1')).told, 'tried')
@@ -168,7 +168,7 @@ for (const dialect of DIALECTS) {
           .executeTakeFirstOrThrow()
         return Number(n)
       }
-      // Nobody waits for the pruning, so poll. The polling attempt may be counted too.
+      // The service does not wait for the pruning, so the test polls. The polling attempt may be counted too.
       while ((await count()) > 100_001);
       clock.at += 4_000_000
       await tries.spend([{ key: 'x', limit: 1, windowMs: 1_000 }])

@@ -1,5 +1,5 @@
-// Rate limits under /auth. Every attempt is counted before the library runs, whether or not the account exists, because
-// a limit must not reveal that.
+// Rate limits under /auth. Every attempt is counted before the library runs, even for unknown accounts: a limit must not
+// reveal whether an account exists.
 import { hash } from 'node:crypto'
 import { addressOf } from '../auth/client-name-and-address.ts'
 import { networkOf } from '../auth/client-network.ts'
@@ -8,15 +8,15 @@ import { cookiesOf } from './cookies.ts'
 import type { KnownDevices } from './known-browser-cookie.ts'
 import { PATHS, SIGN_IN, SIGN_UP } from './allowed-paths.ts'
 
-/** Hashing a password costs about 50 ms of CPU time. This bounds the cost per address. */
+/** Hashing a password costs about 50 ms of CPU time. This limit bounds the cost per address. */
 const BY_ADDRESS = { limit: 120, windowMs: 60_000 }
 /** Guesses at one account from one address, or from one of the account's known devices. */
 const BY_ACCOUNT_AND_ADDRESS = { limit: 10, windowMs: 300_000 }
 /** Guesses at one account from all unknown devices together, and from all its known devices together. */
 const BY_ACCOUNT = { limit: 100, windowMs: 3_600_000 }
 /**
- * Mails of one kind to one address: requested from one network or device, and in total. Above a limit, no mail is sent,
- * without an error. A window is not longer than a link is valid. If others exhaust the limit, the mailbox therefore
+ * Limits mails of one kind to one address: per requesting network or device, and in total. Above a limit, no mail is
+ * sent and no error is returned. A link is valid for at least one window. So if others exhaust the limit, the mailbox
  * still contains a working link.
  */
 const MAILS_BY_ADDRESS = { limit: 5, windowMs: 900_000 }
@@ -35,7 +35,7 @@ export interface Attempt {
 export interface Counted {
   /** Returns false if the mail limit of the address is exhausted. In that case no mail is sent, but the answer is the same. */
   readonly mails: boolean
-  /** Call after a correct password. */
+  /** Resets the counts of guesses. Must be called after a correct password. */
   settle(): Promise<void>
 }
 
@@ -55,7 +55,7 @@ export function openThrottle(
   }
 }
 
-/** Returns the cost of the attempt, whether or not it succeeds. Counted by caller, never by account. */
+/** Returns the limits on the cost of an attempt. The cost is counted by caller, never by account. */
 function costsOf({ name, request }: Attempt): readonly Allowance[] {
   return PATHS.get(name)?.costly === true ? [{ key: `address ${networkOf(addressOf(request))}`, ...BY_ADDRESS }] : []
 }
@@ -97,8 +97,8 @@ function guessesOf(
 }
 
 /**
- * Returns the hash of the session that the library will use, or null. A second session cookie must not count: its
- * counters would be reset too.
+ * Returns the hash of the session that the library will use, or null. Ignores a second session cookie: a correct
+ * password must not reset the counters of another session.
  */
 export function sessionOf(request: Request, sessionCookie: string): string | null {
   const [token = ''] = cookiesOf(request).get(sessionCookie)?.split('.') ?? []

@@ -1,5 +1,5 @@
-// Returns the ways to sign in that this installation offers, for the sign-in pages. Everybody may read them, so they
-// reveal nothing about accounts except whether there is any.
+// Returns the ways to sign in that this installation offers, for the sign-in pages. Everybody may read them. About
+// accounts, they reveal only whether the first one exists.
 import type { z } from 'zod'
 import type { SignInOptions } from '../contract/instance-schemas.ts'
 import { PASSWORD } from '../contract/sign-in-routes.ts'

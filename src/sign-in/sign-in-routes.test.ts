@@ -1,4 +1,4 @@
-// openapi.json lists exactly the admitted paths under /auth, and the answers match it. The docs list all of them.
+// Tests that openapi.json and docs/api.md list exactly the allowed paths under /auth, and that answers match openapi.json.
 import assert from 'node:assert/strict'
 import { scryptSync } from 'node:crypto'
 import { readFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// Handles everything under /auth: an allow-list of paths and bodies (allowed-paths.ts) in front of the sign-in library. Errors
-// of the library are converted to ours. If mail is on, neither the answer nor the duration of a sign-up or mail request
+// Handles everything under /auth: an allow-list of paths and bodies (allowed-paths.ts) in front of the sign-in library.
+// Converts errors of the library to ours. If mail is on, neither the answer nor the duration of a sign-up or mail request
 // reveals which addresses exist.
 import { setTimeout } from 'node:timers/promises'
 import { DEMO_EMAIL, type Config } from '../config.ts'
@@ -47,11 +47,11 @@ import { verifyPage } from './verify-email-page.ts'
 export interface SignIn {
   /** Answers one request under /auth. Throws AppErrors as in docs/session.md#sign-in. */
   handle(request: Request): Promise<Response>
-  /** Returns whom the cookies of a request identify. */
+  /** Returns the person or waiting sign-in that the cookies of a request identify. */
   identify(request: Pick<Request, 'headers'>): Promise<Identity>
-  /** Loads the library before the first request. The service is ready earlier. */
+  /** Loads the library, so that the first request need not wait. The service is ready before the library is loaded. */
   warm(): Promise<void>
-  /** Returns the `setupToken` that the first account must send, or null if none is needed. To be logged once. */
+  /** Returns the `setupToken` that the first sign-up must send, or null if none is needed. To be logged once. */
   setupToken(): Promise<string | null>
 }
 
@@ -61,7 +61,7 @@ interface Deps extends Omit<LibraryDeps, 'links' | 'demoEmail'> {
   readonly tries: Attempts
   readonly notices: Notices
   readonly config: LibraryDeps['config'] & Pick<Config, 'signup' | 'loopback' | 'demo'> & ProvidersDeps['config']
-  /** For tests: connects to providers. */
+  /** For tests: replaces the connections to providers. */
   readonly transport?: NonNullable<ProvidersDeps['transport']>
   readonly log?: NonNullable<LibraryDeps['log']> & NonNullable<ProvidersDeps['log']>
   readonly now?: () => number
@@ -130,7 +130,7 @@ export function openSignIn(deps: Deps): SignIn {
       await trail.done({ request, name, email, identity }, done)
       return done
     } finally {
-      // Also after an error: earlier steps may have committed.
+      // This also runs after an error, because earlier steps may have committed.
       if (request.method !== 'GET') deps.store.forget()
     }
   }
@@ -172,7 +172,7 @@ export function openSignIn(deps: Deps): SignIn {
   }
 }
 
-/** Signs up with an address that may have an unverified account, which is then replaced. */
+/** Signs up. Replaces an unverified account with the same address. */
 async function replaceUnverified(store: Store, email: string, signUp: () => Promise<Response>): Promise<Response> {
   const deletedId = await deleteUnverified(store, email)
   try {
@@ -203,7 +203,7 @@ async function countCode(
   request: Request,
   { signedIn, waiting }: Identity,
 ): Promise<() => Promise<void>> {
-  // Same precedence as in the library: if both cookies were sent, the session applies.
+  // As in the library, the session applies if the browser sent both cookies.
   if (signedIn !== null) return await ours.codes.signedIn(request, signedIn)
   if (waiting !== null) return await ours.codes.waiting(request, waiting)
   throw noChallenge()
@@ -215,7 +215,7 @@ interface Done {
   readonly response: Response
 }
 
-/** Our own steps after the library: marks codes as used, sends notices, and sets the cookie of a known device. */
+/** Runs our own steps after the library: marks codes as used, sends notices, sets the cookie of a known device. */
 async function after(ours: OwnDeps, request: Request, { input, identity, response }: Done): Promise<Response> {
   const { store, notices, devices } = ours
   const { signedIn, waiting } = identity
@@ -231,7 +231,7 @@ async function after(ours: OwnDeps, request: Request, { input, identity, respons
       await tell('password changed')
       break
     case 'POST /auth/two-factor/disable':
-      // The request had no code, so the second factor was not on.
+      // A request without a code succeeds only if the second factor was off. Then nothing changed.
       if (input.body?.['code'] !== undefined) await tell('second factor off')
       break
     case 'POST /auth/two-factor/generate-backup-codes':
@@ -264,11 +264,11 @@ async function callLibrary(deps: Deps, library: Library, request: Request, input
 async function requestLibrary(deps: Deps, lib: Library, request: Request, input: SignInRequest): Promise<Response> {
   const response = await lib.handle(libraryRequest(request, lib.origin, input))
   const isRace = response.status === 422 && deps.mail.isOn && (await isTaken(deps.store, input.email))
-  // Two concurrent sign-ups with one address: a retry gets the answer for an address that has an account.
+  // Of two concurrent sign-ups with one address, the later one fails. Its retry gets the answer for a taken address.
   return isRace ? await lib.handle(libraryRequest(request, lib.origin, input)) : response
 }
 
-/** Builds the request for the library: from an origin that it trusts, with validated fields only. */
+/** Builds the request for the library, with an origin that the library trusts and with validated fields only. */
 function libraryRequest(request: Request, origin: string, { name, body, query }: SignInRequest): Request {
   const headers = new Headers(request.headers)
   for (const name of ['referer', 'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest', 'content-length', 'host']) {

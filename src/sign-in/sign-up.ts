@@ -43,8 +43,8 @@ export async function requireSignUp(deps: Deps, order: SignUpOrder, now: number)
 }
 
 /**
- * Deletes an unverified account if somebody signs up with its address again. Its password, keys, sessions, second
- * factor and verification links are deleted too. An account in a team was created while mail was off; it stays, because
+ * Deletes an unverified account if somebody signs up with its address again. Also deletes its password, keys, sessions,
+ * second factor and verification links. An account in a team was created while mail was off. This account stays, because
  * otherwise anybody could delete it. Returns the deleted account, or null.
  */
 export async function deleteUnverified(store: Store, email: string): Promise<AccountId | null> {
@@ -84,8 +84,8 @@ export async function replaceUnverifiedIn(tx: Transaction<Tables>, id: AccountId
 }
 
 /**
- * Moves reset links to the account that replaced the deleted one: a person who opens such a link owns the address.
- * Otherwise a stranger could exhaust the mail limit and then invalidate the owner's links by signing up again.
+ * Moves reset links to the account that replaced the deleted one, because a person who opens such a link owns the
+ * address. Otherwise a stranger could exhaust the mail limit and then invalidate the owner's links by signing up again.
  */
 export async function moveLinks(store: Store, deletedId: AccountId, email: string): Promise<void> {
   const accountId = await accountBy(store, email)
@@ -96,19 +96,19 @@ export async function moveLinks(store: Store, deletedId: AccountId, email: strin
 }
 
 /**
- * Returns the token for the first account. It is needed if there is no account and the service does not listen on
- * loopback only. Otherwise null.
+ * Returns the token that the first sign-up needs. Returns null if an account exists, or if the service listens only on
+ * loopback.
  */
 export async function neededSetupToken(deps: Deps): Promise<string | null> {
   return !deps.config.loopback && (await isEmpty(deps.store)) ? setupToken(deps.secrets) : null
 }
 
-/** Derived from the root key, so it is the same on every replica and after a restart. */
+/** Derives the token from the root key, so it is the same on every replica and after a restart. */
 function setupToken(secrets: Pick<Secrets, 'derive'>): string {
   return Buffer.from(secrets.derive('setup token')).toString('base64url')
 }
 
-/** Serializes sign-ups while there is no account, so that only one is the first. */
+/** Serializes sign-ups while no account exists, so that only one sign-up is the first. */
 export function serializedWhileEmpty(store: Store): <T>(work: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve()
   return async (work) => {

@@ -30,7 +30,7 @@ export async function personOf(
   return { caller: { kind: 'session', accountId, name, sessionId, signedInAt: isoTime(createdAt) }, email }
 }
 
-/** Returns a change under /auth, as the audit records it in the transaction of the change. */
+/** Returns the call of a change under /auth, as the audit records it in the transaction of the change. */
 export function callBy(
   action: string,
   who: { readonly accountId: AccountId; readonly name: string },

@@ -1,5 +1,5 @@
-// The second factor: its setup, that nothing bypasses it, and the limits on guessing and on replaying codes. Runs on
-// both stores.
+// Tests the second factor on both stores: its setup, attempts to bypass it, and the limits on guessing and replaying
+// codes.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { LINK, startSmtp, tokenIn } from '../../test/support/mail.ts'
@@ -27,7 +27,7 @@ interface SetUp {
 async function setUp(rooms: Rooms): Promise<SetUp> {
   const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
   const { json } = await auth(rooms, 'POST two-factor/enable', { password: PASSWORD }, { cookie })
-  // Uses the previous code, which leaves the current and the next one for the test.
+  // The previous code is still valid. Using it leaves the current and the next code for the test.
   const done = await verify(rooms, cookie, totp(json.totpURI, -1))
   return { uri: json.totpURI, backupCodes: json.backupCodes, cookie: done.cookie }
 }
@@ -103,7 +103,7 @@ for (const dialect of DIALECTS) {
       const sessions = async () => (await rooms.store.db.selectFrom('sessions').selectAll().execute()).length
       const before = await sessions()
       assert.deepEqual((await refusal(verify(rooms, other.cookie, code)))['reason'], 'INVALID_CODE')
-      // Also with other spellings of the cookie of a waiting sign-in.
+      // Other spellings of the cookie of a waiting sign-in are refused too.
       for (const spelling of ['two_factor = $1', 'two_factor="$1"']) {
         const spelt = (await signIn(rooms)).cookie.replace(/two_factor=([^;]*)/, spelling)
         assert.equal((await refusal(verify(rooms, spelt, code)))['reason'], 'INVALID_CODE', spelt)
@@ -159,7 +159,7 @@ for (const dialect of DIALECTS) {
       const other = dialect === 'sqlite' ? rooms : stack.use(await openRooms(again))
       rooms.clock.at = Date.now()
       const { uri, backupCodes } = await setUp(rooms)
-      // Five codes each: without the lock, sixteen sign-ins would be enough.
+      // Each sign-in allows five codes. Without the lock, sixteen sign-ins would be enough for all eighty codes.
       const waiting: string[] = []
       for (let i = 0; i < 20; i++) waiting.push((await signIn(rooms)).cookie)
       const right = [-1, 0, 1, 2].map((steps) => totp(uri, steps))
@@ -267,7 +267,7 @@ for (const dialect of DIALECTS) {
       const on = await verify(rooms, cookie, code)
       const half = await signIn(rooms)
       assert.equal((await refusal(verify(rooms, half.cookie, code)))['reason'], 'INVALID_CODE')
-      // A code that a signed-in person has sent does not sign in either, and no code works twice.
+      // A code that a signed-in person has sent cannot be used to sign in. No code works twice.
       await verify(rooms, on.cookie, next)
       assert.equal((await refusal(verify(rooms, on.cookie, next)))['reason'], 'INVALID_CODE')
       assert.equal((await refusal(verify(rooms, (await signIn(rooms)).cookie, next)))['reason'], 'INVALID_CODE')
@@ -358,7 +358,7 @@ for (const dialect of DIALECTS) {
       const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const codes: unknown[] = []
       for (let i = 0; i < 11; i++) {
-        // Also with other spellings of the cookie, and with other cookies beside it.
+        // Other spellings of the cookie, and other cookies beside it, make no difference.
         const spelt = cookie.replace(/session_token=(.)/, (_, letter: string) => {
           return `session_token${' '.repeat(i)}=%${letter.charCodeAt(0).toString(16)}`
         })

@@ -1,5 +1,5 @@
-// Binds verification links to an account. The library signs only the address, so its link would outlive the account and
-// verify the next sign-up with that address. Nothing is stored.
+// Binds verification links to an account, without storing anything. The library signs only the address, so its link
+// would outlive the account and verify the next sign-up with that address.
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { decodeJwt } from 'jose'
 import type { AccountId } from '../ids.ts'
@@ -45,7 +45,7 @@ export function accountLinks(deps: {
   }
 }
 
-/** Reads the claims without verification. The proof is checked later. */
+/** Reads the claims without verifying them. The caller checks the proof. */
 function claimsIn(token: string): { readonly email: string; readonly endsAt: number } | null {
   try {
     const { email, exp } = decodeJwt(token)

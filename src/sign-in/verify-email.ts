@@ -1,5 +1,5 @@
-// Verifies an address with the mailed link and the password of the sign-up that requested the link. If a click were
-// enough, somebody could sign up with another person's address, and the owner of the address would verify that account.
+// Verifies an address with the mailed link and the password of the sign-up. The link alone is not enough: a stranger
+// could sign up with somebody's address, and one click of the address's owner would verify the stranger's account.
 import { AppError } from '../errors.ts'
 import type { AccountId } from '../ids.ts'
 import { storedFlag } from '../store/better-auth-booleans.ts'
@@ -26,7 +26,8 @@ export interface Verified {
 }
 
 /**
- * Throws UNAUTHENTICATED for a wrong password, and for a link that is invalid or expired, or whose account was deleted.
+ * Verifies the address. Throws UNAUTHENTICATED for a wrong password, for an invalid or expired link, and for a link of a
+ * deleted account.
  */
 export async function verifyEmail(
   deps: Deps,
@@ -36,7 +37,7 @@ export async function verifyEmail(
   if (link === null) throw refused('INVALID_TOKEN', NO_SUCH_LINK)
   if (link.endsAt <= deps.now) throw refused('TOKEN_EXPIRED', 'This link has expired. Request another one.')
   const key = `verify ${link.accountId}`
-  // Only somebody with the link reaches this limit, so nobody else can exhaust it.
+  // This limit counts per link, so only a person with the link can exhaust it.
   await deps.tries.spend([{ key, ...BY_LINK }])
   if (!(await deps.library.isPassword(link.accountId, order.password))) {
     throw refused('INVALID_PASSWORD', NOT_THE_PASSWORD)
@@ -46,8 +47,8 @@ export async function verifyEmail(
 }
 
 /**
- * Updates by account, never by address: another sign-up may have replaced the account while the password was verified.
- * Throws UNAUTHENTICATED in that case.
+ * Marks the address of the account as verified. Another sign-up may have replaced the account while the password was
+ * checked. In this case, throws UNAUTHENTICATED.
  */
 async function setVerified(store: Store, accountId: AccountId): Promise<boolean> {
   const yes = storedFlag(store.dialect, true)

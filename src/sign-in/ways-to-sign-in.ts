@@ -1,5 +1,5 @@
-// The ways in which an account can sign in: its password, its passkeys, and its accounts at providers. The last way
-// cannot be removed, because then nobody could sign in.
+// The ways to sign in to an account: its password, its passkeys, and its accounts at providers. The last way cannot be
+// removed, because then nobody could sign in.
 import type { Kysely } from 'kysely'
 import type { Provider } from '../config.ts'
 import { AppError } from '../errors.ts'
@@ -51,7 +51,7 @@ export async function waysOf(db: Kysely<Tables>, accountId: AccountId, offered: 
   }
 }
 
-/** Throws CONFLICT if no way to sign in is left. Call it after the removal, in the same transaction. */
+/** Throws CONFLICT if no way to sign in is left. Must be called after the removal, in the same transaction. */
 export async function requireAnotherWay(db: Kysely<Tables>, accountId: AccountId, offered: Offered): Promise<void> {
   const { password, passkeys, providers } = await waysOf(db, accountId, offered)
   if (password || passkeys.length > 0 || providers.some((provider) => provider.offered)) return
@@ -81,7 +81,7 @@ export function shownPasskey(row: PasskeyTable): ShownPasskey {
   }
 }
 
-/** Empty for a password. */
+/** Returns the provider of a sign-in method, as a list. The list is empty for a password. */
 function shownProvider(
   row: { readonly providerId: string; readonly label: string | null; readonly createdAt: string | Date },
   { all }: Offered,

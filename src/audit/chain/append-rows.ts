@@ -1,5 +1,5 @@
-// Appends rows to a chain, in the transaction that writes them. Rows of changes and of 429s are in the store before
-// they are linked. Until then, each row has its own seal. A row without a valid seal is not linked.
+// Appends rows to a chain, in the transaction that writes them. Rows of changes and of 429s are stored first and linked
+// later. Until they are linked, each row has its own seal. A row without a valid seal is not linked.
 import type { AuditId } from '../../ids.ts'
 import type { Position } from './chains.ts'
 import type { Writing } from './locked-transaction.ts'
@@ -53,16 +53,16 @@ export class ChainEnd {
 export interface Linked {
   /** The rows that were linked now or by another process, and the rejected rows. */
   readonly settled: readonly AuditId[]
-  /** Not in the store: their transaction was rolled back or is still open. */
+  /** Rows that are not in the store: their transaction was rolled back or is still open. */
   readonly unseen: readonly AuditId[]
-  /** Changed manually before they were linked. They are not modified. */
+  /** Rows that were changed manually before they were linked. They are not modified. */
   readonly foreign: readonly AuditId[]
   readonly count: number
 }
 
 const IDS_PER_SELECT = 200
 
-/** Links those of the given rows that are in the store and have no position yet. */
+/** Links the given rows, except those that are not in the store or already have a position. */
 export async function linkStored(
   { tx, locked }: Writing,
   seal: Seal,
@@ -102,7 +102,7 @@ export async function countInto(
   folded: readonly Content[],
 ): Promise<readonly Content[]> {
   const late: Content[] = []
-  // Sorted, so that processes that count into the same rows cannot deadlock.
+  // All processes lock the rows in the order of their ids, so they cannot deadlock.
   for (const row of folded.toSorted((a, b) => (a.id < b.id ? -1 : 1))) {
     const stored = await locked(tx.selectFrom('audit').selectAll().where('id', '=', row.id)).executeTakeFirst()
     if (stored === undefined) {

@@ -1,5 +1,5 @@
-// The chains of a store: each writing process has one. Chains are numbered without gaps, and each end is signed. A
-// manually changed signature is never renewed, so that `audit verify` can report it.
+// The chains of a store. Each process that writes has its own chain. Chains are numbered without gaps, and the end of
+// each chain is signed. A manually changed signature is never renewed, so that `audit verify` can report the change.
 import { randomBytes } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { z } from 'zod'
@@ -16,7 +16,7 @@ export function newChain(openedAt: string): Position {
   return { chain, number: 0, opened_at: openedAt, head_seq: 0, head_link: '', batch: 0 }
 }
 
-/** The list of chains, from its row in the store. Null if there is none. */
+/** The list of chains, from its row in the store. Null if the row does not exist. */
 export type KnownRegistry = (Registry & { readonly holds: boolean }) | null
 
 const MARK = 'audit chains'
@@ -48,7 +48,7 @@ export async function writeRegistry({ tx }: Writing, seal: Seal, registry: Regis
     .execute()
 }
 
-/** Signs the next chain number into the list and returns it. Does nothing if the list was changed manually. */
+/** Adds the next chain number to the signed list and returns the number. Does not sign a manually changed list. */
 async function nextNumber(writing: Writing, seal: Seal, openedAt: string): Promise<number> {
   // Read the chain before the list. The process that starts the first chain writes both, so a visible chain implies a
   // visible list.

@@ -1,6 +1,6 @@
-// Gaps: signed records that replace rows removed by retention. A gap stores the sequence range of the removed rows and
-// the hash that the next row is chained to. Adjacent gaps are merged. Gaps also occur in the middle of a chain, because
-// a chain contains rows of teams with different retentions.
+// A gap is a signed record that replaces rows removed by retention. It stores the sequence range of the removed rows and
+// the link that precedes the next row. Adjacent gaps are merged. Gaps also occur in the middle of a chain, because a
+// chain contains rows of teams with different retentions.
 import type { Transaction } from 'kysely'
 import type { Tables } from '../../store/tables.ts'
 import { sameSeal, type Gap, type Seal } from './seal.ts'
@@ -41,7 +41,7 @@ export async function gapEndingAt(
 }
 
 /**
- * Returns whether one of these rows was removed before. If so, the present row with the same number was inserted
+ * Returns true if a row with one of these numbers was removed before. A row that still has such a number was inserted
  * manually.
  */
 export async function isRemoved(tx: Transaction<Tables>, chain: string, first: number, last: number): Promise<boolean> {

@@ -1,5 +1,5 @@
-// The audit's write transaction. Several processes may write at once, so on PostgreSQL rows are locked with FOR UPDATE,
-// at isolation level read committed. The embedded store has one writer.
+// The audit's write transaction. On PostgreSQL, several processes may write at the same time, so rows are locked with
+// FOR UPDATE, at isolation level read committed. The embedded store has only one writer.
 import type { Transaction } from 'kysely'
 import type { Store } from '../../store/open.ts'
 import type { Tables } from '../../store/tables.ts'
@@ -11,7 +11,7 @@ export interface Writing {
   locked<Q extends { forUpdate(): Q }>(query: Q): Q
 }
 
-/** The writes are durable once store.settled() resolves. */
+/** Runs `work` in a write transaction. The writes are durable once store.settled() resolves. */
 export function writing<T>(
   store: Pick<Store, 'commit' | 'dialect'>,
   work: (writing: Writing) => Promise<T>,

@@ -1,4 +1,4 @@
-// Reads a chain from its start: single rows and packed rows in one order, a thousand at a time.
+// Reads a chain from its start, a thousand rows at a time. Single rows and packed rows come in one order.
 import { sql, type Transaction } from 'kysely'
 import type { Tables } from '../../store/tables.ts'
 import { describes, MARK_CHARS, unpacked, type Pack } from '../packs.ts'
@@ -6,7 +6,7 @@ import { merged } from '../reading/merge-streams.ts'
 import { FIRST_PORTION, nextPortion } from '../reading/portion-size.ts'
 import { sameSeal, textOf, type Stored } from './seal.ts'
 
-/** A row, or a pack. A pack comes after its rows. */
+/** A step is a row or a pack. A pack comes after its rows. */
 export type Step =
   | {
       readonly kind: 'row'
@@ -18,12 +18,12 @@ export type Step =
     }
   | { readonly kind: 'pack'; readonly seq: number; readonly pack: Pack; readonly holds: boolean }
 
-/** Ordered by number. If a row and a pack share a number, the single row comes first. */
+/** Yields the steps of a chain, ordered by number. If a row and a pack share a number, the row comes first. */
 export function stepsOf(tx: Transaction<Tables>, chain: string): AsyncIterable<readonly Step[]> {
   return merged(singleSteps(tx, chain), packSteps(tx, chain), (a, b) => a.seq < b.seq)
 }
 
-/** Returns whether the row has this link. Rows in a pack store only a prefix of the link. */
+/** Returns true if the row has this link. Rows in a pack store only a prefix of the link. */
 export function bears({ row, isMarked }: Step & { kind: 'row' }, link: string): boolean {
   return sameSeal(isMarked ? link.slice(0, MARK_CHARS) : link, row.link)
 }
@@ -52,7 +52,7 @@ async function* singleSteps(tx: Transaction<Tables>, chain: string): AsyncIterab
   }
 }
 
-/** Also ordered by id: if the unique index is missing, two rows can have the same number. */
+/** Reads the next rows, by number and id. The id matters without the unique index: then two rows can share a number. */
 async function rowsBehind(
   tx: Transaction<Tables>,
   chain: string,

@@ -1,4 +1,4 @@
-// The seal is a correct HMAC for texts of every length and script, and different content never shares a seal.
+// Tests that the seal is a correct HMAC for texts of every length and script, and that different rows differ in it.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'

@@ -5,8 +5,8 @@ import type { Selectable } from 'kysely'
 import type { AuditChainTable, AuditGapTable, AuditTable } from '../../store/tables.ts'
 
 /**
- * The sealed columns. Their order is permanent. A new column must not change the seal of rows without it: `detail` is
- * the last column, and is left out of the array if it is null.
+ * The sealed columns. Their order is permanent. A new column must not change the seal of older rows. Therefore the last
+ * column, `detail`, is left out of the array if it is null.
  */
 export const CONTENT = [
   'id',
@@ -43,7 +43,7 @@ export interface Registry {
   readonly last: number
   /** The start of the first chain ever. */
   readonly since: string
-  /** The number of rows outside all chains when the first chain started. It never grows. */
+  /** The number of rows outside all chains when the first chain started. This number never grows. */
   readonly before: number
 }
 
@@ -52,7 +52,7 @@ export interface Seal {
   alone(row: Content): string
   /** Seals a row's text at its position, after the row with the link `before` ('' for the first row). */
   link(before: string, chain: string, seq: number, text: string): string
-  /** The same for UTF-8 text. */
+  /** Like link(), for UTF-8 text. */
   linkOf(before: string, chain: string, seq: number, text: Uint8Array): string
   chain(chain: Omit<Chain, 'signature'>): string
   gap(gap: Omit<Gap, 'signature'>): string
@@ -78,7 +78,7 @@ export function sameSeal(made: string, found: string | null): boolean {
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
-/** JSON distinguishes ('a', 'bc') from ('ab', 'c'), null from '', and 1 from '1'. */
+/** Returns JSON, because JSON distinguishes ('a', 'bc') from ('ab', 'c'), null from '', and 1 from '1'. */
 function jsonOf(parts: readonly unknown[]): string {
   return JSON.stringify(parts)
 }
@@ -99,7 +99,7 @@ type ValuesOf<Names extends readonly (keyof Content)[]> = { -readonly [N in keyo
 /** The values of CONTENT. */
 type ContentValues = ValuesOf<typeof CONTENT>
 
-/** Written out: a loop over the names takes longer than the hash. */
+/** Returns the values of a row. Lists the columns one by one, because a loop over names takes longer than the hash. */
 export function contentOf(row: Content): ContentValues {
   return [
     row.id,
@@ -159,7 +159,7 @@ export function rowOf(line: string): Content {
   return contentFrom(values)
 }
 
-/** Validates the form only. The seal proves that the content is unchanged. */
+/** Checks only the number and types of the values. The seal proves that the content is unchanged. */
 function isContent(values: unknown): values is ContentValues {
   return Array.isArray(values) && values.length === CONTENT.length && values.every(isScalar)
 }
@@ -180,7 +180,7 @@ interface Hmac {
   hmacBehind(head: string, rest: Uint8Array): string
 }
 
-/** HMAC (RFC 2104) from two one-shot hashes. Node's Hmac object costs four times as much as the rest of a row. */
+/** Computes HMAC (RFC 2104) with two one-shot hashes. Node's Hmac object costs four times as much as the rest of a row. */
 function hmacWith(key: Uint8Array): Hmac {
   const inner = Buffer.alloc(SCRATCH_BYTES, 0x36)
   const outer = Buffer.alloc(BLOCK_BYTES + HASH_BYTES, 0x5c)
@@ -189,7 +189,7 @@ function hmacWith(key: Uint8Array): Hmac {
     outer[index] = byte ^ 0x5c
   }
   const sealed = (framed: Uint8Array): string => {
-    // As a binary string: allocating a buffer for 32 bytes costs more.
+    // The hash is a binary string, because allocating a buffer for 32 bytes costs more.
     outer.write(hash('sha256', framed, 'binary'), BLOCK_BYTES, 'latin1')
     return hash('sha256', outer, 'base64url')
   }

@@ -1,5 +1,5 @@
-// The chain on both stores: verification accepts what was written, and names every row that was changed, removed or
-// inserted manually. This also holds after pruning, a kill, a lost answer and a restart.
+// Tests the chain on both stores. Verification accepts every row that the service wrote, and names every row that was
+// changed, removed or inserted manually. This also holds after pruning, a kill, a lost answer and a restart.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { sql } from 'kysely'
@@ -494,7 +494,7 @@ for (const dialect of DIALECTS) {
       test('the next process links rows that a killed process left without a link, and logs it', async () => {
         await using store = await open()
         const teamId = newId<TeamId>()
-        // Never disposed, as after a kill.
+        // This audit is never disposed of, as after a kill.
         const killed = openAudit({ store, key })
         await write(killed, teamId, 2)
         await store.write((tx) => killed.change(tx, bySession, { teamId }, WHAT))
@@ -574,7 +574,7 @@ for (const dialect of DIALECTS) {
         }
         assert.deepEqual(await findingsOf(store), [])
         const { items } = await audit.page(teamId, { limit: 99 })
-        // One row counts the refusals of a minute, and a minute may end meanwhile.
+        // There may be several rows: one row counts the refusals of a minute, and a minute may end during the test.
         const refused = items.filter((item) => item.code === 'RATE_LIMITED')
         assert.equal(
           refused.reduce((sum, { times = 1 }) => sum + times, 0),

@@ -1,5 +1,5 @@
-// Checks the stored audit against its chains: no row is changed, missing, inserted or out of order, up to the signed
-// end of each chain. It only reads, a thousand rows at a time, and reports chain by chain.
+// Checks the stored audit against its chains. Finds rows that are changed, missing, inserted or out of order, up to the
+// signed end of each chain. Only reads the store, a thousand rows at a time, and reports chain by chain.
 import { sql, type Transaction } from 'kysely'
 import type { Tables } from '../../store/tables.ts'
 import { readRegistry, unchained, type KnownRegistry } from './chains.ts'
@@ -20,7 +20,7 @@ interface Finding {
 /** The report of one chain. `finding` is null if the chain is intact. */
 export interface ChainReport {
   readonly chain: string
-  /** 0: rows outside all chains. */
+  /** The number of the chain. 0 stands for the rows outside all chains. */
   readonly number: number
   readonly openedAt: string | null
   /** The number of checked rows. */
@@ -69,7 +69,7 @@ function registryFinding(chains: readonly Chain[], registry: KnownRegistry): Fin
   return { kind: 'inserted', id: null, what: `chain ${outside.chain} was never started by this service` }
 }
 
-/** Returns true if there are teams but no audit rows: creating a team always writes a row. */
+/** Returns true if there are teams but no audit rows. Creating a team always writes a row, so somebody deleted rows. */
 async function isEmptied(tx: Transaction<Tables>): Promise<boolean> {
   for (const table of ['audit', 'audit_packs'] as const) {
     if ((await tx.selectFrom(table).select('team_id').limit(1).executeTakeFirst()) !== undefined) return false
@@ -129,7 +129,7 @@ async function verifyChain(
   return report(walk.end(chain))
 }
 
-/** Walks along one chain and returns the first problem. */
+/** Checks one chain step by step, and stops at the first problem. */
 class Walk {
   readonly #seal: Seal
   readonly #chain: string
@@ -201,7 +201,7 @@ class Walk {
     }
   }
 
-  /** Returns true if the next row still fits the stored link: then only this row was changed. */
+  /** Returns true if the next row still fits the stored link. In this case, only this row was changed. */
   #isOnlyChanged({ row, seq, isMarked }: Step & { kind: 'row' }, following: Step | undefined): boolean {
     if (isMarked || following?.kind !== 'row' || following.seq !== seq + 1) return false
     return bears(following, this.#seal.link(row.link ?? '', this.#chain, following.seq, following.text))
@@ -297,7 +297,7 @@ function tooMany(rows: number, before: number): Finding | null {
   return { kind: 'inserted', id: null, what }
 }
 
-/** Reports rows older than the chains, which are not covered. A younger row without a chain was inserted manually. */
+/** Reports rows older than the first chain, which cannot be checked. A younger row without a chain was inserted manually. */
 async function* rowsBeforeChains(
   tx: Transaction<Tables>,
   registry: KnownRegistry,

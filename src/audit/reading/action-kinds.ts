@@ -4,14 +4,14 @@ import { SESSION_ROUTES } from '../../contract/signed-in-routes.ts'
 
 export type ActionKind = 'query' | 'change' | 'read' | 'signIn'
 
-/** A set of actions, or of all others. */
+/** A set of actions, or its complement. */
 export interface Actions {
   readonly names: ReadonlySet<string>
   readonly others: boolean
 }
 
 const QUERY: readonly string[] = ['runQuery', 'checkQuery']
-/** These operations use POST because they have a body or start a job. They change nothing. */
+/** These operations only read. They use POST because they have a body or open a connection. */
 const READING_POSTS: readonly string[] = ['previewExposure', 'exposureFromRefusal', 'testDatasource']
 const READ = Object.entries({ ...ROUTES, ...SESSION_ROUTES })
   .filter(([, route]) => route.method === 'GET')
@@ -47,14 +47,14 @@ const NAMED: Readonly<Record<Exclude<ActionKind, 'change'>, readonly string[]>> 
   signIn: SIGN_IN,
 }
 
-/** Every other action is a change, including changes that the service makes by itself. */
+/** Returns the actions of the kinds. All actions not listed above are changes. */
 export function actionsOf(kinds: readonly ActionKind[]): Actions {
   const others = kinds.includes('change')
   const chosen = Object.entries(NAMED).filter(([kind]) => kinds.some((each) => each === kind) !== others)
   return { names: new Set(chosen.flatMap(([, names]) => names)), others }
 }
 
-/** Returns whether the kinds together include every action. */
+/** Returns true if the kinds together include every action. */
 export function coversAll(kinds: readonly ActionKind[]): boolean {
   return kinds.includes('change') && Object.keys(NAMED).every((kind) => kinds.some((each) => each === kind))
 }

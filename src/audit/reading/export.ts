@@ -1,10 +1,10 @@
-// Pure: audit rows as lines of a file. The rows contain text from callers, so a cell must never become a formula in a
+// Pure: writes audit rows as lines of a file. The rows contain text from callers, so no cell may become a formula in a
 // spreadsheet.
 import type { AuditItem } from './page.ts'
 
 export type ExportFormat = 'csv' | 'jsonl'
 
-/** From RFC 4180 §3, and the usual media type of JSON Lines. */
+/** The media type of CSV (RFC 4180 §3), and the usual media type of JSON Lines. */
 export const CONTENT_TYPE: Readonly<Record<ExportFormat, string>> = {
   csv: 'text/csv; charset=utf-8; header=present',
   jsonl: 'application/jsonl; charset=utf-8',
@@ -61,7 +61,7 @@ const CELLS: readonly (readonly [string, (item: AuditItem) => Cell])[] = [
   ['requestId', (item) => item.requestId],
 ]
 
-/** Structured values go into one cell, as JSON. */
+/** Returns a structured value as JSON, for one cell. */
 function json(value: unknown): string | undefined {
   return value === undefined ? undefined : JSON.stringify(value)
 }
@@ -72,7 +72,7 @@ function json(value: unknown): string | undefined {
  */
 const FORMULA = /^[\s\0]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]/
 
-/** RFC 4180: text fields in quotes, quotes doubled, lines end with CR LF. */
+/** Returns a CSV line (RFC 4180): text fields are in quotes, quotes are doubled, and the line ends with CR LF. */
 function line(cells: readonly Cell[]): string {
   return `${cells.map(written).join(',')}\r\n`
 }

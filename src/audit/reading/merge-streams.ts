@@ -1,6 +1,6 @@
 // Merges two ordered streams in batches. Each stream is read only as far as needed.
 
-/** `isBefore`: whether the first item comes before the second. Stopping early ends both streams. */
+/** Merges two streams by `isBefore`. If the reader stops early, both streams end. */
 export async function* merged<T>(
   one: AsyncIterable<readonly T[]>,
   other: AsyncIterable<readonly T[]>,

@@ -23,12 +23,12 @@ export async function* searched(
   const ids = scope.filter?.ids
   if (ids !== undefined) return yield await found(store, teamId, ids, scope, before)
   const single = singleRows(store, teamId, scope, before, signal)
-  // Only rows of teams are packed.
+  // Rows without a team are never packed.
   if (teamId === null) yield* single
   else yield* merged(single, packedRows(store, teamId, scope, before, signal), isNewer)
 }
 
-/** The same without watermarks. */
+/** Like searched(), but yields no watermarks. */
 export async function* newest(
   store: Pick<Store, 'db'>,
   teamId: TeamId,
@@ -42,7 +42,7 @@ export async function* newest(
   }
 }
 
-/** Looks up the rows one by one, because a lookup by id needs no search. */
+/** Looks up the rows with the given ids one by one, because a lookup by id needs no search. */
 async function found(
   store: Pick<Store, 'db'>,
   teamId: TeamId | null,

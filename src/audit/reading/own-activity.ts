@@ -1,5 +1,5 @@
-// Reads the caller's own calls: in every team whose routes they may use, and in the rows without a team. In a team they
-// see those of their own rows that listAudit would show, whatever their role.
+// Reads the caller's own calls: the rows without a team, and the rows of every team whose routes the caller may use. In
+// a team, a caller of any role sees the own rows that the operation listAudit would show to a manager.
 import type { Audit } from '../audit.ts'
 import type { Stored } from '../chain/seal.ts'
 import { merged } from './merge-streams.ts'
@@ -42,9 +42,9 @@ export async function listActivity(
 }
 
 interface Place {
-  /** Null: the rows without a team. */
+  /** Null stands for the rows without a team. */
   readonly teamId: TeamId | null
-  /** Null: all rows. */
+  /** Null stands for all rows. */
   readonly ids: readonly DatasourceId[] | null
 }
 

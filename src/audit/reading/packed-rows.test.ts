@@ -1,4 +1,4 @@
-// Tests where reading packs starts, and that the number of statements stays small however many packs there are.
+// Tests from which pack a read starts, and that the number of statements does not grow with the number of packs.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { CompiledQuery } from 'kysely'
@@ -86,7 +86,7 @@ describe('statements on packs', () => {
     assert.equal(queries.filter(({ sql }) => sql.includes('audit_packs')).length, 1)
   })
 
-  /** The statements that the store received. */
+  /** Returns the statements that the store received. */
   async function statementsOf(
     store: Store,
     work: (db: Store['db']) => Promise<unknown>,
@@ -104,7 +104,7 @@ describe('statements on packs', () => {
     return asked
   }
 
-  /** How the store searched its packs, without duplicates. */
+  /** Returns the query plans of searches in packs, without duplicates. */
   async function plansOf(store: Store, work: (db: Store['db']) => Promise<unknown>): Promise<readonly string[]> {
     const found = new Set<string>()
     for (const { sql, parameters } of await statementsOf(store, work)) {

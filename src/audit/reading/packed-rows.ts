@@ -10,9 +10,9 @@ import { headOf, msOf } from '../make-rows.ts'
 import { fits, isNewer, needsEscapes, type AuditScope, type Key } from './row-filter.ts'
 
 /**
- * Returns the rows in batches. Throws the reason of `signal`. Yields a watermark before each pack: all later rows are
- * older. A reader that finds enough rows elsewhere can then stop without opening the pack. An unreadable pack is
- * skipped: `audit verify` reports it.
+ * Yields the rows in batches, and a watermark before each pack: all later rows are older than the watermark. A reader
+ * that has enough rows from elsewhere can stop there without opening the pack. Skips an unreadable pack, which `audit
+ * verify` reports. Throws the reason of `signal`.
  */
 export async function* packedRows(
   store: Pick<Store, 'db'>,
@@ -38,10 +38,10 @@ export async function* packedRows(
   if (open.length > 0) yield open
 }
 
-/** Sorts before any other row of its time, as if newer. */
+/** An id that sorts before any other id of the same time, as if it were newer. */
 const BEFORE_ALL = asId<AuditId>('~')
 
-/** Returns one row, or null if no pack of this team has it. */
+/** Returns one row, or null if no pack of this team contains the row. */
 export async function packedRow(store: Pick<Store, 'db'>, teamId: TeamId, id: AuditId): Promise<Stored | null> {
   const ms = msOf(id)
   if (ms === null) return null
@@ -79,7 +79,7 @@ async function* packsOf(
   if (after !== undefined) packs = packs.where('last_at', '>=', after.at)
   const [latest] = [to, before?.at].filter((at) => at !== undefined).sort()
   if (latest !== undefined) packs = packs.where('first_at', '<=', latest)
-  // Use one upper bound at a time: with two, the embedded store would search by the looser one.
+  // The query has only one upper bound. With two bounds, the embedded store would search by the less strict one.
   let rest = latest === undefined ? packs : packs.where('last_at', '<=', minuteEnd(latest))
   for (;;) {
     const last = await rest.orderBy('last_at', 'desc').orderBy('first_id', 'desc').limit(1).executeTakeFirst()
@@ -89,13 +89,13 @@ async function* packsOf(
   }
 }
 
-/** Tests whether a row may contain the searched text. Much faster than parsing the row. */
+/** Returns a test whether a row may contain the searched text. The test is much faster than parsing the row. */
 function textSearch(text: string | undefined): ((line: string) => boolean) | undefined {
   if (text === undefined || needsEscapes(text)) return undefined
   return (line) => line.toLowerCase().includes(text)
 }
 
-/** Returns strings that a matching row's text must contain. The search is faster than parsing the row. */
+/** Returns strings that the text of each matching row contains. Searching them is faster than parsing the row. */
 function wantedOf({ filter = {} }: AuditScope): readonly string[] {
   const { datasourceId, accountId, keyIds, actions } = filter
   return [datasourceId, accountId, only(keyIds), only(actions)]
@@ -103,7 +103,7 @@ function wantedOf({ filter = {} }: AuditScope): readonly string[] {
     .map((value) => JSON.stringify(value))
 }
 
-/** Several values are alternatives, so none of them must occur in the row. */
+/** Returns the only value of a filter. If there are several values, a matching row need not contain a given one. */
 function only<T>(values: readonly T[] | undefined): T | undefined {
   return values?.length === 1 ? values[0] : undefined
 }

@@ -23,7 +23,7 @@ export interface AuditItem {
     readonly client?: string
   }
   readonly keyName?: string
-  /** The client of the grant, by the name that it gave itself. */
+  /** The name that the client of the grant gave itself. */
   readonly grantName?: string
   /** The `X-Request-Id` of the answer. */
   readonly requestId?: string
@@ -64,14 +64,14 @@ export interface AuditPage {
   readonly nextCursor: string | null
 }
 
-/** The longest page. */
+/** The maximum length of a page. */
 const PAGE_CHARS_MAX = 8 << 20
-/** How many batches one page may search for matching rows: about a second. */
+/** The maximum number of batches that one page searches for matching rows. This takes about a second. */
 const PORTIONS_MAX = 200
 
 /**
- * Throws INVALID_REQUEST for an invalid cursor. A page of very long texts, or of rows that are hard to find, has fewer
- * rows than `limit`, and `nextCursor` continues.
+ * Reads one page. If the texts are very long or matching rows are rare, the page has fewer rows than `limit`, and
+ * `nextCursor` continues. Throws INVALID_REQUEST for an invalid cursor.
  */
 export async function readPage(
   store: Pick<Store, 'db'>,
@@ -126,7 +126,7 @@ export async function readOne(
 
 /**
  * Returns the position of a row. If the row was removed, computes the position from its id. Throws INVALID_REQUEST for
- * an id of another form.
+ * an id in another format.
  */
 export async function placeOf(store: Pick<Store, 'db'>, teamId: TeamId, id: AuditId): Promise<Key> {
   const row = await rowOfTeam(store, teamId, id)

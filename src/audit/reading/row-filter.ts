@@ -28,7 +28,7 @@ export interface AuditFilter {
   readonly to?: string
 }
 
-/** The rows of a team that a reader may see and has asked for. */
+/** The rows of a team that a reader requests and may see. */
 export interface AuditScope {
   /**
    * Only rows of these datasources, and rows without a datasource. If absent: all rows, including those of deleted
@@ -75,7 +75,7 @@ export function fits(row: Content, scope: AuditScope, before: Key | null): boole
   )
 }
 
-/** Returns whether the content of a row meets the conditions. SQL does not check these conditions. */
+/** Returns true if a row meets the conditions on its content. SQL does not check these conditions. */
 export function fitsContent(row: Content, { filter = {} }: AuditScope): boolean {
   return isBlocked(row, filter.blocked) && holdsText(row, filter.text)
 }
@@ -91,12 +91,12 @@ function isBlocked({ blocked }: Content, wanted: AuditFilter['blocked']): boolea
   return wanted.some((each) => each.kind === kind && (each.name === undefined || each.name === name))
 }
 
-/** Searches the texts of a query and of a refusal, and the names in a row, ignoring case. */
+/** Returns true if the query, the refusal or a name in the row contains the text. Ignores case. */
 function holdsText(row: Content, wanted: string | undefined): boolean {
   if (wanted === undefined) return true
   const holds = (text: string | null | undefined) => text?.toLowerCase().includes(wanted) === true
   if (holds(row.query) || holds(row.printed)) return true
-  // Search the JSON before parsing it, because parsing takes longer. Skip this step if the text may be escaped in JSON.
+  // Searching the JSON is faster than parsing it. This search fails for text that JSON may escape, so then it is skipped.
   if (row.detail === null || (!needsEscapes(wanted) && !holds(row.detail))) return false
   const { by, key, target, error, hint, req, tables = [] } = readDetail(row.detail)
   return [by, key, target?.name, error, hint, req, ...tables.map((table) => table.join('.'))].some(holds)

@@ -9,12 +9,12 @@ import type { Stored } from '../chain/seal.ts'
 import { FIRST_PORTION, nextPortion } from './portion-size.ts'
 import { fitsContent, type AuditScope, type Key } from './row-filter.ts'
 
-/** Rows scanned by one statement. This takes a few milliseconds. */
+/** The number of rows that one statement scans. This takes a few milliseconds. */
 const SLICE_ROWS = 5_000
 
 /**
- * Returns the rows in batches. Each batch ends with a watermark: all later rows are older. Throws the reason of
- * `signal`.
+ * Yields the rows in batches. Each batch ends with a watermark: all later rows are older than the watermark. Throws the
+ * reason of `signal`.
  */
 export async function* singleRows(
   store: Pick<Store, 'db'>,
@@ -75,7 +75,7 @@ async function sliceEnd(
   return row ?? null
 }
 
-/** Returns whether the scope can exclude rows within its time range. */
+/** Returns true if the scope can exclude rows within its time range. */
 function isFiltered(scope: AuditScope): boolean {
   const { from: _from, to: _to, blocked: _blocked, text: _text, ...rest } = scope.filter ?? {}
   return scope.datasourceIds !== undefined || Object.keys(rest).length > 0
@@ -93,7 +93,7 @@ function within(store: Pick<Store, 'db'>, teamId: TeamId | null, scope: AuditSco
   if (from !== undefined) query = query.where('at', '>=', from)
   if (to !== undefined) query = query.where('at', '<', to)
   if (before === null) return query
-  // A row comparison. With separate conditions, the index would be used for the team only.
+  // With separate conditions on `at` and `id` instead of this row comparison, the index would find only the team.
   return query.where(sql<boolean>`(at, id) < (${before.at}, ${before.id})`)
 }
 

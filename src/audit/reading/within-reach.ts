@@ -1,4 +1,4 @@
-// Reads the audit within a caller's reach: the rows of their team, except rows of datasources they do not reach.
+// Reads the audit of a team for a caller. Leaves out rows of datasources that the caller does not reach.
 import type { Audit } from '../audit.ts'
 import { CONTENT_TYPE, headOf, lineOf, type ExportFormat } from './export.ts'
 import type { AuditItem, AuditPage } from './page.ts'
@@ -24,7 +24,7 @@ export interface AuditTrailDeps {
   reachableIds(call: Call, reader: Reader): Promise<readonly DatasourceId[]>
 }
 
-/** An export may have a million rows. It is sent while it is read, and puts load on the store. */
+/** Limits concurrent exports. An export may read a million rows, and the whole time it puts load on the store. */
 const EXPORTS = { each: 2, all: 6, retryAfterSeconds: 10, why: 'Other audit exports are running.' }
 
 export function openExports(): ConcurrencyLimit {
@@ -68,7 +68,7 @@ export interface AuditExport {
 }
 
 const LIMIT = 50
-/** The period of a text search, in days: the search reads every row of the period. */
+/** The longest period of a text search. The period is limited because the search reads each of its rows. */
 const SEARCHED_MS = 30 * 86_400_000
 
 /** Returns rows, newest first. An OWNER reaches all rows, including those of deleted datasources. */
@@ -123,12 +123,12 @@ async function* linesOf(
   scope: AuditScope,
   format: ExportFormat,
 ): AsyncIterable<string> {
-  // The slot is taken when reading starts: an export that is never read must not take one.
+  // The slot is taken when reading starts, so an export that is never read takes no slot.
   using _slot = slotFor(deps, call, teamId)
   let rowCount = 0
   let isWhole = false
   try {
-    // The header is sent with the first rows. If the first read fails, the export is refused before anything is sent.
+    // The header line is sent with the first rows. If the first read fails, the export is refused before any byte is sent.
     let head = headOf(format)
     for await (const items of deps.audit.all(teamId, scope, call.signal)) {
       yield head + items.map((item) => lineOf(format, item)).join('')
@@ -184,13 +184,13 @@ export function filterOf(input: AuditFilterInput, now = Date.now()): AuditFilter
   }
 }
 
-/** A name may contain a colon, a kind may not. */
+/** Splits `kind:name` at the first colon. A name may contain a colon; a kind may not. */
 function blockedOf(text: string): { readonly kind: string; readonly name?: string } {
   const colon = text.indexOf(':')
   return colon === -1 ? { kind: text } : { kind: text.slice(0, colon), name: text.slice(colon + 1) }
 }
 
-/** Years after 9999 are written with a sign, and would sort before all others. */
+/** The latest time in a filter. Later years are written with a sign and would sort before all others. */
 const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
 /** Returns the time in the format of rows. */

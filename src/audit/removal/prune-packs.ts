@@ -53,7 +53,7 @@ async function remove(deps: PruneDeps, id: AuditId): Promise<void> {
   if (isKept) deps.log?.error({ ids: [id] }, 'audit: an expired pack was changed manually and is kept')
 }
 
-/** Returns whether every row is linked to the row before it, and the pack's index columns match its rows. */
+/** Returns true if each row is linked to the row before it, and the pack's index columns match its rows. */
 function fits(seal: Seal, before: string, pack: Pack): boolean {
   let link = before
   for (const step of stepsOfPack(pack)) {

@@ -1,6 +1,5 @@
-// Removes rows older than their team's retention, a few hundred at a time. A row is removed from a chain only if it
-// matches the chain; a signed gap replaces it. A manually changed row is not removed, so that `audit verify` can report
-// it.
+// Removes rows older than their team's retention, a few hundred at a time. A row is removed only if it matches its
+// chain, and a signed gap replaces it. A manually changed row stays, so that `audit verify` can report it.
 import { setImmediate } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
 import { asId, type AuditId } from '../../ids.ts'
@@ -40,7 +39,7 @@ export async function pruneRows(deps: PruneDeps): Promise<void> {
   await forgetChains(deps)
 }
 
-/** Ids increase over time, so the id index is enough. */
+/** Reads the next old rows. Ids increase over time, so the index on the id is enough. */
 async function oldRows(store: Pick<Store, 'db'>, before: string, after: AuditId) {
   return await store.db
     .selectFrom('audit')
@@ -85,7 +84,7 @@ function runsOf(rows: readonly InChain[]): readonly (readonly InChain[])[] {
   return runs
 }
 
-/** Removes the rows that are linked to the row before them. Returns the ids of the others. */
+/** Removes each row that is linked to the row before it. Returns the ids of the other rows. */
 async function removeRun(tx: Transaction<Tables>, seal: Seal, run: readonly InChain[]): Promise<readonly string[]> {
   const [first] = run
   if (first === undefined) return []
@@ -94,7 +93,7 @@ async function removeRun(tx: Transaction<Tables>, seal: Seal, run: readonly InCh
   let fitting: InChain[] = []
   for (const row of run) {
     const fits = before !== null && sameSeal(seal.link(before, row.chain, row.seq, textOf(row)), row.link)
-    // The row after a changed row is linked to the original link of the changed row.
+    // A changed row still has its original link, and the next row is linked to that link.
     before = row.link
     if (fits) {
       fitting.push(row)

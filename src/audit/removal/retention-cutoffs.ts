@@ -13,7 +13,7 @@ export interface PruneDeps {
 
 const DAY_MS = 86_400_000
 
-/** The start of each team's retention period, for teams with rows. Null: rows without a team. */
+/** The start of each team's retention period, for teams with rows. The key null stands for rows without a team. */
 export type Cutoffs = ReadonlyMap<TeamId | null, string>
 
 export async function cutoffs(deps: PruneDeps): Promise<Cutoffs> {
@@ -25,7 +25,7 @@ export async function cutoffs(deps: PruneDeps): Promise<Cutoffs> {
   return found
 }
 
-/** Skips from team to team in the index. `distinct` would read every row. */
+/** Returns the teams with rows. Skips from team to team in the index, because `distinct` would read every row. */
 async function teamsOf(store: Pick<Store, 'db'>, table: 'audit' | 'audit_packs'): Promise<readonly TeamId[]> {
   const teams: TeamId[] = []
   for (;;) {

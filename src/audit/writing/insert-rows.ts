@@ -23,7 +23,7 @@ export async function insertRows(
   }
 }
 
-/** One insert per pack: a batch has only a few packs. */
+/** Inserts packs one by one, because a batch has only a few packs. */
 export async function insertPacks(tx: Transaction<Tables>, packs: readonly Pack[]): Promise<void> {
   for (const pack of packs) await tx.insertInto('audit_packs').values(pack).execute()
 }
@@ -35,8 +35,8 @@ function insertOf(dialect: DialectName, count: number): CompiledQuery {
     let n = 0
     const mark = dialect === 'sqlite' ? () => '?' : () => `$${++n}`
     const rows = Array.from({ length: count }, () => `(${COLUMNS.map(mark).join(',')})`)
-    // A failed insert discards the whole batch. Without OR ROLLBACK, SQLite would copy every page to be able to undo
-    // this statement alone.
+    // A failed insert discards the whole batch anyway. Without OR ROLLBACK, SQLite would copy every page, so that it
+    // could undo this statement alone.
     const verb = dialect === 'sqlite' ? 'INSERT OR ROLLBACK' : 'INSERT'
     insert = CompiledQuery.raw(`${verb} INTO audit (${COLUMNS.join(',')}) VALUES ${rows.join(',')}`)
     inserts.set(key, insert)

@@ -7,10 +7,10 @@ import type { Line, Lines } from './waiting-lines.ts'
 
 /** The shortest run that is packed. */
 export const PACKED_FROM = 32
-/** The fastest level. It is sufficient, because the rows resemble each other. */
+/** The fastest compression level. It is sufficient, because the rows resemble each other. */
 const LEVEL = 1
 
-/** Computes the links. Each link binds a row to the row before it. */
+/** Computes the links. Each link ties a row to the row before it. */
 export function placeLines(
   end: ChainEnd,
   lines: Lines,
@@ -27,8 +27,8 @@ export function placeLines(
 }
 
 /**
- * Splits lines into runs within one minute and in time order, because packs are searched by time. The clock may run
- * backwards.
+ * Splits lines into runs. Packs are searched by time, so each run lies within one minute and in the order of time. The
+ * clock may run backwards, and then a new run starts.
  */
 function runsOf(lines: readonly Line[]): readonly (readonly Line[])[] {
   const runs: Line[][] = []

@@ -1,17 +1,17 @@
-// A batch of rows that wait to be written, serialized outside the JavaScript heap. Thousands of row objects per second
-// would dominate garbage collection.
+// A batch of rows that wait to be written. The rows are serialized outside the JavaScript heap, because collecting
+// thousands of row objects per second would take most of the garbage collector's time.
 import type { TeamId } from '../../ids.ts'
 import { rowOf, textOf, type Content } from '../chain/seal.ts'
 import { Counts } from '../usage-by-day.ts'
 import { PACK_BYTES_MAX } from '../packs.ts'
 
-/** The largest batch. A larger batch would take more than some milliseconds of transaction and compression time. */
+/** The maximum number of rows in a batch. Compressing and writing a larger batch would take too many milliseconds. */
 const ROWS_MAX = 1_000
 const BYTES_FULL = PACK_BYTES_MAX / 4
 /** The longest line that can be packed. */
 const BYTES_MAX = PACK_BYTES_MAX / 2
 const BYTES_FIRST = 1 << 14
-/** Larger buffers are not reused: to allocate a large buffer per batch would trigger garbage collection. */
+/** The size up to which a buffer is reused. Without reuse, each batch would allocate and trigger garbage collection. */
 const BYTES_KEPT = BYTES_MAX * 2
 const LINE_END = 10
 
@@ -23,12 +23,12 @@ export interface Line {
   readonly at: string
 }
 
-/** Rows in the order of arrival, one UTF-8 line each. */
+/** A batch. The rows are in the order of arrival, one UTF-8 line each. */
 export class Lines {
   readonly counts = new Counts()
   /** The time of the oldest row, by performance.now(). */
   readonly since = performance.now()
-  /** Answered rows by team. Key null: refused rows, rows without a team and very long rows. */
+  /** Answered rows by team. The key null holds refused rows, rows without a team and very long rows. */
   readonly #of = new Map<TeamId | null, Line[]>()
   #bytes: Buffer
   #used = 0

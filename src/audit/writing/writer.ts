@@ -31,14 +31,14 @@ export interface WriterDeps {
   readonly log?: WriterLog | undefined
 }
 
-/** Limits of the rows that wait in memory. They are never reached while the store accepts writes. */
+/** The maximum number of rows that wait in memory. It is never reached while the store accepts writes. */
 const WAITING_ROWS_MAX = 20_000
 const WAITING_BYTES_MAX = 64 * 1024 * 1024
-/** Bounds the loss if a process stops while its store cannot be written. */
+/** The maximum age of a waiting row. It bounds the loss if a process stops while its store cannot be written. */
 const WAITING_MS_MAX = 5_000
 /** The number of spare buffers between two drains. Each has two megabytes. */
 const SPARES_MAX = 8
-/** Rows linked in one transaction. */
+/** The maximum number of rows that one transaction links. */
 const LINKED_MAX = 1_000
 /** A row of 429s is linked this long after its minute, because until then other processes may add to it. */
 const AFTER_MINUTE_MS = 2_000
@@ -47,7 +47,7 @@ const UNSEEN_MS = 60_000
 /** If a row has no link for this long, its process has stopped. */
 const ORPHANED_MS = 120_000
 
-/** Rows that are not in the store yet. `ms`: the age of the oldest. */
+/** The number of rows that are not in the store yet, and the age of the oldest in `ms`. */
 export interface WaitingRows {
   readonly rows: number
   readonly bytes: number
@@ -74,12 +74,13 @@ export class Writer {
   #position: Position
   /** The batches. Only the last one is still written to. */
   #waiting: Lines[] = []
-  /** Written batches whose buffers are reused. Their number is that of the batches in the last drain. */
+  /** Written batches whose buffers are reused. There are as many as the last drain wrote. */
   #spares: Lines[] = []
   /** 429s by row id: one row per key and minute. */
   #folded = new Map<AuditId, Content>()
   /**
-   * Rows to link that are in the store or will be. `from`: when to link the row. `until`: how long it may be missing.
+   * Rows to link, which are in the store or will be. `from`: when to link the row. `until`: when to give up a missing
+   * row.
    */
   readonly #unlinked = new Map<AuditId, { readonly from: number; readonly until: number }>()
   #unfinished: Batch | null = null
@@ -119,7 +120,7 @@ export class Writer {
     return due === Infinity ? null : Math.max(0, due - this.#deps.now())
   }
 
-  /** Logs the end of the chain. A copy of the log stored elsewhere proves it even if the store is changed. */
+  /** Logs the end of the chain. A copy of the log, stored elsewhere, proves this end even if the store is changed. */
   logHead(): void {
     const { chain, head_seq: seq, head_link: link } = this.#position
     if (seq > 0) this.#deps.log?.info({ chain, seq, link }, 'audit: the end of the chain')
@@ -183,7 +184,7 @@ export class Writer {
       .where('chain', '!=', this.#position.chain)
       .where((eb) => {
         const old = eb('at', '<', orphaned)
-        // With the embedded store, there is no other process. Only the minute of a 429 may not be over.
+        // With the embedded store, there is no other process, so only the minute of a 429 may still be open.
         return store.dialect === 'postgres'
           ? old
           : eb.or([old, eb('code', 'is', null), eb('code', '!=', 'RATE_LIMITED')])
@@ -278,7 +279,7 @@ export class Writer {
     }
     for (const id of linked.settled) this.#unlinked.delete(id)
     for (const id of linked.unseen) {
-      // The embedded store has one connection, so earlier transactions have ended.
+      // The embedded store has one connection, so the transaction of an unseen row has ended without a commit.
       const known = this.#unlinked.get(id)
       if (store.dialect === 'sqlite' || known === undefined || known.until <= now()) this.#unlinked.delete(id)
     }
@@ -286,7 +287,7 @@ export class Writer {
   }
 }
 
-/** A unique violation: SQLite's SQLITE_CONSTRAINT_UNIQUE, PostgreSQL's unique_violation. */
+/** Returns true for a unique violation: SQLITE_CONSTRAINT_UNIQUE of SQLite, unique_violation of PostgreSQL. */
 function isTaken(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   return ('errcode' in error && error.errcode === 2067) || ('code' in error && error.code === '23505')

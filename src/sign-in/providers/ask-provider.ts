@@ -1,5 +1,5 @@
-// Requests JSON from a provider. The operator configures the provider's host. Its discovery document may name other
-// hosts, which must have public addresses.
+// Requests JSON from a provider. The operator configures the provider's host. The provider's discovery document may name
+// other hosts, which must have public addresses.
 import { bareHost } from '../../host-names.ts'
 import type { Provider } from '../../config.ts'
 import { dialing, sendOut, type Transport } from '../../outbound-request.ts'
@@ -19,10 +19,10 @@ interface ProviderQuestion {
   readonly form?: Readonly<Record<string, string>>
 }
 
-/** Throws an Error without secrets if no answer comes. */
+/** Sends a request. Throws an Error without secrets if no answer comes. */
 export type AskProvider = (url: string, question?: ProviderQuestion) => Promise<ProviderAnswer>
 
-/** `transport`: for tests. */
+/** Only tests pass `transport`. */
 export function askerOf(
   { issuer }: Pick<Provider, 'issuer'>,
   {
@@ -55,8 +55,8 @@ export function askerOf(
 }
 
 /**
- * Requires HTTPS. Allows HTTP if the operator configured it, which is possible only for this machine, and only at the
- * same origin.
+ * Returns true for HTTPS. Returns true for HTTP only at the origin that the operator configured with HTTP, which is
+ * possible only for this machine.
  */
 export function isAllowed(url: URL, trusted: URL): boolean {
   return url.protocol === 'https:' || (trusted.protocol === 'http:' && url.origin === trusted.origin)

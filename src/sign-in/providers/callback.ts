@@ -1,6 +1,6 @@
-// The address to which a provider redirects people. It signs in, asks for a code of the second factor, or connects the
-// provider with the account of the session. Every outcome is a page of the console. If a sign-in failed, the address of
-// the page contains a word from a fixed list.
+// Handles the address to which a provider redirects people. The callback signs in, asks for a code of the second factor,
+// or connects the provider to the account of the session. Every outcome is a redirect to the console. If a sign-in
+// failed, the address of the console page contains a reason from a fixed list.
 import type { z } from 'zod'
 import { ProviderFailure, type ProviderReturn } from '../../contract/sign-in-routes.ts'
 import type { Provider } from '../../config.ts'
@@ -27,7 +27,7 @@ export interface CallbackDeps extends AccountDeps {
 
 type Sent = z.infer<typeof ProviderReturn>
 
-/** `id`: the provider, from the path. */
+/** Handles a callback. `id` is the provider in the path. */
 export async function providerCallback(
   deps: CallbackDeps,
   request: Request,
@@ -36,7 +36,7 @@ export async function providerCallback(
 ): Promise<Response> {
   const { trips } = deps.providers
   const trip = await trips.read(request)
-  // Any page can link to this address. Such a request must not end a sign-in that is in progress.
+  // Any page can link to the callback. Such a request must not end a sign-in that is in progress.
   if (!isBack(trip, id, sent.state)) return failed('EXPIRED', { id, target: '/app/', connects: null })
   const response = await arrived(deps, request, trip, sent).catch((error: unknown) => {
     return failed(failureOf(error), { id, target: trip.target, connects: trip.connects })
@@ -45,7 +45,7 @@ export async function providerCallback(
   return response
 }
 
-/** Returns the page that shows the reason. Also used for a refusal before the callback starts. */
+/** Redirects to the page that shows the reason. Also used for a refusal before the callback starts. */
 export function failed(
   reason: ProviderFailure,
   { id, target, connects }: { readonly id: string; readonly target: string; readonly connects: string | null },
@@ -56,7 +56,7 @@ export function failed(
   return redirect(`/app/sign-in?${search}`)
 }
 
-/** Rethrows errors that are not refusals. */
+/** Returns the reason in a refusal. Rethrows all other errors. */
 export function failureOf(error: unknown): ProviderFailure {
   if (!(error instanceof AppError)) throw error
   if (error.code === 'RATE_LIMITED') return 'RATE_LIMITED'
@@ -76,7 +76,7 @@ async function arrived(deps: CallbackDeps, request: Request, trip: HeldTrip, sen
   return await enter(deps, request, provider, { trip, entered })
 }
 
-/** Throws SIGN_IN_REFUSED for every invalid answer. The log contains the reason, without secrets. */
+/** Requests the profile. Throws SIGN_IN_REFUSED for every invalid answer. Logs the reason, without secrets. */
 async function profileAt(
   { providers }: Pick<CallbackDeps, 'providers'>,
   request: Request,
@@ -126,8 +126,8 @@ async function enter(
 async function stillConnected({ store }: CallbackDeps, { methodId }: Entered, made: Response): Promise<boolean> {
   const token = sessionMadeBy(made)
   return await store.write(async (tx) => {
-    // This is a write instead of a read: PostgreSQL then retries one of two conflicting transactions, and the retry
-    // sees the changes of the other.
+    // This writes the row instead of reading it. PostgreSQL then lets one of two conflicting transactions fail, and its
+    // retry sees the changes of the other.
     const same = await tx
       .updateTable('sign_in_methods')
       .set((eb) => ({ updatedAt: eb.ref('updatedAt') }))
@@ -140,8 +140,8 @@ async function stillConnected({ store }: CallbackDeps, { methodId }: Entered, ma
 }
 
 /**
- * The browser must still have the session that started this. Otherwise the provider would be connected with another
- * person's account.
+ * Connects a provider. Requires that the browser still has the session that started the trip. Otherwise the provider
+ * could be connected to another person's account.
  */
 async function connected(deps: CallbackDeps, request: Request, sessionId: SessionId, known: Known): Promise<Response> {
   const person = await personOf(deps.store, await deps.library.identify(request))
@@ -163,7 +163,7 @@ async function connected(deps: CallbackDeps, request: Request, sessionId: Sessio
   return redirect(`/app/settings/security?${new URLSearchParams({ connected: known.provider.id })}`)
 }
 
-/** `with`: an answer whose cookies are added to the redirect. */
+/** Returns a redirect, with the cookies of the answer `from`. */
 function redirect(location: string, from?: Response): Response {
   const headers = new Headers({ location, 'referrer-policy': 'no-referrer' })
   for (const line of from?.headers.getSetCookie() ?? []) headers.append('set-cookie', line)

@@ -16,7 +16,7 @@ interface Deps {
   readonly notices: Notices
 }
 
-/** Throws NOT_FOUND if the provider is not connected, and CONFLICT for the last way to sign in. */
+/** Disconnects. Throws NOT_FOUND if the provider is not connected, and CONFLICT for the last way to sign in. */
 export async function disconnectProvider(deps: Deps, request: Request, { caller }: Person, id: string): Promise<void> {
   const { accountId, name } = caller
   const called = deps.providers.all.find((provider) => provider.id === id)?.name ?? id

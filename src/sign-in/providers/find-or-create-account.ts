@@ -1,6 +1,6 @@
-// Finds or creates the account for a person at a provider, in one transaction. The order is: the connected account; the
-// account with the same address, if both sides verified it; a new account, if the person may sign up. An address that
-// one side did not verify connects nothing: a stranger may have typed it.
+// Finds or creates the account for a person at a provider, in one transaction. First comes the connected account. Second
+// comes the account with the same address, if provider and service both verified the address: otherwise a stranger may
+// have typed it. Last comes a new account, if the person may sign up.
 import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { Audit } from '../../audit/audit.ts'
@@ -41,7 +41,7 @@ export interface Entered {
   readonly joined: boolean
 }
 
-/** Throws SIGN_IN_REFUSED. `trip` contains the tokens from the start of the sign-in. */
+/** Finds or creates the account. `trip` contains the tokens from the start of the sign-in. Throws SIGN_IN_REFUSED. */
 export async function accountFor(
   deps: AccountDeps,
   request: Request,
@@ -124,7 +124,7 @@ export async function methodOf(tx: Transaction<Tables>, provider: Provider, { su
     .executeTakeFirst()
 }
 
-/** Includes the issuer: with another issuer, the same subject may be another person. */
+/** Returns the stored key. It includes the issuer: at another issuer, the same subject may be another person. */
 function keyOf({ issuer }: Provider, subject: string): string {
   return `${issuer.replace(/\/$/, '')}#${subject}`
 }
@@ -166,8 +166,8 @@ function tokensOf({ setupToken, inviteToken }: Pick<HeldTrip, 'setupToken' | 'in
 }
 
 /**
- * Retries once. If a new person signs in twice at the same time, the store refuses the later row; the retry finds the
- * first.
+ * Retries once. If a new person signs in twice at the same time, the store refuses the later row. The retry then finds
+ * the first row.
  */
 async function onceMore<T>(work: () => Promise<T>): Promise<T> {
   try {

@@ -1,5 +1,5 @@
-// Signs in at GitHub, which has OAuth 2.0 with PKCE, but not OpenID Connect for people. The profile is requested with
-// the token, which is then discarded. Only the primary address counts, and only if GitHub verified it.
+// Signs in at GitHub, which offers OAuth 2.0 with PKCE, but no OpenID Connect for people. The token only serves to
+// request the profile, and is then discarded. Only the primary address counts, and only if GitHub verified it.
 import { hash } from 'node:crypto'
 import { z } from 'zod'
 import type { Provider } from '../../config.ts'

@@ -1,5 +1,5 @@
 // Signs in at an OpenID Connect provider: authorization code flow with PKCE, state and nonce. The discovery document is
-// read when it is first needed, so a provider that is down does not delay the start.
+// read at the first sign-in, so a provider that is down does not delay the start.
 import { hash } from 'node:crypto'
 import { createLocalJWKSet, errors, jwtVerify, type JWTVerifyGetKey } from 'jose'
 import { z } from 'zod'
@@ -35,14 +35,14 @@ const Claims = z.object({
 })
 type Claims = z.infer<typeof Claims>
 
-/** Never HMAC: its key would be the client's secret. */
+/** The accepted signature algorithms. HMAC is missing, because its key would be the client's secret. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 const CLOCK_SECONDS = 60
 const DISCOVERED_MS = 3_600_000
 const KEYS_MS = 600_000
-/** Unknown keys are fetched again, but not for each invalid token. */
+/** The minimum interval between fetches of the keys. Without it, each invalid token would cause a fetch. */
 const KEYS_AGAIN_MS = 30_000
-/** How long a failure is cached, so that many people do not all wait for timeouts. */
+/** The time for which a failure is cached, so that many people do not all wait for timeouts. */
 const FAILED_MS = 5_000
 
 export function oidcFlow(provider: Provider, ask: AskProvider, now: () => number): Flow {
@@ -51,7 +51,7 @@ export function oidcFlow(provider: Provider, ask: AskProvider, now: () => number
     const { json } = await ask((await discovered.get()).jwks_uri)
     return createLocalJWKSet(Keys.parse(json))
   })
-  /** After a provider changes its keys, it signs with a key that is not yet known. */
+  /** Returns the key of a token. Fetches the keys again if the key is unknown, because providers change their keys. */
   const keyOf: JWTVerifyGetKey = async (header, token) => {
     try {
       return await (
@@ -82,7 +82,7 @@ export function oidcFlow(provider: Provider, ask: AskProvider, now: () => number
     },
     async profile({ redirectUri, nonce, verifier }, { code, iss }) {
       const found = await discovered.get()
-      // RFC 9207: the answer of another provider must not be accepted for this one.
+      // The issuer check keeps the answer of another provider from being accepted here (RFC 9207).
       const wanted = found.authorization_response_iss_parameter_supported === true
       if (iss === undefined ? wanted : iss !== found.issuer)
         throw new ProviderProblem('the answer is of another issuer')
@@ -109,7 +109,7 @@ export function oidcFlow(provider: Provider, ask: AskProvider, now: () => number
   }
 }
 
-/** The issuer in the document must equal the operator's setting, except for a trailing slash, which people forget. */
+/** Reads the document. Its issuer must equal the operator's setting, except for a trailing slash, which people forget. */
 async function discover({ issuer }: Provider, ask: AskProvider): Promise<Discovery> {
   const { status, json } = await ask(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
   if (status !== 200) throw new ProviderProblem(`discovery answered with status ${status}`)
@@ -133,7 +133,7 @@ function tokenQuestion(
     redirect_uri: sent.redirectUri,
     code_verifier: sent.verifier,
   }
-  // The default method in OpenID Connect is basic.
+  // client_secret_basic is the default of OpenID Connect.
   if (methods === undefined || methods.includes('client_secret_basic')) {
     const [user, password] = [clientId, clientSecret].map((text) => new URLSearchParams({ text }).toString().slice(5))
     const authorization = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
@@ -142,12 +142,12 @@ function tokenQuestion(
   return { form: { ...form, client_id: clientId, client_secret: clientSecret } }
 }
 
-/** For providers whose token does not contain the address. */
+/** Requests the user info, for providers whose token does not contain the address. */
 async function userInfo(ask: AskProvider, found: Discovery, token: string, sub: string): Promise<Partial<Claims>> {
   if (found.userinfo_endpoint === undefined) return {}
   const { json } = await ask(found.userinfo_endpoint, { headers: { authorization: `Bearer ${token}` } })
   const claims = Claims.parse(json)
-  // OpenID Connect Core 5.3.2: otherwise the answer for another person could be substituted.
+  // The check keeps an attacker from substituting the answer for another person (OpenID Connect Core 5.3.2).
   if (claims.sub !== sub) throw new ProviderProblem('the user info is of somebody else')
   return claims
 }
@@ -173,7 +173,7 @@ export function errorOf(json: unknown): string {
 
 interface Remembered<T> {
   get(): Promise<T>
-  /** Returns whether the value is at least this old. */
+  /** Forgets a value of at least this age. Returns true if a value was forgotten. */
   forget(olderThanMs: number): boolean
 }
 

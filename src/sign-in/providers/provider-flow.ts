@@ -1,4 +1,4 @@
-// The steps of a sign-in that differ by kind of provider. Implemented by oidc.ts and github.ts.
+// The steps of a sign-in that differ by kind of provider. oidc.ts and github.ts implement them.
 import type { Profile } from './provider-identity.ts'
 
 /** The values that the browser takes to the provider and that must match on its return. */

@@ -1,11 +1,11 @@
-// The profile of a person at a provider, and the reasons for which a sign-in there failed.
+// The profile of a person at a provider, and the reasons why a sign-in at a provider can fail.
 import type { ProviderFailure } from '../../contract/sign-in-routes.ts'
 import { AppError } from '../../errors.ts'
 
 export interface Profile {
-  /** Unique within the provider, and never given to another person. */
+  /** The person's id at the provider. It is unique there and never given to another person. */
   readonly subject: string
-  /** In lower case. Null if the provider does not return an address. */
+  /** The address in lower case. Null if the provider does not return an address. */
   readonly email: string | null
   readonly emailVerified: boolean
   readonly name: string
@@ -24,12 +24,12 @@ export function plainText(text: string | null | undefined): string | null {
   return plain === '' ? null : plain.slice(0, CHARS_MAX).toWellFormed()
 }
 
-/** An error of a provider or its answer. The message is for the log, so it contains nothing that was received. */
+/** An error of a provider or its answer. The message is for the log, so it quotes no part of the answer. */
 export class ProviderProblem extends Error {
   override readonly name = 'ProviderProblem'
 }
 
-/** Returns the message for the log. The messages of other errors may quote an address, a token or a person's name. */
+/** Returns a message for the log. Hides messages of other errors, which may quote an address, a token or a name. */
 export function problemOf(error: unknown): string {
   if (error instanceof ProviderProblem || error instanceof AppError) return error.message
   if (!(error instanceof Error)) return 'unknown'
@@ -55,7 +55,7 @@ const SENTENCES: Readonly<Record<ProviderFailure, string>> = {
   RATE_LIMITED: 'Too many attempts.',
 }
 
-/** `cause` is for the log, and contains no secret. */
+/** Returns the refusal. `cause` is for the log, so it must contain no secret. */
 export function providerRefusal(reason: ProviderFailure, cause?: unknown): AppError {
   return new AppError('SIGN_IN_REFUSED', SENTENCES[reason], { extra: { reason }, cause })
 }

@@ -1,5 +1,5 @@
-// Signing in at a provider: who is let in, and what a hostile provider, page or stranger can achieve. Uses a certified
-// OpenID Connect provider in this process, and a second provider that lies. Runs on both stores.
+// Tests signing in at a provider on both stores: who may sign in, and that attacks by a hostile provider, page or person
+// fail. Uses a certified OpenID Connect provider in this process, and a second provider that lies.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { SignJWT } from 'jose'
@@ -163,7 +163,7 @@ for (const dialect of DIALECTS) {
       oidc.people.set('1', { ...ADA, email_verified: false })
       assert.equal(failureIn(await signIn(browserOf(rooms), oidc, '1')), 'EMAIL_UNVERIFIED')
       assert.deepEqual(await methodsOf(rooms), methods)
-      // Both sides verified the address. Its spelling does not matter.
+      // Provider and service both verified the address. Upper and lower case do not matter.
       oidc.people.set('1', { ...ADA, email: 'ADA@example.test' })
       const browser = browserOf(rooms)
       assert.equal(await signIn(browser, oidc, '1'), '/app/')
@@ -172,7 +172,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(joined?.changes['provider'], { from: null, to: 'Acme' })
     })
 
-    test('an operator may trust a provider that does not say whether an address is verified, but none that denies it', async () => {
+    test('an operator may trust a provider that omits whether an address is verified, but not one that denies it', async () => {
       await using rooms = await openRooms(source, { ...oidc.env, VITRINE_OIDC_TRUST_EMAIL: '1' })
       oidc.people.set('1', { email: EMAIL })
       oidc.people.set('2', { email: 'bob@example.test', email_verified: false })
@@ -218,7 +218,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await who(browser), 'other@example.test')
       const session = done.cookies.find((line) => line.includes('session_token='))
       assert.doesNotMatch(session ?? '', /max-age/i, 'the browser keeps it though the person said no')
-      // A session of another person in the same browser ends, so that the code counts for the right person.
+      // In the same browser, the session of another person ends, so that the code applies to the new sign-in.
       const shared = browserOf(rooms)
       await shared.ask('POST sign-up/email', { name: 'Bob', email: 'bob@example.test', password: PASSWORD })
       await signIn(shared, oidc, '1')
@@ -498,7 +498,7 @@ describe('a provider that lies', () => {
     const [browser, back] = await tripTo(rooms, rogue)
     back.pathname = '/auth/callback/google'
     assert.equal(failureIn(await comeBack(browser, back)), 'EXPIRED')
-    // Its subjects mean nothing at another issuer.
+    // A subject of one issuer identifies nobody at another issuer.
     await using other = await startRogue()
     other.claims = { sub: 'somebody', email: 'eve@example.test', email_verified: true }
     const at = { dataDir: rooms.config.dataDir, databaseUrl: null }

@@ -1,5 +1,5 @@
-// The providers of this installation, and the sign-ins at them that are in progress (“trips”). The browser stores its
-// trip in an encrypted cookie: only the browser that left can come back, once, within ten minutes.
+// The providers of this installation, and the sign-ins in progress at these providers (“trips”). The browser stores its
+// trip in an encrypted cookie. Only this browser can complete the trip, once, within ten minutes.
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 import { requestIdOf } from '../../auth/client-name-and-address.ts'
@@ -22,7 +22,7 @@ const Trip = z.object({
   /** The page that the person wanted to open, as a path of this service. */
   target: z.string(),
   remember: z.boolean(),
-  /** The session that connects a provider. Null if the person signs in. */
+  /** The session whose account a provider will be connected to. Null if the person signs in. */
   connects: z.string().nullable(),
   setupToken: z.string().exactOptional(),
   inviteToken: z.string().exactOptional(),
@@ -45,7 +45,7 @@ export interface ProvidersDeps {
   readonly secrets: Pick<Secrets, 'derive'>
   readonly secure: boolean
   readonly now: () => number
-  /** For tests: connects to providers. */
+  /** For tests: replaces the connections to providers. */
   readonly transport?: Partial<Transport>
   readonly log?: { warn?(detail: object, message: string): void }
 }
@@ -117,14 +117,14 @@ interface StartDeps {
   readonly origin: () => string
 }
 
-/** On this machine, people use either loopback name. The cookie is bound to the name in use. */
+/** Returns the origin in the browser. People use either loopback name, and the cookie is bound to the name in use. */
 function originFor({ publicUrl, loopback }: StartDeps['config'], request: Request, origin: () => string): string {
   const requested = new URL(request.url)
   if (publicUrl === null && loopback && isLoopbackName(requested.hostname)) return requested.origin
   return publicUrl ?? origin()
 }
 
-/** Returns whether the browser comes back from this trip. */
+/** Returns true if the request completes this trip. */
 export function isBack(trip: HeldTrip | null, provider: string, state: string | undefined): trip is HeldTrip {
   if (trip === null || trip.provider !== provider || state === undefined) return false
   const [sent, wanted] = [Buffer.from(state), Buffer.from(trip.state)]
