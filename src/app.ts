@@ -1,4 +1,4 @@
-// The app: the rooms with both doors, REST and the connector. It starts listening and drains.
+// The app: the services from composition-root.ts with both interfaces, REST and the connector. Listens and drains.
 import type { Logger } from 'pino'
 import type { Authenticator } from './auth/authenticate.ts'
 import type { Config } from './config.ts'
@@ -27,7 +27,7 @@ export interface AppOptions {
   readonly log: Logger
   /** The folder of the built console, if it is not beside the service. */
   readonly consoleDir?: string
-  /** For conformance tests of the connector: replaces the gate and the server behind the route. */
+  /** For conformance tests of the connector: replaces the authentication and the server behind the route. */
   readonly connector?: Partial<Pick<ConnectorDoor, 'authenticator' | 'sdk'>>
   /** For tests: reads the metadata documents of OAuth clients. */
   readonly documents?: DocumentTransport
@@ -50,8 +50,8 @@ export interface App extends AsyncDisposable {
   /** Starts accepting requests. Returns the address, for example `http://127.0.0.1:3000`. */
   listen(): Promise<string>
   /**
-   * Loads and compiles modules in the background, so that the first calls need not wait for them. Correct answers do
-   * not need it. Never rejects.
+   * Loads and compiles modules in the background, so that the first calls need not wait for them. Without this call,
+   * answers are the same but slower. Never rejects.
    */
   warm(signal: AbortSignal): Promise<void>
   /** Returns the setup token that the first account must send, or null if none is needed. */
@@ -60,12 +60,12 @@ export interface App extends AsyncDisposable {
   isNew(): Promise<boolean>
   /** Writes a consistent copy of the embedded store, with all audit rows so far. Null on PostgreSQL. */
   readonly copyTo: ((path: string) => Promise<void>) | null
-  /** The rooms, for other interfaces in this process. */
+  /** The parts that other interfaces in this process need. */
   readonly authenticator: Authenticator
   readonly operations: Operations
 }
 
-/** Opens everything except the port. Throws an Error of one sentence on failure, and closes what was opened. */
+/** Opens everything except the port. On failure, closes all opened parts and throws an Error of one sentence. */
 export async function createApp(options: AppOptions): Promise<App> {
   const { config, log, documents, passwords } = options
   await using opened = new AsyncDisposableStack()

@@ -1,4 +1,4 @@
-// A least-recently-used cache, bounded by number and by weight. No clock, no I/O.
+// Pure: a least-recently-used cache, bounded by number and by weight.
 
 /**
  * A map with at most `entriesMax` entries and a total weight of at most `weightMax`. A heavier entry is stored alone.
@@ -8,7 +8,7 @@ export class BoundedMap<K, V> {
   readonly #entriesMax: number
   readonly #weightMax: number
   #weight = 0
-  /** The key that was used last, which needs not be moved. */
+  /** The key that was used last. It is already at the end. */
   #newest: K | undefined
 
   constructor(entriesMax: number, weightMax = Number.POSITIVE_INFINITY) {

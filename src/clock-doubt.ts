@@ -1,21 +1,21 @@
-// Decides whether the machine's clock may be wrong. A clock that jumps ahead makes everything look old, and removal by age cannot
-// be undone. Removal therefore waits for a day, within which a wrong clock is corrected.
+// Decides whether the machine's clock may be wrong. If a clock jumps ahead, all data looks old, and removal by age cannot
+// be undone. So after a jump, removal waits for a day. Within a day, operators correct a wrong clock.
 
-/** The longest accepted difference between the clock and the elapsed time. Leap seconds and slow corrections stay below it. */
+/** The largest accepted difference between clock and elapsed time. Leap seconds and slow corrections stay below it. */
 const JUMP_MS = 3_600_000
-/** After a longer pause before the start, the clock may have been wrong then, or may be wrong now. */
+/** If the service paused for longer than this, the clock is doubted: it may have been wrong then, or may be wrong now. */
 const PAUSE_MS = 20 * 86_400_000
 /** After this time without a jump, the clock is believed. */
 const BELIEVED_MS = 86_400_000
 
 export interface ClockDoubt {
-  /** Returns why nothing may be removed by age now, or null if the clock is believed. */
+  /** Returns the reason why data must not be removed by age now, or null if the clock is believed. */
   reason(): string | null
 }
 
 /**
- * `monotonic`: elapsed milliseconds, which no correction of the clock changes. `lastSeen`: the newest stored time from before this
- * process started, if there is one.
+ * Watches a clock. `monotonic` returns elapsed milliseconds, which no correction of the clock changes. `lastSeen` is the
+ * newest time that was stored before this process started, if there is one.
  */
 export function openClockDoubt(now: () => number, monotonic: () => number, lastSeen: number | null): ClockDoubt {
   let [wall, passed] = [now(), monotonic()]

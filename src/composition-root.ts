@@ -1,6 +1,6 @@
-// The composition: opens the store, the drivers and every folder's service in dependency order. Only this file imports
-// all of them, and it makes no decisions. app.ts mounts REST and the connector on the rooms; tests open the rooms
-// directly.
+// The composition root: opens the store, the drivers and the service of each folder (“rooms”) in dependency order. Only
+// this file imports all rooms, and it makes no decisions. app.ts mounts REST and the connector on the rooms. Tests open
+// the rooms directly.
 import { openAudit } from './audit/audit.ts'
 import { attempts } from './auth/attempt-counter.ts'
 import { authenticator } from './auth/authenticate.ts'
@@ -59,7 +59,7 @@ export interface RoomsOptions {
   readonly leases?: Partial<LeaseOptions>
   /** For tests: reads the metadata documents of OAuth clients. */
   readonly documents?: DocumentTransport
-  /** For tests: connects to sign-in providers. */
+  /** For tests: replaces the connections to sign-in providers. */
   readonly transport?: Partial<Transport>
   /** For tests: hashes passwords. */
   readonly passwords?: PasswordHash
@@ -73,7 +73,7 @@ interface RoomsLog {
 
 export type Rooms = Awaited<ReturnType<typeof openRooms>>
 
-/** Throws an Error of one sentence if a part cannot be opened. Parts that were opened before are closed again. */
+/** Opens the rooms. If one of them cannot be opened, closes the others and throws an Error of one sentence. */
 export async function openRooms(options: RoomsOptions) {
   const { config, log, origin, now = Date.now, leases: leaseOptions = {}, documents, transport, passwords } = options
   await using opened = new AsyncDisposableStack()

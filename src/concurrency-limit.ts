@@ -1,5 +1,5 @@
-// Limits how much slow work of one kind runs at once in this process, per key and in total. Nobody waits for a slot: the
-// refusal of a caller over the limit says when to retry.
+// Limits how much slow work of one kind runs at the same time in this process, per key and in total. Work does not wait
+// for a slot: over the limit, it is refused immediately, and the refusal says when to retry.
 import { AppError } from './errors.ts'
 
 export interface ConcurrencyLimit {
@@ -8,11 +8,11 @@ export interface ConcurrencyLimit {
 }
 
 interface Limits {
-  /** Per key. */
+  /** The maximum per key. */
   readonly each: number
   readonly all: number
   readonly retryAfterSeconds: number
-  /** What is running, as a sentence. */
+  /** A sentence that names the work that is running. */
   readonly why: string
 }
 

@@ -1,4 +1,4 @@
-// The environment: valid values, and that one error lists all problems.
+// Tests reading the environment: valid values, and that one error lists all problems.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { readConfig } from './config.ts'

@@ -1,5 +1,5 @@
-// Reads the environment once into a Config; no other file reads it. One error lists all problems, each with the
-// variable's name. An unknown VITRINE_ variable is an error too, because a typo must not fail open.
+// Reads the environment once into a Config; no other file reads the environment. One error lists all problems, each with
+// the variable's name. An unknown VITRINE_ variable is an error, because a typo must not turn a protection off.
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { bareHost } from './host-names.ts'
@@ -9,8 +9,8 @@ export { VERSION } from './contract/version.ts'
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * Limits that the operator sets for all teams (docs/operating.md#settings-of-a-team). `queryBudget` bounds the limit of
- * the budget.
+ * Limits that the operator sets for all teams (docs/operating.md#settings-of-a-team). `queryBudget` bounds the field
+ * `limit` of a team's budget.
  */
 const CEILINGS = {
   queryBudget: 'VITRINE_MAX_QUERY_BUDGET',
@@ -25,9 +25,9 @@ const CEILINGS = {
 
 export type Ceiling = keyof typeof CEILINGS
 
-/** Longer than the default statement timeout, so that a typical query finishes. */
+/** The default grace period. It is longer than the default statement timeout, so that a typical query finishes. */
 const GRACE_MS = 20_000
-/** Load balancers need a moment to notice that the service is not ready. A terminal does not. */
+/** The default delay before draining. Load balancers need this time to notice that the service is not ready. */
 const DRAIN_DELAY_MS = 3_000
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
@@ -38,8 +38,8 @@ export interface Smtp {
   readonly host: string
   readonly port: number
   /**
-   * implicit: TLS from the first byte. required: STARTTLS or nothing. offered: STARTTLS if the server offers it. local:
-   * like offered, with any certificate, because nothing leaves this machine. none: never.
+   * implicit: TLS from the first byte. required: no mail without STARTTLS. offered: STARTTLS if the server offers it.
+   * local: like offered, with any certificate, because the connection stays on this machine. none: never TLS.
    */
   readonly tls: 'implicit' | 'required' | 'offered' | 'local' | 'none'
   readonly login: { readonly user: string; readonly password: string } | null
@@ -58,16 +58,16 @@ export interface ModelSettings {
   readonly name: string
 }
 
-/** A service at which people have accounts, and by which they sign in to this one. */
+/** An external service. People sign in to Vitrine with their accounts there. */
 export interface Provider {
   readonly id: 'github' | 'google' | 'oidc'
-  /** As buttons name it. */
+  /** The name on buttons. */
   readonly name: string
-  /** The issuer of OpenID Connect, or the web address of GitHub. Subjects are unique within it. */
+  /** The issuer of OpenID Connect, or the web address of GitHub. A subject is unique only within its issuer. */
   readonly issuer: string
   readonly clientId: string
   readonly clientSecret: string
-  /** An address counts as verified if the provider says nothing about it. */
+  /** If true, an address counts as verified unless the provider says otherwise. */
   readonly trustEmail: boolean
 }
 
@@ -77,11 +77,11 @@ export function oidcNameOf({ providers }: Pick<Config, 'providers'>): { readonly
   return oidc === undefined ? {} : { oidcName: oidc.name }
 }
 
-/** The demo account's address. The domain is reserved (RFC 2606), so there is nothing to verify. */
+/** The demo account's address. Its domain is reserved (RFC 2606), so the address cannot be verified. */
 export const DEMO_EMAIL = 'demo@vitrine.example'
 
 export interface Config {
-  /** 0: any free port. */
+  /** 0 stands for any free port. */
   readonly port: number
   readonly host: string
   /** True if the service listens on loopback only. Open sign-up and private hosts are then the default. */
@@ -98,15 +98,15 @@ export interface Config {
   readonly secretKey: Uint8Array | null
   /** A shell command that prints the key, for a key management service. */
   readonly secretKeyCommand: string | null
-  /** A second key that opens secrets while the root key is rotated. */
+  /** The previous root key, which opens secrets while the root key is rotated. */
   readonly secretKeyPrevious: Uint8Array | null
   /** The mail server. Null: links go to the log. Contains a password, so it is never logged. */
   readonly smtp: Smtp | null
-  /** By which people may sign in. Contains secrets, so it is never logged. */
+  /** The providers with which people may sign in. They contain secrets, so they are never logged. */
   readonly providers: readonly Provider[]
   /** Null: documentation is proposed without a model. Contains a key, so it is never logged. */
   readonly model: ModelSettings | null
-  /** How long running requests may continue after SIGTERM. */
+  /** The time for which running requests may continue after SIGTERM. */
   readonly graceMs: number
   readonly demo: boolean
   readonly signup: (typeof SIGNUP)[number]
@@ -116,8 +116,8 @@ export interface Config {
   /** BigQuery datasources may use another endpoint than Google's, without a token. */
   readonly allowBigQueryEndpoint: boolean
   /**
-   * Whose X-Forwarded-For is trusted: nobody's, that of one proxy, or of a comma-separated list of addresses and
-   * ranges.
+   * The proxies whose X-Forwarded-For is trusted: none (false), the nearest one (true), or a comma-separated list of
+   * addresses and ranges.
    */
   readonly trustProxy: boolean | string
   /** Origins whose pages may call the API. */
@@ -138,9 +138,9 @@ export interface Config {
   readonly accessLog: boolean
   /** host:port, or null for none. */
   readonly metricsAddr: string | null
-  /** host:port of the probes, or null for none beside the API's. */
+  /** host:port of a separate listener for probes, or null for none. The API also answers probes. */
   readonly healthAddr: string | null
-  /** How long requests are still accepted after SIGTERM, while /health/ready already answers 503. */
+  /** The time for which requests are still accepted after SIGTERM, while /health/ready already answers 503. */
   readonly drainDelayMs: number
   readonly connectionsMax: number
   readonly connectionsPerAddressMax: number
@@ -186,7 +186,7 @@ const KNOWN: ReadonlySet<string> = new Set([
 
 /** How the process was started. */
 export interface Start {
-  /** True for the ways to start that are for newcomers. */
+  /** True if the command that started the process is meant for newcomers. */
   readonly demo?: boolean
 }
 
@@ -272,7 +272,7 @@ export function readConfig(env: Environment, start: Start = {}): Config {
   return config
 }
 
-/** Settings that are right by themselves, and wrong together. */
+/** Returns problems of settings that are valid alone but contradict each other. */
 function contradictions(config: Config): readonly string[] {
   const problems: string[] = []
   const sides = [
@@ -411,7 +411,7 @@ function otelOf(from: Reader, problems: string[]): Config['otel'] {
   }
 }
 
-/** `name=value,name=value`, percent-encoded, as the standard says. What cannot be read is left out. */
+/** Parses `name=value,name=value` with percent-encoded values, as the standard says. Leaves out invalid pairs. */
 function pairsOf(text: string | null): Readonly<Record<string, string>> {
   const pairs = (text ?? '').split(',').flatMap((pair) => {
     const at = pair.indexOf('=')
@@ -425,7 +425,7 @@ function pairsOf(text: string | null): Readonly<Record<string, string>> {
   return Object.fromEntries(pairs)
 }
 
-/** Names the mistake, never a part of the URL that may hold the password. */
+/** Names the mistake in the URL. Never quotes a part of the URL that may contain the password. */
 function postgresUrlProblem(text: string): string | null {
   const example = 'postgres://user:password@host:5432/database'
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(text)?.[1]?.toLowerCase()
@@ -452,7 +452,7 @@ function redisUrl(text: string): string | null {
   return /^\/?\d{0,4}$/.test(url.pathname) && url.search === '' && url.hash === '' ? text : null
 }
 
-/** Refuses unknown parameters: an ignored option would fail open. */
+/** Parses the URL. Refuses unknown parameters, because ignoring a mistyped one could turn TLS off. */
 function smtpUrl(text: string): Smtp | null {
   const url = URL.parse(text)
   if (url === null || !/^smtps?:$/.test(url.protocol) || url.hostname === '') return null
@@ -475,7 +475,7 @@ function smtpUrl(text: string): Smtp | null {
   }
 }
 
-/** Requires all variables or none, because nobody would notice half a configuration. */
+/** Requires all variables or none, because an operator would not notice an incomplete configuration. */
 function modelOf(from: Reader, problems: string[]): ModelSettings | null {
   const url = from.parsed(
     'VITRINE_MODEL_URL',
@@ -503,7 +503,7 @@ function modelOf(from: Reader, problems: string[]): ModelSettings | null {
   return { kind, url: url.origin + pathname.replace(/\/+$/, ''), key, name }
 }
 
-/** Requires for each provider all variables or none, and an address to which it can send people back. */
+/** Requires all variables of a provider or none, and a public address to which the provider can redirect people. */
 function providersOf(from: Reader, problems: string[], loopback: boolean): readonly Provider[] {
   const found = [gitHubOf(from, problems), googleOf(from, problems), oidcOf(from, problems)].filter(
     (each) => each !== null,
@@ -546,7 +546,7 @@ function oidcOf(from: Reader, problems: string[]): Provider | null {
   return { id: 'oidc', name: name ?? 'single sign-on', issuer, ...client, trustEmail }
 }
 
-/** Returns null if nothing is set. `more`: variables that mean nothing without a client. */
+/** Returns null if no variable is set. `more`: the variables that have no effect without a client. */
 function clientOf(
   from: Reader,
   problems: string[],
@@ -566,7 +566,7 @@ function clientOf(
   return clientId === null || clientSecret === null ? null : { clientId, clientSecret }
 }
 
-/** HTTPS, or HTTP to this machine. */
+/** Parses a URL with HTTPS, or with HTTP to this machine. Returns null for any other URL. */
 function providerUrl(text: string): URL | null {
   const url = URL.parse(text)
   if (url === null || url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') return null
@@ -579,7 +579,7 @@ function providerOrigin(text: string): string | null {
   return url === null || url.pathname !== '/' ? null : url.origin
 }
 
-/** Compared character by character, so it must not be normalized. */
+/** Returns the text unchanged if it is valid. Issuers are compared by characters, so the URL is not normalized. */
 function issuerUrl(text: string): string | null {
   return providerUrl(text) === null ? null : text
 }
@@ -590,7 +590,7 @@ function modelUrl(text: string): URL | null {
   return url.search === '' && url.hash === '' && url.username === '' && url.password === '' ? url : null
 }
 
-/** Undefined: half a login, or one that cannot be decoded. */
+/** Returns the login, or null if there is none. Returns undefined for half a login or an invalid encoding. */
 function smtpLogin(url: URL): Smtp['login'] | undefined {
   if (url.username === '' && url.password === '') return null
   if (url.username === '' || url.password === '') return undefined

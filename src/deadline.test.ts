@@ -8,7 +8,7 @@ import { AppError } from './errors.ts'
 const LONG = 3_600_000
 const never = new AbortController().signal
 
-/** How a call ended, according to its signal, its stop and their listeners. */
+/** Records how a call ended, according to its signal, its stop and their listeners. */
 function watch(deadline: Deadline): { readonly heard: unknown[] } {
   const heard: unknown[] = []
   deadline.stop.addEventListener('abort', () => heard.push(deadline.stop.reason))
@@ -58,7 +58,7 @@ describe('a deadline', () => {
     assert.deepEqual([first.timedOut, between.timedOut, late.timedOut], [true, false, false])
     assert.equal(first.signal.reason instanceof DOMException && first.signal.reason.name, 'TimeoutError')
     assert.equal(between.signal.aborted, false)
-    // A queue that was empty in between works again.
+    // A queue that was empty for some time still works.
     using again = deadlineOf(never, 20)
     await once(again.signal, 'abort')
     assert.equal(again.timedOut, true)
@@ -75,7 +75,7 @@ describe('a deadline', () => {
     assert.equal(second.timedOut, true)
   })
 
-  test('expires in time although a listener of an earlier one begins a call', async () => {
+  test('expires in time although a listener of an earlier deadline begins a call', async () => {
     using first = deadlineOf(never, 1_000)
     using tick = deadlineOf(never, 50)
     await once(tick.signal, 'abort')

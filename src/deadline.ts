@@ -1,22 +1,22 @@
-// The deadline of a call: it ends by the caller's hang-up, by the timeout or by a refusal, whichever comes first. One
-// is made for each query. So it creates an AbortSignal only if one is requested, and calls share timers and listeners.
-// `using` ends it without an abort.
+// The deadline of a call. It ends the call when the caller hangs up, the timeout passes or a refusal arrives. Every query
+// has a deadline, so it must be cheap: it creates an AbortSignal only on request, and calls share timers and listeners.
+// The end of a `using` block releases it without an abort.
 import type { AppError } from './errors.ts'
 
 export interface Deadline extends Disposable {
   /** Aborts when the call ends. */
   readonly signal: AbortSignal
-  /** The same without an AbortSignal, for what every query does. */
+  /** Like `signal`, but without an AbortSignal, for the steps of every query. */
   readonly stop: CallStop
   /** True if the timeout, not the caller, ended the call. */
   readonly timedOut: boolean
-  /** The refusal that was passed to end(), if end() was what ended the call. */
+  /** The refusal that was passed to end(), if end() ended the call. */
   readonly ended: AppError | null
   /** Ends the call with this refusal, unless the call has already ended. */
   end(refusal: AppError): void
 }
 
-/** A Stop of the drivers (drivers/stop.ts). */
+/** Has the shape of Stop in drivers/stop.ts. */
 interface CallStop {
   readonly aborted: boolean
   readonly reason: unknown
@@ -26,12 +26,12 @@ interface CallStop {
   toSignal(): AbortSignal
 }
 
-/** `signal` aborts with the caller's reason, or with a TimeoutError. */
+/** Starts a deadline. `signal` aborts with the caller's reason, or with a TimeoutError. */
 export function deadlineOf(caller: AbortSignal, timeoutMs: number): Deadline {
   return new CallDeadline(caller, timeoutMs)
 }
 
-/** One object for each call, and no closures. */
+/** The implementation. It is one object without closures, because every query creates one. */
 class CallDeadline implements Deadline, CallStop {
   readonly expiresAt: number
   /** The neighbours in its queue. */
@@ -168,7 +168,7 @@ class Queue {
     else if (this.#first === call) this.#timer.ref()
   }
 
-  /** The timer stays: the next call comes soon. It does not keep the process alive. */
+  /** Removes a call. The timer stays for the next call, but does not keep the process alive. */
   remove(call: CallDeadline): void {
     const { earlier, later } = call
     if (earlier === null) this.#first = later
@@ -186,7 +186,7 @@ class Queue {
 
   expire(): void {
     this.#timer = undefined
-    // A timer may fire a part of a millisecond too early.
+    // A timer may fire up to a millisecond too early.
     const now = performance.now() + 1
     this.#isExpiring = true
     try {
@@ -204,7 +204,7 @@ function expireIn(queue: Queue): void {
   queue.expire()
 }
 
-/** By timeout. */
+/** Queues by timeout. */
 const queues = new Map<number, Queue>()
 
 function queueOf(timeoutMs: number): Queue {

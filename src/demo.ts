@@ -1,5 +1,5 @@
-// The demo of a first `npm start`: a shop in a real PostgreSQL beside the service, connected through the service's own
-// REST API, and three commands to paste. Uses nothing that is not open to every client.
+// The demo at the first `npm start`: a shop in a real PostgreSQL beside the service, and three commands to paste. The
+// demo connects the shop through the REST API, like any client.
 import { readFile, writeFile } from 'node:fs/promises'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ export interface DemoOptions {
   readonly isNew: boolean
   /** True if a new account must first follow a mailed link. */
   readonly asksMail: boolean
-  /** Called before something is downloaded. */
+  /** Called before a download starts. */
   readonly say: (line: string) => void
   readonly signal: AbortSignal
 }
@@ -113,7 +113,7 @@ function required(value: string | undefined, what: string): string {
   return value
 }
 
-/** The first start: account, team, datasource, exposure, key. */
+/** Runs at the first start: creates account, team, datasource, exposure and key. */
 async function connect(options: DemoOptions, shop: DemoServer): Promise<Kept> {
   const email = DEMO_EMAIL
   const password = randomBytes(12).toString('base64url')
@@ -148,7 +148,7 @@ async function connect(options: DemoOptions, shop: DemoServer): Promise<Kept> {
   return { email, password, key: required(issued.json.key, 'key'), teamId, datasourceId, port: shop.port }
 }
 
-/** A later start: updates the datasource only if the server has another port. */
+/** Runs at a later start: updates the datasource only if the server has another port. */
 async function updatePort(options: DemoOptions, kept: Kept, shop: DemoServer): Promise<Kept> {
   if (kept.port === shop.port) return kept
   const { email, password, teamId, datasourceId } = kept
@@ -167,7 +167,7 @@ function connectionOf({ host, port, database, username, password }: DemoServer) 
   return { connectionMode: 'DIRECT', host, port, database, username, password, sslMode: 'disable' }
 }
 
-/** Three commands to paste: a description, an answered query, a refused query. */
+/** Returns three commands to paste: a description, an answered query, a refused query. */
 function storyOf({ address, dataDir }: DemoOptions, kept: Kept): string {
   const { email, password, key, teamId, datasourceId } = kept
   const at = `${address}/teams/${teamId}/datasources/${datasourceId}`

@@ -1,5 +1,5 @@
-// All refusals and failures that a caller can see: one table of codes and statuses, one class. A retired code stays as
-// a comment, so that it is never reused.
+// All refusals and failures that a caller can see: one table of codes and statuses, and one class. A retired code stays
+// in the table as a comment, so that nobody reuses it.
 
 /** Code → HTTP status (docs/errors.md). */
 export const STATUS = {
@@ -34,8 +34,8 @@ export const STATUS = {
 export type Code = keyof typeof STATUS
 
 /**
- * The header of a refused query that names where a manager can expose what was refused. It is not a field of the body:
- * the body for a hidden name must equal the body for a missing name byte for byte.
+ * The header of a refused query with the address where a manager can expose the refused object. It is not a field of
+ * the body, because the body must be the same for hidden and missing names, byte for byte.
  */
 export const EXPOSE_URL = 'vitrine-expose-url'
 
@@ -50,7 +50,7 @@ export class AppError extends Error {
   override readonly name = 'AppError'
   readonly code: Code
   readonly extra: ErrorExtra
-  /** Headers of the answer, such as RateLimit-*. The HTTP layer adds those that follow from the code. */
+  /** Headers of the answer, such as RateLimit-*. The HTTP layer adds the headers that follow from the code. */
   readonly headers: Readonly<Record<string, string>>
 
   constructor(code: Code, message: string, options: AppErrorOptions = {}) {
@@ -84,7 +84,7 @@ export function notFound(): AppError {
   return new AppError('NOT_FOUND', 'Not found, or you have no access.')
 }
 
-/** An answer lists at most this many problems: a body of a megabyte can have a hundred thousand. */
+/** The maximum number of problems in an answer. A body of a megabyte can have a hundred thousand. */
 const DETAILS_MAX = 101
 
 /** One problem of a request, for programs: its place and its description. */

@@ -1,12 +1,12 @@
 // Splits long work into slices and yields to the event loop between them.
 import { setImmediate } from 'node:timers/promises'
 
-/** The longest run before yielding to the event loop, if no single step is longer. */
+/** The time after which the next step yields to the event loop. */
 const SLICE_MS = 8
 
 /**
- * Returns a function to call and await between two steps. The function returns undefined while the slice is not used
- * up. Otherwise it yields to the event loop.
+ * Returns a function to call and await between two steps. The function returns undefined until the slice is used up.
+ * Then it yields to the event loop.
  */
 export function inSlices(): () => Promise<void> | undefined {
   let began = performance.now()

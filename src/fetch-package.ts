@@ -1,6 +1,6 @@
 // Fetches an npm package that few starts need, once for each user of the machine. npm takes the package from its cache
-// or downloads it, and compares it with the hash in this code. No script of the package runs. This file also runs under
-// Node 20.
+// or downloads it, and compares the package with the hash in this code. No script of the package runs. This file must
+// also run under Node 20.
 import { execFile } from 'node:child_process'
 import { access, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
@@ -34,7 +34,7 @@ export async function fetchPackage(
   const making = await mkdtemp(`${folder}-`)
   try {
     await install(pinned, making, options.signal)
-    // Another process may have been faster. Its copy is identical.
+    // Another process may have installed the package first. Its copy is identical.
     await rename(making, folder).catch(async (error: unknown) => {
       if (!(await exists(found))) throw error
     })
@@ -44,7 +44,7 @@ export async function fetchPackage(
   return found
 }
 
-/** With a lock file, npm checks the hash. */
+/** Installs the package with a lock file, because npm then checks the hash. */
 async function install({ name, version, integrity }: Pinned, folder: string, signal?: AbortSignal): Promise<void> {
   const dependencies = { [name]: version }
   const packages = { '': { dependencies }, [`node_modules/${name}`]: { version, integrity } }

@@ -1,14 +1,14 @@
-// A signal that aborts when the caller disconnects before the answer was written. Fastify's request.signal listens to
-// the request's `close` event, which may already have fired. This signal listens to the response's `close` event, which
-// cannot have fired before.
+// Creates a signal that aborts when the caller disconnects before the answer was written. Fastify's request.signal
+// listens to the request's `close` event, which may already have fired. This signal listens to the response's `close`
+// event, which cannot have fired before.
 import type { ServerResponse } from 'node:http'
 
-/** The reason of such a signal. It is never shown, because the caller is gone. */
+/** The abort reason. It is never shown, because the caller has disconnected. */
 export class HungUp extends Error {
   override readonly name = 'HungUp'
 }
 
-/** Aborts with HungUp. Does nothing once the answer is sent. */
+/** Returns the signal. It aborts with HungUp, but never after the answer was sent. */
 export function hangUpOf(response: ServerResponse): AbortSignal {
   const controller = new AbortController()
   const closed = () => {

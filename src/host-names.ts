@@ -1,5 +1,4 @@
-// The spelling of hosts in URLs: IPv6 addresses in brackets, and the names of this machine. Pure functions of the host
-// name alone.
+// Pure: the spelling of hosts in URLs. Covers the brackets of IPv6 addresses and the names of this machine.
 
 /** The names of this machine in a URL. */
 export const LOOPBACK_NAMES: readonly string[] = ['127.0.0.1', 'localhost', '[::1]']

@@ -1,5 +1,5 @@
-// Every kind of id, in one append-only list. In the API, ids are plain strings. In the code, a team's id cannot be used
-// as a datasource's id. Ids are created in two places only: from route parameters and for new rows.
+// Every kind of id, in one append-only list. In the API, ids are plain strings. In the code, each kind has its own type,
+// so that nobody passes a team's id as a datasource's id. Only asId() and newId() create values of these types.
 import { randomUUID } from 'node:crypto'
 
 declare const kind: unique symbol

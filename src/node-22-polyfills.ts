@@ -1,5 +1,5 @@
-// Adds what the bundle needs but Node 22 lacks. Under Node 24, it changes nothing. The bundler rewrites the syntax of
-// `using`. This file adds the class that the rewritten code needs, and suppresses the notice about node:sqlite.
+// Adds the parts of Node 24 that the bundle needs under Node 22. The bundler rewrites the syntax of `using`. This file
+// adds the class that the rewritten code needs, and suppresses Node's warning about node:sqlite.
 
 type Close = () => unknown
 
@@ -62,7 +62,7 @@ globalThis.AsyncDisposableStack ??= Disposables
 
 const { emitWarning } = process
 if (process.versions.node.startsWith('22.')) {
-  // The notice is for developers: the tests run on the Node versions that are named in package.json.
+  // The warning says that node:sqlite may change. The tests run on all Node versions in package.json, so nobody needs it.
   process.emitWarning = (...args: unknown[]): void => {
     const [warning] = args
     if (!String(warning).startsWith('SQLite is an experimental feature')) Reflect.apply(emitWarning, process, args)

@@ -1,9 +1,9 @@
-// The oldest Node that can run this code. It also runs under versions that are too old for the rest, so it imports nothing.
+// Checks for the oldest Node that can run this code. This file must run under any version, so it imports no other file.
 
-/** The bundle is printed for Node 22, which has all of node:sqlite since 22.16. */
+/** The oldest version for the bundle. Earlier versions of Node 22 lack parts of node:sqlite. */
 export const NODE_BUNDLE_MIN = '22.16'
 
-/** The source has syntax of Node 24. */
+/** The oldest version for this file's form: the source has syntax of Node 24. */
 const NODE_MIN = import.meta.url.endsWith('.ts') ? '24.0' : NODE_BUNDLE_MIN
 
 /**

@@ -1,6 +1,6 @@
-// One HTTP request to an address that somebody else may have named: the metadata document of an OAuth client, the
-// endpoints of a sign-in provider, the receiver of a webhook. Connects to checked addresses only, follows no redirect, and
-// bounds time and size.
+// Sends one HTTP request to an address that a stranger may have chosen: the metadata document of an OAuth client, an
+// endpoint of a sign-in provider, or the receiver of a webhook. Connects only to checked addresses, follows no redirect,
+// and bounds time and size.
 import { request as requestPlain, type IncomingMessage } from 'node:http'
 import { request as requestSecure, type RequestOptions } from 'node:https'
 import { isIP, type Socket } from 'node:net'
@@ -12,7 +12,7 @@ import { dial } from './drivers/allowed-addresses.ts'
 /** Opens connections to a host. Tests connect to their own server. */
 export interface Transport {
   readonly dial: (at: { readonly host: string; readonly port: number }, signal: AbortSignal) => ReturnType<typeof dial>
-  /** The only certificates to trust. If absent: the certificates that Node trusts. */
+  /** The only certificates to trust. If absent, Node's certificates are trusted. */
   readonly ca?: string
   readonly deadlineMs?: number
 }
@@ -34,15 +34,16 @@ export interface Incoming {
 const DEADLINE_MS = 5_000
 
 /**
- * Connects to checked addresses: public ones, and private addresses of the hosts that `mayBePrivate` accepts. Never
- * metadata services.
+ * Returns a function that connects to public addresses, and to private addresses of the hosts that `mayBePrivate`
+ * accepts. It never connects to the metadata service of a cloud.
  */
 export function dialing(mayBePrivate: (host: string) => boolean): Transport['dial'] {
   return (at, signal) => dial(at, mayBePrivate(at.host), signal)
 }
 
 /**
- * Throws an Error for a refused address, a failed connection, a late or too large answer, and a text that is not UTF-8.
+ * Sends a request. Throws an Error for a refused address, a failed connection, a late answer, an answer that is too
+ * large, and a text that is not UTF-8.
  */
 export async function sendOut(
   transport: Transport,
@@ -58,7 +59,8 @@ export async function sendOut(
 }
 
 /**
- * Passes the response to `read`, which need not consume the body. Then closes the connection. Throws like sendOut().
+ * Sends a request and passes the response to `read`, which need not consume the body. Then closes the connection.
+ * Throws like sendOut().
  */
 export async function exchange<T>(
   { dial, ca }: Pick<Transport, 'dial' | 'ca'>,
@@ -74,7 +76,7 @@ export async function exchange<T>(
     const connection = isSecure ? secured(socket, host, ca) : socket
     const options: RequestOptions = {
       method: body === undefined ? 'GET' : 'POST',
-      // Node uses this connection only if there is no agent: an agent would open its own connection, to any address.
+      // Without an agent, Node uses this connection. An agent would open its own connection, to an unchecked address.
       createConnection: () => connection,
       headers: {
         ...headers,
@@ -91,7 +93,7 @@ export async function exchange<T>(
   }
 }
 
-/** The certificate must name the host. An IP address is not sent as a server name (RFC 6066, section 3). */
+/** Starts TLS. The certificate must name the host. An IP address is not sent as server name (RFC 6066, section 3). */
 function secured(socket: Socket, host: string, ca: string | undefined): Socket {
   return connect({ socket, host, ...(isIP(host) === 0 && { servername: host }), ...(ca !== undefined && { ca }) })
 }

@@ -1,5 +1,5 @@
-// Runs the command line under a newer Node, if the machine's is too old: npm fetches that Node once. This file itself
-// also runs under Node 20.
+// Runs the command line under a newer Node if the machine's Node is too old. npm fetches the newer Node once. This file
+// must also run under Node 20.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { fetchPackage, type Pinned } from './fetch-package.ts'
@@ -7,7 +7,8 @@ import { fetchPackage, type Pinned } from './fetch-package.ts'
 const version = '24.21.0'
 
 /**
- * The Node version of package.json, for the platforms for which npm offers it. package.test.ts compares the version.
+ * The Node version in package.json, for each platform for which npm offers this version. package.test.ts compares the
+ * two versions.
  */
 export const NODES: Readonly<Record<string, Pinned>> = {
   'linux-x64': {
@@ -22,7 +23,7 @@ export const NODES: Readonly<Record<string, Pinned>> = {
   },
 }
 
-/** Returns the exit code. `problem`: why this Node cannot be used. */
+/** Runs the script and returns its exit code. `problem` says why this Node cannot be used. */
 export async function runUnderNewerNode(script: string, argv: readonly string[], problem: string): Promise<number> {
   const pinned = NODES[`${process.platform}-${process.arch}`]
   if (pinned === undefined)
@@ -36,7 +37,7 @@ export async function runUnderNewerNode(script: string, argv: readonly string[],
     return refused(`${problem} ${why} Install a newer Node from https://nodejs.org, then run it again.`)
   }
   const child = spawn(node, [script, ...argv], { stdio: 'inherit' })
-  // A terminal sends signals to both processes, a process manager only to this one.
+  // A process manager sends a signal only to this process, so pass it on. A terminal sends it to both processes.
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     process.on(signal, () => {
       if (signal === 'SIGTERM' || !process.stdin.isTTY) child.kill(signal)

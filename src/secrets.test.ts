@@ -1,4 +1,4 @@
-// Sealing: a value opens only unchanged, in its own place, and with its own root key.
+// Tests sealing: a value opens only if it is unchanged, for its own place, and with its own root key.
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-// Secrets at rest: one root key, from which all other keys are derived (HKDF-SHA-256), and an envelope (AES-256-GCM)
-// for datasource secrets, bound to their place. Nothing here is logged or shown.
+// Secrets at rest. All other keys are derived from one root key (HKDF-SHA-256). Secrets of datasources are encrypted
+// (AES-256-GCM) and bound to their place. This file never logs or shows a secret.
 import { execFile } from 'node:child_process'
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, randomUUID } from 'node:crypto'
 import { chmod, link, open, readFile, rm } from 'node:fs/promises'
@@ -15,7 +15,7 @@ import type { Tables } from './store/tables.ts'
 /** The place of a sealed value. The value cannot be opened for another place. */
 export interface SecretPlace {
   readonly teamId: TeamId
-  /** The thing that has the secret. */
+  /** The datasource or webhook that has the secret. */
   readonly datasourceId: DatasourceId | WebhookId
   readonly field: string
 }
@@ -24,13 +24,13 @@ export interface Secrets {
   /** Returns an envelope, `v1.<key id>.<nonce, text and tag in base64url>`. */
   seal(place: SecretPlace, text: string): string
   /**
-   * Throws an Error without secrets if the envelope is damaged, belongs to another place, or was made with another root
-   * key.
+   * Opens an envelope. Throws an Error without secrets if the envelope is damaged, belongs to another place, or was made
+   * with another root key.
    */
   open(place: SecretPlace, sealed: string): string
   /** Returns true if the envelope was made with the current root key, not with the previous one. */
   isCurrent(sealed: string): boolean
-  /** Returns 32 bytes for one purpose. They stay the same when the root key is rotated. */
+  /** Returns 32 bytes for one purpose. The bytes stay the same when the root key is rotated. */
   derive(label: string): Uint8Array
 }
 
@@ -54,7 +54,7 @@ export interface RootKeys {
 
 interface RootKey {
   readonly bytes: Uint8Array
-  /** Reveals nothing about the key. */
+  /** Identifies the key without revealing any part of it. */
   readonly id: string
 }
 
@@ -80,8 +80,8 @@ export async function rootKeysOf(config: KeyConfig, asIs: boolean): Promise<Root
 }
 
 /**
- * Checks that the root key belongs to the store, or records it in a new store. For another key, throws an Error of one
- * sentence, because no sealed value could be opened. This error should occur at the start and not at the first query.
+ * Checks that the root key belongs to the store, or records the key in a new store. Throws an Error of one sentence for
+ * another key, which could open no secret. So the error occurs at the start instead of at the first query.
  */
 export async function requireKeyOf(store: Pick<Store, 'write'>, keys: RootKeys): Promise<void> {
   const stored = await store.write(async (tx) => {
@@ -93,8 +93,8 @@ export async function requireKeyOf(store: Pick<Store, 'write'>, keys: RootKeys):
 }
 
 /**
- * Checks an existing store's root key before anything is written to the store or the data folder. Throws an Error of
- * one sentence if the key is missing or differs: a new key could not open the secrets.
+ * Checks an existing store's root key before this process writes to the store or the data folder. Throws an Error of
+ * one sentence if the key is missing or differs, because another key could not open the secrets.
  */
 export async function requireKeyBefore(db: Kysely<Tables>, config: KeyConfig): Promise<void> {
   const tables = await db.introspection.getTables()
@@ -110,15 +110,15 @@ export async function requireKeyBefore(db: Kysely<Tables>, config: KeyConfig): P
   if (!isInForce(await rootKeysOf(config, true), id)) throw anotherKey()
 }
 
-/** The same check without changing the store. Also throws if the store was never opened with a key. */
+/** Checks the root key like requireKeyOf(), but never writes. Also throws if the store has no key recorded. */
 export async function requireKnownKeyOf(store: Pick<Store, 'db'>, config: KeyConfig): Promise<void> {
   const id = await markOf(store.db, ROOT_MARK)
   if (id === undefined || !isInForce(await rootKeysOf(config, true), id)) throw anotherKey()
 }
 
 /**
- * Records that the store now belongs to the current root key. Afterwards, the previous key is needed only for secrets
- * that are not yet sealed again. Returns false if this was done before.
+ * Records that the store now belongs to the current root key. Afterwards, the previous key only opens secrets that are
+ * not yet sealed again. Returns false if the store already belonged to the current key.
  */
 export async function adoptRootKey(store: Pick<Store, 'write'>, keys: RootKeys): Promise<boolean> {
   return await store.write(async (tx) => {
@@ -183,8 +183,8 @@ function keyOf(root: Uint8Array, label: string): Uint8Array {
 }
 
 /**
- * Pure: derives everything from the 32 bytes of the root keys. `first`: the store's first root key, if it is not the
- * current one.
+ * Pure: derives all keys from the root keys, of 32 bytes each. `first`: the store's first root key, if it differs from
+ * the current one.
  */
 export function secretsFrom(root: Uint8Array, previous?: Uint8Array, first: Uint8Array = root): Secrets {
   const current = sealerOf(root)
@@ -210,19 +210,19 @@ export function secretsFrom(root: Uint8Array, previous?: Uint8Array, first: Uint
 }
 
 function sealerOf(root: Uint8Array): { readonly key: Uint8Array; readonly id: string } {
-  // The id distinguishes an envelope of another root key from a damaged one. It is derived, so it reveals nothing.
+  // The id distinguishes an envelope of another root key from a damaged one. The id is derived, so the key stays secret.
   const id = Buffer.from(keyOf(root, 'id of the key of datasource secrets')).toString('hex').slice(0, 8)
   return { key: keyOf(root, 'datasource secrets'), id }
 }
 
-/** AES-256-GCM: nonce, text and tag in base64url. */
+/** Encrypts a text (AES-256-GCM). Returns nonce, text and tag in base64url. */
 function sealText(key: Uint8Array, bound: string, text: string): string {
   const nonce = randomBytes(NONCE_BYTES)
   const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(bound, 'utf8'))
   return Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]).toString('base64url')
 }
 
-/** Returns null if the value was made with another key or for another place. The library's error may contain data. */
+/** Decrypts a text. Returns null for another key or place. Hides the library's error, which may contain data. */
 function openText(key: Uint8Array, bound: string, sealed: string): string | null {
   const body = Buffer.from(sealed, 'base64url')
   const end = body.length - TAG_BYTES
@@ -242,7 +242,7 @@ function binding(place: SecretPlace, keyId: string): string {
 
 const COMMAND_MS = 30_000
 const COMMAND_BYTES = 4_096
-/** The result of each command: a process calls its key management service once. */
+/** Caches the result of each command, so that a process calls its key management service only once. */
 const commands = new Map<string, Promise<Uint8Array>>()
 
 async function configuredKey(config: KeyConfig): Promise<Uint8Array | null> {
@@ -253,7 +253,7 @@ async function configuredKey(config: KeyConfig): Promise<Uint8Array | null> {
   return await asked
 }
 
-/** Throws an Error of one sentence, without the command and its output: both may contain secrets. */
+/** Runs the command. Throws an Error of one sentence, which quotes neither command nor output: both may have secrets. */
 async function askCommand(command: string): Promise<Uint8Array> {
   const ask = promisify(execFile)
   let text: string
@@ -332,7 +332,7 @@ export async function createKeyFile(path: string): Promise<string> {
   try {
     await link(draft, path)
   } catch (error) {
-    // Another process created the key first: use that key.
+    // EEXIST means that another process created the key first. Use that key.
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
   } finally {
     await rm(draft, { force: true })

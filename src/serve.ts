@@ -1,4 +1,5 @@
-// The process: configuration → app → listen → signals → dispose. A failed start prints one line.
+// Runs the service as a process: reads the configuration, opens the app, listens, waits for a signal, and closes the app.
+// A failed start prints one line.
 import { once } from 'node:events'
 import type { Logger } from 'pino'
 import { createApp } from './app.ts'
@@ -43,7 +44,7 @@ async function run(config: Config, log: Logger, stop: AbortSignal, hurry: AbortS
   if (!stop.aborted) await once(stop, 'abort')
   log.info('stopping')
   await warming
-  // Closed before the demo's database stops, because the service may be answering a query from it.
+  // Drain before the demo's database stops, because the service may be running a query there.
   await app.drain(hurry)
 }
 
@@ -53,7 +54,7 @@ const EVERY_ADDRESS: ReadonlyMap<string, readonly [string, string]> = new Map([
   ['::', ['[::]', '[::1]']],
 ])
 
-/** A service that is reachable from outside must not print only a loopback address. */
+/** Returns the text to print. For a service that is reachable from outside, it must name more than a loopback address. */
 function listeningText(host: string, address: string): string {
   const every = EVERY_ADDRESS.get(host)
   if (every === undefined) return address

@@ -1,18 +1,18 @@
-// The end of the service: running requests get a grace period, then their queries are cancelled and their sockets closed.
+// Shuts the service down: running requests get a grace period. Then their queries are cancelled and sockets are closed.
 import { once } from 'node:events'
 import type { FastifyInstance } from 'fastify'
 import { deadlineOf } from './deadline.ts'
 import type { Connections } from './http/connections.ts'
 import type { RunningQueries } from './query/running-queries.ts'
 
-/** How often a draining service closes idle connections. */
+/** The interval at which a draining service closes idle connections. */
 const IDLE_LOOK_MS = 50
-/** How long requests that are still being sent may take to arrive during draining. */
+/** During draining, the time for incompletely received requests to arrive. */
 const ARRIVAL_MS = 1_000
-/** How long the last refusals may take to be written before the sockets are closed. */
+/** The time for writing the last refusals before the sockets are closed. */
 const LAST_ANSWERS_MS = 2_000
 
-/** Answers the requests under way within `graceMs`, refuses the others, and closes all connections. `hurry` ends the grace period. */
+/** Answers running requests within `graceMs`, refuses the rest, closes all connections. `hurry` ends the grace period. */
 export async function drainServer(
   { server, close }: Pick<FastifyInstance, 'server' | 'close'>,
   connections: Connections,

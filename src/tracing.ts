@@ -1,6 +1,6 @@
-// Spans for OpenTelemetry: one for each request, and for each query its guard, its wait for a connection and the
-// database. They are created after the answer, from recorded times, so the path of a query contains no tracing code. A
-// span contains no text, name or value. Loaded only if OTEL_EXPORTER_OTLP_ENDPOINT is set.
+// Creates spans for OpenTelemetry. Each request has a span. A query also has spans for its guard, its wait for a
+// connection and the database. Spans are created after the answer from recorded times, so that no query waits for them.
+// A span contains no text, name or value. This file is loaded only if OTEL_EXPORTER_OTLP_ENDPOINT is set.
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, TraceFlags, type Context } from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { resourceFromAttributes } from '@opentelemetry/resources'
@@ -35,7 +35,7 @@ export interface Tracing extends AsyncDisposable {
 /** The maximum number of spans that wait to be sent. The library drops further spans. */
 const WAITING_MAX = 2_048
 const EVERY_MS = 2_000
-/** How long shutdown waits for the last spans to be sent. */
+/** The time that shutdown waits for the last spans to be sent. */
 const LAST_MS = 3_000
 
 export function openTracing(settings: NonNullable<Config['otel']>): Tracing {
@@ -100,7 +100,7 @@ export function openTracing(settings: NonNullable<Config['otel']>): Tracing {
       span.end(epochOf(endedAt))
     },
     async [Symbol.asyncDispose]() {
-      // An unreachable collector must not make the shutdown fail.
+      // A shutdown must succeed even if the collector is unreachable.
       await provider.shutdown().catch(() => undefined)
     },
   }

@@ -1,4 +1,4 @@
-// The tools that say who calls and what the caller reaches: whoami, list_teams, list_datasources.
+// The tools that describe the caller and the caller's access: whoami, list_teams, list_datasources.
 import { z } from 'zod'
 import type { Arrival } from '../auth/caller.ts'
 import { AppError } from '../errors.ts'
@@ -11,7 +11,7 @@ type Ops = Pick<Operations, 'listTeams' | 'listDatasources'>
 const Nothing = z.strictObject({})
 const OfTeam = z.strictObject({ teamId: Id.exactOptional() })
 
-/** Returns the account, and what this connection may do: an agent can find out here why it was refused. */
+/** Returns the account and the permissions of this connection. With these, an agent can find out why it was refused. */
 export async function whoami(
   operations: Pick<Operations, 'getAccount'>,
   arrival: Arrival,
@@ -21,7 +21,7 @@ export async function whoami(
   return { ...(await operations.getAccount(arrival, {})), access: accessOf(arrival.caller) }
 }
 
-/** Null: not narrowed, or without an end. */
+/** Returns the permissions. Null means unrestricted, or without expiry. */
 function accessOf(caller: Arrival['caller']): JsonObject {
   if (caller.kind === 'session') return { scopes: [], teamIds: null, datasourceIds: null, expiresAt: null }
   const { scopes, teamIds, datasourceIds, endedTeamIds, expiresAt } = caller
@@ -38,7 +38,7 @@ export async function listTeams(operations: Ops, arrival: Arrival, args: JsonObj
   return { teams: await operations.listTeams(arrival, {}) }
 }
 
-/** Returns one team's datasources, or those of every ACTIVE team. A team that refuses is named in `note`. */
+/** Returns the datasources of one team or of every ACTIVE team. `note` names teams that refuse. */
 export async function listDatasources(operations: Ops, arrival: Arrival, args: JsonObject): Promise<JsonObject> {
   const { teamId } = readArguments(OfTeam, args)
   const teams = await operations.listTeams(arrival, {})
@@ -73,10 +73,10 @@ export async function everyDatasource(
   return { items: lists.flat(), notes }
 }
 
-/** A team may refuse while the other teams answer. */
+/** The codes of refusals by one team. Such a refusal does not stop the listing of other teams. */
 const REFUSES_A_TEAM: ReadonlySet<string> = new Set(['TEAM_FORBIDDEN', 'TEAM_NOT_OPENED', 'SECOND_FACTOR_REQUIRED'])
 
-/** A datasource as the tool shows it. */
+/** A datasource in the form that the tool shows. */
 interface ShownDatasource {
   readonly id: string
   readonly teamId: string
@@ -85,7 +85,7 @@ interface ShownDatasource {
   readonly [field: string]: unknown
 }
 
-/** Fields that help to choose a datasource. How it is connected is of no use to an agent. */
+/** Returns a team's datasources with the fields that help to choose one. Agents do not need the connection's details. */
 async function ofTeam(
   operations: Ops,
   arrival: Arrival,

@@ -1,5 +1,5 @@
-// Answers every message except a well-formed `tools/call` with the SDK, in both generations of the protocol. This file and
-// the SDK are loaded at the first of these messages, because most services rarely need them.
+// Answers every message except a well-formed `tools/call` with the SDK, in old and new versions of the protocol. This
+// file and the SDK are loaded at the first such message, because most services rarely get one.
 import { createMcpHandler, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server'
 import type { Arrival } from '../auth/caller.ts'
 import { callTool, isTool, type ToolDeps } from './call-tool.ts'
@@ -17,12 +17,12 @@ export type Sdk = (headers: Headers, body: unknown, arrival: Arrival) => Promise
 const HOUR_MS = 3_600_000
 /** The lists are the same for every caller. */
 const PUBLIC = { ttlMs: HOUR_MS, cacheScope: 'public' } as const
-/** What a caller reaches may change at any time. */
+/** The cache hints for lists that depend on the caller's access, which may change at any time. */
 const PRIVATE = { ttlMs: 60_000, cacheScope: 'private' } as const
 
-/** `makeServer`: what answers one message; conformance tests pass a server with the tools that they look for. */
+/** Opens the SDK. `makeServer` creates the server for one message. Conformance tests pass a server with other tools. */
 export function openSdk(deps: ToolDeps, makeServer = serverFor): Sdk {
-  /** The caller of each message under way. */
+  /** The caller of each message that is being answered. */
   const arrivals = new WeakMap<Request, Arrival>()
   const { fetch } = createMcpHandler(
     ({ requestInfo }) => {
@@ -100,7 +100,7 @@ function addPrompts(server: Server, { log }: ToolDeps, arrival: Arrival): void {
   )
 }
 
-/** Throws a refusal as a protocol error: only tools have answers that are refusals. */
+/** Runs `work`. Throws a refusal as a protocol error, because only tools can return a refusal in a result. */
 async function asProtocol<T>(log: ToolDeps['log'], { requestId = '' }: Arrival, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

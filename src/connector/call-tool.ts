@@ -1,5 +1,5 @@
-// Runs one tool. Every refusal is an answer of the tool, so that the model reads it and can continue. Only the door
-// refuses a caller whose credentials have become invalid.
+// Runs one tool. A refusal is a result of the tool, so that the model reads the refusal and can continue. Only invalid
+// credentials are refused with an HTTP status instead.
 import type { Arrival } from '../auth/caller.ts'
 import { AppError, EXPOSE_URL } from '../errors.ts'
 import type { Operations } from '../operations/order-of-checks.ts'
@@ -20,7 +20,7 @@ export function isTool(name: string): name is ToolName {
   return TOOLS.some((tool) => tool.name === name)
 }
 
-/** Throws UNAUTHENTICATED, and for a grant SCOPE_REQUIRED: clients then sign in again, or ask for the scope. */
+/** Throws UNAUTHENTICATED, so that the client signs in again. For a grant, throws SCOPE_REQUIRED, to ask for the scope. */
 export async function callTool(
   { operations, log }: ToolDeps,
   arrival: Arrival,

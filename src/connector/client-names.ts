@@ -1,5 +1,6 @@
-// Remembers how clients named themselves. Before 2026-07-28 a client says its name once, in `initialize`, and the door keeps
-// no sessions. The audit then names the last client that began with the same key and User-Agent.
+// Remembers the names that clients gave themselves. In protocol versions before 2026-07-28, a client sends its name only
+// in `initialize`, and this service keeps no sessions. So the audit records the name in the last `initialize` with the
+// same key and User-Agent.
 import type { Caller } from '../auth/caller.ts'
 import { clientOf } from '../auth/client-name-and-address.ts'
 import { BoundedMap } from '../bounded-map.ts'
@@ -11,7 +12,7 @@ const CLIENTS_MAX = 2_000
 export class ClientNames {
   readonly #names = new BoundedMap<string, string>(CLIENTS_MAX)
 
-  /** Takes the name from an `initialize`; ignores other messages. */
+  /** Remembers the name in an `initialize` message. Ignores other messages. */
   note(caller: Caller, userAgent: string | undefined, body: unknown): void {
     if (!isObject(body) || body['method'] !== 'initialize' || !isObject(body['params'])) return
     const name = clientInfoOf(body['params']['clientInfo'])

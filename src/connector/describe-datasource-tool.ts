@@ -1,4 +1,4 @@
-// describe_datasource: a page of REST's own description, as compact text.
+// The tool describe_datasource: returns a page of the same description as REST, as compact text.
 import { z } from 'zod'
 import type { Arrival } from '../auth/caller.ts'
 import { describedPage, type DescribedPage } from '../compact-text/write-page.ts'

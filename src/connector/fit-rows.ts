@@ -1,5 +1,5 @@
-// Cuts the rows of a query's answer so that the whole answer fits a number of bytes. src/query limits the rows but does
-// not count the column names, which can be most of an answer with a thousand columns.
+// Cuts the rows of a query's answer so that the whole answer fits a number of bytes. src/query limits only the bytes of
+// the rows. In an answer with a thousand columns, most bytes can be column names.
 
 const [QUOTE, BACKSLASH, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST] = [34, 92, 123, 125, 91, 93] as const
 const ROWS = '"rows":['
@@ -33,7 +33,7 @@ export function rowsWithin(json: string, bytesMax: number): Fitted | null {
   return { json: json.slice(0, at) + tail, rowCount: kept }
 }
 
-/** Returns the position of `"rows":[` after the list of columns. A column's name may hold any text. */
+/** Returns the position of `"rows":[` after the list of columns. A column's name may contain the same text. */
 function columnsEnd(json: string): number {
   return valueEnd(json, '{"columns":'.length) + 1
 }

@@ -1,5 +1,5 @@
 // JSON-RPC as the Model Context Protocol uses it: recognizes a well-formed `tools/call`, and writes results and errors.
-// It recognizes only messages that the SDK would accept. All other messages go to the SDK, so this file refuses nothing.
+// This file recognizes only messages that the SDK would accept. All other messages go to the SDK, which refuses them.
 import type { IncomingHttpHeaders } from 'node:http'
 import { clientOf } from '../auth/client-name-and-address.ts'
 import { VERSION } from '../contract/version.ts'
@@ -36,7 +36,7 @@ export const SERVER_INFO = { name: 'vitrine', title: 'Vitrine', version: VERSION
 const MESSAGE_FIELDS: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', 'params'])
 const PARAM_FIELDS: ReadonlySet<string> = new Set(['name', 'arguments', '_meta'])
 
-/** Reads a `tools/call`. Returns null for anything that needs a second look: the SDK decides then. */
+/** Reads a `tools/call`. Returns null for any other message and in doubt. Then the SDK decides. */
 export function toolCallOf(headers: IncomingHttpHeaders, body: unknown): ToolCall | null {
   if (!isObject(body) || body['jsonrpc'] !== '2.0' || body['method'] !== 'tools/call') return null
   const { id, params } = body
@@ -51,7 +51,7 @@ export function toolCallOf(headers: IncomingHttpHeaders, body: unknown): ToolCal
   return { id, isModern, name, args, progressToken, client }
 }
 
-/** The headers repeat the body, so that proxies may read them. They must agree. */
+/** Returns true if the headers agree with the body. They repeat parts of the body, so that proxies can read these. */
 function isModernCall(headers: IncomingHttpHeaders, name: string, meta: JsonObject): boolean {
   const capabilities = meta[`${META}clientCapabilities`]
   const info = meta[`${META}clientInfo`]
@@ -67,7 +67,7 @@ function isModernCall(headers: IncomingHttpHeaders, name: string, meta: JsonObje
   )
 }
 
-/** The SDK answers older versions only if the client accepts both forms of an answer. */
+/** Returns true if the client accepts both forms of an answer. The SDK requires this for older protocol versions. */
 function isLegacyCall(headers: IncomingHttpHeaders): boolean {
   const { accept = '', 'mcp-protocol-version': version } = headers
   if (!accept.includes('application/json') || !accept.includes('text/event-stream')) return false
@@ -90,11 +90,11 @@ function hasOnly(value: JsonObject, fields: ReadonlySet<string>): boolean {
   return Object.keys(value).every((key) => fields.has(key))
 }
 
-/** What a tool answers: one JSON object, already written. */
+/** The answer of a tool: one JSON object as text. */
 export interface ToolAnswer {
   readonly json: string
   readonly isError: boolean
-  /** A sentence for people, beside the answer. */
+  /** A sentence for people, in addition to the answer. */
   readonly aside?: string
 }
 
@@ -125,7 +125,7 @@ export function progressMessage(progressToken: MessageId, progress: number, mess
 /** JSON-RPC's own codes, and those of the protocol. */
 export const RPC = { parse: -32700, invalidRequest: -32600, noMethod: -32601, refused: -32000 } as const
 
-/** `id`: null if the message that it answers is not known. */
+/** Returns an error message. `id` is the id of the refused message, or null if the id is unknown. */
 export function errorMessage(code: number, message: string, data?: JsonObject, id: MessageId | null = null): string {
   return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, ...(data !== undefined && { data }) } })
 }

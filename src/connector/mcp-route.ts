@@ -1,6 +1,6 @@
-// The agent connector: POST /mcp, the Model Context Protocol beside REST. It runs the same operations under the same rules.
-// A well-formed `tools/call` takes a short path of ours; the SDK answers everything else (docs/decisions/0027-hot-path.md).
-// No request leaves state behind, so any process can answer the next one.
+// The agent connector: POST /mcp, with the Model Context Protocol. It runs the same operations as REST under the same
+// rules. A well-formed `tools/call` takes a short path in this folder. The SDK answers all other messages
+// (docs/decisions/0027-hot-path.md). The service keeps no sessions, so any process can answer the next request.
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticator } from '../auth/authenticate.ts'
 import type { Arrival } from '../auth/caller.ts'
@@ -27,7 +27,7 @@ export interface ConnectorDoor extends ToolDeps, Place {
 
 const PATH = '/mcp'
 const JSON_TYPE = 'application/json'
-/** A message has four fields. The SDK's error names each surplus field, which would take long. */
+/** The maximum number of fields of a message, which needs four. The SDK would take long to list many unknown fields. */
 const FIELDS_MAX = 16
 const OTHER_METHODS = ['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
@@ -64,7 +64,7 @@ export function mountConnector(app: FastifyInstance, door: ConnectorDoor): void 
         if (caller === null) throw new AppError('INTERNAL', 'The caller was not authenticated.')
         if (body === undefined) return send(reply, 400, errorMessage(RPC.parse, 'The body is empty. Send one message.'))
         if (Array.isArray(body)) {
-          // A batch would spend several queries of the budget in one request.
+          // One request with a batch could run many queries.
           return send(reply, 400, errorMessage(RPC.invalidRequest, 'Batches are not accepted. Send one message.'))
         }
         if (isObject(body) && Object.keys(body).length > FIELDS_MAX) {
@@ -97,7 +97,7 @@ export function mountConnector(app: FastifyInstance, door: ConnectorDoor): void 
   })
 }
 
-/** The short path: one call of a tool, written as one JSON text. */
+/** Takes the short path: calls one tool and writes the answer as one JSON text. */
 async function answerCall(
   door: ConnectorDoor,
   reply: FastifyReply,
@@ -123,7 +123,7 @@ async function answerCall(
   return reply
 }
 
-/** A request for notifications about changed lists. Such a stream would stay open for nothing. */
+/** Returns true for a request for notifications about changed lists. This service sends none, so it opens no stream. */
 function isListening(body: unknown): body is { readonly id: MessageId } {
   return isObject(body) && body['method'] === 'subscriptions/listen' && isId(body['id'])
 }
@@ -137,7 +137,7 @@ function headersOf({ headers }: FastifyRequest): Headers {
   return own
 }
 
-/** Refusals before and beside the protocol: no token, a body that is no message, a scope that a grant lacks. */
+/** Refuses with an HTTP status: no valid token, a body that is no message, or a scope that a grant lacks. */
 function refuse(door: ConnectorDoor, request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply {
   const known = bodyRefusal(error)
   if (known !== null) {
@@ -164,7 +164,7 @@ interface BodyRefusal {
   readonly message: string
 }
 
-/** Fastify reads the body first. Its texts are replaced, because they quote the input. */
+/** Converts Fastify's refusal of a body. Replaces Fastify's texts, because they quote the input. */
 function bodyRefusal(error: unknown): BodyRefusal | null {
   if (!(error instanceof Error) || error instanceof AppError) return null
   const code = 'code' in error ? error.code : undefined

@@ -1,5 +1,5 @@
-// Decides which hosts and origins a request to the connector may name, and what the answer to an invalid token says.
-// A web page must not reach a Vitrine that listens on the visitor's own machine (DNS rebinding).
+// Checks the host and origin of a request to the connector, so that a web page cannot reach a Vitrine on the visitor's
+// own machine (DNS rebinding). Also writes the WWW-Authenticate headers, which tell clients how to sign in.
 import type { AppError } from '../errors.ts'
 import type { Scope } from '../auth/caller.ts'
 import { isLoopbackName } from '../host-names.ts'
@@ -37,8 +37,8 @@ export function foreignPlace(
 const SCOPES: readonly Scope[] = ['profile', 'data:schema', 'data:read']
 
 /**
- * Returns the WWW-Authenticate header of a 401, which says where a client learns how to sign in. `isInvalid`: the
- * client sent a token that is not valid.
+ * Returns the WWW-Authenticate header of a 401. It names the document that tells a client how to sign in. `isInvalid`:
+ * the client sent an invalid token.
  */
 export function challenge(place: Place, isInvalid: boolean): string {
   const error = isInvalid ? 'error="invalid_token", ' : ''

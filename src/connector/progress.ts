@@ -1,5 +1,5 @@
-// Answers a call that may take long. A fast call is answered as plain JSON. Once a call has run for a second and its client
-// asked for progress, the answer becomes a stream of events: progress every two seconds, then the result.
+// Answers a call that may take long. A fast call gets plain JSON. If the client asked for progress, a call of over a
+// second gets a stream of events: progress every two seconds, and then the result.
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ServerResponse } from 'node:http'
 
@@ -7,8 +7,8 @@ export const FIRST_MS = 1_000
 export const NEXT_MS = 2_000
 
 /**
- * Returns true if the work ended before the first tick. Never throws, because the code that awaits the work receives
- * its error.
+ * Returns true if the work ended before the first tick. Never throws: the code that awaits the work receives the error
+ * of the work.
  */
 export async function endsSoon(work: Promise<unknown>): Promise<boolean> {
   const timer = new AbortController()
@@ -23,7 +23,7 @@ export async function endsSoon(work: Promise<unknown>): Promise<boolean> {
   }
 }
 
-/** Streams progress until the work ends, then its message. `tick` writes the progress after some seconds. */
+/** Streams progress until the work ends, and then the message with the result. `tick` writes a progress message. */
 export async function stream(
   response: ServerResponse,
   work: Promise<string>,

@@ -1,4 +1,4 @@
-// Prompts: texts that a person picks in the client. There is one, from a question to a query.
+// Prompts are texts that a person picks in the client. The only prompt turns a question into a query.
 import { invalidRequest } from '../errors.ts'
 import type { JsonObject } from './json-object.ts'
 

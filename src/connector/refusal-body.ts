@@ -1,5 +1,5 @@
-// Turns any error into the body of a refusal, the same as REST answers. An unexpected error is logged under the request's id,
-// and only that id leaves.
+// Turns any error into the body of a refusal, in the form that REST uses. An unexpected error is logged under the
+// request's id, and the caller gets only this id.
 import { AppError } from '../errors.ts'
 
 export interface DefectLog {
@@ -16,7 +16,7 @@ export function refusalOf(error: unknown, log: DefectLog, requestId: string): Ap
   )
 }
 
-/** Returns {error, code, …}, as REST writes it. */
+/** Returns {error, code, …}, in the form that REST uses. */
 export function refusalBody({ message, code, extra }: AppError): Readonly<Record<string, unknown>> {
   return { error: message, code, ...extra }
 }

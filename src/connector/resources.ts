@@ -1,5 +1,5 @@
-// Resources: the published documentation of exposed tables, one resource for each. They read REST's description, so a hidden
-// table has no resource, and a text that names hidden columns is not shown.
+// Resources: the published documentation of exposed tables, one resource per table. Resources come from the same
+// description as in REST. So a hidden table has no resource, and a text that names hidden columns is not shown.
 import { z } from 'zod'
 import type { Arrival } from '../auth/caller.ts'
 import { invalidRequest, notFound } from '../errors.ts'
@@ -13,7 +13,7 @@ import { everyDatasource } from './account-tools.ts'
 export type ResourceOps = Pick<Operations, 'listTeams' | 'listDatasources' | 'describeDatasource'>
 
 const PAGE_MAX = 100
-/** Each page describes this many datasources at most. */
+/** The maximum number of datasources that are described for one page. */
 const DESCRIBED_MAX = 10
 const MIME = 'text/markdown'
 
@@ -78,7 +78,7 @@ function resourceOf(table: Table, { teamId, id, name }: { teamId: string; id: st
   }
 }
 
-/** Returns the text of one table. Throws NOT_FOUND for a hidden table and for one that does not exist. */
+/** Returns the text of one table. Throws NOT_FOUND for a hidden or missing table. */
 export async function readResource(
   operations: ResourceOps,
   arrival: Arrival,

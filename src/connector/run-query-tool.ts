@@ -1,4 +1,4 @@
-// run_query: passes the query on to the operation, with bounds that fit into a model's context, and says what was cut.
+// The tool run_query: runs a query with limits that fit a model's context, and says how many rows were cut.
 import { z } from 'zod'
 import type { Arrival } from '../auth/caller.ts'
 import { invalidRequest } from '../errors.ts'
@@ -10,17 +10,17 @@ import type { JsonObject } from './json-object.ts'
 import { rowsWithin } from './fit-rows.ts'
 
 const ROWS = 100
-/** 48 KiB are about 23,500 tokens; clients cut a result at 25,000. A caller that sets a limit wants more. */
+/** The default maximum of bytes. 48 KiB are about 23,500 tokens, and clients cut a result at 25,000. */
 const BYTES = 48 * 1024
 const BYTES_WITH_LIMIT = 256 * 1024
-/** Rows of numbers and short texts, as JSON arrays. */
+/** The number of bytes per token in rows of numbers and short texts, as JSON arrays. */
 const BYTES_PER_TOKEN = 2
 
 const FIELDS: ReadonlySet<string> = new Set(['sql', 'collection', 'filter', 'pipeline', 'limit'])
-/** The head and the tail of an answer, without the names of many columns; of a small answer, half of it. */
+/** The bytes reserved for the parts of an answer outside the rows. A small answer reserves half of its bytes. */
 const ABOUT_BYTES = 1_024
 
-/** Returns REST's answer as JSON text, with a `note` if rows were cut. Throws as the operation does. */
+/** Returns REST's answer as JSON text, with a `note` if rows were cut. Throws the errors of the operation. */
 export async function runQuery(
   operations: Pick<Operations, 'runQuery'>,
   arrival: Arrival,
@@ -55,7 +55,7 @@ function readPlace(place: JsonObject, rest: JsonObject) {
   return { params: { teamId, id }, budget }
 }
 
-/** In the order of the arguments: the position of a refusal counts in the body's text. */
+/** Returns the body. Keeps the order of the arguments, because a refusal's position counts in the text of the body. */
 async function bodyOf(args: JsonObject): Promise<JsonObject> {
   const entries = Object.entries(args).map(async ([name, value]) => [
     name,

@@ -1,4 +1,4 @@
-// Reads the arguments of a tool. A wrong argument is INVALID_REQUEST with one line each, like a wrong field of REST.
+// Reads the arguments of a tool. Wrong arguments are INVALID_REQUEST with one line for each, like wrong fields in REST.
 import { z, type ZodType } from 'zod'
 import { VALUES } from '../contract/route-type.ts'
 import { invalidRequest } from '../errors.ts'
@@ -7,9 +7,9 @@ import { refusalOf } from '../operations/scan-json.ts'
 import { readBody } from '../operations/validate.ts'
 import type { JsonObject } from './json-object.ts'
 
-/** An id of ours. Whether it exists is decided later. */
+/** An id of this service. The operation checks later whether the id exists. */
 export const Id = z.string().max(200)
-/** How many tokens the client can take. */
+/** The maximum number of tokens that the client accepts. */
 export const BudgetTokens = z.int().min(500).max(1_000_000)
 
 /** Returns the arguments as the schema reads them. Throws INVALID_REQUEST. */
@@ -19,8 +19,8 @@ export function readArguments<S extends ZodType>(schema: S, args: JsonObject): z
 }
 
 /**
- * Many clients send JSON text in place of an object. The text is read with the same care as a body. A value that is not
- * a text is returned unchanged. Throws INVALID_REQUEST for a text that is not JSON.
+ * Parses a text, because many clients send JSON text in place of an object. Applies the same checks as for a body.
+ * Returns a value of another type unchanged. Throws INVALID_REQUEST for a text that is not JSON.
  */
 export async function parsedText(name: string, value: unknown): Promise<unknown> {
   if (typeof value !== 'string') return value

@@ -1,7 +1,7 @@
-// The five tools as clients see them. Agents and prompt caches rely on stable texts, order and bytes, so nothing here
-// depends on the caller. test/door/connector-tools.test.ts bounds the tokens of each definition.
+// The definitions of the five tools, which clients see. Agents and prompt caches rely on stable texts, order and bytes,
+// so no definition depends on the caller. test/door/connector-tools.test.ts limits the tokens of each definition.
 
-/** A tool as `tools/list` shows it. The schemas have `type: object` at the top and no alternatives there. */
+/** A tool in the form of `tools/list`. Each schema has `type: object` and no alternatives at its top level. */
 export interface ToolDefinition {
   readonly name: ToolName
   readonly title: string

@@ -1,6 +1,6 @@
-// Announces changes to the other processes on a PostgreSQL store with NOTIFY, and receives their announcements.
-// Announcements only make changes visible sooner. Cached values also expire, so a lost announcement or a pooler without
-// LISTEN does no harm.
+// Announces changes to the other processes on a PostgreSQL store with NOTIFY, and receives their announcements with
+// LISTEN. Announcements only make changes visible sooner, because cached values also expire. So a lost announcement or a
+// connection pooler without LISTEN does no harm.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql, type Kysely } from 'kysely'
@@ -16,7 +16,7 @@ export interface Announcements extends AsyncDisposable {
   announce(db: Kysely<Tables>): Promise<void>
 }
 
-/** `changed`: called for every announcement of another process, and after a period without a connection. */
+/** Opens the announcements. Calls `changed` for each announcement of another process, and after each reconnection. */
 export function openAnnouncements(makeClient: () => Client, changed: () => void): Announcements {
   return new Listening(makeClient, changed)
 }
@@ -55,7 +55,7 @@ class Listening implements Announcements {
     }
   }
 
-  /** Listens until the connection ends. Returns false if there was none. */
+  /** Listens until the connection ends. Returns false if no connection was established. */
   async #listenOnce(): Promise<boolean> {
     const client = this.#makeClient()
     const { promise: ended, resolve: end } = Promise.withResolvers<void>()
@@ -69,13 +69,13 @@ class Listening implements Announcements {
     try {
       await Promise.race([client.connect().then(() => client.query(`LISTEN ${CHANNEL}`)), ended])
       isListening = true
-      // Announcements since the last connection were missed.
+      // Announcements may have been missed since the last connection.
       this.#changed()
       await ended
     } catch {
-      // The next attempt follows. Until then, cached values expire by themselves.
+      // The caller tries again. Until then, cached values still expire.
     }
-    // A frozen server never closes its side of the connection.
+    // Do not wait: a frozen server never closes its side of the connection.
     void Promise.race([client.end(), pause(1_000, undefined, { ref: false })]).catch(() => undefined)
     return isListening
   }

@@ -11,7 +11,7 @@ export function makeDataFolder(dataDir: string): void {
   }
 }
 
-/** One level at a time: below /proc, the recursive mode of Node never returns. */
+/** Creates the folder and its parents one by one, because Node's recursive mode never returns below /proc. */
 function makeFolder(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return
   const parent = dirname(path)
@@ -19,7 +19,7 @@ function makeFolder(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 })
   } catch (error) {
-    // Another process may have created it meanwhile.
+    // Another process may have created the folder meanwhile.
     if (codeOf(error) === 'EEXIST' && statSync(path).isDirectory()) return
     throw error
   }
@@ -57,8 +57,8 @@ function whyOf(dataDir: string, code: string): string | null {
 }
 
 /**
- * Throws an Error of one sentence if the store is empty but was started before: a failed copy leaves an empty file
- * beside the key.
+ * Throws an Error of one sentence if the store's file is empty, but the folder has a key. A failed copy leaves such an
+ * empty file.
  */
 export function requireNotEmptied(dataDir: string): void {
   const size = (name: string) => statSync(join(dataDir, name), { throwIfNoEntry: false })?.size

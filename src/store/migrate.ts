@@ -1,5 +1,5 @@
-// Migrates the store to this version: runs each migration once, in order. The transaction of a migration also records
-// it. Refuses a store of a newer version.
+// Migrates the store to this version. Runs each migration once, in order, in a transaction that also records the
+// migration. Refuses a store of a newer version.
 import { sql, type Kysely, type Transaction } from 'kysely'
 import type { Tables } from './tables.ts'
 import { first } from './migrations/0001-first.ts'
@@ -28,7 +28,7 @@ import { webhooks } from './migrations/0024-webhooks.ts'
 export type DialectName = 'sqlite' | 'postgres'
 
 export interface Migration {
-  /** Unique and sorted in order. Stored in the migrations table. */
+  /** Names are unique, and their order is the order of migrations. The migrations table stores them. */
   readonly name: string
   /** Runs on both dialects. */
   up(tx: Transaction<Tables>, dialect: DialectName): Promise<void>
@@ -63,10 +63,10 @@ export const MIGRATIONS: readonly Migration[] = [
   webhooks,
 ]
 
-/** An arbitrary number: replicas that start together migrate one after the other. */
+/** The number of an advisory lock, chosen at random. With it, replicas that start together migrate one by one. */
 const POSTGRES_LOCK = 8_417_303_211
 
-/** Returns the migrations that ran. Throws if the store is newer than this version. */
+/** Migrates the store and returns the migrations that ran. Throws if the store is newer than this version. */
 export async function migrate(
   db: Kysely<Tables>,
   dialect: DialectName,
@@ -101,7 +101,7 @@ export async function requireMigrated(db: Kysely<Tables>): Promise<void> {
   )
 }
 
-/** Throws if the store has migrations unknown to this version. */
+/** Returns the migrations that the store lacks. Throws if the store has migrations unknown to this version. */
 async function missingOf(
   records: Kysely<Tables & Recorded>,
   migrations: readonly Migration[],

@@ -1,7 +1,7 @@
 // Explains why the PostgreSQL of DATABASE_URL cannot be used, and what to do. The text may name host, database and
 // user, never the password or the server's message.
 
-/** The target of DATABASE_URL, as the client library parses it. */
+/** The target of DATABASE_URL, as the client library parses the URL. */
 export interface Place {
   readonly host: string
   readonly port: number
@@ -70,8 +70,8 @@ function untrusted(server: string): string {
 }
 
 /**
- * No line of pg_hba.conf matches. The server answers an unknown user in the same way. The file name is never
- * translated.
+ * Explains that no line of pg_hba.conf matches, or that the user is unknown: the server gives both the same answer. The
+ * server translates its messages, but never this file name.
  */
 function notAdmitted(message: string, server: string, user: string): string {
   if (!message.includes('pg_hba.conf')) {
@@ -80,7 +80,7 @@ function notAdmitted(message: string, server: string, user: string): string {
   return `${server} does not admit the user ${user} from this machine. Add ?sslmode=verify-full if the server requires TLS; otherwise add a line to its pg_hba.conf.`
 }
 
-/** Errors of the client library have no code, and their texts are not translated. */
+/** Explains an error of the client library. These errors have no code, and their texts are not translated. */
 function byText(message: string, server: string, user: string): string | null {
   if (message.includes('does not support SSL')) {
     return `${server} has no TLS, but sslmode requires TLS. Turn on TLS on the server, or set sslmode=disable if the network is trusted.`

@@ -1,5 +1,6 @@
-// The connections to the PostgreSQL of the store, and whether its server answers. A server that is stopped, unreachable
-// or frozen must fail calls within seconds and never end the process. While the server is down, calls fail at once.
+// Connects to the PostgreSQL server of the store, and watches whether the server answers. If the server is stopped,
+// unreachable or frozen, calls must fail within seconds, and the process must not end. While the server is known to be
+// down, calls fail immediately.
 import { setImmediate } from 'node:timers/promises'
 import type { Socket } from 'node:net'
 import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from 'kysely'
@@ -17,13 +18,13 @@ export interface StoreServerOptions {
   readonly log?: ServerLog | undefined
 }
 
-/** If a call has no answer for this long, the server is suspect. */
+/** If a call has no answer for this long, the server is probed. */
 const SUSPECT_MS = 1_000
-/** How long a suspect server may take to answer a new connection. */
+/** The time that the server has to answer a probe, which is a new connection. */
 const PROBE_MS = 1_500
-/** How often calls are checked, and how soon the service connects again to a server that is down. */
+/** The interval between checks of the calls, and between attempts to connect to a server that is down. */
 const LOOK_MS = 200
-/** No call of the running service takes longer than this. Migrations may. */
+/** The deadline of a call. Only migrations may take longer. */
 const CALL_MS = 20_000
 
 interface Call {
@@ -58,7 +59,7 @@ export class StoreServer implements PostgresPool {
     return this.#downSince === null
   }
 
-  /** From now on, calls have a deadline. Earlier calls are migrations, which may take long. */
+  /** Gives all later calls a deadline. Earlier calls are migrations, which may take long. */
   bound(): void {
     this.#isBounded = true
   }
@@ -87,7 +88,7 @@ export class StoreServer implements PostgresPool {
     this.#isEnded = true
     clearInterval(this.#timer)
     const ended = this.#pool.end()
-    // If the server has vanished, it never closes its side.
+    // A server that has vanished never closes its side, so close ours.
     if (!this.isAvailable) this.#cut(this.#sockets)
     await ended
   }
@@ -121,7 +122,7 @@ export class StoreServer implements PostgresPool {
     try {
       return await Promise.race([work, promise])
     } catch (error) {
-      // The call was abandoned. If its result still arrives, its connection must not be lost.
+      // The call was abandoned. If its result is a connection that arrives later, the connection must not leak.
       work.then(late, () => undefined)
       if (!isLost(error)) throw error
       void this.#probe()
@@ -178,7 +179,7 @@ export class StoreServer implements PostgresPool {
     const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, PROBE_MS)))
     await Promise.race([asked, late])
     clearTimeout(timer)
-    // The event loop may have been busy. Read the answers that arrived meanwhile before deciding.
+    // If the event loop was busy, answers may have arrived that were not read yet. Read them before deciding.
     for (let turns = 0; turns < 3 && !seen.done; turns++) await setImmediate()
     streamOf(client)?.destroy()
     return seen.answers
@@ -211,7 +212,7 @@ export class StoreServer implements PostgresPool {
     // Without a listener, the error of an idle connection would end the process.
     pool.on('error', () => undefined)
     pool.on('connect', (client) => {
-      // The same for a connection in use. Its query fails too, and that failure is handled.
+      // The same applies to a connection in use. Its query fails too, and the caller handles that failure.
       client.on('error', () => undefined)
       const socket = streamOf(client)
       if (socket === null) return
@@ -238,15 +239,15 @@ function isSocket(value: unknown): value is Socket {
   return typeof value === 'object' && value !== null && 'destroy' in value && 'once' in value
 }
 
-/** The library's result has these fields; Kysely reads them. */
+/** Types the library's result for Kysely. The result has the fields that Kysely reads. */
 function resultOf<R>(result: unknown): PostgresQueryResult<R> {
   // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
   return result as PostgresQueryResult<R>
 }
 
 /**
- * Returns true if the connection failed, and not the statement. Classes 08 and 57P: the server ends the connection or
- * is starting. 25006: the server became a standby.
+ * Returns true if the connection failed, and not the statement. In classes 08 and 57P, the server ends the connection
+ * or is starting. With 25006, the server became a standby.
  */
 function isLost(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof AppError) return false
@@ -258,7 +259,7 @@ function isLost(error: unknown): boolean {
 
 const RETRY_AFTER_SECONDS = 1
 
-/** 503: the store cannot be reached. A change that was in progress may have been stored. */
+/** Returns the error 503: the store cannot be reached. A change that was in progress may have been stored. */
 function unavailable(cause?: unknown): AppError {
   return new AppError(
     'STORE_UNAVAILABLE',

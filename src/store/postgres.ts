@@ -9,7 +9,7 @@ import { StoreServer, type ServerLog } from './postgres-server.ts'
 
 const POOL_MAX = 10
 const COUNTERS_MAX = 6
-/** How long a call waits for one of the pool's connections, or for a new one. */
+/** The time that a call waits for one of the pool's connections, or for a new connection. */
 const CONNECT_TIMEOUT_MS = 10_000
 const INT8 = 20
 
@@ -29,7 +29,7 @@ export async function openPostgres(url: string, log?: ServerLog): Promise<Opened
     connectionString: url,
     keepAlive: true,
     application_name: 'vitrine',
-    // Counts and sizes are far below 2^53. As strings, they would be concatenated instead of added.
+    // Parse bigints as numbers: counts and sizes are far below 2^53, and adding strings would concatenate them.
     types: { getTypeParser: typeParser },
   }
   function typeParser(oid: number, format?: 'text' | 'binary') {
@@ -71,7 +71,7 @@ export async function openPostgres(url: string, log?: ServerLog): Promise<Opened
   }
 }
 
-/** Connects once, so that a wrong DATABASE_URL ends the start with a sentence. */
+/** Connects once, so that a wrong DATABASE_URL ends the start with an explanation. */
 async function tryOnce(url: string): Promise<void> {
   const { default: pg } = await import('pg')
   const socket = new Socket()
@@ -92,9 +92,9 @@ async function tryOnce(url: string): Promise<void> {
 }
 
 /**
- * Returns true if PostgreSQL aborted the work because of other transactions (serialization_failure, deadlock_detected,
- * lock_not_available), has no connections left (too_many_connections), or the pool timed out. pg-pool marks that
- * timeout by its message only.
+ * Returns true in three cases: PostgreSQL aborted the work because of other transactions (serialization_failure,
+ * deadlock_detected, lock_not_available), it has no connections left (too_many_connections), or the pool timed out.
+ * Only the message of the error identifies the timeout of pg-pool.
  */
 export function isContended(error: unknown): boolean {
   if (!(error instanceof Error)) return false
@@ -105,7 +105,7 @@ export function isContended(error: unknown): boolean {
 const CONTENDED: ReadonlySet<string> = new Set(['40001', '40P01', '55P03', '53300'])
 const RETRY_AFTER_SECONDS = 2
 
-/** Returns the error 503 with Retry-After: nothing was changed, and a retry may meet less contention. */
+/** Returns the error 503 with Retry-After. No change was stored, and a retry may meet less contention. */
 export function contended(cause: unknown): AppError {
   return new AppError('OVERLOADED', 'Too many concurrent changes. Nothing was changed. Try again later.', {
     extra: { retryAfter: RETRY_AFTER_SECONDS },
@@ -125,12 +125,12 @@ export async function postgresFailure(url: string, error: unknown): Promise<Erro
 }
 
 /**
- * Detects a password in the place of host, port or database. A password with an unescaped / or # is cut in two, so an @
- * follows; or `password=` precedes the first question mark.
+ * Matches a URL whose host, port or database may contain a part of the password. Either the password has an unescaped
+ * / or #, so that an @ follows, or `password=` precedes the first question mark.
  */
 const CUT_PASSWORD = /^[^/]*\/\/[^/?#]*[/?#].*@|^[^?]*password=/i
 
-/** Returns null if no part of the URL is safe to show, or the library cannot parse the URL. */
+/** Returns the target of the URL. Returns null if no part is safe to show, or the library cannot parse the URL. */
 function placeOf(url: string, client: (url: string) => Client): Place | null {
   if (CUT_PASSWORD.test(url)) return null
   try {
@@ -142,8 +142,8 @@ function placeOf(url: string, client: (url: string) => Client): Place | null {
 }
 
 /**
- * Returns how often a transaction with this error may be attempted. Serialization failures and deadlocks: many times. A
- * duplicate key: a few times, because the next attempt sees the existing row. Other errors: once.
+ * Returns the maximum number of attempts of a transaction with this error: many for serialization failures and
+ * deadlocks, a few for a duplicate key, because the next attempt sees the existing row, and one for other errors.
  */
 export function attemptsFor(error: unknown): number {
   const code = error instanceof Error && 'code' in error ? error.code : undefined

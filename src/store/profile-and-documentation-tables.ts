@@ -1,4 +1,4 @@
-// The tables of profiles and documentation. Descriptions are made from these and from names.
+// The tables of profiles and documentation. Descriptions contain data of these tables, and names.
 import type { Generated } from 'kysely'
 import type { AccountId, DatasourceId } from '../ids.ts'
 
@@ -68,7 +68,7 @@ interface PublicationHistoryTable {
   /** Tables with a published text, and all published texts. */
   tables: number
   texts: number
-  /** Compared with the previous publication. */
+  /** The next three columns compare the publication with the previous one. */
   added: number
   changed: number
   removed: number

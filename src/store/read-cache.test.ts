@@ -1,5 +1,4 @@
-// The cases of the cache that the store’s own tests leave out: age, failures, bounds, and loads that a change
-// overtakes.
+// Tests the cache in the cases that store.test.ts leaves out: age, failures, bounds, and changes during a load.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { recallFor } from './read-cache.ts'
@@ -16,7 +15,7 @@ test('an entry expires after its age, counted from the start of the load', async
   assert.equal(await read(), 2)
 })
 
-test('a load overtaken by a change is returned to its callers but not cached', async () => {
+test('a load during which a change happens is returned to its callers but not cached', async () => {
   const { recall, forget } = recallFor(Infinity)
   const before = Promise.withResolvers<string>()
   const early = recall('k', () => before.promise)

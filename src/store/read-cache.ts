@@ -1,16 +1,16 @@
-// A cache of recent reads for the hot path. After forget(), no value read before is returned: an answered change is
+// A cache of recent reads for the hot path. After forget(), the cache returns no earlier value, so an answered change is
 // visible to the next request.
 
 /**
- * The longest time that a change by another process, such as a revoked key, may stay invisible if its announcement is lost.
- * Including the time to read it, at most one second (docs/session.md#when-a-change-takes-effect).
+ * The maximum age of an entry. It bounds how long a change by another process, such as a revoked key, stays invisible if
+ * its announcement is lost: with the time to read it, one second (docs/session.md#when-a-change-takes-effect).
  */
 export const CACHE_MAX_AGE_MS = 750
 
 export interface Recall {
   /** Returns the cached value, or loads it. Concurrent loads of a key are shared. A failed load is not cached. */
   recall<T>(key: string, load: () => Promise<T>): Promise<T>
-  /** Returns what recall() would return, without loading. Returns undefined if nothing is cached yet. */
+  /** Returns the cached value of recall() without loading. Returns undefined if no value is cached. */
   known<T>(key: string): T | undefined
   forget(): void
 }
@@ -22,13 +22,13 @@ interface Entry {
   known?: unknown
 }
 
-/** `maxAgeMs`: how long a change by another process may stay invisible. Infinity if there is no other process. */
+/** Opens a cache. Entries expire after `maxAgeMs`, which is Infinity if no other process changes the store. */
 export function recallFor(maxAgeMs: number, entriesMax = 5_000, now: () => number = () => performance.now()): Recall {
   const cache = new Map<string, Entry>()
   return {
     recall<T>(key: string, load: () => Promise<T>): Promise<T> {
       const cached = cache.get(key)
-      // Each key has one value type, chosen by its caller. The cast trusts this.
+      // The cast is safe, because each key has one value type, which its caller chooses.
       if (cached !== undefined && now() - cached.at <= maxAgeMs) {
         // Moves the entry to the end of the order, so that used entries are evicted last.
         cache.delete(key)
@@ -56,11 +56,11 @@ export function recallFor(maxAgeMs: number, entriesMax = 5_000, now: () => numbe
     known<T>(key: string): T | undefined {
       const entry = cache.get(key)
       if (entry === undefined || (maxAgeMs !== Infinity && now() - entry.at > maxAgeMs)) return undefined
-      // As in recall().
+      // The cast is safe, as in recall().
       // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
       return entry.known as T | undefined
     },
-    // Drops loads in progress too: they may have read the state before the change.
+    // This also drops loads in progress, which may have read the state before the change.
     forget: () => cache.clear(),
   }
 }

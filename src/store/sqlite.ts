@@ -1,5 +1,5 @@
 // The embedded store: one SQLite file in the data folder, through node:sqlite. The file stays locked while the process
-// lives. A commit is on disk before it is answered.
+// lives. A change is on disk before the caller gets the answer.
 import { chmodSync, closeSync, existsSync, fdatasync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -7,7 +7,7 @@ import { backup, DatabaseSync, type SQLInputValue, type StatementSync } from 'no
 import { SqliteDialect, type Dialect, type SqliteDatabase } from 'kysely'
 import { folderFailure, makeDataFolder, requireNotEmptied, storeFileFailure } from './data-folder.ts'
 
-/** The time that a stopping process may keep the lock before its successor stops waiting. */
+/** The time that a new process waits for a stopping process to release the lock. */
 const LOCK_WAIT_MS = 1_000
 const STATEMENTS_CACHED = 300
 /** The number of 16 KiB pages that a copy reads before it yields to other work. */
@@ -17,8 +17,8 @@ const COPIED_PAGES = 64
 export interface Sqlite {
   readonly dialect: Dialect
   /**
-   * Sets whether later commits wait for the disk, which blocks the whole process. If a commit did not wait, it survives
-   * the end of the process, but a power failure only after synced(). Call only outside a transaction.
+   * Sets whether later commits wait for the disk. Waiting blocks the whole process. A commit that did not wait survives
+   * the end of the process, but survives a power failure only after synced(). Must be called outside a transaction.
    */
   waits(yes: boolean): void
   /** Resolves when all earlier commits are on disk. */
@@ -46,11 +46,11 @@ export function openSqlite(dataDir: string, options: { readonly asIs?: boolean }
   }
   const db = new DatabaseSync(path, { timeout: LOCK_WAIT_MS, enableForeignKeyConstraints: true })
   try {
-    // Has an effect only on a new store: with large pages, rows of a kilobyte cost less to write.
+    // With large pages, rows of a kilobyte cost less to write. The setting has an effect only on a new store.
     db.exec('PRAGMA page_size = 16384')
-    // EXCLUSIVE before the first access: WAL mode then keeps the lock and needs no shared-memory file.
+    // EXCLUSIVE must precede the first access. WAL mode then keeps the lock and needs no shared-memory file.
     db.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;')
-    // 16 MB: the audit rewrites the same few pages, and a checkpoint copies each page once.
+    // Checkpoints are rare, at 16 MB: the audit rewrites the same few pages, and a checkpoint copies each page only once.
     db.exec('PRAGMA wal_autocheckpoint = 1000')
     db.exec('BEGIN IMMEDIATE; COMMIT')
     return opened(db, openSync(`${path}-wal`, 'r+'))
@@ -69,7 +69,7 @@ export function openSqlite(dataDir: string, options: { readonly asIs?: boolean }
 
 const datasync = promisify(fdatasync)
 
-/** `log`: the write-ahead log, which every commit appends to. It stays the same file until the store is closed. */
+/** Returns the opened store. `log` is the write-ahead log; it stays the same file until the store is closed. */
 function opened(db: DatabaseSync, log: number): Sqlite {
   const database: SqliteDatabase = {
     ...adapt(db),
@@ -80,7 +80,7 @@ function opened(db: DatabaseSync, log: number): Sqlite {
   }
   return {
     dialect: new SqliteDialect({ database }),
-    // Not a cached statement: this PRAGMA takes effect when it is compiled.
+    // This PRAGMA takes effect when it is compiled, so it must not be a cached statement.
     waits: (yes) => db.exec(`PRAGMA synchronous = ${yes ? 'FULL' : 'NORMAL'}`),
     synced: () => datasync(log),
     copyTo: async (to) => void (await backup(db, to, { rate: COPIED_PAGES })),

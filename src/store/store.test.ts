@@ -1,4 +1,4 @@
-// The store on both dialects: the embedded file and PostgreSQL.
+// Tests the store on both dialects: the embedded file and PostgreSQL.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -242,7 +242,7 @@ describe('the data folder', () => {
     assert.match(said, /in use by another Vitrine process/)
   })
 
-  test('a commit waits for the disk, except a commit of uncached rows, even if that one fails', async () => {
+  test('a commit waits for the disk, except a commit of uncached rows, whether or not the latter fails', async () => {
     await using store = await openStore(config)
     const waits = async (db: Pick<Store['db'], 'getExecutor'>) =>
       (await sql<{ synchronous: number }>`PRAGMA synchronous`.execute(db)).rows.map((row) => row.synchronous)
@@ -252,7 +252,7 @@ describe('the data folder', () => {
       assert.deepEqual(await waits(tx), NORMAL)
       throw new Error('rolled back')
     })
-    // Requested while the other commit is in progress.
+    // These transactions are requested while the other commit is in progress.
     const asked = Promise.all([store.write(waits), store.append(waits), waits(store.db)])
     await assert.rejects(fails, /rolled back/)
     assert.deepEqual(await asked, [FULL, NORMAL, FULL])
@@ -355,7 +355,7 @@ describe('contention on a PostgreSQL store', () => {
 test('a change is announced to the other processes on a PostgreSQL store', async () => {
   await using source = await storeSource('postgres')
   const config = await source.nothing()
-  // Nothing expires, so that only an announcement can clear the cache.
+  // No entry expires, so only an announcement can clear the cache.
   await using one = await openStore(config, { maxAgeMs: Infinity })
   await using other = await openStore(config, { maxAgeMs: Infinity })
   const seen = () => other.recall('marks', () => other.db.selectFrom('marks').select('name').execute())
@@ -372,14 +372,14 @@ test('a change is announced to the other processes on a PostgreSQL store', async
   await until('third is seen', async () => (await seen()).some((mark) => mark.name === 'third'))
 })
 
-test('a change that is never announced is seen once what is cached expires', async () => {
+test('a change that is never announced is seen once the cached value expires', async () => {
   await using source = await storeSource('postgres')
   const config = await source.nothing()
   await using one = await openStore(config)
   await using other = await openStore(config)
   const seen = () => other.recall('marks', () => other.db.selectFrom('marks').select('name').execute())
   const before = await seen()
-  // Bypasses write(), which announces.
+  // This change bypasses write(), which would announce it.
   await one.db.insertInto('marks').values({ name: 'silent', value: '' }).execute()
   await until('the change is seen', async () => (await seen()).length > before.length)
 })

@@ -1,5 +1,5 @@
-// Vitrine's tables as Kysely types, one interface per table. On both dialects times are ISO 8601 strings in UTC,
-// booleans are 0 or 1, and structured values are JSON strings. better-auth writes the sign-in tables.
+// Vitrine's tables as Kysely types, one interface per table. On both dialects, times are ISO 8601 strings in UTC,
+// booleans are 0 or 1, and structured values are JSON strings. better-auth writes the sign-in tables in its own types.
 import type { Generated } from 'kysely'
 import type {
   AccountId,
@@ -154,7 +154,7 @@ interface SecondFactorTable {
   lockedUntil: string | Date | null
 }
 
-/** A used code of a second factor, kept while the code would still be valid. */
+/** A used code of a second factor. The row is kept as long as the code would be valid. */
 interface UsedCodeTable {
   account_id: AccountId
   /** SHA-256, hex. */
@@ -162,9 +162,9 @@ interface UsedCodeTable {
   until: string
 }
 
-/** A count within a time window. rate-limiter-flexible writes to it too, and needs these column names and their order. */
+/** A count within a time window. rate-limiter-flexible also writes rows, and needs these columns in this order. */
 interface CounterTable {
-  /** `attempt:` and the SHA-256 of caller and action, or `queries:` and a team and window. */
+  /** `attempt:` with the SHA-256 of caller and action, or `queries:` with team and window. */
   key: string
   points: number
   /** When the window ends, milliseconds since 1970. */
@@ -177,7 +177,7 @@ export interface ApiKeyTable {
   name: string
   /** SHA-256 of the whole key, hex. The key itself is never stored. */
   hash: string
-  /** The last characters, to tell keys apart. */
+  /** The last characters of the key, which help people to tell keys apart. */
   hint: string
   /** JSON list. */
   scopes: string
@@ -189,12 +189,12 @@ export interface ApiKeyTable {
   expires_at: string | null
   revoked_at: string | null
   /**
-   * JSON list of teams that the key no longer reaches, because a manager ended it there or the account left the team.
+   * JSON list of teams that the key no longer reaches: a manager removed the key there, or the account left the team.
    */
   ended_team_ids: string
   /** When the owner was warned of the expiry. The first process sets it. */
   warned_at: string | null
-  /** The key that a rotation replaced by this key, or null. That key may have been deleted. */
+  /** The key that a rotation replaced by this key, or null. The replaced key may have been deleted. */
   replaces: ApiKeyId | null
   replaced_by: ApiKeyId | null
   /** The name that the client of the last use gave itself. */
@@ -229,7 +229,7 @@ interface OauthRefreshTokenTable {
   clientId: string
   /** The grant. */
   referenceId: string | null
-  /** SHA-256, base64url, of the code that the first token of the family was issued for. */
+  /** SHA-256, base64url, of the authorization code for which the first token of the family was issued. */
   authorizationCodeId: string | null
   revoked: string | Date | null
   expiresAt: string | Date
@@ -245,9 +245,9 @@ export interface ConnectorGrantTable {
   account_id: AccountId
   /** The OAuth client: an id that we made, or the URL of its metadata document. */
   client_id: string
-  /** The name that the client gives itself, when the grant was made. */
+  /** The name that the client gave itself when the grant was made. */
   client_name: string
-  /** The host that speaks for the client. A stranger can choose a name, but not a host. */
+  /** The host that is responsible for the client. A stranger can choose any name, but no host of somebody else. */
   client_host: string
   /** JSON lists, as in api_keys. */
   scopes: string
@@ -319,7 +319,7 @@ export interface DatasourceTable extends KnowledgeVersions {
   catalog_version: number
   /** Increases with every PUT of the exposure. 0 before the first PUT. */
   exposure_version: number
-  /** The age in hours at which the database is introspected again. 0: never. */
+  /** The database is introspected again when the catalog is this many hours old. 0 means never. */
   reintrospect_hours: Generated<number>
 }
 
@@ -348,10 +348,10 @@ interface CatalogTableRow {
   connection_version: number | null
 }
 
-/** A scheduled reintrospection that is running or has failed. No row: neither. */
+/** A scheduled reintrospection that is running or has failed. */
 interface ReintrospectionTable {
   datasource_id: DatasourceId
-  /** Until this time, one process runs it. The process may extend the claim. */
+  /** Until this time, only the process that made this claim runs the reintrospection. It may extend the claim. */
   claimed_until: string | null
   /** Consecutive failures. */
   failures: number
@@ -368,13 +368,13 @@ interface ExposureTable {
   tables: string
   author_id: AccountId
   created_at: string
-  /** The catalog that the exposure was saved with. It is stored as long as the exposure. Null: none or unknown. */
+  /** The catalog that the exposure was saved with. It is stored as long as the exposure. Null if none or unknown. */
   catalog_version: number | null
-  /** Why the author saved it, in their words. */
+  /** The author's own reason for the change. */
   note: Generated<string | null>
   /**
-   * The numbers of tables and columns that it names, and of columns that it added or removed, compared with the version
-   * before it. Null: unknown.
+   * The next four columns count the tables and columns of the exposure, and the columns added and removed since the
+   * version before. Null if unknown.
    */
   table_count: Generated<number | null>
   column_count: Generated<number | null>
@@ -419,7 +419,7 @@ export interface AuditTable {
   /** The position in the chain, from 1. Null until the row is linked. */
   seq: number | null
   /**
-   * The seal that binds the row to the row before it. Until the row is linked, the seal covers the row alone
+   * The seal that ties the row to the row before it. Until the row is linked, the seal covers only the row
    * (audit/chain/seal.ts).
    */
   link: string | null
@@ -428,7 +428,7 @@ export interface AuditTable {
 /** One chain per process that wrote to the audit. */
 export interface AuditChainTable {
   chain: string
-  /** From 1, without gaps, across all processes of the store. */
+  /** The number of the chain. Numbers start at 1 and have no gaps, across all processes of the store. */
   number: number
   opened_at: string
   /** The last linked row. */
@@ -440,12 +440,12 @@ export interface AuditChainTable {
   signature: string
 }
 
-/** A signed record that replaces rows of a chain removed by retention. */
+/** A signed record that replaces rows that retention removed from a chain. */
 export interface AuditGapTable {
   chain: string
   first_seq: number
   last_seq: number
-  /** The link of the last removed row: the next row is bound to it. */
+  /** The link of the last removed row. The next row is linked to it. */
   last_link: string
   /** The newest time of the removed rows. */
   until: string
@@ -463,7 +463,7 @@ export interface AuditPackTable {
   chain: string
   first_seq: number
   last_seq: number
-  /** The link of the last row: the next row is bound to it. */
+  /** The link of the last row. The next row is linked to it. */
   last_link: string
   /** The prefix of each row's link. */
   marks: string
@@ -471,7 +471,7 @@ export interface AuditPackTable {
   packed: Uint8Array
 }
 
-/** Queries of one day (UTC) by caller and datasource. '' if a column does not apply. */
+/** Counts of queries of one day (UTC) by caller and datasource. A column that does not apply is ''. */
 export interface UsageDayTable {
   team_id: TeamId
   date: string
@@ -486,7 +486,7 @@ export interface UsageDayTable {
   row_count: number
 }
 
-/** Queries of one hour (UTC) by caller, datasource and client. '' if a column does not apply. */
+/** Counts of queries of one hour (UTC) by caller, datasource and client. A column that does not apply is ''. */
 export interface UsageSlotTable {
   team_id: TeamId
   /** YYYY-MM-DDTHH. */
@@ -529,7 +529,7 @@ export interface ExposureRequestTable {
 export interface WebhookTable {
   id: WebhookId
   team_id: TeamId
-  /** The account that created or last changed it. */
+  /** The account that created or last changed the webhook. */
   account_id: AccountId
   name: string
   /** The host of the address, with the port. */
@@ -562,7 +562,7 @@ export interface WebhookDeliveryTable {
   state: 'WAITING' | 'DELIVERED' | 'FAILED'
   attempts: number
   next_at: string
-  /** Until this time, one process sends it. */
+  /** Until this time, only the process that made this claim sends the event. */
   claimed_until: string | null
   last_at: string | null
   status: number | null

@@ -59,7 +59,7 @@ async function chains(tx: Transaction<Tables>): Promise<void> {
     .execute()
 }
 
-/** No foreign keys, as in the audit. Values that do not apply are empty strings, because they are part of the key. */
+/** Has no foreign keys, like the audit. Columns that do not apply are empty strings, because a key allows no null. */
 async function usage(tx: Transaction<Tables>): Promise<void> {
   await tx.schema
     .createTable('usage_days')
@@ -68,7 +68,7 @@ async function usage(tx: Transaction<Tables>): Promise<void> {
     .addColumn('datasource_id', 'text', required)
     .addColumn('account_id', 'text', required)
     .addColumn('key_id', 'text', required)
-    // The process that counted. Processes that share a store therefore never lock each other's rows.
+    // The chain identifies the process that counted. So processes that share a store never lock each other's rows.
     .addColumn('chain', 'text', required)
     .addColumn('queries', 'bigint', required)
     .addColumn('denied', 'bigint', required)

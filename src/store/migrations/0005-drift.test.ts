@@ -1,4 +1,4 @@
-// Upgrades a store older than drift: exposures stay, and drift is reported after the upgrade.
+// Upgrades a store from before drift existed. Exposures stay, and drift is reported from the upgrade on.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { olderStore } from '../../../test/support/older-store.ts'

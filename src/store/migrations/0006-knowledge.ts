@@ -49,7 +49,7 @@ async function documentation(tx: Transaction<Tables>): Promise<void> {
     .addColumn('table', 'text', required)
     .addColumn('draft', 'text', required)
     .addColumn('updated_at', 'text', required)
-    // No foreign key: the text outlives its author's account. Null: generated.
+    // No foreign key: the text outlives its author's account. Null if the text was generated.
     .addColumn('author_id', 'text')
     .addPrimaryKeyConstraint('one_documentation_a_table', ['datasource_id', 'schema', 'table'])
     .execute()

@@ -1,6 +1,6 @@
 // Stores rendered descriptions, so that the first request after a restart need not render. Every change of a
-// description's input raises a version; a trigger then deletes the stored text in the same transaction. Also adds
-// revisions of profiles and publications, which make them cacheable.
+// description's input increases a version. A trigger then deletes the stored text in the same transaction. Also adds
+// revisions of profiles and publications, so that both can be cached.
 import { sql, type ColumnDefinitionBuilder } from 'kysely'
 import type { Migration } from '../migrate.ts'
 

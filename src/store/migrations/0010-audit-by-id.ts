@@ -1,4 +1,4 @@
-// Drops the index on the audit's time: ids increase over time, so old rows are found by id.
+// Drops the index on the audit's time. Ids increase over time, so old rows are found by id.
 import type { Migration } from '../migrate.ts'
 
 export const auditById: Migration = {

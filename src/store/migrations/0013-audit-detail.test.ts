@@ -1,5 +1,5 @@
-// Upgrades a store that was killed in the previous version: single rows, a pack, a counted 429 and an unlinked change.
-// The old seals are still valid, unlinked rows are linked, and old and new rows can be read together.
+// Upgrades a store whose service was killed in the previous version. The store holds single rows, a pack, a counted 429
+// and an unlinked change. After the upgrade, old seals are valid, unlinked rows are linked, and all rows can be read.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -59,7 +59,7 @@ for (const dialect of DIALECTS) {
         [3, null],
       ],
     )
-    // Adding a detail to an old row is a change that verification finds, and so is changing a detail.
+    // Verification finds a detail that was added to an old row, and a detail that was changed.
     for (const [number, chain] of [reports[0], reports[1]].entries()) {
       const row = await store.db
         .selectFrom('audit')

@@ -1,5 +1,5 @@
-// Caches descriptions in memory only. The table of 0007 and its trigger slowed each change by up to half a second, and
-// saved one rendering per restart. Keeps only the newest publication: nothing read older ones.
+// Drops the stored descriptions of 0007: now only the memory caches them. Table and trigger slowed each change by up to
+// half a second, and saved one rendering per restart. Also deletes old publications, which no code read.
 import { sql } from 'kysely'
 import type { Migration } from '../migrate.ts'
 

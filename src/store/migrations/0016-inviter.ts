@@ -1,4 +1,4 @@
-// Adds the inviter, so that the invited person can see who invited them. Existing invitations have none.
+// Adds the inviter to invitations, so that invited people see who invited them. Existing invitations have no inviter.
 import type { Migration } from '../migrate.ts'
 
 export const inviter: Migration = {

@@ -1,5 +1,5 @@
-// Adds the tables of the OAuth provider. Its library names the columns, and reads and writes their rows. Lists are JSON
-// text on both stores.
+// Adds the tables of the OAuth provider. The provider's library names the columns, and reads and writes the rows. Lists
+// are JSON text on both stores.
 import type { CreateTableBuilder, Transaction } from 'kysely'
 import type { DialectName, Migration } from '../migrate.ts'
 import type { Tables } from '../tables.ts'
@@ -35,7 +35,7 @@ async function clients(tx: Transaction<Tables>, dialect: DialectName): Promise<v
   await tx.schema.createIndex('oauth_clients_by_age').on('oauth_clients').column('createdAt').execute()
 }
 
-/** Rows exist only while a code is being issued: the library looks for them then. */
+/** The library looks for these rows when it issues a code. They exist only during this time. */
 async function consents(tx: Transaction<Tables>, dialect: DialectName): Promise<void> {
   await table(tx, 'oauth_consents')
     .addColumn('clientId', 'text', (column) => column.notNull())
@@ -74,7 +74,7 @@ async function tokens(tx: Transaction<Tables>, dialect: DialectName): Promise<vo
     const name = `oauth_refresh_tokens_by_${column.toLowerCase()}`
     await tx.schema.createIndex(name).on('oauth_refresh_tokens').column(column).execute()
   }
-  // Stays empty: every access token is a JWT. If a code is used twice, the library looks for opaque tokens here.
+  // This table stays empty, because every access token is a JWT. The library reads it if a code is used twice.
   await table(tx, 'oauth_access_tokens')
     .addColumn('authorizationCodeId', 'text')
     .addColumn('refreshId', 'text')

@@ -1,4 +1,4 @@
-// Links a rotated key with its replacement, and stores the client that last used a key. Existing keys have neither.
+// Links a rotated key with its replacement, and stores the client that last used a key. Existing keys have no values.
 import type { Migration } from '../migrate.ts'
 
 export const keyLinks: Migration = {
