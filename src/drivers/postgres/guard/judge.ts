@@ -2,7 +2,7 @@
 // pure, so the main thread judges short texts and a worker thread (parser-pool.ts) judges long ones.
 import type { Denied, Malformed } from '../../driver.ts'
 import { costBound } from './cost-bound.ts'
-import { isLookup } from './key-lookup.ts'
+import { callsNothing, isLookup } from './key-lookup.ts'
 import { isKnownSame } from './reparse-cache.ts'
 import { exposedOf, heldTables, type Exposed, type ExposedTable } from './exposed.ts'
 import { checkGrowth } from './value-growth.ts'
@@ -187,6 +187,7 @@ function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bound
   const confined = limited(walk, selected, rowCap + 1)
   for (const { finish } of walk.bases) finish()
   checkGrowth(confined)
+  const finds = isLookup(walk, confined)
   const query: PostgresQuery = {
     text: printSelect(confined),
     slots: walk.params.slots,
@@ -197,7 +198,8 @@ function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bound
     reads: readTables(walk),
     implicit: exposed.capture.implicit,
     bound: costBound(walk),
-    isLookup: isLookup(walk, confined),
+    isLookup: finds,
+    callsNothing: finds && callsNothing(confined),
     searchPath: exposed.capture.trustedSchemas,
     serverVersion: exposed.capture.serverVersion,
   }

@@ -52,3 +52,27 @@ function isConstantCast(value: Node | undefined): boolean {
   const cast = value?.TypeCast
   return cast?.arg !== undefined && isConstant(cast.arg)
 }
+
+/** Nodes that call no function, except those of operators. */
+const QUIET: ReadonlySet<string> = new Set([
+  'A_Const',
+  'A_Expr',
+  'BoolExpr',
+  'ColumnRef',
+  'Integer',
+  'NullTest',
+  'ParamRef',
+  'RangeSubselect',
+  'RangeVar',
+  'ResTarget',
+  'SelectStmt',
+  'String',
+])
+
+/** Returns whether a confined query consists of such nodes only. Tags of nodes are the keys with a capital letter. */
+export function callsNothing(tree: object): boolean {
+  return Object.entries(tree).every(([key, value]: [string, unknown]) => {
+    if (/^[A-Z]/.test(key) && !QUIET.has(key)) return false
+    return typeof value !== 'object' || value === null || callsNothing(value)
+  })
+}

@@ -210,7 +210,8 @@ function preparedOf(
   }
   if (!areParameters(text, places)) return null
   const types = [...query.slots.map(() => 0), ...order.map((index) => typesOf[index] ?? INFERRED)]
-  return { shared: { text, types, hasOnePlan: query.isLookup === true, exposure }, order }
+  const { isLookup: hasOnePlan = false, callsNothing = false } = query
+  return { shared: { text, types, hasOnePlan, callsNothing, exposure }, order }
 }
 
 /** Returns whether a parameter starts at each of these positions, and is not part of a string or a name. */

@@ -13,7 +13,8 @@ import { PostgresConnection } from './connection.ts'
 import { confine } from '../guard/confine.ts'
 import { openParser } from '../guard/parser-pool.ts'
 import type { PostgresQuery } from '../confined-query.ts'
-import { statement, SYNC } from './protocol-messages.ts'
+import { question, statement, SYNC } from './protocol-messages.ts'
+import { Texts } from './result.ts'
 import { STATEMENTS_MAX } from './prepared-statements.ts'
 import { runQuery } from './run.ts'
 import { NO_ROWS } from './wire.ts'
@@ -285,4 +286,108 @@ test('a session keeps a bounded number of prepared queries, and those of one exp
   caller.catalog = { ...caller.catalog }
   for (const id of [1, 2, 3]) await caller.ask(`SELECT id FROM orders WHERE id = ${id}`)
   assert.equal((await caller.prepared()).length, 1)
+})
+
+/** The statements that the session sends by name from now on, a list for each request. */
+function sentBy({ login }: Caller): string[][] {
+  const { wire } = login.session
+  const requests: string[][] = []
+  const exchange = wire.exchange.bind(wire)
+  wire.exchange = (request, ...rest) => {
+    const names = request.toString('latin1').matchAll(/B....\0([a-zA-Z])[\w-]{12}_\d*\0/gs)
+    requests.push(Array.from(names, ([, kind = '']) => kind))
+    return exchange(request, ...rest)
+  }
+  return requests
+}
+
+const SETTINGS = ['default_transaction_read_only', 'search_path', 'statement_timeout']
+
+async function settingsIn({ login }: Caller): Promise<(string | null)[] | undefined> {
+  const texts = new Texts(1_024)
+  const sql = `SELECT ${SETTINGS.map((name) => `current_setting('${name}')`).join(', ')}`
+  await login.session.wire.exchange(Buffer.concat([question(sql), SYNC]), 1, texts)
+  return texts.answers[0]?.[0]
+}
+
+test('look-ups that follow one another run without a statement around them, and set the session’s settings first', async () => {
+  await using caller = await open()
+  const look = (id: number): Promise<string> => caller.ask(`SELECT note FROM orders WHERE id = ${id}`)
+  for (const id of [1, 2, 3]) await look(id)
+  const sent = sentBy(caller)
+  for (const id of [4, 5, 6, 7]) assert.match(await look(id), new RegExp(`note ${id}"`))
+  // The fourth look-up opens and ends a transaction with two settings. The fifth also sets three for the session.
+  assert.deepEqual(
+    sent.map((names) => names.length),
+    [5, 8, 1, 1],
+  )
+  assert.deepEqual(await settingsIn(caller), ['on', 'pg_catalog', `${LIMITS.timeoutMs / 1_000}s`])
+  assert.match(await look(8), /note 8"/)
+})
+
+test('after any other query, a look-up runs in a transaction that sets everything again', async () => {
+  const POISON = SETTINGS.map((name) => `set_config('${name}', '${name === 'search_path' ? 'public' : '0'}', false)`)
+  for (const other of ['text', 'function', 'failure', 'other limits']) {
+    await using caller = await open()
+    const look = (id: number): Promise<string> => caller.ask(`SELECT note FROM orders WHERE id = ${id}`)
+    const lower = (id: number): Promise<string> => caller.ask(`SELECT lower(note) FROM orders WHERE id = ${id}`)
+    const divide = (by: number): Promise<string> => caller.ask(`SELECT id / ${by} AS n FROM orders WHERE id = 6`)
+    for (const each of [1, 2, 3]) {
+      await lower(each)
+      await divide(each)
+    }
+    for (const id of [1, 2, 3, 4, 5]) await look(id)
+    if (other === 'text') {
+      const { session } = caller.login
+      const pinned = { searchPath: [], timeoutMs: 1_000 }
+      const { error } = await session.transaction(question(`SELECT ${POISON.join(', ')}`), pinned, NO_ROWS)
+      assert.equal(error, null)
+    } else if (other === 'function') await lower(4)
+    else if (other === 'failure') {
+      assert.match(await divide(0), /^QUERY_FAILED/)
+    } else {
+      const verdict = await confine(
+        parser,
+        { text: 'SELECT note FROM orders WHERE id = 6', limit: null },
+        caller.catalog,
+        LIMITS,
+        signal,
+      )
+      assert.ok(verdict.kind === 'confined')
+      const query = unseal<PostgresQuery>(verdict.query, 'POSTGRES')
+      await runQuery(caller.running, query, { ...LIMITS, timeoutMs: 4_321 }, new JsonBytes(64))
+    }
+    const sent = sentBy(caller)
+    for (const id of [6, 7, 8]) assert.match(await look(id), new RegExp(`note ${id}"`), other)
+    assert.deepEqual(
+      sent.map((names) => names.length),
+      [5, 8, 1],
+      other,
+    )
+    assert.deepEqual(await settingsIn(caller), ['on', 'pg_catalog', `${LIMITS.timeoutMs / 1_000}s`], other)
+  }
+})
+
+test('a look-up without a transaction around it is READ ONLY, times out, and holds the columns it was confined for', async () => {
+  const fresh = await server.createDatabase(
+    'kept',
+    'CREATE TABLE held (id int PRIMARY KEY, note text, secret_note text); INSERT INTO held VALUES (1, $$a$$, $$b$$)',
+  )
+  await using caller = await open({ database: fresh })
+  const look = (): Promise<string> => caller.ask('SELECT note FROM held WHERE id = 1')
+  for (let i = 0; i < 5; i++) assert.match(await look(), /"a"/)
+  const { wire } = caller.login.session
+  const write = await wire.exchange(
+    Buffer.concat([question("INSERT INTO public.held VALUES (2, 'c', 'd')"), SYNC]),
+    1,
+    NO_ROWS,
+  )
+  assert.equal(write.error?.code, '25006')
+  await server.query(fresh, 'ALTER TABLE held RENAME note TO old; ALTER TABLE held RENAME secret_note TO note')
+  const sent = sentBy(caller)
+  assert.match(await look(), /^SCHEMA_STALE/)
+  assert.deepEqual(
+    sent.map((names) => names.length),
+    [1],
+  )
 })

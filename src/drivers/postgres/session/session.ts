@@ -34,6 +34,7 @@ const PINS: Readonly<Record<string, string>> = {
   idle_session_timeout: '0',
   standard_conforming_strings: 'on',
   client_encoding: 'UTF8',
+  default_transaction_isolation: 'read committed',
   client_min_messages: 'error',
   // By default, a server reads 02/03/2024 as MDY.
   DateStyle: 'ISO, MDY',
@@ -62,8 +63,8 @@ const PINS: Readonly<Record<string, string>> = {
   plan_cache_mode: 'auto',
 }
 
-// These two settings apply to the session, not to a transaction.
-const SESSION_ONLY = new Set(['default_transaction_read_only', 'idle_session_timeout'])
+// These settings apply to the session, not to a transaction.
+const SESSION_ONLY = new Set(['default_transaction_read_only', 'default_transaction_isolation', 'idle_session_timeout'])
 
 /** Returns the start-up option with all fixed settings. */
 export function startUpOptions(): string {
@@ -105,6 +106,8 @@ export interface Pinned {
   readonly timeoutMs: number
   /** True if the server plans a prepared statement again for each set of values. */
   readonly plansEach?: boolean
+  /** True if the session keeps the settings when the transaction has ended. */
+  readonly keeps?: boolean
 }
 
 const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY'
@@ -134,6 +137,18 @@ interface Around {
   readonly isNamed: boolean
   /** The number of statements before the query. */
   readonly statements: number
+  /** True if the session keeps its settings when the frames have run without an error. */
+  readonly keeps: boolean
+}
+
+/** The server runs all frames up to Sync in one transaction. The session keeps the settings, READ ONLY among them. */
+const NOTHING_AROUND: Around = {
+  before: Buffer.alloc(0),
+  after: SYNC,
+  prepared: [],
+  isNamed: true,
+  statements: 0,
+  keeps: true,
 }
 
 /** The outcome of a transaction, and whether its answer may be returned. */
@@ -176,6 +191,10 @@ export class Session {
   #isPooled: boolean
   /** The frames around the last query. The next query usually needs the same. */
   #last: { readonly pinned: Pinned; readonly around: Around } | null = null
+  /** The settings of the last request, if its query calls no function; otherwise null. */
+  #lastPlain: Pinned | null = null
+  /** The settings that the session keeps. Null after every other request, because its query might have changed them. */
+  #kept: Pinned | null = null
   /** Statement names by text. */
   readonly #names = new Map<string, string>()
   /** Statement names by heldKey(). */
@@ -231,16 +250,23 @@ export class Session {
   ): Promise<Told> {
     const { params, reads } = asked
     const { shared, values } = prepared
-    const around = this.#around(shared.hasOnePlan ? pinned : { ...pinned, plansEach: true })
+    const known = this.#statements.find(shared)
+    const isPlain = known?.fields && shared.callsNothing && check.length === 0
+    const around = isPlain
+      ? this.#aroundPlain(pinned)
+      : this.#around(shared.hasOnePlan ? pinned : { ...pinned, plansEach: true })
     const described = this.#describe(reads, around)
     const parsing = joined(around, described)
     const checks = check.length === 0 ? 0 : 1
     const request = this.#request.begin().add(around.before).add(described.frames).add(check)
-    const known = this.#statements.find(shared)
     if (known?.fields) {
       sink.describe(known.fields)
       request.bind(known.name, params, values).add(EXECUTE).add(around.after)
       const told = await this.#finished(request.bytes, parsing, sink, reads, around.statements + checks)
+      if (isPlain && told.error === null) {
+        this.#lastPlain = pinned
+        this.#kept = around.keeps ? pinned : null
+      }
       return told.error === null ? told : this.#afterError(told, told.error, asked, prepared, check, pinned, sink)
     }
     const statement = known ?? this.#statements.next(shared)
@@ -360,9 +386,10 @@ export class Session {
     prepared: readonly Prepared[],
     sink: Sink,
     reads: readonly ReadTable[],
-    undescribedAfter = 0,
+    undescribedAfter: number | null = null,
   ): Promise<Told> {
     // This does the same as #send(), without another promise.
+    this.#lastPlain = this.#kept = null
     const held = new Held(reads)
     const told = this.#toldOf(await this.wire.exchange(request, 1, sink, held, undescribedAfter), held, prepared)
     if (!this.wire.usable || told.status === 'I') return told
@@ -372,6 +399,7 @@ export class Session {
   }
 
   async #send(request: Buffer, prepared: readonly Prepared[], sink: Sink, reads: readonly ReadTable[]): Promise<Told> {
+    this.#lastPlain = this.#kept = null
     const held = new Held(reads)
     return this.#toldOf(await this.wire.exchange(request, 1, sink, held), held, prepared)
   }
@@ -415,6 +443,17 @@ export class Session {
     return { frames: all, prepared, unnamed }
   }
 
+  /**
+   * Returns the frames around a look-up that calls no function, so that it cannot change a setting. When such look-ups
+   * follow one another with the same settings, the second sets them for the session, and all further ones run without
+   * a statement around them (docs/decisions/0051-settings-kept.md).
+   */
+  #aroundPlain(pinned: Pinned): Around {
+    if (this.#kept !== null && isSame(this.#kept, pinned)) return NOTHING_AROUND
+    const isAgain = this.#lastPlain !== null && isSame(this.#lastPlain, pinned)
+    return this.#around(isAgain ? { ...pinned, keeps: true } : pinned)
+  }
+
   #around(pinned: Pinned): Around {
     const last = this.#last
     if (last !== null && isSame(last.pinned, pinned)) return last.around
@@ -425,18 +464,24 @@ export class Session {
 
   #aroundOf(pinned: Pinned): Around {
     const path = ['pg_catalog', ...pinned.searchPath].map(identifier).join(', ')
-    const key = `${pinned.timeoutMs} ${pinned.plansEach === true} ${path}`
+    const key = `${pinned.timeoutMs} ${pinned.plansEach === true} ${pinned.keeps === true} ${path}`
     const ready = this.#ready.get(key)
     if (ready !== undefined) return ready
     const settings = [`SET LOCAL search_path = ${path}`, `SET LOCAL statement_timeout = ${pinned.timeoutMs}`]
     if (pinned.plansEach === true) settings.push('SET LOCAL plan_cache_mode = force_custom_plan')
-    const around = this.#isPooled ? unnamed([BEGIN, pinAll(path, pinned.timeoutMs)]) : this.#name([BEGIN, ...settings])
+    const after = [COMMIT]
+    if (pinned.keeps === true) {
+      after.push('SET default_transaction_read_only = on', ...settings.map((text) => text.replace('SET LOCAL', 'SET')))
+    }
+    const around = this.#isPooled
+      ? unnamed([BEGIN, pinAll(path, pinned.timeoutMs)])
+      : this.#name([BEGIN, ...settings], after)
     if (around.prepared.length === 0 && this.#ready.size < PREPARED_MAX) this.#ready.set(key, around)
     return around
   }
 
-  #name(before: readonly string[]): Around {
-    const fresh = [...before, COMMIT].filter((text) => !this.#names.has(text))
+  #name(before: readonly string[], after: readonly string[]): Around {
+    const fresh = [...before, ...after].filter((text) => !this.#names.has(text))
     if (this.#names.size + fresh.length > PREPARED_MAX) return unnamed(before)
     const run = (text: string): Buffer => {
       const name = this.#names.get(text) ?? this.#nameOf(fresh.indexOf(text))
@@ -445,10 +490,11 @@ export class Session {
     const parses = fresh.map((text, i) => parseMessage(this.#nameOf(i), text))
     return {
       before: Buffer.concat([...parses, ...before.map(run)]),
-      after: Buffer.concat([run(COMMIT), SYNC]),
+      after: Buffer.concat([...after.map(run), SYNC]),
       prepared: fresh.map((key) => ({ names: this.#names, key })),
       isNamed: true,
       statements: before.length,
+      keeps: after.length > 1,
     }
   }
 }
@@ -458,8 +504,9 @@ function holdsStrings({ shared, values }: NonNullable<Asked['prepared']>): boole
 }
 
 function isSame(one: Pinned, other: Pinned): boolean {
-  const { searchPath, timeoutMs, plansEach } = other
-  return one.searchPath === searchPath && one.timeoutMs === timeoutMs && one.plansEach === plansEach
+  const { searchPath, timeoutMs, plansEach, keeps } = other
+  const isAlike = one.plansEach === plansEach && one.keeps === keeps
+  return isAlike && one.searchPath === searchPath && one.timeoutMs === timeoutMs
 }
 
 function unnamed(before: readonly string[]): Around {
@@ -469,6 +516,7 @@ function unnamed(before: readonly string[]): Around {
     prepared: [],
     isNamed: false,
     statements: before.length,
+    keeps: false,
   }
 }
 

@@ -89,7 +89,7 @@ interface Exchange {
   parsed: number
   answered: boolean
   fields: readonly Field[] | null
-  /** How many statements complete before the rows of an undescribed statement; 0 if the statement is described. */
+  /** How many statements still complete before the rows of an undescribed statement; 0 if its rows or a description come next. */
   undescribedAfter: number
 }
 
@@ -120,14 +120,15 @@ export class Wire {
   /**
    * Writes a request with `syncs` Sync messages and reads until as many ReadyForQuery messages arrived. Only one
    * exchange may run at a time. Throws LostConnection, or the reason passed to fail(). If the request omits the
-   * Describe of the sink's statement, `undescribedAfter` is the number of statements that complete before its rows.
+   * Describe of the sink's statement, `undescribedAfter` is the number of statements that complete before its rows;
+   * otherwise null.
    */
   exchange(
     request: Buffer,
     syncs: number,
     sink: Sink,
     expected: Expectation | null = null,
-    undescribedAfter = 0,
+    undescribedAfter: number | null = null,
   ): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       if (!this.#usable || this.#exchange !== null) {
@@ -141,12 +142,12 @@ export class Wire {
         reject,
         syncs,
         error: null,
-        described: false,
+        described: undescribedAfter === 0,
         isStatement: false,
         parsed: 0,
         answered: false,
         fields: null,
-        undescribedAfter,
+        undescribedAfter: undescribedAfter ?? 0,
       }
       this.#socket.write(request)
     })
