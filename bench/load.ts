@@ -1,6 +1,7 @@
 // A closed-loop load: each of `clients` callers sends its next request when the previous one is answered, for a fixed
 // time.
-import { Pool } from 'undici'
+import type { Pool } from 'undici'
+import { Caller, headOf, requestOf } from './caller.ts'
 import { cpuMicros } from './cpu-time.ts'
 import type { Contender } from './world.ts'
 
@@ -20,36 +21,30 @@ export interface Sample {
 /** The body of one request. Called for each request. */
 export type NextBody = () => object
 
-/** One request: a body to post, or none to send a GET. */
-export interface Request {
-  readonly url: string
-  readonly headers: Contender['headers']
-  readonly body: object | null
-}
-
 /** Posts `next()` from `clients` callers for `ms` milliseconds to one contender. */
 export function load(at: Contender, next: NextBody, clients: number, ms: number): Promise<Sample> {
-  return loadAny(at, () => ({ url: at.url, headers: at.headers, body: next() }), clients, ms)
+  const head = headOf('POST', at.url, at.headers)
+  return loadAny(at, () => requestOf(head, next()), clients, ms)
 }
 
 /** Like load(), for any requests to one server. */
-export async function loadAny(at: Contender, next: () => Request, clients: number, ms: number): Promise<Sample> {
-  const pool = new Pool(new URL(at.url).origin, { connections: clients, pipelining: 1 })
+export async function loadAny(at: Contender, next: () => string, clients: number, ms: number): Promise<Sample> {
+  const callers = await Promise.all(Array.from({ length: clients }, () => Caller.open(at.url)))
   const took: number[] = []
   const spent = () => Promise.all([cpuMicros(at.pid), at.databasePid === undefined ? 0 : cpuMicros(at.databasePid)])
   const [service, database] = await spent()
   const started = performance.now()
-  const caller = async (): Promise<void> => {
+  const askAll = async (caller: Caller): Promise<void> => {
     while (performance.now() - started < ms) {
       const sent = performance.now()
-      await send(pool, next())
+      await caller.ask(next())
       took.push(performance.now() - sent)
     }
   }
-  await Promise.all(Array.from({ length: clients }, caller))
+  await Promise.all(callers.map(askAll))
   const seconds = (performance.now() - started) / 1000
   const [serviceNow, databaseNow] = await spent()
-  await pool.close()
+  for (const caller of callers) caller.close()
   return {
     requests: took.length,
     perSecond: took.length / seconds,
@@ -57,12 +52,6 @@ export async function loadAny(at: Contender, next: () => Request, clients: numbe
     cpuMicros: (serviceNow - service) / took.length,
     databaseMicros: (databaseNow - database) / took.length,
   }
-}
-
-async function send(pool: Pool, { url, headers, body }: Request): Promise<void> {
-  const { pathname } = new URL(url)
-  if (body !== null) return post(pool, pathname, headers, body)
-  await read(await pool.request({ method: 'GET', path: pathname, headers }))
 }
 
 /** Sends one request and reads the whole answer. Throws unless the status is 200. */

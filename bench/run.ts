@@ -6,6 +6,7 @@
 // whose bundle runs in the same rounds. BENCH_CHECK=1: fails if a workload's ratio of CPU times is a third below the recorded one, three times.
 import { availableParallelism, loadavg } from 'node:os'
 import { benchConnector } from './connector.ts'
+import { headOf, requestOf } from './caller.ts'
 import { memory, resetPeak } from './cpu-time.ts'
 import { growth } from './growth.ts'
 import { load, loadAny, median, type Sample } from './load.ts'
@@ -119,7 +120,7 @@ async function check(work: Workload, samples: Samples, again: (turnMs: number) =
 async function describe({ vitrine, schemaUrl, floor }: World, peers: readonly Peer[]): Promise<string[][]> {
   const ask = async (at: Contender, url: string, body: object | null): Promise<[string, Sample[]]> => {
     const own: Sample[] = []
-    const request = { url, headers: at.headers, body }
+    const request = requestOf(headOf(body === null ? 'GET' : 'POST', url, at.headers), body)
     for (let round = 0; round <= rounds; round++) own.push(await loadAny(at, () => request, 16, ms))
     return [at.name, own.slice(1)]
   }
