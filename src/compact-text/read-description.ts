@@ -1,5 +1,5 @@
-// Reads a description table by table. The whole JSON of a large datasource has megabytes; parsing it at once would block
-// the event loop. It reads REST's own bytes, so the text cannot show more than REST does.
+// Reads a description table by table. The JSON of a large datasource has megabytes, and parsing all of it would block the
+// event loop. The input is the JSON of REST, so the text cannot show more than REST does.
 import type { z } from 'zod'
 import { Description as DescriptionSchema, ExposedTable } from '../contract/schemas.ts'
 
@@ -13,7 +13,7 @@ export interface DescriptionJson {
   readonly starts?: readonly number[]
 }
 
-/** A table's name and rows, without reading its columns in full. */
+/** A parsed description, which reads tables only when they are needed. */
 export interface Description {
   readonly head: z.infer<typeof Head>
   /** Changes when the description changes. */
@@ -40,5 +40,5 @@ export function descriptionOf({ json, etag = '', starts = [] }: DescriptionJson)
   }
 }
 
-/** `]}` after the last table. */
+/** The length of `]}` after the last table. */
 const TAIL = 2

@@ -1,16 +1,16 @@
-// Pure: ranks tables by words. Names of tables weigh most, then columns, descriptions and documentation.
-// Only exposed names and texts are searched, so a hidden name is never found.
+// Pure: ranks tables by searched words. Names of tables weigh most, followed by columns, descriptions and documentation.
+// The search covers only exposed names and texts, so it never finds a hidden name.
 import type { Table } from './read-description.ts'
 
-/** Further words of a search are ignored. */
+/** The maximum number of words in a search. Further words are ignored. */
 const WORDS_MAX = 20
 
 const WEIGHT = { table: 100, column: 40, description: 10, documentation: 3 } as const
-/** The share of the weight for a word that only starts with the searched one. */
+/** The share of the weight for a word that only starts with the searched word. */
 const PREFIX_SHARE = 0.6
 const PREFIX_CHARS = 3
 
-/** Splits at camel case, and at every character that is neither letter nor digit. */
+/** Returns the words. Splits at camel case, and at every character except letters and digits. */
 function wordsOf(text: string): readonly string[] {
   return (
     text
@@ -25,7 +25,8 @@ export function soughtWords(search: string): readonly string[] {
 }
 
 /**
- * Returns the score of a table, 0 if no word occurs. A table with more of the words always ranks above one with fewer.
+ * Returns the score of a table, or 0 if no word occurs. A table with more of the words always ranks above a table with
+ * fewer.
  */
 export function scoreOf(table: Table, sought: readonly string[]): number {
   const texts = textsOf(table)

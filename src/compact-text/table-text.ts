@@ -1,8 +1,8 @@
-// Pure: writes tables as compact text for a model. JSON of the same tables takes ten times as many tokens. A line break
-// in a name or text never starts a line, so data cannot imitate a table.
+// Pure: writes tables as compact text for a model. The JSON of the same tables takes ten times as many tokens. A line
+// break in a name or text never starts a new line, so data cannot imitate a table.
 import type { Table } from './read-description.ts'
 
-/** How much the text says about each table. */
+/** The levels of detail of the text. */
 export const DETAILS = ['names', 'columns', 'full'] as const
 export type Detail = (typeof DETAILS)[number]
 type Kind = 'POSTGRES' | 'MONGODB' | 'BIGQUERY'
@@ -54,7 +54,7 @@ function referenceText(to: NonNullable<Column['references']>, schema: string, ki
   return path.map((name) => written(name, kind)).join('.')
 }
 
-/** PostgreSQL's own short names. They take a quarter of the tokens. */
+/** PostgreSQL's own short names of types. They take a quarter of the tokens. */
 const SHORT: readonly (readonly [RegExp, string])[] = [
   [/^character varying\b/, 'varchar'],
   [/^character\b/, 'char'],
@@ -68,7 +68,7 @@ function shortType(type: string): string {
   return found === undefined ? type : type.replace(...found)
 }
 
-/** Names that need no quotes. */
+/** Patterns of names that need no quotes. */
 const PLAIN = {
   POSTGRES: /^[a-z_][a-z0-9_$]*$/,
   BIGQUERY: /^[A-Za-z_][A-Za-z0-9_]*$/,
@@ -122,14 +122,14 @@ function percent(share: number): string {
   return `${Number((share * 100).toPrecision(2))}%`
 }
 
-/** Returns one line: control characters and line breaks become spaces. */
+/** Returns the text as one line. Replaces control characters and line breaks by spaces. */
 function line(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').trim()
 }
 
 const BRIEF_CHARS = 100
 
-/** The first sentence. */
+/** Returns the first sentence. */
 function brief(text: string | null): string {
   const first = /^.*?[.!?](?=\s|$)/s.exec(text ?? '')?.[0] ?? text ?? ''
   const short = line(first)

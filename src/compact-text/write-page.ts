@@ -1,5 +1,5 @@
-// Writes one page of a description as compact text, sized for a model's context. Words, tables and a level narrow the page. A
-// cursor leads to the next one.
+// Writes one page of a description as compact text, sized for a model's context. The reader can choose tables, searched
+// words and the level of detail. A cursor leads to the next page.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { invalidRequest } from '../errors.ts'
@@ -8,18 +8,18 @@ import { descriptionOf, type Description, type DescriptionJson, type Table } fro
 import { scoreOf, soughtWords } from './table-search.ts'
 import { DETAILS, legend, schemaLine, tableText, type Detail } from './table-text.ts'
 
-/** What a reader asks of a description. The fields are checked. */
+/** The reader's request for a page. The fields are validated. */
 export interface PageAsk {
   readonly datasourceId: string
   readonly search?: string
   readonly tables?: readonly string[]
   readonly detail?: Detail
   readonly cursor?: string
-  /** How many tokens the reader can take. */
+  /** The maximum number of tokens that the reader accepts. */
   readonly budgetTokens?: number
 }
 
-/** A page of the text, and which part of the description it shows. Agents get exactly this. */
+/** A page of the text, and which part of the description it shows. Agents get this object. */
 export interface DescribedPage {
   readonly id: string
   readonly name: string
@@ -34,15 +34,15 @@ export interface DescribedPage {
   readonly nextCursor: string | null
 }
 
-/** A page of this size has about as many tokens as clients handle well. */
+/** The default size of a page in tokens. Clients handle this size well. */
 const TOKENS = 12_000
-/** Measured on schemas of many tables. Lists of names are dense; columns repeat their types. */
+/** The measured number of bytes per token. A list of names takes fewer bytes per token than columns with their types. */
 const BYTES_PER_TOKEN: Readonly<Record<Detail, number>> = { names: 3, columns: 4, full: 4 }
 /** The maximum number of bytes of a page, even if the caller requests more. */
 const BYTES_MAX = 256 * 1024
 const FOUND_MAX = 20
 
-/** Throws INVALID_REQUEST for a cursor of another description or of other arguments. */
+/** Writes a page. Throws INVALID_REQUEST for a cursor of another description or of other arguments. */
 export async function describedPage(json: DescriptionJson, ask: PageAsk): Promise<DescribedPage> {
   const description = descriptionOf(json)
   const page = cursorOf(ask, description)
@@ -53,7 +53,7 @@ export async function describedPage(json: DescriptionJson, ask: PageAsk): Promis
   return await pageOf({ ask, description, chosen, detail, bytesMax }, page?.at ?? 0)
 }
 
-/** Returns about how many tokens the text of a page is to a model. Models differ. */
+/** Returns the approximate number of tokens in the text of a page. The exact number depends on the model. */
 export function tokensOf({ schema, detail }: Pick<DescribedPage, 'schema' | 'detail'>): number {
   return Math.ceil(Buffer.byteLength(schema) / BYTES_PER_TOKEN[detail])
 }
@@ -61,7 +61,7 @@ export function tokensOf({ schema, detail }: Pick<DescribedPage, 'schema' | 'det
 interface Chosen {
   /** The tables to show, in their order. */
   readonly indexes: readonly number[]
-  /** Requested tables that are hidden or do not exist. Both look the same. */
+  /** Requested tables that are hidden or do not exist. The reader cannot distinguish the two. */
   readonly missing: readonly string[]
 }
 
@@ -88,7 +88,7 @@ async function choose(ask: PageAsk, description: Description): Promise<Chosen> {
   return { indexes: best.map(({ index }) => index), missing }
 }
 
-/** Returns the level if the caller chose none: columns if they fit, otherwise names. */
+/** Returns the default level: columns if they fit, otherwise names. */
 async function detailFor(
   ask: PageAsk,
   description: Description,
@@ -225,7 +225,7 @@ function writeCursor(cursor: z.infer<typeof Cursor>): string {
   return Buffer.from(JSON.stringify(cursor)).toString('base64url')
 }
 
-/** Throws INVALID_REQUEST for a cursor of another description or of other arguments. */
+/** Parses the cursor. Throws INVALID_REQUEST for a cursor of another description or of other arguments. */
 function cursorOf(ask: PageAsk, { version }: Description): z.infer<typeof Cursor> | null {
   if (ask.cursor === undefined) return null
   const cursor = Cursor.safeParse(jsonOf(Buffer.from(ask.cursor, 'base64url').toString()))

@@ -8,7 +8,7 @@ const Outcome = z.enum(['ANSWERED', 'DENIED', 'FAILED'])
 
 const VALUES_MAX = 100
 
-/** One or several values: separated by commas, or by repeating the parameter. */
+/** Returns the schema of one or several values. The caller separates values by commas or repeats the parameter. */
 function several<V extends z.ZodType>(item: V, split = (text: string): readonly string[] => text.split(',')) {
   const all = z.array(item).min(1).max(VALUES_MAX)
   const read = (sent: unknown) =>
@@ -18,7 +18,7 @@ function several<V extends z.ZodType>(item: V, split = (text: string): readonly 
     .meta({ ...z.toJSONSchema(all, { io: 'input' }), description: 'Several values are separated by commas.' })
 }
 
-/** A name may contain commas. A kind may not. */
+/** Splits a list of kinds at commas. Does not split a kind with a name, because a name may contain commas. */
 const splitKinds = (text: string) => (text.includes(':') ? [text] : text.split(','))
 
 const filter = {

@@ -9,11 +9,11 @@ const ChoiceColumn = z.object({
   type: z.string(),
   nullable: z.boolean(),
   primaryKey: z.boolean(),
-  /** Also to columns that are not exposed. */
+  /** The referenced column, even if it is not exposed. */
   references: Reference.optional(),
   /** The database's comment. */
   comment: z.string().optional(),
-  /** The column that contains this one (a path of a document) and shows it too. */
+  /** The column that contains this path of a document. If the containing column is exposed, so is this path. */
   partOf: z.string().optional(),
   unexposable: z.string().optional().meta({ description: 'Why the column cannot be exposed.' }),
   personal: z
@@ -31,7 +31,7 @@ const ChoiceTable = z.object({
   kind: z.string(),
   estimatedRows: count.nullable(),
   comment: z.string().optional(),
-  /** What a person should know before they expose the table, as whole sentences. */
+  /** Facts that a person should know before exposing the table, as whole sentences. */
   warnings: z.array(z.string()),
   /** True if at least one column is exposed. */
   exposed: z.boolean(),

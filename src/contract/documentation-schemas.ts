@@ -6,7 +6,7 @@ import { at, count, identifier, text } from './schemas.ts'
 
 const Origin = z.enum(['GENERATED', 'HUMAN'])
 const Status = z.enum(['PROPOSED', 'ACCEPTED', 'CONFIRMED', 'REJECTED'])
-/** With all its fields, a column is six values of a body. */
+/** The maximum number of columns in a body. A column with all its fields is six JSON values. */
 const COLUMNS_MAX = 5_000
 
 const Text = z.object({
@@ -73,7 +73,7 @@ export const GenerateOrder = z.strictObject({
   model: z.boolean().exactOptional(),
 })
 export const PublishOrder = z.strictObject({ version: z.int().min(0).exactOptional() })
-/** Null: nothing was ever published. `nothing`: everything was published before, and no version was made. */
+/** `publishedAt` is null before the first publication. `nothing` is set if there was nothing new to publish. */
 export const Published = z.object({ publishedAt: at.nullable(), version: count, nothing: z.literal(true).optional() })
 
 const Kind = z.enum(['summary', 'examples', 'statements', 'columns'])
@@ -89,7 +89,7 @@ export const Accepted = z.object({
   stale: count.meta({ description: 'Proposed texts that were left because their columns changed.' }),
   version: count,
 })
-/** Counts of texts. `added`, `changed` and `removed` are against the publication before it. */
+/** Counts of texts. `added`, `changed` and `removed` compare a publication with the previous one. */
 export const Publications = z.object({
   items: z.array(
     z.object({

@@ -7,7 +7,7 @@ const RequestedTables = listOf(
   z.strictObject({
     schema: identifier,
     table: identifier,
-    /** Null: all currently known columns that may be exposed. */
+    /** Null stands for all currently known columns that may be exposed. */
     columns: listOf(identifier, 100_000).nullable(),
   }),
   100_000,
@@ -35,7 +35,7 @@ export const Exposure = z.object({
 })
 const about = { version: count, author: Author, savedAt: at, note: z.string().nullable() }
 export const ExposureVersion = z.object({ ...about, tables: z.array(ExposureTable), createdAt: at })
-/** A version by its counts; null for versions older than the counts. `added` and `removed` are columns. */
+/** A version with counts only. Counts are null for old versions. `added` and `removed` count columns. */
 const BriefVersion = z.object({
   ...about,
   tables: count.nullable(),
@@ -54,7 +54,7 @@ export const ExposureVersions = z.object({
 const DriftItem = z.object({
   schema: z.string(),
   table: z.string(),
-  /** Absent if the whole table is meant. */
+  /** Absent if the entry is about the whole table. */
   column: z.string().optional(),
   type: z.string().optional(),
   was: z.string().optional(),
@@ -71,7 +71,7 @@ export const Drift = z.object({
 
 export const PreviewOrder = z.strictObject({
   tables: RequestedTables,
-  /** How many days of audited queries to replay. */
+  /** The number of days whose audited queries are replayed. */
   days: z.int().min(1).max(3650),
 })
 const ReplayResult = z.object({
@@ -82,7 +82,7 @@ const ReplayResult = z.object({
 /** The `result` of a preview job. */
 export const Preview = z.object({ nowRefused: ReplayResult, nowAllowed: ReplayResult, cannotTell: ReplayResult })
 
-/** Commands that make the database refuse what the exposure hides, and what they cannot do. */
+/** Commands that make the database itself refuse hidden tables and columns, and the limits of these commands. */
 export const ExposureGrants = z.object({
   kind: z.enum(['SQL', 'MONGO', 'GCLOUD']),
   text: z.string(),

@@ -1,11 +1,11 @@
-// Wire schemas of what an installation allows: to everybody before sign-in, and to signed-in people.
+// Wire schemas of the options of an installation: one for everybody before sign-in, one for signed-in people.
 import { z } from 'zod'
 import { count } from './schemas.ts'
 
 const SignUpMode = z.enum(['open', 'invited', 'closed'])
 const oidcName = z.string().optional().meta({ description: 'The name of the OpenID Connect provider.' })
 
-/** For the pages of a sign-in. */
+/** The options that the sign-in pages need. */
 export const SignInOptions = z.object({
   firstAccount: z.boolean().meta({ description: 'There is no account yet. The first sign-up is always allowed.' }),
   setupTokenNeeded: z.boolean().meta({ description: 'The first sign-up must send the setupToken from the log.' }),

@@ -1,11 +1,11 @@
-// Lists that may have thousands of elements. z.array() reads to the end even after an error, and allocates an object
-// per problem. That would take longer than any other work on a body.
+// Schemas of lists that may have thousands of elements. z.array() would read such a list to the end even after an error,
+// and allocate an object per problem. With many problems, this takes longer than all other work on a body.
 import { z, type ZodType } from 'zod'
 
 /** The number of elements parsed before the first check for problems. */
 const PART = 32
 
-/** For parsers: a message that names each of 30,000 unknown keys costs more than reading them. Callers list the first. */
+/** Options for parsers: no message lists all unknown keys, because 30,000 would take long. Callers list the first few. */
 export const BRIEF = {
   error: (issue: z.core.$ZodRawIssue): string | undefined =>
     issue.code === 'unrecognized_keys' ? 'unknown keys' : undefined,

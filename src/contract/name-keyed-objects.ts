@@ -1,9 +1,9 @@
-// Objects whose keys are database names. `__proto__` and `constructor` are valid names, so keys are read into a Map and
-// never looked up in an object. z.record is not used: it drops `__proto__`.
+// Schemas of objects whose keys are database names. `__proto__` and `constructor` are valid names, so keys are read into
+// a Map and never looked up in an object. z.record would drop `__proto__`.
 import { z, type ZodType } from 'zod'
 import { BRIEF } from './long-lists.ts'
 
-/** Reading stops after so many problems. */
+/** Reading stops after this many problems. */
 const ISSUES_ENOUGH = 50
 
 /** Reads an object into a Map. `most`: the maximum number of names. */
@@ -22,7 +22,7 @@ export function byName<V extends ZodType>(
         return read
       }
       for (const [key, item] of entries ?? []) {
-        // Every further problem would cost as much.
+        // Each further problem would cost time and tell the caller little.
         if (ctx.issues.length >= ISSUES_ENOUGH) break
         const [of, result] = [name.safeParse(key), value.safeParse(item, BRIEF)]
         for (const { error } of [of, result]) {
@@ -44,7 +44,7 @@ export function toNames<V extends ZodType>(value: V) {
   return z
     .custom<ReadonlyMap<string, z.input<V>>>((it) => entriesOf(it) !== null)
     .transform((it) =>
-      // Creates own properties for all names, including those that objects inherit.
+      // fromEntries() creates own properties, even for names that objects inherit.
       Object.fromEntries((entriesOf(it) ?? []).map(([name, item]) => [name, value.parse(item)])),
     )
     .meta(asRecord(value, z.string()))

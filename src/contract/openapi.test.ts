@@ -1,4 +1,4 @@
-// openapi.json equals the output of the route tables, and each operation has the fields that its table entry declares.
+// Tests that openapi.json is up to date, and that each operation has the fields that its route declares.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -29,7 +29,7 @@ test('every reference has a schema', () => {
   }
 })
 
-test('no integer is negative: all are counts, sizes, times, ports or positions', () => {
+test('every integer has a minimum of 0 or more: all are counts, sizes, times, ports or positions', () => {
   const below: string[] = []
   const look = (node: unknown, path: string): void => {
     if (typeof node !== 'object' || node === null) return

@@ -1,5 +1,5 @@
-// Prints the route tables as an OpenAPI 3.1 document. Adds the codes that follow from an entry's fields (401, scope,
-// place, body). An entry lists only its other codes.
+// Prints the route tables as an OpenAPI 3.1 document. Adds the error codes that follow from the fields of a route (401,
+// scope, place, body). The route itself lists only its other codes.
 import { z } from 'zod'
 import type { ZodType } from 'zod'
 import type { Code } from '../errors.ts'
@@ -261,8 +261,8 @@ function refusals(all: readonly Code[]): Record<string, Json> {
 }
 
 /**
- * Returns all codes that an operation can return: the codes that follow from its entry's fields, and the codes that the
- * entry lists.
+ * Returns all codes that an operation can return: the codes that its route lists, and the codes that follow from the
+ * other fields of the route.
  */
 export function codesOf(route: Route): readonly Code[] {
   const codes = new Set<Code>(['UNAUTHENTICATED', 'SCOPE_REQUIRED', 'INVALID_REQUEST', 'INTERNAL'])
@@ -270,7 +270,7 @@ export function codesOf(route: Route): readonly Code[] {
   if (route.place === 'team' && route.invited !== true) codes.add('TEAM_NOT_OPENED')
   if (route.place !== undefined && route.withoutSecondFactor !== true) codes.add('SECOND_FACTOR_REQUIRED')
   if (route.role !== undefined) codes.add('ROLE_REQUIRED')
-  // A change that cannot be audited is refused.
+  // Any change may be refused because the audit cannot record it.
   if (route.method !== 'GET') codes.add('OVERLOADED')
   if (route.body !== undefined) codes.add('BODY_TOO_LARGE').add('UNSUPPORTED_MEDIA_TYPE')
   codes.add('STORE_UNAVAILABLE')
@@ -317,7 +317,7 @@ function components(): Json {
   return bare(printed.schemas)
 }
 
-/** JSON Schema 2020-12, as in OpenAPI 3.1. Named schemas become references. */
+/** Returns the JSON Schema (2020-12, as in OpenAPI 3.1). Named schemas become references. */
 function schemaOf(schema: ZodType): Json {
   const named = Object.entries(NAMED).find(([, candidate]) => candidate === schema)
   if (named !== undefined) return { $ref: `#/components/schemas/${named[0]}` }
@@ -327,7 +327,7 @@ function schemaOf(schema: ZodType): Json {
   return bare(z.toJSONSchema(schema, PRINTED))
 }
 
-/** Plain JSON without top-level keywords. Patterns of times are removed, because `format` is clearer. */
+/** Returns plain JSON without top-level keywords. Removes patterns of times, because `format` is clearer. */
 function bare(value: unknown): Json {
   if (Array.isArray(value)) return value.map(bare)
   if (typeof value === 'object' && value !== null) {

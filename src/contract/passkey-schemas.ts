@@ -1,6 +1,6 @@
-// Wire schemas of passkeys: the JSON forms of WebAuthn Level 3, as PublicKeyCredential.toJSON() prints them and
-// parseCreationOptionsFromJSON() and parseRequestOptionsFromJSON() read them. Binary values are base64url. Browsers add
-// fields as the standard grows: fields that are not listed here are dropped, not refused.
+// Wire schemas of passkeys: the JSON forms of WebAuthn Level 3. PublicKeyCredential.toJSON() writes these forms, and
+// parseCreationOptionsFromJSON() and parseRequestOptionsFromJSON() read them. Binary values are base64url. Unknown
+// fields are dropped instead of refused, because browsers add fields as the standard grows.
 import { z } from 'zod'
 
 const bytes = (max: number) =>

@@ -1,4 +1,4 @@
-// Wire schemas of refusals, and of requests for what was refused.
+// Wire schemas of refusals, and of requests to expose refused objects.
 import { z } from 'zod'
 import { at, Blocked, count, text } from './schemas.ts'
 

@@ -1,5 +1,5 @@
-// The declaration of a REST route. The tables in key-routes.ts and signed-in-routes.ts have one entry per operation. They
-// drive the router, the access matrix and openapi.json.
+// The type of a REST route's declaration. The tables in key-routes.ts and signed-in-routes.ts have one entry per
+// operation. The router, the access matrix in the tests and openapi.json are derived from these tables.
 import type { ZodType } from 'zod'
 import type { z } from 'zod'
 import type { Code } from '../errors.ts'
@@ -8,8 +8,9 @@ import type { Scope as ScopeSchema } from './schemas.ts'
 export type Scope = z.infer<typeof ScopeSchema>
 
 /**
- * The maximum number of JSON values in a body. Each value costs the event loop up to 3 µs, even if the schema refuses it. `many`:
- * lists of tables, texts and parameters. `exposure`: 40,000 columns of 2,000 tables are 48,000 values.
+ * The maximum number of JSON values in a body. Each value costs up to 3 µs of the event loop, even if the schema refuses
+ * the value. `many` is for lists of tables, texts and parameters. `exposure` fits 40,000 columns of 2,000 tables, which
+ * are 48,000 values.
  */
 export const VALUES = { few: 3_000, many: 30_000, exposure: 60_000 } as const
 
@@ -19,10 +20,10 @@ export interface Route {
   readonly path: string
   readonly summary: string
   /**
-   * The scope that an API key needs. If absent, the route needs a session, and refuses API keys whatever their scopes.
+   * The scope that an API key needs. If absent, the route needs a session and refuses every API key.
    */
   readonly scope?: Scope
-  /** The resource in the path. Existence, reach (404) and role (403) are checked before query and body are read. */
+  /** The resource in the path. Existence and access (404) and role (403) are checked before query and body are read. */
   readonly place?: 'team' | 'datasource'
   readonly role?: 'ADMIN' | 'OWNER'
   /** An INVITED member may call the route. */
@@ -38,22 +39,22 @@ export interface Route {
   readonly bodyOptional?: true
   /** Body keys are database names, including `__proto__`. The schema reads them with byName. */
   readonly namesAsKeys?: true
-  /** The handler checks reach and reads the body itself. `body` is for documentation only. */
+  /** The handler checks access and reads the body itself. `body` is for documentation only. */
   readonly rawBody?: true
-  /** Bytes. Default: 1 MiB. */
+  /** The maximum length of the body in bytes. Default: 1 MiB. */
   readonly bodyLimit?: number
   /** The maximum number of JSON values in a body. Default: VALUES.few. */
   readonly valuesMax?: number
   /** Null: the answer has no body. */
   readonly answer: ZodType | null
-  /** Default: 200. */
+  /** The status of the answer. Default: 200. */
   readonly status?: 200 | 201 | 202 | 204
-  /** An answer with a jobId is 202: the work continues. */
+  /** Set if the route may start a job. An answer with a jobId has the status 202, because the work continues. */
   readonly startsJob?: true
   /** The handler returns serialized JSON and headers. `answer` documents the JSON, and contract tests check it. */
   readonly prebuilt?: true
-  /** The handler streams a file of one of these media types. `answer` is one row of it. */
+  /** The handler streams a file of one of these media types. `answer` is the schema of one row of the file. */
   readonly streams?: readonly string[]
-  /** Codes in addition to those that follow from the other fields. */
+  /** Error codes in addition to the codes that follow from the other fields. */
   readonly errors: readonly Code[]
 }

@@ -1,5 +1,5 @@
-// The wire schemas of docs/contract.md and docs/session.md in zod. No logic, no I/O. Bodies are strict: unknown fields
-// are refused. Answers drop fields that they do not declare.
+// The wire schemas of docs/contract.md and docs/session.md in zod, without logic. Bodies are strict: unknown fields are
+// refused. Answers drop undeclared fields.
 import { listOf } from './long-lists.ts'
 import { z } from 'zod'
 
@@ -12,7 +12,7 @@ export const name = text(100).refine((value) => value.trim() !== '', 'must not b
 const id = text(128).min(1)
 /** A schema, table or column. */
 export const identifier = text(1024).min(1)
-/** A time with a zone offset: the service never guesses the caller's zone. */
+/** A time with a zone offset. The offset is required, because the service cannot know the caller's zone. */
 export const time = z.iso.datetime({ offset: true })
 /** A count of things, bytes or rows, or a position in a text. */
 export const count = z.int().min(0)
@@ -76,7 +76,7 @@ export const Datasource = z.object({
   minRole: Role.nullable(),
   lastTestedAt: at.nullable(),
   lastError: z.string().nullable(),
-  // Only signed-in managers get these fields. API keys never do.
+  // Only signed-in managers get these fields. API keys never get them.
   lastGrade: Grade.nullable().optional().meta({ description: 'The grade of the last test.' }),
   schemaCapturedAt: at.nullable().optional(),
   tableCount: count.nullable().optional(),
@@ -86,7 +86,7 @@ export const Datasource = z.object({
 
 const Reference = z.object({ schema: z.string(), table: z.string(), column: z.string() })
 
-/** Unknown values are absent. `signals` is always present. */
+/** Unknown statistics are absent. `signals` is always present. */
 export const ColumnStats = z.object({
   nullFrac: share.optional(),
   distinctCount: count.optional(),
@@ -154,7 +154,7 @@ const SqlBody = z.strictObject({
   /** The longest text that any driver accepts: 100,000 bytes for BIGQUERY, 65,536 for POSTGRES. */
   sql: text(100_000),
   limit: z.int().min(1).exactOptional(),
-  /** By position or, for BIGQUERY, also by name. */
+  /** Parameters are given by position or, for BIGQUERY only, by name. */
   params: z.union([z.array(Param), z.record(z.string(), Param)]).exactOptional(),
 })
 const MongoBody = z.strictObject({
@@ -266,7 +266,7 @@ export const TeamSettings = z.strictObject({
   /** The team's routes refuse members without a second factor, and the keys of these members. */
   requireSecondFactor: z.boolean(),
 })
-/** Merged key by key. A nested object is replaced as a whole. */
+/** The given fields replace the current ones. A nested object is replaced as a whole. */
 const TeamSettingsChange = z.strictObject({
   queryBudget: QueryBudget.exactOptional(),
   rowCap: TeamSettings.shape.rowCap.exactOptional(),
@@ -359,7 +359,7 @@ export const TestReport = z.object({
   error: z.string().optional(),
   testedAt: at,
 })
-/** Adds what was read from the URI. Secrets are never repeated. */
+/** The report of a test, with the values that were read from the URI. It contains no secrets. */
 export const TrialReport = TestReport.extend({
   parsed: z
     .object({

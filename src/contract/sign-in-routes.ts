@@ -1,5 +1,5 @@
-// The paths under /auth, with bodies and answers. src/sign-in/allowed-paths.ts admits exactly these, and openapi.json documents
-// them. They use a session cookie instead of a token, and accept no API keys.
+// The paths under /auth, with bodies and answers. src/sign-in/allowed-paths.ts allows only these paths, and openapi.json
+// documents them. They use a session cookie instead of a token, and accept no API keys.
 import { z } from 'zod'
 import type { Code } from '../errors.ts'
 import { SignInOptions } from './instance-schemas.ts'
@@ -14,12 +14,12 @@ export interface SignInRoute {
   /** The operation id. */
   readonly id: string
   readonly summary: string
-  /** If absent: a GET without a body. */
+  /** The body. A path without one is a GET. */
   readonly body?: z.ZodType
   /** Query parameters. If absent, any parameter is refused. */
   readonly query?: z.ZodType
   readonly answer: z.ZodType | 'page' | 'redirect'
-  /** Needs the cookie of a session, or of a sign-in that is waiting for a code. */
+  /** Set if the path needs the cookie of a session, or of a sign-in that is waiting for a code. */
   readonly cookie?: true
   /** Codes in addition to those of every path. */
   readonly errors: readonly Code[]
@@ -58,7 +58,7 @@ export const PasswordChange = z.strictObject({
 export const Verification = z.strictObject({ token, password, callbackURL: place })
 export const SessionEnd = z.strictObject({ id: text(200) })
 const provider = z.enum(['github', 'google', 'oidc'])
-/** Why a provider redirected back without a sign-in. The console has a sentence for each code. */
+/** The reasons why a provider redirected back without a sign-in. The console has a sentence for each reason. */
 const FAILURES = [
   'EXPIRED',
   'CANCELLED',
@@ -78,7 +78,7 @@ export type ProviderFailure = (typeof FAILURES)[number]
 export const ProviderFailure = z.enum(FAILURES)
 export const ProviderSignIn = z.strictObject({
   provider,
-  /** The address to open next. */
+  /** The address that the browser opens afterwards. */
   callbackURL: text(2_000).exactOptional(),
   rememberMe: z.boolean().exactOptional(),
   setupToken: text(200).exactOptional(),
@@ -190,7 +190,7 @@ const Kept = z.object({
   providers: z.array(EndedProvider),
   secondFactor: z.boolean(),
 })
-/** How a person can sign in. */
+/** The ways in which a person can sign in. */
 const Ways = z.object({
   password: z.boolean(),
   passkeys: z.array(HeldPasskey),
@@ -204,10 +204,10 @@ const cookie = true
 const MAILED: readonly Code[] = ['RATE_LIMITED']
 const BY_PASSWORD: readonly Code[] = ['UNAUTHENTICATED', 'RATE_LIMITED']
 const OF_SESSION: readonly Code[] = ['UNAUTHENTICATED']
-/** A new way to sign in can be added within minutes of a sign-in. */
+/** The refusals of paths that add a way to sign in, which need a recent sign-in. */
 const ADDS_WAY: readonly Code[] = ['UNAUTHENTICATED', 'REAUTHENTICATION_REQUIRED', 'CONFLICT', 'RATE_LIMITED']
 
-/** By method and path. */
+/** Paths by method and path. */
 export const SIGN_IN_ROUTES = {
   'GET /auth/options': {
     id: 'getSignInOptions',

@@ -77,8 +77,8 @@ async function listIn(tx: Transaction<Tables>, id: DatasourceId) {
 }
 
 /**
- * Adds the account that makes a datasource EXPLICIT to the list, so that it does not lock itself out. An OWNER always
- * has access.
+ * Adds an account that creates an EXPLICIT datasource to the access list, so that the account does not lock itself
+ * out. An OWNER is not added, because an OWNER always has access.
  */
 export async function listCreator(
   tx: Transaction<Tables>,
@@ -94,9 +94,9 @@ export async function listCreator(
 }
 
 /**
- * Like the function above, for an existing datasource that becomes EXPLICIT. Reads mode and membership in this transaction,
- * so that nobody can add themselves back to a list they were removed from. Throws NOT_FOUND if the caller is no longer
- * a member.
+ * Adds an account that makes an existing datasource EXPLICIT to the access list. Reads mode and membership in this
+ * transaction, so that no account can add itself to a list from which it was removed. Throws NOT_FOUND if the caller is
+ * no longer a member.
  */
 export async function listChanger(
   tx: Transaction<Tables>,

@@ -1,9 +1,9 @@
-// Pure: the changes of a datasource as the audit records them: every public field, and for each secret only whether it
-// is set.
+// Pure: returns the changes of a datasource as the audit records them. The audit records the value of every public
+// field. For a secret, it records only whether the secret is set.
 import { changesOf, flattened, NOT_SET, SET, type Changes, type Fields } from '../audit/recorded-changes.ts'
 import { configOf, type DatasourceRow } from './datasource-rows.ts'
 
-/** The secrets by field, or any values that differ if the secrets differ. */
+/** Values by secret field. A value may be the secret itself, or any value that changes when the secret changes. */
 type Secrets = Readonly<Record<string, unknown>>
 
 /** `before` is null for a creation, `after` for a deletion. */

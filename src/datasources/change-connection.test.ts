@@ -1,4 +1,4 @@
-// The rule that a stored password is never sent to another address.
+// Tests the rule that a stored password is never sent to another address.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ConnectionSettings } from '../drivers/driver.ts'
@@ -73,7 +73,7 @@ test('another URI requires the other secrets again', () => {
   assert.deepEqual(missing({ uri: 'postgres://a:old@db.example/shop' }, uri), [])
 })
 
-test('another mode keeps no secret', () => {
+test('a change of the mode keeps no secret', () => {
   const next = changedSettings(stored, { connectionMode: 'URI', uri: 'postgres://a:b@evil.example/shop' })
   assert.deepEqual(next.secrets, { uri: 'postgres://a:b@evil.example/shop' })
 })

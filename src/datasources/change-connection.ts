@@ -1,6 +1,5 @@
-// Changes a datasource's connection. Security rule: if the address changes or its protection weakens, every stored
-// secret must be sent again, so that a manager cannot send a stored password elsewhere. All functions are pure; some
-// throw.
+// Pure: changes a datasource's connection. If the address changes or TLS becomes weaker, the caller must send every
+// stored secret again. Otherwise a manager could direct a stored password to another server.
 import { z } from 'zod'
 import type { ConnectionSettings, SettingsInput } from '../drivers/driver.ts'
 import { invalidRequest } from '../errors.ts'
@@ -30,7 +29,7 @@ const CONNECTION_FIELDS = [
   ...SECRET_FIELDS,
 ] as const
 
-/** The connection part of a create or change request, not yet validated. The driver validates its fields. */
+/** The fields of the connection in a create or change request. They are not validated; the driver validates them. */
 export type ConnectionInput = { readonly [F in (typeof CONNECTION_FIELDS)[number]]?: unknown }
 
 /** Hours between automatic introspections; 0 turns them off (docs/exposure.md). */
@@ -149,7 +148,7 @@ export function differs(stored: ConnectionSettings, next: ConnectionSettings): b
   return canonical(stored) !== canonical(next)
 }
 
-/** Returns why stored secrets would be sent elsewhere or with weaker protection, or null if they would not. */
+/** Returns the reason why stored secrets would be sent elsewhere or with weaker protection, or null if they stay safe. */
 function dangerOf(stored: ConnectionSettings, next: ConnectionSettings): string | null {
   if (stored.connectionMode !== next.connectionMode) return 'the connection mode changes'
   const moved = (['host', 'port', 'database', 'username'] as const).find((field) => stored[field] !== next[field])
@@ -183,7 +182,7 @@ function secretsOf(input: ConnectionInput): Readonly<Record<string, string>> {
 
 const Secrets = z.record(z.string(), z.string())
 
-/** Equal values give equal texts, whatever the order of their fields. */
+/** Returns a text that is equal for equal values. The order of fields does not matter. */
 function canonical(value: unknown): string {
   return (
     JSON.stringify(value, (_key, inner: unknown) =>

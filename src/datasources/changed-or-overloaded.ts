@@ -1,4 +1,4 @@
-// Refusals that several folders share, so that their wording is always the same.
+// Refusals that several folders share. They are here so that their wording is always the same.
 import { AppError } from '../errors.ts'
 
 export function changedMeanwhile(): AppError {
@@ -13,7 +13,7 @@ export function changedJustNow(): AppError {
   return overloaded('The connection of this datasource has just changed.')
 }
 
-/** Returns the error for load shedding. The refused call did nothing. */
+/** Returns the error for a call that is refused because of load. The refused call had no effect. */
 export function overloaded(why: string): AppError {
   return new AppError('OVERLOADED', `${why} Try again in a moment.`, { extra: { retryAfter: RETRY_AFTER_SECONDS } })
 }

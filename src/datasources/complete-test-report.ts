@@ -1,5 +1,5 @@
-// Pure: completes a driver's test report for programs and people. Adds stable ids and the field of each step, and lists
-// each remedy once.
+// Pure: completes a driver's test report for programs and people. Adds a stable id and the related form field to each
+// step, and lists each remedy only once.
 import type { DatasourceType, TestField, TestReport, TestStep } from '../drivers/driver.ts'
 
 type RemedyKind = 'SQL' | 'MONGO' | 'GCLOUD' | 'TEXT'

@@ -1,5 +1,5 @@
-// One connection pool per datasource: it reuses connections, respects its limit, never uses outdated connections and
-// closes all of them. The number of sessions on the server is the measure.
+// Tests the connection pool of a datasource. It reuses connections, respects its limit, never uses outdated connections,
+// and finally closes all of them. The tests count the sessions on the server.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts'
@@ -29,7 +29,7 @@ describe('leases', () => {
 
   const call = () => sessionCall(owner.accountId, 'runQuery')
   const at = (id: DatasourceId): Promise<Reached> => reach(rooms, call(), owner.teamId, id)
-  /** A datasource on its own database, so that its sessions can be counted. */
+  /** Creates a datasource on its own database, so that its sessions can be counted. */
   async function target(): Promise<Reached> {
     const database = await postgres.createDatabase(`leases_${Math.random().toString(36).slice(2)}`)
     const address = { host: postgres.host, port: postgres.port, database, username: postgres.superuser }
@@ -52,7 +52,7 @@ describe('leases', () => {
     )
     return Number(rows[0]?.[0])
   }
-  /** The server needs a moment to notice that a session ended. */
+  /** Waits for a number of sessions, because the server needs a moment to notice that a session ended. */
   async function becomes(of: Reached, count: number): Promise<void> {
     await until(`there are ${count} sessions`, async () => (await sessions(of)) === count)
   }
@@ -87,7 +87,7 @@ describe('leases', () => {
     await give(held)
   })
 
-  test('refuses at once when the queue is expected to take longer than a caller may wait', async () => {
+  test('refuses immediately if the queue is expected to take longer than a caller may wait', async () => {
     const at = await target()
     await using leases = pool({ connectionsMax: 1, waitMs: 50 })
     {
@@ -97,7 +97,7 @@ describe('leases', () => {
     }
     await using _held = await leases.take(at, NEVER)
     await assert.rejects(leases.take(at, NEVER), { code: 'OVERLOADED', message: /too many queries wait for one/ })
-    // A caller with less time is refused by its own deadline.
+    // A caller with less time is refused because of its own deadline.
     await using patient = pool({ connectionsMax: 1, waitMs: 60_000 })
     {
       await using _used = await patient.take(at, NEVER)
@@ -131,7 +131,7 @@ describe('leases', () => {
     await give(await next)
   })
 
-  test('replaces a session that the server ended, also for a waiting caller', async () => {
+  test('replaces a session that the server ended, even for a waiting caller', async () => {
     await using leases = pool({ connectionsMax: 1 })
     const of = await target()
     const held = await leases.take(of, NEVER)
@@ -155,7 +155,7 @@ describe('leases', () => {
     await give(await leases.take(of, NEVER))
   })
 
-  test('a changed connection closes idle connections at once and used ones when they are returned', async () => {
+  test('changed settings close idle connections immediately and leased connections when they are returned', async () => {
     const of = await target()
     const [idle, busy] = await Promise.all([rooms.leases.take(of, NEVER), rooms.leases.take(of, NEVER)])
     await give(idle)

@@ -1,6 +1,6 @@
-// Connection pools, one per datasource and connection version. A lease takes a connection for one use, then returns or
-// closes the connection. Idle connections are closed. A caller who waits too long gets OVERLOADED. `await using lease =
-// await leases.take(…)`
+// Connection pools, one per datasource and version of its connection. A lease gives one caller a connection for one use.
+// Idle connections are closed after a while. A caller who waits too long gets OVERLOADED.
+// Use it as `await using lease = await leases.take(…)`.
 import type { ConnectionSettings, ConnectOptions, Connection, DatasourceType, Driver } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
 import type { DatasourceId } from '../ids.ts'
@@ -11,7 +11,7 @@ import { Durations, type Family } from '../metric-types.ts'
 import { changedJustNow, overloaded } from './changed-or-overloaded.ts'
 import { settingsFor, type DatasourceRow } from './datasource-rows.ts'
 
-/** One connection for one use. Disposing the lease or calling release() returns the connection, once. */
+/** One connection for one use. Disposing of the lease, or calling release(), returns the connection. */
 export interface Lease extends AsyncDisposable {
   readonly connection: Connection
   release(): void
@@ -26,9 +26,9 @@ export interface LeaseTarget {
 
 export interface Leases extends AsyncDisposable {
   /**
-   * Throws OVERLOADED if no connection becomes free in time or too many callers wait, DATASOURCE_UNAVAILABLE if no
-   * connection can be opened, and the reason of `signal`. Refuses at once if the queue is expected to take longer than
-   * `timeoutMs` or the longest wait.
+   * Leases a connection. Throws OVERLOADED if no connection becomes free in time or too many callers wait. Throws it
+   * immediately if the queue is expected to take longer than `timeoutMs` or the longest wait. Throws
+   * DATASOURCE_UNAVAILABLE if no connection can be opened, and the reason of `signal`.
    */
   take(target: LeaseTarget, signal: AbortSignal, timeoutMs?: number): Promise<Lease>
   /** Returns an idle connection, or null. Throws OVERLOADED if the connection settings have just changed. */
@@ -49,7 +49,7 @@ export interface Leases extends AsyncDisposable {
 export interface LeaseOptions {
   /** Connections per datasource in this process. */
   readonly connectionsMax: number
-  /** The number of callers that may wait. */
+  /** The maximum number of waiting callers. */
   readonly waitersMax: number
   readonly waitMs: number
   readonly connectMs: number
@@ -69,7 +69,7 @@ const DEFAULTS: LeaseOptions = {
   ageMs: 3_600_000,
 }
 
-/** After this many uses, the average reflects a change. */
+/** The number of uses after which the moving average mostly reflects a change. */
 const USES_AVERAGED = 8
 
 interface Deps {
@@ -186,7 +186,7 @@ class PooledLeases implements Leases {
     const version = target.row.connection_version
     const pool = this.#pools.get(target.id)
     if (pool?.version === version) return pool
-    // A call that reached the datasource just before a change must not reopen the old connection.
+    // A call that checked access just before a change must not reopen the old connection.
     if (pool !== undefined && pool.version > version) throw changedJustNow()
     if (pool !== undefined) void this.end(target.id)
     const made = new Pool(target.driver.type, version, this.#options, (signal) => this.connect(target, signal))
@@ -321,7 +321,7 @@ class Pool {
   #wait(signal: AbortSignal, timeoutMs: number): Promise<Pooled> {
     if (this.#waiting.size >= this.#options.waitersMax)
       throw overloaded('Too many queries are waiting for this datasource.')
-    // A caller that would be refused after waiting is refused now, so that it does not delay others.
+    // Refuse a caller now who would be refused after waiting, so that the caller does not delay others.
     const expectedMs = ((this.#waiting.size + 1) * this.#useMs) / this.#options.connectionsMax
     if (expectedMs > Math.min(this.#options.waitMs, timeoutMs))
       throw overloaded('All connections to this datasource are in use, and too many queries wait for one.')
@@ -346,7 +346,7 @@ class Pool {
       },
     }
     const late = () => waiter.fail(overloaded('All connections to this datasource are in use.'))
-    // A query whose deadline passed here never ran.
+    // The deadline passed before the query ran.
     const aborted = () => (isTimeout(signal) ? late() : waiter.fail(signal.reason))
     const timer = setTimeout(late, this.#options.waitMs)
     signal.addEventListener('abort', aborted)
@@ -373,7 +373,7 @@ class Pool {
     this.#sweep ??= this.#startSweep()
   }
 
-  /** Closing is not awaited: the caller's answer does not depend on it. */
+  /** Closes a connection without waiting, because the caller's answer does not depend on the close. */
   #drop(pooled: Pooled): void {
     void close(pooled.connection)
     this.#free()
@@ -405,7 +405,7 @@ class Pool {
   }
 }
 
-/** A connection that fails to close is treated as closed. */
+/** Closes a connection. Treats a connection that fails to close as closed. */
 async function close(connection: Connection): Promise<void> {
   try {
     await connection[Symbol.asyncDispose]()

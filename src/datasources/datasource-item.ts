@@ -1,5 +1,5 @@
-// Builds a datasource's API representation: the fields of docs/contract.md#operations, and more for managers.
-// No field is secret. A field that does not apply is null.
+// Builds a datasource's API representation: the fields of docs/contract.md#operations, and more fields for managers. No
+// field is secret. A field that does not apply is null.
 import type { Catalogs } from '../exposure/catalog-cache.ts'
 import type { Role } from '../contract/schemas.ts'
 import type { DatasourceTable } from '../store/tables.ts'
@@ -25,11 +25,11 @@ export interface DatasourceItem {
   /** Null for EXPLICIT, where the access list decides. */
   readonly minRole: Role | null
   readonly lastTestedAt: string | null
-  /** Always our own text, never a text of the database. */
+  /** This is always our own text, never a text of the database. */
   readonly lastError: string | null
 }
 
-/** For managers only: the added fields tell how much of the database is hidden. */
+/** The representation for managers. Its additional fields reveal how much of the database is hidden. */
 export interface ManagedItem extends DatasourceItem {
   /** The grade of the last test of this connection. Null if it was not tested. */
   readonly lastGrade: DatasourceRow['last_grade']

@@ -1,5 +1,5 @@
-// A datasource's row and its connection settings. Secrets are decrypted only to connect. They never appear in an
-// answer, log or error.
+// Reads a datasource's row and its connection settings. Secrets are decrypted only to connect. They never appear in an
+// answer, a log line or an error.
 import type { Selectable } from 'kysely'
 import { z } from 'zod'
 import type { ConnectionSettings } from '../drivers/driver.ts'
@@ -18,7 +18,7 @@ export function recallRow(store: Store, id: DatasourceId): Promise<DatasourceRow
   return store.recall(`datasource ${id}`, () => readRow(store, id))
 }
 
-/** Returns what recallRow() would return without waiting, or undefined if the row is not cached. */
+/** Returns the cached row of recallRow() without waiting, or undefined if the row is not cached. */
 export function knownRow(store: Pick<Store, 'known'>, id: DatasourceId): DatasourceRow | undefined {
   return store.known<DatasourceRow>(`datasource ${id}`)
 }

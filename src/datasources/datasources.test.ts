@@ -1,4 +1,4 @@
-// Datasources and reach, on a real store with the real driver and a real PostgreSQL.
+// Tests datasources and access to them, on a real store with the real driver and a real PostgreSQL.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Client } from 'pg'
@@ -231,7 +231,7 @@ describe('datasources', () => {
     assert.ok(!JSON.stringify(report).includes('not the password'))
   })
 
-  test('runs two tests of one datasource at once and refuses the third with RATE_LIMITED', async () => {
+  test('runs two concurrent tests of one datasource and refuses the third with RATE_LIMITED', async () => {
     const id = await create()
     const reached = await at(id)
     const test = () => testDatasource(rooms, call('testDatasource'), reached)

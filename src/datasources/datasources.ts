@@ -44,7 +44,7 @@ export interface DatasourceDeps {
   readonly leases: Leases
 }
 
-/** Throws INVALID_REQUEST. */
+/** Returns the driver of a type. Throws INVALID_REQUEST if this service has none. */
 export function requireDriver(drivers: Drivers, type: DatasourceTable['type']): Driver {
   const driver = drivers.get(type)
   if (driver === undefined) throw invalidRequest([`type: ${type} is not supported by this version`])
@@ -61,8 +61,8 @@ export type NewDatasource = ConnectionInput &
 export type DatasourceChange = ConnectionInput & AccessInput & { readonly name?: string }
 
 /**
- * Returns the team's datasources that the caller can reach, oldest first. Managers get more fields, but not with an API
- * key: the list is one of the five operations for programs.
+ * Returns the team's datasources that the caller can reach, oldest first. Signed-in managers get more fields. API keys
+ * do not, because docs/contract.md fixes the fields for programs.
  */
 export async function listDatasources(
   deps: Pick<DatasourceDeps, 'store' | 'catalogs' | 'audit'>,
@@ -124,7 +124,7 @@ export async function createDatasource(
     status: 'PENDING',
     ...columnsOf(settings),
     access_mode: input.accessMode ?? 'ROLE_BASED',
-    // The lowest role that the creator is known to have. A lower role must be requested.
+    // Only managers create datasources, so ADMIN is safe. The creator can choose a lower role explicitly.
     min_role: input.minRole ?? 'ADMIN',
     created_at: now,
     updated_at: now,
@@ -223,7 +223,7 @@ export async function deleteDatasource(deps: DatasourceDeps, call: Call, at: Rea
   await endAll(deps, at.id)
 }
 
-/** Refuses queries until the datasource is enabled, and closes what is open. */
+/** Refuses queries until the datasource is enabled. Closes its connections and cancels its jobs. */
 export async function disableDatasource(deps: DatasourceDeps, call: Call, at: Reached): Promise<ManagedItem> {
   const item = await setStatus(deps, call, at, 'DISABLED')
   await endAll(deps, at.id)
@@ -231,8 +231,7 @@ export async function disableDatasource(deps: DatasourceDeps, call: Call, at: Re
 }
 
 /**
- * Accepts queries again. The status is PENDING until the datasource is tested. A datasource that is not disabled stays
- * unchanged.
+ * Accepts queries again. The status is PENDING until the datasource is tested. Changes only a disabled datasource.
  */
 export async function enableDatasource(deps: DatasourceDeps, call: Call, at: Reached): Promise<ManagedItem> {
   return await setStatus(deps, call, at, at.row.status === 'DISABLED' ? 'PENDING' : at.row.status)
@@ -289,7 +288,7 @@ function columnsOf(settings: ConnectionSettings) {
   }
 }
 
-/** The test results of the old connection do not apply to the new one. DISABLED stays until `enable`. */
+/** Returns the state after a change: PENDING, because the old test result no longer applies. DISABLED stays. */
 function pending(row: DatasourceRow) {
   const status = row.status === 'DISABLED' ? 'DISABLED' : 'PENDING'
   return { status, last_tested_at: null, last_error: null, last_grade: null } as const

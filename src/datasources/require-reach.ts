@@ -1,5 +1,5 @@
-// Finds the datasource of a call and checks access. A stranger, an INVITED member, a restricted key, another team's id
-// and an unknown id all get the same NOT_FOUND, which is made only here.
+// Finds the datasource of a call and checks access (“reach”). A stranger, an INVITED member and a restricted key get the
+// same NOT_FOUND as an unknown id. Only this file creates this NOT_FOUND.
 import type { Audit } from '../audit/audit.ts'
 import type { Call, Caller } from '../auth/caller.ts'
 import type { DatasourceType, Driver } from '../drivers/driver.ts'
@@ -28,7 +28,7 @@ interface Deps {
   readonly audit: Audit
 }
 
-/** Throws the same NOT_FOUND in every case. If the role is too low, throws ROLE_REQUIRED and audits the refusal. */
+/** Returns the datasource. Throws NOT_FOUND without access. For a low role, throws and audits ROLE_REQUIRED. */
 export async function reach(
   deps: Deps,
   call: Call,
@@ -51,8 +51,8 @@ export async function reach(
 }
 
 /**
- * Returns what reach() would return for any role, from the cache and without waiting. Returns null if in doubt or if
- * reach() would refuse: then call reach().
+ * Returns the result of reach() for any role, if the caches hold everything. Returns null otherwise, and if reach()
+ * would refuse: then call reach().
  */
 export function knownReach(
   deps: Pick<Deps, 'drivers'> & { readonly store: Pick<Store, 'known'> },
@@ -69,7 +69,7 @@ export function knownReach(
   return driver === undefined ? null : { id, teamId, membership, row, driver }
 }
 
-/** Returns whether a member reaches a datasource of their team, regardless of a key's restrictions. */
+/** Returns true if a member reaches a datasource of the team. Ignores the restrictions of a key. */
 export async function reaches(store: Store, membership: Membership, row: DatasourceRow): Promise<boolean> {
   if (membership.status !== 'ACTIVE') return false
   const listed = row.access_mode === 'EXPLICIT' && (await accessList(store, row.id)).has(membership.accountId)

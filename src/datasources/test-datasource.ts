@@ -1,5 +1,5 @@
-// Tests a connection, grades its login, and records the resulting status. Answers and stored states never contain texts
-// of the database, only our own.
+// Tests a connection, grades its login, and records the resulting status. Answers and stored states contain only our own
+// texts, never texts of the database.
 import type { Transaction } from 'kysely'
 import type { z } from 'zod'
 import { changesOf } from '../audit/recorded-changes.ts'
@@ -22,10 +22,10 @@ import type { Membership } from '../teams/require-membership.ts'
 import { openConcurrencyLimit, type ConcurrencyLimit } from '../concurrency-limit.ts'
 
 const TEST_MS = 20_000
-/** While the same failure repeats, it is stored once and not for each query. */
+/** A failure that repeats is stored once in this time, and not for each query. */
 const SAME_FAILURE_MS = 10_000
 
-/** Concurrent tests per datasource, and of unsaved connections per team. Each test opens its own connection. */
+/** Limits concurrent tests per datasource, and of unsaved connections per team. Each test opens its own connection. */
 const TESTS = { each: 2, all: 20, retryAfterSeconds: 5, why: 'Other tests are still running.' }
 
 export function openTests(): ConcurrencyLimit {
@@ -56,8 +56,7 @@ export async function testDatasource(
 }
 
 /**
- * Stores the report. If the connection changed meanwhile, nothing is stored, because the report is about the former
- * connection.
+ * Stores the report. If the connection changed meanwhile, drops the report, because it is about the former connection.
  */
 async function keep(tx: Transaction<Tables>, at: Reached, report: ToldReport): Promise<void> {
   const failure = report.steps.find((step) => step.status === 'FAIL')
@@ -107,8 +106,8 @@ interface TrialReport extends ToldReport {
 }
 
 /**
- * Tests a connection that is not saved, and saves nothing. In URI mode, also returns the values read from the URI, and
- * the fields that contradict it. Throws INVALID_REQUEST as createDatasource() does, and RATE_LIMITED.
+ * Tests a connection without saving it. In URI mode, also returns the values that were read from the URI, and the fields
+ * that contradict the URI. Throws INVALID_REQUEST like createDatasource(), and RATE_LIMITED.
  */
 export async function tryConnection(
   deps: Pick<DatasourceDeps, 'audit' | 'drivers' | 'leases'> & { readonly tests: ConcurrencyLimit },
@@ -155,7 +154,7 @@ async function statusIn(tx: Transaction<Tables>, id: DatasourceId) {
   return row ?? null
 }
 
-/** A failed connection sets the datasource to ERROR. Any other error changes nothing. */
+/** Sets the datasource to ERROR after a failed connection. Ignores all other errors. */
 export async function noteFailure(deps: Pick<DatasourceDeps, 'store'>, at: LeaseTarget, error: unknown): Promise<void> {
   if (!(error instanceof AppError) || error.code !== 'DATASOURCE_UNAVAILABLE' || isKnownFailure(at.row, error)) return
   const now = new Date().toISOString()

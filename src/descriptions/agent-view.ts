@@ -1,5 +1,5 @@
-// The description as an agent reads it: the compact text that describe_datasource returns, with its size in tokens. A
-// caller may ask for the view of a lower role, or of one of their own keys.
+// Returns the description in the form that agents get: the compact text of the tool describe_datasource, with its size
+// in tokens. A caller may ask for the view of a lower role, or of one of the caller's own keys.
 import type { Call } from '../auth/caller.ts'
 import { describedPage, tokensOf, type DescribedPage } from '../compact-text/write-page.ts'
 import type { Detail } from '../compact-text/table-text.ts'
@@ -21,15 +21,15 @@ interface Ask {
 }
 
 interface AgentView {
-  /** Why that role or key cannot reach the datasource. Null if it can. */
+  /** The reason why the role or key cannot reach the datasource. Null if it can. */
   readonly barred: string | null
   /** Null if barred. */
   readonly page: (DescribedPage & { readonly tokens: number }) | null
 }
 
 /**
- * Throws ROLE_REQUIRED for a role above the caller's own, NOT_FOUND for another account's key, and INVALID_REQUEST for a
- * cursor of another description.
+ * Returns a page. Throws ROLE_REQUIRED for a role above the caller's own, NOT_FOUND for another account's key, and
+ * INVALID_REQUEST for a cursor of another description.
  */
 export async function viewAsAgent(deps: Deps, call: Call, at: Reached, { as, ...ask }: Ask): Promise<AgentView> {
   const barred = as === undefined ? null : await barredAs(deps, call, at, readAs(as), 'data:schema')
@@ -41,7 +41,7 @@ async function pageOf(deps: Deps, at: Reached, ask: Omit<Ask, 'as'>): Promise<Ag
   return { ...page, tokens: tokensOf(page) }
 }
 
-/** Tries roles first: no key id equals the name of a role. */
+/** Parses `as`. Tries roles first, because no key id equals the name of a role. */
 function readAs(as: string): As {
   const role = As.safeParse({ role: as })
   return role.success ? role.data : { keyId: as }

@@ -1,5 +1,5 @@
-// The evidence collected from one datasource's audit, by table and column of one catalog. Reads no clock and does no
-// I/O.
+// Pure: collects evidence from the audit of one datasource, by table and column of one catalog. Evidence means how often
+// names were refused, and when they were last read.
 import type { AuditItem } from '../audit/reading/page.ts'
 import type { AuditFilter } from '../audit/reading/row-filter.ts'
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
@@ -17,9 +17,9 @@ import {
 import { inSlices } from '../event-loop-slices.ts'
 
 export interface Evidence {
-  /** Refusals from this time on are counted. Null: no refusals were read yet. */
+  /** The counts cover refusals from this time on. Null before any refusals were read. */
   readonly refusalsSince: string | null
-  /** Reads from this time on are counted. */
+  /** The evidence covers answered queries from this time on. */
   readonly readsSince: string | null
   /** False while the audit is still being read. */
   readonly complete: boolean
@@ -38,7 +38,8 @@ export interface TableEvidence {
 }
 
 /**
- * A scan of the rows with one outcome: the filter for the audit, newest first, and the function that collects the rows.
+ * A scan of the audit rows with one outcome, newest first. It has the filter for the audit and a function that collects
+ * the rows.
  */
 interface Scan {
   readonly filter: AuditFilter
@@ -49,16 +50,17 @@ interface Scan {
 const HOUR_MS = 3_600_000
 const REFUSAL_HOURS = 7 * 24
 const READ_DAYS = 30
-/** The newest rows that one scan takes. */
+/** The maximum number of rows that one scan takes. */
 const ROWS_MAX = 20_000
-/** Rows of other processes may be stored this much later than their time. */
+/** Another process may store a row up to this long after the row's time. */
 const LATE_MS = 10_000
 /**
- * The maximum number of query texts remembered in one scan. An older row with the same text adds nothing to the evidence of reads.
+ * The maximum number of query texts that one scan remembers. A row whose text was seen in a newer row is skipped, because
+ * it cannot change when a column was last read.
  */
 const TEXTS_MAX = 5_000
 
-/** What was read of the rows with one outcome. */
+/** The progress of reading the rows with one outcome. */
 interface Progress {
   /** All rows before this time were read. Null before the first scan. */
   upTo: number | null
@@ -97,7 +99,7 @@ export class CollectedEvidence {
     this.#byKey = new Map(catalog.tables.map((table) => [tableKey(table.schema, table.table), table]))
   }
 
-  /** Refused queries of the last seven days that were not read yet. */
+  /** Returns a scan of the refused queries of the last seven days that were not read yet. */
   refusals(now: number): Scan {
     const from = (Math.floor(now / HOUR_MS) - REFUSAL_HOURS) * HOUR_MS
     const progress = this.#refused
@@ -107,7 +109,7 @@ export class CollectedEvidence {
     }
   }
 
-  /** Answered queries of the last thirty days that were not read yet. */
+  /** Returns a scan of the answered queries of the last thirty days that were not read yet. */
   reads(now: number): Scan {
     const from = now - READ_DAYS * 24 * HOUR_MS
     const progress = this.#read
@@ -135,7 +137,7 @@ export class CollectedEvidence {
     }
   }
 
-  /** A scan that is cut short leaves a gap before the oldest row that it read. The evidence then starts at that row. */
+  /** Takes rows. If a scan is cut short, the evidence starts at its oldest row, because older rows were skipped. */
   async #take(
     progress: Progress,
     { now, from }: { readonly now: number; readonly from: number },
@@ -260,7 +262,7 @@ function countAt(hours: Map<number, number>, hour: number): void {
   hours.set(hour, (hours.get(hour) ?? 0) + 1)
 }
 
-/** Times in ISO 8601, UTC. */
+/** Returns the later of two times (ISO 8601, UTC). */
 function later(known: string | undefined, at: string): string {
   return known === undefined || at > known ? at : known
 }

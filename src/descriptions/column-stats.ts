@@ -1,5 +1,5 @@
-// The column statistics of a description. Profiles that were read are cached per table, so that a change re-reads only
-// the tables it touched.
+// The column statistics of a description. Profiles are cached per table, so that after a change only the profiles of
+// changed tables are read again.
 import type { Kysely } from 'kysely'
 import type { Catalog, CatalogColumn, CatalogTable, Driver, Scalar } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
@@ -15,7 +15,7 @@ import { inSlices } from '../event-loop-slices.ts'
 export interface Known {
   /** The time of the newest profile in the statistics. Null if there is none. */
   readonly capturedAt: string | null
-  /** By column of an exposed table: the `stats` of docs/contract.md, or null. */
+  /** Returns a function from a column of the table to its `stats` (docs/contract.md), or to null. */
   statsOf(table: CatalogTable): (column: CatalogColumn) => Stats | null
 }
 
@@ -29,7 +29,7 @@ interface Stats {
   readonly signals: readonly string[]
 }
 
-/** The profile of one column. statsOf() adds the parts that depend on what else is exposed. */
+/** The profile of one column. statsOf() adds the parts that depend on other exposed columns. */
 interface SeenColumn extends Pick<KeptColumn, 'name' | 'type' | 'unique' | 'range' | 'personal' | 'look'> {
   readonly stats: Stats
 }
@@ -60,7 +60,7 @@ export function openColumnStats(): Seen {
   return new BoundedMap(DATASOURCES_MAX, WEIGHT_MAX)
 }
 
-/** Statistics of the columns in `exposed` only, whatever the store holds. */
+/** Returns statistics only of columns in `exposed`, even if the store holds more profiles. */
 export async function columnStatsOf(
   deps: { readonly db: Kysely<Tables>; readonly seen: Seen },
   id: DatasourceId,
@@ -83,7 +83,7 @@ export async function columnStatsOf(
       const keys = likely.get(key)
       let next = 0
       return (column) => {
-        // Columns are usually in the same order, except columns that were hidden or profiled since.
+        // Both lists usually have the same order, except columns that were hidden or profiled later.
         const found =
           columns[next]?.name === column.name ? columns[next] : columns.find((it) => it.name === column.name)
         next++
@@ -153,7 +153,7 @@ function signalOf(key: LikelyKey | undefined, typed: Driver['typed']): string | 
 
 function statsOf(seen: SeenColumn, column: CatalogColumn, key: string | undefined): Stats {
   const { stats } = seen
-  // Values of keys are not listed: the most referenced rows do not help to write a query.
+  // Values of keys are not listed, because frequent keys do not help to write a query.
   const isKey = column.primaryKey || column.references !== null || key !== undefined
   if (!isKey && column.signals === undefined && column.labels === undefined) return stats
   const shared = isKey ? undefined : stats.values
@@ -162,7 +162,7 @@ function statsOf(seen: SeenColumn, column: CatalogColumn, key: string | undefine
   return { ...stats, values, signals }
 }
 
-/** Returns the findings of introspection, unless a profile found more. */
+/** Returns the statistics that introspection alone found, for a column without a profile. */
 function ownOf({ signals = [], labels = [] }: CatalogColumn): Stats | null {
   if (signals.length === 0 && labels.length === 0) return null
   return { values: withLabels(undefined, labels), signals }

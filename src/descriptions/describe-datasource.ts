@@ -1,5 +1,5 @@
-// The description of a datasource: the exposed part of the stored catalog, or all of it for managers. It never queries
-// the database.
+// Returns the description of a datasource: the exposed part of the stored catalog, or for managers the whole catalog.
+// Never queries the database.
 import type { Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
 import { roleAtLeast } from '../teams/roles.ts'
@@ -18,12 +18,12 @@ interface Deps {
   readonly descriptions: Descriptions
 }
 
-/** Only the caller may cache it, and must revalidate with the ETag. */
+/** Headers that let only the caller cache the answer. The caller must revalidate it with the ETag. */
 export const PRIVATE = { 'cache-control': 'private, no-cache', vary: 'Authorization' } as const
 
 /**
- * `full` shows everything introspected. It throws ROLE_REQUIRED below ADMIN, then NOT_CONNECTED before the first
- * introspection.
+ * Returns the description. With `full`, it shows the whole catalog. Throws ROLE_REQUIRED for `full` below ADMIN, and
+ * NOT_CONNECTED before the first introspection.
  */
 export async function describeDatasource(
   deps: Deps,

@@ -1,4 +1,4 @@
-// Cached descriptions on both stores: which changes invalidate them, and what each reader gets.
+// Tests cached descriptions on both stores: which changes invalidate them, and which version each reader gets.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openRooms, type Rooms } from '../../test/support/connected.ts'
@@ -49,7 +49,7 @@ for (const dialect of DIALECTS) {
     const fresh = (): Descriptions => openDescriptions({ ...rooms, catalogs: openCatalogs(rooms) })
     const text = async (part: Part) => (await rooms.descriptions.of(await at.at(), part)).json.toString()
 
-    test('renders both parts again after a change, without what the change hides', async () => {
+    test('renders both parts again after a change, without the columns that the change hides', async () => {
       await at.expose(SHOWN)
       await at.profile()
       const call = at.call()

@@ -1,4 +1,4 @@
-// Caches rendered descriptions in memory. An entry is valid for the versions it was rendered from, so a change needs no
+// Caches rendered descriptions in memory. An entry is valid only for the versions of its input. So a change needs no
 // notification: the next reader finds other versions and renders again.
 import { createHash } from 'node:crypto'
 import type { DatasourceRow } from '../datasources/datasource-rows.ts'
@@ -50,8 +50,8 @@ interface Entry extends Rendered {
 class CachedDescriptions implements Descriptions {
   readonly #deps: Deps
   /**
-   * The profiles and publications that were read. Most changes leave these caches valid: a new exposure reads nothing
-   * again.
+   * Caches of profiles and publications. Most changes leave these caches valid. For example, a new exposure needs no new
+   * reads.
    */
   readonly #read = { stats: openColumnStats(), published: openPublishedTexts() }
   /** The newest description per datasource and part. */
@@ -76,7 +76,7 @@ class CachedDescriptions implements Descriptions {
     return this.#cached(`c/${at.id}`, versions, () => renderCatalog(deps, at, full, evidence))
   }
 
-  /** `place` starts with the part, so the ETag contains the part. */
+  /** Returns the cached rendering, or renders. `place` starts with the part, so the ETag depends on the part. */
   async #cached(place: string, versions: string, render: () => Promise<JoinedTables>): Promise<Rendered> {
     const cached = this.#rendered.get(place)
     if (cached?.versions === versions) return cached
@@ -96,7 +96,7 @@ class CachedDescriptions implements Descriptions {
   }
 }
 
-/** Returns everything that a description depends on and that can change. */
+/** Returns a text of all versions that a description depends on. */
 export function versionsOf(
   row: Pick<DatasourceRow, 'catalog_version' | 'exposure_version' | 'profile_version' | 'published_version' | 'name'>,
 ): string {
@@ -104,7 +104,7 @@ export function versionsOf(
   return JSON.stringify([catalog_version, exposure_version, profile_version, published_version, name])
 }
 
-/** Equal bytes have equal ETags in every process and after every restart. */
+/** Returns a digest, so that equal bytes have equal ETags in every process and after every restart. */
 function etagOf(part: string, json: Buffer): string {
   return `"${part}-${createHash('sha256').update(json).digest('base64url').slice(0, 27)}"`
 }

@@ -1,4 +1,4 @@
-// The whole catalog of a datasource, for the managers who choose what to expose. It never queries the database.
+// Returns the whole catalog of a datasource, for managers who choose the exposure. Never queries the database.
 import type { Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
 import type { Catalogs } from '../exposure/catalog-cache.ts'
@@ -15,7 +15,7 @@ interface Deps {
   readonly evidence: QueryEvidence
 }
 
-/** Throws NOT_CONNECTED before the first introspection. */
+/** Returns the catalog. Throws NOT_CONNECTED before the first introspection. */
 export async function getCatalog(deps: Deps, call: Call, at: Reached): Promise<Description> {
   const full = await deps.catalogs.full(at.row)
   if (full === null) throw notIntrospected()

@@ -1,4 +1,4 @@
-// Joins the texts of thousands of tables to JSON in UTF-8, without blocking the event loop for long.
+// Joins the texts of thousands of tables into JSON in UTF-8, in slices, so that the event loop is not blocked for long.
 import type { CatalogTable } from '../drivers/driver.ts'
 import { inSlices } from '../event-loop-slices.ts'
 
@@ -52,7 +52,7 @@ class Bytes {
     this.#length += this.#all.write(text, this.#length)
   }
 
-  /** Copies to the exact length, because the result is cached. */
+  /** Returns a copy of the exact length, because the result is cached and spare space would waste memory. */
   done(): Buffer {
     return Buffer.copyBytesFrom(this.#all, 0, this.#length)
   }

@@ -48,7 +48,7 @@ describe('finds the tables that a query names', () => {
   for (const [text, tables] of rows) test(text, () => assert.deepEqual(keys(tablesNamed(namesIn(text), names)), tables))
 })
 
-describe('finds the tables that a refusal means', () => {
+describe('finds the tables that a refusal may name', () => {
   const rows: readonly (readonly [string, readonly string[]])[] = [
     ['orders', ['archive.orders', 'public.orders']],
     ['archive.orders', ['archive.orders']],
@@ -60,7 +60,7 @@ describe('finds the tables that a refusal means', () => {
   for (const [name, tables] of rows) test(name, () => assert.deepEqual(keys(tablesBlocked(name, names)), tables))
 })
 
-describe('finds the column that a refusal means', () => {
+describe('finds the column that a refusal may name', () => {
   const columns = columnsByName(table('public', 't', ['Email', 'address', 'address.city']))
   const rows: readonly (readonly [string, string | undefined])[] = [
     ['email', 'Email'],
@@ -72,7 +72,7 @@ describe('finds the column that a refusal means', () => {
   for (const [name, column] of rows) test(name, () => assert.equal(columnBlocked(name, columns), column))
 })
 
-test('finds as names of a query: words, quoted names, and the parents of dotted paths', () => {
+test('finds words, quoted names and the parents of dotted paths as the names in a query', () => {
   const found = namesIn('{"filter":{"address.city":"X"},"pipeline":[{"$group":{"_id":"$kind"}}]}')
   for (const name of ['address.city', 'address', 'city', 'kind', '_id']) assert.ok(found.has(name), name)
 })

@@ -1,10 +1,10 @@
-// Pure: finds the columns of known tables that a query's text names. Works for every kind of database, by spelling
-// alone. The result only shows how often a column is wanted; no decision depends on it.
+// Pure: finds the columns of known tables that a query's text names. Compares only the spelling, so it works for every
+// kind of database. The result only helps people to see how often a column is requested. No decision depends on it.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 
-/** Only this many characters of a text are read. */
+/** The maximum number of characters of a text that are read. */
 const TEXT_MAX = 20_000
-/** At most this many tables of different schemas are found for one name. */
+/** The maximum number of tables, in different schemas, that are found for one name. */
 const TABLES_MAX = 4
 
 /** The names of a catalog's tables, folded to lower case. */

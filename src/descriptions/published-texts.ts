@@ -1,4 +1,4 @@
-// The published documentation in a description, for exposed tables and columns only.
+// Finds the published documentation for a description. Covers only exposed tables and columns.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { publishedOf, publishedRevision } from '../documentation/publish.ts'
@@ -16,7 +16,7 @@ interface DocumentationObject {
   readonly publishedAt: string
 }
 
-/** The texts of one table. The texts that override the database's comments are null if there is none. */
+/** The texts of one table. A text that would replace a comment of the database is null if it does not exist. */
 interface DocumentedTable {
   readonly documentation: DocumentationObject | null
   readonly description: string | null

@@ -1,6 +1,6 @@
-// Collects from the audit what callers recently queried: how often each table and column was refused, and when it was
-// last read. A person who decides what to expose sees this beside each name. A bounded part of the audit is read in the
-// background, once; later calls read only newer rows.
+// Collects evidence from the audit: how often each table and column was refused recently, and when it was last read. A
+// person who chooses the exposure sees the evidence beside each name. The first call reads a limited part of the audit
+// in the background. Later calls read only newer rows.
 import { once } from 'node:events'
 import type { Audit } from '../audit/audit.ts'
 import { BoundedMap } from '../bounded-map.ts'
@@ -10,7 +10,7 @@ import type { DatasourceId, TeamId } from '../ids.ts'
 import { CollectedEvidence, type Evidence } from './collected-evidence.ts'
 
 export interface QueryEvidence extends AsyncDisposable {
-  /** Waits a moment for the scan of the audit. The scan continues in the background, for the next call. */
+  /** Returns the evidence. Waits only a moment for the scan, which continues in the background for the next call. */
   of(at: EvidencePlace, catalog: Catalog): Promise<Evidence>
 }
 
@@ -26,11 +26,11 @@ interface Deps {
   readonly now?: () => number
 }
 
-/** The longest scan. */
+/** The time limit of a scan. */
 const SCAN_MS = 10_000
-/** A call waits this long for a scan. */
+/** The time that a call waits for a scan. */
 const WAIT_MS = 60
-/** The least pause between two scans of a datasource. After a long scan, the pause is this multiple of its duration. */
+/** The minimum pause between two scans of a datasource. After a long scan, it is PAUSES times the scan's duration. */
 const PAUSE_MS = 1_000
 const PAUSES = 5
 const DATASOURCES_MAX = 50
@@ -76,7 +76,7 @@ class AuditedEvidence implements QueryEvidence {
     return scan
   }
 
-  /** Never rejects: the evidence is optional, and the next call tries again. */
+  /** Runs a scan. Never rejects, because the evidence is optional and the next call tries again. */
   async #collect(at: EvidencePlace, collected: CollectedEvidence): Promise<void> {
     using deadline = deadlineOf(this.#end.signal, SCAN_MS)
     const now = this.#now()

@@ -1,5 +1,5 @@
-// Renders everything introspected as JSON in UTF-8, for the person who chooses what to expose: with the current
-// exposure, a guess at personal data, and the recent refusals and reads. It never queries the database.
+// Renders the whole catalog as JSON in UTF-8, for the person who chooses the exposure. Adds the current exposure, a guess
+// at personal data, and recent refusals and reads. Never queries the database.
 import { readMarks, markedDrafts } from '../profiles/personal-marks.ts'
 import { guessByName, guessPersonal, readColumnName, type PersonalGuess } from '../profiles/personal-guess.ts'
 import type { NameReading } from '../profiles/personal-names.ts'
@@ -22,7 +22,7 @@ export interface RenderCatalogDeps {
   readonly names: NameReadings
 }
 
-/** What the names of columns suggest. Cached, because most names occur in many tables and in every rendering. */
+/** Caches the guesses by column name, because most names occur in many tables and in every rendering. */
 export type NameReadings = BoundedMap<string, NameReading>
 
 /** The facts about one table that are not in its catalog. */
@@ -90,7 +90,7 @@ function tableTexts(names: NameReadings, table: CatalogTable, about: About): rea
     ...(evidence?.lastReadAt !== undefined && { lastReadAt: evidence.lastReadAt }),
   }
   let texts = ''
-  // Exposed and profiled columns are usually in the same order.
+  // The lists of exposed and profiled columns usually have the same order as the table.
   let [nextExposed, nextSeen] = [0, 0]
   for (const column of table.columns) {
     const isExposed = exposed?.columns[nextExposed]?.name === column.name
@@ -118,7 +118,7 @@ function nameGuess(names: NameReadings, table: string, column: CatalogColumn): P
   return guessByName(table, reading)
 }
 
-/** Written by hand: there are tens of thousands, and JSON.stringify of an object takes three times as long. */
+/** Writes the JSON of a column by hand. JSON.stringify takes three times as long, and there are tens of thousands. */
 function columnText(
   column: CatalogColumn,
   isExposed: boolean,

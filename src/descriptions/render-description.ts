@@ -1,4 +1,4 @@
-// Renders a description as JSON in UTF-8: the exposed part, or everything. It never queries the database and never
+// Renders a description as JSON in UTF-8: the exposed part, or the whole catalog. Never queries the database, and never
 // blocks the event loop for long.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
@@ -9,7 +9,7 @@ import { columnStatsOf, type Known, type Seen } from './column-stats.ts'
 import type { Reached } from '../datasources/require-reach.ts'
 import { joinedTables, type JoinedTables } from './join-tables.ts'
 
-/** 'e': the exposed part; 'f': everything introspected. */
+/** 'e' is the exposed part, and 'f' is the whole catalog. */
 export type Part = 'e' | 'f'
 
 /** The datasource to describe; a Reached fits. */
@@ -22,7 +22,7 @@ export interface RenderDeps {
   readonly published: Published
 }
 
-/** Statistics and documentation cover exposed columns only, even for readers who may see every name. */
+/** Renders a part. Statistics and documentation cover only exposed columns, even in the whole catalog. */
 export async function renderDescription(deps: RenderDeps, at: Described, part: Part): Promise<JoinedTables> {
   const [exposed, full] = await Promise.all([deps.catalogs.exposed(at.row), deps.catalogs.full(at.row)])
   const known = await columnStatsOf({ db: deps.store.db, seen: deps.stats }, at.id, exposed, (names) =>
@@ -49,7 +49,7 @@ function byKey(catalog: Catalog | null): ReadonlyMap<string, CatalogTable> {
   return new Map(catalog?.tables.map((table) => [tableKey(table.schema, table.table), table]))
 }
 
-/** `exposed` is the exposed part of the table, if any. */
+/** Returns the JSON of a table. `exposed` is the exposed part of the table, if any. */
 function tableText(
   table: CatalogTable,
   exposed: CatalogTable | undefined,

@@ -1,4 +1,4 @@
-// Accepts many proposed texts at once, as one version. A text whose columns changed since it was written stays proposed.
+// Accepts many proposed texts as one version. A text whose columns changed since it was written stays proposed.
 import type { Transaction } from 'kysely'
 import { changesOf, listedOf, pathName } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
@@ -39,8 +39,8 @@ interface Accepted {
 type Drafts = Awaited<ReturnType<typeof draftsOf>>
 
 /**
- * Throws INVALID_REQUEST for a table without documentation, and CONFLICT if another version was saved since the caller
- * read it, or is saved meanwhile.
+ * Accepts texts. Throws INVALID_REQUEST for a table without documentation, and CONFLICT if another version was saved
+ * since the caller read the documentation.
  */
 export async function acceptDocumentation(
   deps: DocumentationDeps,

@@ -1,10 +1,10 @@
-// Pure: the changes of documentation as the audit records them: the places of added, removed and changed texts. The
-// texts themselves are left out, because they may contain values, which the audit would retain after a withdrawal.
+// Pure: returns the changes of documentation as the audit records them: the places of added, removed and changed texts.
+// The audit does not record the texts, because they may contain values that must disappear when a text is withdrawn.
 import { listedOf, pathName, type Changes } from '../audit/recorded-changes.ts'
 import type { Draft, Said } from './stored-draft.ts'
 import type { PublishedTable } from './visible-texts.ts'
 
-/** By place in the draft: a value that differs if the text differs. */
+/** Values by place in the draft. Values differ if the texts differ. */
 type Texts = ReadonlyMap<string, string>
 
 export function draftChanges(before: Draft, after: Draft): Changes {

@@ -1,11 +1,11 @@
-// Finds the exposed columns that a text names. A text depends on every column it names, whether its author listed the
-// column or not. The guesses are broad: a surplus dependency can hide a text too early, but a missing one could hide it
-// too late.
+// Finds the exposed columns that a text names. A text depends on every column that it names, even if its author did not
+// list the column. If in doubt, a column counts as named: a surplus dependency may hide a text too early, but a missing
+// dependency could show a text for too long.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { fullName } from './text-dependencies.ts'
 import { Names, wordsOf } from './split-words.ts'
 
-/** Created once per catalog, for any number of texts. */
+/** Finds mentions. One instance per catalog serves any number of texts. */
 export class ColumnMentions {
   readonly #tables = new Names<CatalogTable>()
 

@@ -1,4 +1,5 @@
-// The pure parts: what a text may name, what it depends on, what the rules write, and how a model's answer is read.
+// Tests the pure functions: which names a text may contain, on which columns a text depends, which texts the rules
+// write, and how a model's answer is read.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'

@@ -1,5 +1,5 @@
-// The documentation drafts of a datasource's tables: reading them, and changing one table at a time. Callers see
-// nothing of a draft before it is published.
+// Reads the documentation drafts of a datasource's tables, and changes one table at a time. Queries and descriptions
+// never show a draft before it is published.
 import type { Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import { changesOf, pathName } from '../audit/recorded-changes.ts'
@@ -44,7 +44,7 @@ export interface DocumentationPlace {
   readonly row: Versions & Selectable<KnowledgeVersions> & { readonly status: string }
 }
 
-/** One text as its editors see it. */
+/** One text in the form for its editors. */
 interface TextView extends Pick<Said, 'text' | 'origin' | 'status' | 'restsOn'> {
   readonly stale: boolean
 }
@@ -62,7 +62,7 @@ export interface TableView {
   readonly warnings?: readonly string[]
 }
 
-/** Returns every draft, in catalog order. `publishedAt` and the description show what is published. */
+/** Returns every draft, in catalog order. */
 export async function getDocumentation(
   deps: Pick<DocumentationDeps, 'store' | 'catalogs'>,
   at: DocumentationPlace,
@@ -134,7 +134,7 @@ export async function requireDocumented(
   if ((await draftOf(deps.store.db, at.id, name)) === null) throw notFound()
 }
 
-/** Lists the texts that will not be shown although they are published. */
+/** Returns warnings about texts that will not be shown even when they are published. */
 async function warningsOf(
   deps: DocumentationDeps,
   at: DocumentationPlace,
@@ -153,7 +153,7 @@ function shortened(text: string): string {
   return text.length > 80 ? `${text.slice(0, 80)}…` : text
 }
 
-/** Raises the documentation's version. Throws CONFLICT if `expected` is not the current version. */
+/** Increases the documentation's version. Throws CONFLICT if `expected` is not the current version. */
 export async function raiseVersion(
   tx: Transaction<Tables>,
   id: DatasourceId,
@@ -276,8 +276,8 @@ function viewOf(
 }
 
 /**
- * Columns that are no longer marked as not personal. The next profile decides about them; until then their values are
- * hidden.
+ * Returns the columns that are no longer marked as not personal. The next profile decides whether these columns are
+ * personal. Until then, their values are hidden.
  */
 function unclearedOf(before: Draft | null, draft: Draft): readonly string[] {
   return [...(before?.columns ?? [])].flatMap(([name, { personal }]) =>

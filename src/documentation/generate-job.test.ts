@@ -1,4 +1,4 @@
-// The job that proposes documentation, when the service or the database stops while it runs.
+// Tests the job that proposes documentation if the service or the database stops while the job runs.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
@@ -20,7 +20,7 @@ const orderOf = async (server: TestPostgres) => ({
   username: server.superuser,
   password: server.password,
 })
-/** The rooms with the dependencies of generation. `tried` runs before each example. */
+/** Returns the rooms with the dependencies of generation. `tried` runs before each example. */
 const withGeneration = (rooms: Rooms, tried: (signal: AbortSignal) => Promise<void> = () => Promise.resolve()) => {
   const run: TryQuery = async (id, query, signal) => {
     await tried(signal)

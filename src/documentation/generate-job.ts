@@ -1,5 +1,5 @@
-// Proposes texts for exposed tables, by rules or by the operator's language model, in a job that survives restarts.
-// Nothing is published before a person accepts it.
+// Proposes texts for exposed tables, by rules or by the operator's language model, in a job that survives restarts. A
+// text is never published before a person accepts it.
 import { z } from 'zod'
 import type { Call } from '../auth/caller.ts'
 import { AppError, invalidRequest } from '../errors.ts'
@@ -55,7 +55,7 @@ export async function generateDocumentation(
   return await orderJob(deps, call, at, { kind: KIND, input, atMost: 1, busy })
 }
 
-/** Registers the job kind, so that it resumes after a restart. Call it once, before the first job. */
+/** Registers the job kind, so that its jobs resume after a restart. Must be called once, before the first job. */
 export function resumeGeneration(deps: GenerateDeps): void {
   deps.jobs.resumable(KIND, (id, input) => async (progress, ended): Promise<Generated> => {
     const { tables, model } = Input.parse(input)

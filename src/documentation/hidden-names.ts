@@ -1,15 +1,15 @@
-// Finds names of hidden columns and tables in a text: hidden columns of the text's own table, hidden columns after the
-// name of their table, and hidden tables. A name that is not a plain word counts anywhere in the text. A plain word
-// counts only if it is used as a name (words-used-as-names.ts), so that the word “people” alone hides no sentence.
+// Finds names of hidden objects in a text: hidden columns of the text's own table, hidden columns after the name of
+// their table, and hidden tables. A name like `wage_2` counts anywhere in the text. A name that is also a plain word
+// counts only where it is used as a name (words-used-as-names.ts), so that the word “people” alone hides no sentence.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { identifiersOf } from './words-used-as-names.ts'
 import { Names, wordsOf } from './split-words.ts'
 
-/** A shorter word is too common to look for. */
+/** The minimum length of a name. Shorter names are too common in texts. */
 const LETTERS_MIN = 3
 
-/** Created once per pair of catalogs, for any number of texts. */
+/** Finds hidden names. One instance per pair of catalogs serves any number of texts. */
 export class HiddenNames {
   /** Hidden columns by table. Tables without hidden columns are absent. */
   readonly #columns = new Map<string, Names<string>>()
@@ -64,14 +64,14 @@ export class HiddenNames {
     this.#owners.add(table.table, table)
   }
 
-  /** True if nothing is hidden. */
+  /** True if no table and no column is hidden. */
   get isEmpty(): boolean {
     return this.#owners.isEmpty
   }
 
   /**
-   * Returns the hidden names that a text about this table contains, as whole words. `words` are the text's words, if
-   * already split.
+   * Returns the hidden names that a text about this table contains as whole words. `words`: the words of the text, if
+   * the caller has already split it.
    */
   in(
     text: string,

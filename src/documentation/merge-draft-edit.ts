@@ -18,7 +18,7 @@ interface ColumnInput {
   readonly personal?: boolean | null
 }
 
-/** An omitted part stays. Null or an empty list removes the part. Personal marks stay until they are changed. */
+/** An edit. Omitted parts stay unchanged. Null or an empty list removes a part, except personal marks. */
 export interface DraftInput {
   readonly summary?: TextInput | null
   readonly examples?: TextInput | null
@@ -26,7 +26,7 @@ export interface DraftInput {
   readonly columns?: ReadonlyMap<string, ColumnInput>
 }
 
-/** The draft of a table that is gone from the database can still be edited and removed. */
+/** Merges an edit. Also accepts an edit of a table that the database no longer has. */
 export function readDraftChange(
   input: DraftInput,
   before: Draft | null,
@@ -47,8 +47,8 @@ class Reader {
   readonly problems: string[] = []
   readonly #place: RestingPlace
   /**
-   * Columns that texts of this draft already depend on, even if the database no longer has them. Each has the type that
-   * it had then.
+   * The types of columns that texts of this draft already depend on. The database may no longer have these columns. The
+   * types are those at the time when the text was written.
    */
   readonly #before: ReadonlyMap<string, string>
   readonly #generated: ReadonlyMap<string, Said>
@@ -67,7 +67,7 @@ class Reader {
 
   text(place: string, input: TextInput | null): Said | null {
     if (input === null) return null
-    // A changed generated text becomes the author's. An unchanged generated text keeps its origin and its dependencies.
+    // A generated text that the author changed becomes the author's own. An unchanged one keeps origin and dependencies.
     const generated = this.#generated.get(input.text)
     const restsOn = [...new Set([...(input.restsOn ?? []), ...(generated?.restsOn ?? [])])]
     for (const name of restsOn) {

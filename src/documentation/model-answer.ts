@@ -1,6 +1,5 @@
-// Reads a language model's answer without trusting it. The shape, lengths, counts, columns and characters are checked.
-// Invalid parts are dropped; for an unusable answer, an error is thrown. Every text may contain values that the model
-// was given.
+// Reads a language model's answer as untrusted input. Checks shape, lengths, counts, columns and characters, and drops
+// invalid parts. Any text may repeat values that the model was given.
 import { z } from 'zod'
 import { byName } from '../contract/name-keyed-objects.ts'
 import type { CatalogTable } from '../drivers/driver.ts'
@@ -17,15 +16,15 @@ const Answer = z.object({
   summary: z.string().nullish(),
   statements: z.array(z.object({ text: z.string(), restsOn: z.array(z.string()).optional() })).optional(),
   columns: byName(z.string()).optional(),
-  /** For MongoDB, models also return the body as an object. */
+  /** A query is a text. For MongoDB, models also return it as an object. */
   examples: z
     .array(z.object({ words: z.string(), query: z.union([z.string(), z.record(z.string(), z.unknown())]) }))
     .optional(),
 })
 
 /**
- * `table` and the catalog of `naming` are cut to the exposure; `givenValues` holds the values the model was given. Throws a
- * SyntaxError or a ZodError for an unusable answer.
+ * Reads an answer. `table` and the catalog of `naming` must be cut to the exposure. `givenValues` holds the values that
+ * the model was given. Throws a SyntaxError or a ZodError for an unusable answer.
  */
 export function readAnswer(
   text: string,
@@ -68,20 +67,20 @@ export function readAnswer(
 function exampleOf(words: string, asked: unknown, restsOn: (text: string) => readonly string[]): Example | null {
   const query = (typeof asked === 'string' ? asked : JSON.stringify(asked)).replaceAll(/\s+/g, ' ').trim()
   const plain = plainText(words, LONGEST.words)?.replace(/[.:?]+$/, '') ?? null
-  // A text in a comment of the query would not be checked.
+  // Queries with comments are dropped, because the text in a comment would not be checked.
   const isPlain = !/--|\/\*|\p{Cc}|\p{Cf}/u.test(query) && !ADDRESS.test(query)
   if (plain === null || query === '' || query.length > LONGEST.query || !isPlain) return null
   const text = `${plain}:\n${query}`
   return { text, query, restsOn: [...new Set(restsOn(text))], tells: true }
 }
 
-/** Models wrap the answer in a code fence, or put a word before the answer. */
+/** Returns the JSON in an answer. Models wrap it in a code fence, or put words before it. */
 function unwrapped(text: string): string {
   return text.slice(Math.max(0, text.indexOf('{')), text.lastIndexOf('}') + 1)
 }
 
 const ADDRESS = /:\/\/|\bwww\.|\b(?:javascript|mailto|data):/i
-/** Matches tags, links and images. Emphasis is removed instead. */
+/** Matches tags, links and images. A text with emphasis is accepted without the emphasis. */
 const MARKUP = /<[a-z!/?]|\]\(|&#?\w+;/i
 
 /** Returns one line of plain text, or null if it is too long, empty, or not plain text. */

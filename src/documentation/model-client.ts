@@ -1,9 +1,9 @@
-// Sends one question to the operator's language model and returns the answer's text. The client libraries are loaded
-// with the first question. Every setting comes from us, none from the environment; size and time of an answer are
-// limited. Only the request body comes from the libraries: the headers are ours.
+// Sends one question to the operator's language model and returns the text of the answer. The client libraries are
+// loaded with the first question. They write only the request body. This file sets the headers and all other settings,
+// so that no variable of the environment has an effect. Size and time of an answer are limited.
 import type { ModelSettings } from '../config.ts'
 
-/** If no answer comes, the libraries' errors are thrown unchanged. */
+/** Asks a question. If no answer comes, throws the error of the library unchanged. */
 export type Ask = (instructions: string, question: string, signal: AbortSignal) => Promise<string>
 
 const ANSWER_BYTES = 256 * 1024
@@ -25,7 +25,7 @@ export async function openClient(settings: ModelSettings, timeoutMs: number): Pr
   }
 }
 
-/** Settings for both libraries. They would read omitted settings from the environment. */
+/** Returns settings for both libraries. The libraries would read omitted settings from the environment. */
 function common({ url }: ModelSettings, timeout: number, headers: Readonly<Record<string, string>>) {
   return {
     baseURL: url,
@@ -93,10 +93,10 @@ async function anthropicClient(settings: ModelSettings, timeoutMs: number): Prom
 }
 
 /**
- * Sends our headers only: the libraries would add ANTHROPIC_CUSTOM_HEADERS or OPENAI_CUSTOM_HEADERS, which no setting
- * turns off, and details of the machine. Reads the whole answer within the size limit and the deadline; the libraries'
- * own timeout ends with the headers. Follows no redirects, because the prompt and the key are meant for this address
- * only. A refused answer gets a status that the libraries do not retry.
+ * Returns a fetch() that sends only our headers. The libraries would add details of the machine, and headers from the
+ * environment (ANTHROPIC_CUSTOM_HEADERS, OPENAI_CUSTOM_HEADERS), and no setting turns that off. Limits size and time of
+ * the whole answer; the libraries limit only the time until the headers. Follows no redirects, because prompt and key
+ * are meant only for this address. A refused answer gets a status that the libraries do not retry.
  */
 function boundedFetch(own: Readonly<Record<string, string>>): typeof fetch {
   const sent = { accept: 'application/json', 'content-type': 'application/json', 'user-agent': 'vitrine', ...own }
@@ -106,12 +106,12 @@ function boundedFetch(own: Readonly<Record<string, string>>): typeof fetch {
     let bytes = 0
     for await (const part of response.body ?? []) {
       bytes += part.byteLength
-      // Leaving the loop closes the connection.
+      // Leaving the loop also closes the connection.
       if (bytes > ANSWER_BYTES) return new Response(null, { status: TOO_LARGE })
       parts.push(part)
     }
     const headers = new Headers(response.headers)
-    // The body is already decompressed.
+    // fetch() has already decompressed the body, so these headers no longer apply.
     for (const name of ['content-encoding', 'content-length']) headers.delete(name)
     const body = response.body === null ? null : Buffer.concat(parts)
     return new Response(body, { status: response.status, statusText: response.statusText, headers })

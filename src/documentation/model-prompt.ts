@@ -1,5 +1,5 @@
-// The prompt about one table: only what the exposure shows, and no values of personal columns. Names, comments and
-// values come from others, so they are fenced as data.
+// Writes the prompt about one table. It contains only exposed names and values, and no values of personal columns. Names,
+// comments and values come from other people, so the prompt encloses them in marks as data.
 import { randomBytes } from 'node:crypto'
 import type { CatalogColumn } from '../drivers/driver.ts'
 import type { KeptColumn } from '../profiles/stored-profiles.ts'
@@ -36,7 +36,7 @@ export function questionOf(about: WriterContext): string {
     text = JSON.stringify(dataOf(about, columns))
     if (text.length <= QUESTION_CHARS) break
   }
-  // No text inside can look like the closing mark.
+  // Escaping `<` keeps any text inside from looking like the closing mark.
   const fenced = text.slice(0, QUESTION_CHARS).replaceAll('<', String.raw`\u003c`)
   return `<${mark}>\n${fenced}\n</${mark}>`
 }

@@ -1,5 +1,5 @@
-// A writer's proposal for one table, and its merge into the current draft. Texts that people wrote, accepted or
-// rejected are never changed.
+// Merges a proposal for one table into the current draft. A proposal comes from the rules or a model. The merge never
+// changes texts that people wrote, accepted or rejected.
 import type { RestingPlace } from './text-dependencies.ts'
 import { typesOf, type Draft, type Said } from './stored-draft.ts'
 
@@ -20,7 +20,7 @@ export interface Proposal {
   readonly summary: ProposedText | null
   readonly statements: readonly ProposedText[]
   readonly columns: ReadonlyMap<string, ProposedText>
-  /** In order of preference. The first query that runs is used. */
+  /** Examples in order of preference. Only the first one that runs is used. */
   readonly examples: readonly Example[]
 }
 
@@ -50,7 +50,7 @@ export function mergeProposal(
   return { draft, proposed: proposer.count }
 }
 
-/** Generated, and nobody has accepted, edited or rejected it. */
+/** Returns true for a generated text that nobody has accepted, edited or rejected. */
 function isOpen(said: Said): boolean {
   return said.origin === 'GENERATED' && said.status === 'PROPOSED'
 }
@@ -58,7 +58,7 @@ function isOpen(said: Said): boolean {
 class Proposed {
   count = 0
   readonly #place: RestingPlace
-  /** A text that people judged is not proposed again. */
+  /** Texts that people judged. They are not proposed again. */
   readonly #judged: Set<string>
   readonly #open: ReadonlySet<string>
 
@@ -70,7 +70,7 @@ class Proposed {
     this.#open = new Set(all.filter(isOpen).map((said) => flat(said.text)))
   }
 
-  /** Returns the proposed text, or `was` if people judged that text or nothing is proposed. */
+  /** Returns the proposed text. Returns `was` if people judged `was`, or if no text is proposed. */
   text(proposed: ProposedText | null, was: Said | null): Said | null {
     if (was !== null && !isOpen(was) && was.status !== 'REJECTED') return was
     if (proposed === null || this.#judged.has(flat(proposed.text))) return was !== null && !isOpen(was) ? was : null

@@ -1,5 +1,5 @@
-// Publishes the approved texts of a draft as one complete version. The exposure at read time decides which of its texts
-// a description shows (visible-texts.ts).
+// Publishes the approved texts of all drafts as one complete version. A description shows only those texts that its
+// current exposure allows (visible-texts.ts).
 import { changesOf } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
 import { jsonOf } from '../contract/name-keyed-objects.ts'
@@ -25,13 +25,13 @@ interface Publishing {
   /** The time of the newest publication. Null if there is none. */
   readonly publishedAt: string | null
   readonly version: number
-  /** True if everything was published before. Then no version was created. */
+  /** True if there was nothing new to publish. Then no version was created. */
   readonly nothing?: true
 }
 
 /**
- * Publishes every ACCEPTED and CONFIRMED text, unless the newest publication consists of exactly these texts. Throws
- * CONFLICT if another version was saved since the caller read it.
+ * Publishes every ACCEPTED and CONFIRMED text, unless the newest publication has the same texts. Throws CONFLICT if
+ * another version was saved since the caller read the documentation.
  */
 export async function publishDocumentation(
   deps: DocumentationDeps,
@@ -103,7 +103,7 @@ export async function publishDocumentation(
 /** The number of entries in the history. Older entries are deleted. */
 const HISTORY_KEPT = 1_000
 
-/** A publication by its counts. `name` is null if the account was deleted. */
+/** A publication with counts only. `name` is null if the account was deleted. */
 interface PublicationItem {
   readonly version: number
   readonly publishedAt: string
@@ -169,8 +169,8 @@ export async function publishedRevision(
 }
 
 /**
- * Skips a table without approved texts. Examples depend on every column they name, even if their author did not list
- * the column.
+ * Returns the approved texts by table. Skips a table without approved texts. An example depends on every column that it
+ * names, even if its author did not list the column.
  */
 function approvedOf(
   { schema, table, draft }: { readonly schema: string; readonly table: string; readonly draft: Draft },

@@ -1,5 +1,5 @@
-// Splits texts into words and finds names in them, regardless of case and quoting. Takes linear time, whatever the
-// number of names.
+// Splits texts into words and finds names in them, regardless of case and quoting. Takes linear time for any number of
+// names.
 
 /** Letters with accents, digits, and underscores between them. */
 const WORD = /[\p{L}\p{M}\p{N}_]+/gu
@@ -10,7 +10,7 @@ const ASCII = /^[\x00-\x7f]*$/
 /** Invisible characters: zero-width and formatting characters, and variation selectors. */
 const UNSEEN = /[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu
 
-/** Normalizes full-width letters, decomposed accents, invisible characters and Markdown escapes. */
+/** Returns the words. Normalizes full-width letters, decomposed accents, invisible characters and Markdown escapes. */
 export function wordsOf(text: string): readonly string[] {
   const plain = plainOf(text)
   if (ASCII.test(plain)) return plain.toLowerCase().match(ASCII_WORD) ?? []
@@ -25,14 +25,14 @@ export function plainOf(text: string): string {
 
 /** A set of names to find in texts, each with a value. */
 export class Names<T> {
-  /** By the first word. Names of one word have an empty rest. */
+  /** Names by their first word. A name of one word has an empty rest. */
   readonly #byFirst = new Map<string, { readonly rest: readonly string[]; readonly value: T }[]>()
 
   get isEmpty(): boolean {
     return this.#byFirst.size === 0
   }
 
-  /** A name without any word cannot occur in a text. */
+  /** Adds a name. Ignores a name without any word, because such a name cannot occur in a text. */
   add(name: string, value: T): void {
     const [first, ...rest] = wordsOf(name)
     if (first === undefined) return

@@ -1,5 +1,5 @@
-// The stored documentation of a table: texts with their origin, status and the columns they depend on. Only shapes and
-// pure functions.
+// Pure: the stored documentation of a table, which is texts with their origin, their status and the columns that they
+// depend on.
 import { z } from 'zod'
 import { byName, jsonOf } from '../contract/name-keyed-objects.ts'
 import type { RestingPlace } from './text-dependencies.ts'
@@ -7,7 +7,7 @@ import type { RestingPlace } from './text-dependencies.ts'
 const Origin = z.enum(['GENERATED', 'HUMAN'])
 const Status = z.enum(['PROPOSED', 'ACCEPTED', 'CONFIRMED', 'REJECTED'])
 
-/** The provenance of a text. `tells`: the writer knew values, so the text may contain values. */
+/** The provenance of a text. `tells` is true if the writer knew values, because the text may contain these values. */
 export const Provenance = {
   text: z.string(),
   origin: Origin,

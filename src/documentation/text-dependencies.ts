@@ -1,9 +1,9 @@
-// The columns a text may depend on: columns of its own table by name, others as `schema.table.column`. A name that
-// exists in the text's own table always means the column there, so an exposed column with the same name elsewhere
-// cannot make the text visible.
+// Finds the columns that a text may depend on. A column of the text's own table is given by its name, and any other
+// column as `schema.table.column`. A name in the own table always means the column there. So an exposed column with the
+// same name in another table cannot make the text visible.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 
-/** The columns that a text about one table can depend on, in the full catalog or in an exposed one. */
+/** The columns that a text about one table can depend on, in the whole catalog or in its exposed part. */
 export class RestingPlace {
   readonly #table: CatalogTable | null
   readonly #others: Others
@@ -15,7 +15,7 @@ export class RestingPlace {
     this.#others = others
   }
 
-  /** Built on first access: in many tables, no text depends on a column. */
+  /** The columns of the own table. Built on first access, because many tables have no text that depends on a column. */
   get #own(): ReadonlyMap<string, string> {
     return (this.#types ??= new Map(this.#table?.columns.map((column) => [column.name, column.type])))
   }
@@ -35,9 +35,9 @@ export class RestingPlace {
   }
 }
 
-/** Every column of a catalog by its full name. Created once per catalog, for any number of tables. */
+/** Every column of a catalog by its full name. One instance per catalog serves any number of tables. */
 export class Others {
-  /** By `schema.table`. Names may contain dots, so several tables may have the same key. */
+  /** Tables by `schema.table`. Names may contain dots, so several tables may have the same key. */
   readonly #tables = new Map<string, CatalogTable[]>()
 
   constructor(catalog: Pick<Catalog, 'tables'> | null) {

@@ -1,4 +1,4 @@
-// The unit that a numeric column's name conventionally states.
+// Finds the unit of a numeric column in its name, such as `_ms`.
 import type { CatalogColumn } from '../drivers/driver.ts'
 
 const NUMBER = /int|numeric|decimal|float|double|real|number|serial|bson/i
@@ -29,7 +29,7 @@ const UNITS: readonly (readonly [RegExp, string])[] = [
   [/(?:^|_)(?:fahrenheit|temp_f)$/, 'In degrees Fahrenheit.'],
 ]
 
-/** Returns a short text, or null if the name says nothing more. */
+/** Returns a short text about the unit, or null if the name contains none. */
 export function meaningOf({ name, type }: Pick<CatalogColumn, 'name' | 'type'>): string | null {
   const words = snake(name)
   if (NUMBER.test(type)) {
@@ -41,7 +41,7 @@ export function meaningOf({ name, type }: Pick<CatalogColumn, 'name' | 'type'>):
   return null
 }
 
-/** `durationMs` and the last part of a path are read like `duration_ms`. */
+/** Converts a name to snake case: `durationMs` becomes `duration_ms`. Of a path, takes only the last part. */
 function snake(name: string): string {
   const last = name.split('.').at(-1) ?? name
   return last.replaceAll(/(\p{Ll}|\d)(\p{Lu})/gu, '$1_$2').toLowerCase()

@@ -1,5 +1,5 @@
-// Finds the values that a language model was given in the texts it writes. A text that contains a value depends on that
-// value's column, whether the model says so or not. The guesses are broad, as in column-mentions.ts.
+// Finds values in the texts of a language model. A text that contains a value of a column depends on that column, even
+// if the model does not say so. If in doubt, a value counts as found, as in column-mentions.ts.
 import type { KeptColumn } from '../profiles/stored-profiles.ts'
 import { Names, wordsOf } from './split-words.ts'
 
@@ -11,7 +11,7 @@ export class ValueMentions {
       if (personal) continue
       const ends = range === null ? [] : [range.min, range.max]
       for (const value of [...(values ?? []).map((each) => each.value), ...ends]) {
-        // Booleans identify nobody, and are words of many texts.
+        // Skip booleans: they identify nobody, and many texts contain these words.
         if (typeof value === 'boolean') continue
         this.#values.add(String(value), name)
         const [date] = DATE.exec(String(value)) ?? []
@@ -27,5 +27,5 @@ export class ValueMentions {
   }
 }
 
-/** The date of a timestamp, because a text may name only the day. */
+/** Matches the date of a timestamp, because a text may name only the day. */
 const DATE = /^\d{4}-\d{2}-\d{2}/

@@ -1,6 +1,6 @@
-// Pure: decides which published texts a description may show. A text that depends on a hidden column or names a hidden
-// object is not shown. The decision is made for each exposure, so that a narrower exposure hides texts at the next
-// request.
+// Pure: decides which published texts a description may show. A text is hidden if it depends on a hidden column or names
+// a hidden object. The decision depends on the current exposure, so a narrower exposure hides texts from the next
+// request on.
 import { z } from 'zod'
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { byName } from '../contract/name-keyed-objects.ts'
@@ -48,7 +48,7 @@ export interface VisibleTexts {
   readonly columns: ReadonlyMap<string, string>
 }
 
-/** The words of each text, by the object that contains the text. */
+/** The words of texts. The key is the object that contains the text. */
 export type Words = Map<object, readonly string[]>
 
 /** Decides about texts on the tables of one exposure. */
@@ -72,7 +72,7 @@ export class Visibility {
     this.#hidden = new HiddenNames(exposed, full)
   }
 
-  /** Returns null if no column of the table is exposed: no text about the table may be shown. */
+  /** Returns null if no column of the table is exposed. Then no text about the table may be shown. */
   of(at: { readonly schema: string; readonly table: string }): VisibleColumns | null {
     const key = tableKey(at.schema, at.table)
     const exposed = this.#exposed.get(key)
@@ -82,7 +82,7 @@ export class Visibility {
     return {
       exposed,
       known,
-      /** True if every column that the text depends on is exposed, and the text names nothing hidden. */
+      /** Returns true if all columns that the text depends on are exposed, and the text names no hidden object. */
       maySee: (said) => {
         const rests = said.restsOn.every((name) =>
           known.isOwn(name)

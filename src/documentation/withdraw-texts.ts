@@ -1,6 +1,6 @@
-// Deletes generated texts from drafts and the publication, in the transaction that hides their columns or marks the
-// columns as personal. Such a text is deleted even if a person accepted it. Texts that people wrote are never deleted
-// here; they are only not shown while their columns are hidden (visible-texts.ts).
+// Deletes generated texts from drafts and the publication when their columns are hidden or marked as personal, in the
+// same transaction. Generated texts are deleted even if a person accepted them. Texts that people wrote stay, but are
+// not shown while their columns are hidden (visible-texts.ts).
 import type { ExpressionBuilder, Transaction } from 'kysely'
 import { jsonOf } from '../contract/name-keyed-objects.ts'
 import type { Catalog } from '../drivers/driver.ts'
@@ -18,10 +18,10 @@ interface TableName {
 }
 
 type Generated = Pick<Said, 'origin' | 'restsOn' | 'tells'>
-/** True if a generated text about a table must be deleted. */
+/** Returns true if a generated text about a table must be deleted. */
 type IsWithdrawn = (at: TableName, said: Generated) => boolean
 
-/** Returns true if a draft changed. The caller then raises the documentation's version. */
+/** Deletes texts. Returns true if a draft changed. Then the caller must increase the documentation's version. */
 async function withdraw(tx: Transaction<Tables>, id: DatasourceId, isWithdrawn: IsWithdrawn): Promise<boolean> {
   const withdrawal = new Withdrawal(isWithdrawn)
   const drafts = await tx
@@ -52,7 +52,7 @@ async function withdraw(tx: Transaction<Tables>, id: DatasourceId, isWithdrawn: 
   return changed
 }
 
-/** Counts the deleted texts, so that unchanged drafts need not be serialized for the comparison. */
+/** Deletes texts and counts them. The count shows whether a draft changed, so drafts need not be compared. */
 class Withdrawal {
   count = 0
   readonly #isWithdrawn: IsWithdrawn
@@ -93,8 +93,8 @@ async function withdrawPublished(tx: Transaction<Tables>, id: DatasourceId, with
 }
 
 /**
- * Deletes texts that may contain values of columns now marked personal. The caller raises the versions of the
- * documentation and the profiles, so that descriptions are rendered again.
+ * Deletes texts that may contain values of columns that are now marked as personal. The caller must increase the
+ * versions of the documentation and the profiles, so that descriptions are rendered again.
  */
 export async function withdrawPersonal(
   tx: Transaction<Tables>,
@@ -124,13 +124,14 @@ export async function withdrawHidden(tx: Transaction<Tables>, id: DatasourceId, 
 }
 
 /**
- * A column that is still named in the exposure but was removed from the database is not hidden: its texts are stale.
+ * Returns true for texts that depend on a hidden column. A column that the database lost but the exposure still names
+ * does not count as hidden. Its texts are stale.
  */
 function isHiddenText({ full, exposed, named, shrunk }: HiddenNow): IsWithdrawn {
   const [all, shown] = [keyed(full), keyed(exposed)]
   const [known, visible] = [new Others(full), new Others(exposed)]
   let names: ReadonlySet<string> | undefined
-  // Built for the first text that needs it. Most exposures need none, and there may be tens of thousands of names.
+  // The sets are built for the first text that needs them. Most exposures need none, and names may be tens of thousands.
   const isKept = (name: string) =>
     (names ??= new Set(named.flatMap((at) => at.columns.map((column) => fullName({ ...at, column }))))).has(name)
   const places = new Map<string, (name: string) => boolean>()

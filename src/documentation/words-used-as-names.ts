@@ -3,7 +3,7 @@
 import { plainOf } from './split-words.ts'
 
 const LETTER = String.raw`[\p{L}\p{M}\p{N}_]`
-/** Matches from the start of a word only, so that no match is tried from each letter. */
+/** Matches only from the start of a word. Trying each letter would take quadratic time. */
 const WORD = `(?<!${LETTER})${LETTER}+`
 
 /**

@@ -1,5 +1,5 @@
-// The operator's language model as a writer. It sees what the exposure shows, and its answer is treated like untrusted
-// input.
+// Writes proposals with the operator's language model. The model gets only exposed names and values. Its answer is
+// untrusted input.
 import type { ModelSettings } from '../config.ts'
 import type { WriterContext } from './writer-context.ts'
 import { readAnswer } from './model-answer.ts'
@@ -10,14 +10,14 @@ import type { Proposal } from './proposal.ts'
 import { ValueMentions } from './value-mentions.ts'
 
 export interface Model {
-  /** Throws if no valid answer comes in time, and the reason of `signal`. */
+  /** Writes a proposal. Throws if no valid answer comes in time, and throws the reason of `signal`. */
   propose(about: WriterContext, naming: ColumnMentions, signal: AbortSignal): Promise<Proposal>
 }
 
 /** The time limit for one table, including retries. */
 const TABLE_MS = 60_000
 
-/** Opens no connection before the first question. */
+/** Opens the model. Does not connect before the first question. */
 export function openModel(settings: ModelSettings, timeoutMs = TABLE_MS): Model {
   let ask: Promise<Ask> | null = null
   return {
@@ -32,8 +32,8 @@ export function openModel(settings: ModelSettings, timeoutMs = TABLE_MS): Model 
 }
 
 /**
- * After an abort, the libraries keep sleeping if an endpoint sent Retry-After. Promise.race() with the signal avoids
- * this wait.
+ * Rejects when the signal aborts. The caller races it against the library, because the library ignores an abort while
+ * it waits for the time in a Retry-After header.
  */
 function ended(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {

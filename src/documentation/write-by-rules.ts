@@ -1,5 +1,5 @@
-// The writer that needs no network. It writes what follows from keys, names, comments and profiles, and repeats nothing
-// that the description already says.
+// Writes proposals by rules, without a network. The texts follow from keys, names, comments and profiles. They do not
+// repeat facts that the description already contains.
 import type { CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import type { Question } from '../drivers/example-question.ts'
 import type { WriterContext, Key } from './writer-context.ts'
@@ -7,18 +7,18 @@ import { fullName } from './text-dependencies.ts'
 import { meaningOf } from './units-by-name.ts'
 import type { Example, Proposal, ProposedText } from './proposal.ts'
 
-/** Writes a question in the database's own query language. Returns null if that is not possible. */
+/** Writes a question in the database's own query language. Returns null if the language cannot express it. */
 type Phrase = (question: Question) => string | null
 
 const STATEMENTS_MAX = 20
 const POINTERS_MAX = 8
-/** If a column has more values, the statistics suffice. */
+/** The maximum number of values in a text. For a column with more values, the statistics suffice. */
 const ENUMERATED_MAX = 8
-/** A code, unlike a name or a sentence. */
+/** Matches codes. Names of people and sentences do not match. */
 const CODE = /^[\p{L}\p{N}_.:-]{1,24}$/u
 const COLUMNS_SHOWN = 6
 
-/** A text without `tells`, which is set for all texts of one kind below. */
+/** A text without `tells`, which the caller sets for all texts of one kind. */
 type RuleText = Omit<ProposedText, 'tells'>
 
 export function writeByRules(about: WriterContext, phrase: Phrase): Proposal {
@@ -45,7 +45,7 @@ function withTells(tells: boolean, texts: readonly RuleText[]): readonly Propose
   return texts.map((text) => ({ ...text, tells }))
 }
 
-/** What a row is, and what it belongs to. */
+/** Returns a text that says what one row stands for, and to which other table it belongs. */
 function summary({ type, table }: WriterContext): RuleText | null {
   const keys = table.columns.filter((column) => column.primaryKey).map((column) => column.name)
   const owners = table.columns.flatMap(({ name, references }) =>
@@ -59,7 +59,7 @@ function summary({ type, table }: WriterContext): RuleText | null {
   return { text: `One ${rowOf(type)} per ${row}. Each ${row} belongs to ${listed(owner)}.`, restsOn }
 }
 
-/** What identifies a row. In a collection, `_id` always does. */
+/** Returns a text about the columns that identify a row. In a collection, `_id` always identifies a document. */
 function grain({ type, table, profile, typed }: WriterContext, isSummed: boolean): RuleText[] {
   const keys = table.columns.filter((column) => column.primaryKey)
   const names = keys.map((column) => column.name)
@@ -89,7 +89,7 @@ function grain({ type, table, profile, typed }: WriterContext, isSummed: boolean
   ]
 }
 
-/** Joins by declared foreign keys. */
+/** Returns texts about joins by declared foreign keys. */
 function joins({ table, profile, typed }: WriterContext): RuleText[] {
   return table.columns.flatMap((column): RuleText[] => {
     const to = column.references
@@ -102,7 +102,7 @@ function joins({ table, profile, typed }: WriterContext): RuleText[] {
   })
 }
 
-/** Foreign keys of other tables. Joining them repeats rows of this table. */
+/** Returns texts about foreign keys of other tables. Such a join repeats rows of this table. */
 function pointers({ pointers: all, table, typed }: WriterContext): RuleText[] {
   return all
     .filter((from) => from.schema !== table.schema || from.table !== table.table)
@@ -114,7 +114,8 @@ function pointers({ pointers: all, table, typed }: WriterContext): RuleText[] {
 }
 
 /**
- * Joins without a foreign key that the names suggest: customer_id, and a table customers with a key of the same type.
+ * Returns texts about joins that names suggest without a foreign key: customer_id matches a table customers with a key
+ * of the same type.
  */
 function likelyJoins({ table, keys, typed }: WriterContext): RuleText[] {
   return table.columns.flatMap((column) => {
@@ -151,7 +152,7 @@ function isNumberOf(stem: string, table: string): boolean {
   return [stem, plural, `${stem}es`].includes(table)
 }
 
-/** Columns with few values that are all known and all codes. */
+/** Returns texts about columns with few values, if all values are known and all are codes. */
 function enumerations({ table, profile, typed }: WriterContext): RuleText[] {
   return table.columns.flatMap((column) => {
     const codes = codesOf(column, profile)
@@ -168,7 +169,7 @@ function enumerations({ table, profile, typed }: WriterContext): RuleText[] {
   })
 }
 
-/** Sorted, so that a new profile of the same data gives the same text. */
+/** Returns the codes of a column, sorted, so that a new profile of the same data gives the same text. */
 function codesOf(column: CatalogColumn, profile: WriterContext['profile']): readonly string[] | null {
   // For an array, the profile counts elements, not column values.
   if (column.type.endsWith('[]') || column.seen?.types.includes('array') === true) return null
@@ -179,7 +180,7 @@ function codesOf(column: CatalogColumn, profile: WriterContext['profile']): read
   return codes.includes(null) ? null : codes.filter((code) => code !== null).sort()
 }
 
-/** Soft deletes: rows that stay in the table after deletion. */
+/** Returns texts about soft deletes: rows that stay in the table after deletion. */
 function deletions({ type, table, typed }: WriterContext): RuleText[] {
   const mark = table.columns.find(
     (column) => /^(?:deleted|removed|archived)_?at$/i.test(column.name) && column.nullable,
@@ -199,7 +200,7 @@ interface ExampleQuestion {
   readonly restsOn: readonly string[]
 }
 
-/** Returns the examples, from the most informative to the one that always works. */
+/** Returns examples. The most informative comes first; the last one always works. */
 function examples(about: WriterContext, phrase: Phrase): Example[] {
   const questions = [...countsJoined(about), ...countsBy(about), ...newest(about), anyRows(about)]
   return questions.flatMap(({ question, words, restsOn }) => {
@@ -271,7 +272,7 @@ function rowOf(type: WriterContext['type']): string {
   return type === 'MONGODB' ? 'document' : 'row'
 }
 
-/** a, b and c. */
+/** Joins names like “a, b and c”. */
 function listed(names: readonly string[], last = 'and'): string {
   return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} ${last} ${names.at(-1) ?? ''}`
 }
@@ -293,12 +294,12 @@ const IRREGULAR = [
   ['caches', 'cache'],
 ] as const
 
-/** a customer, an order; `user` and `unit` begin with a consonant sound. */
+/** Adds the article: a customer, an order. `user` and `unit` begin with a consonant sound. */
 function withArticle(words: string): string {
   return `${/^(?:[aeio]|u(?!ni|s[aei]|til|uid))/.test(words) ? 'an' : 'a'} ${words}`
 }
 
-/** `order_items` → order items. */
+/** Splits a name into words: `order_items` becomes “order items”. */
 function inWords(name: string): string {
   return name
     .replaceAll(/(\p{Ll})(\p{Lu})/gu, '$1 $2')

@@ -1,5 +1,5 @@
-// Writes proposals table by table within one job. Every example is confined and run before it is proposed, even if our
-// own rules wrote it. Only texts that the exposure may show are stored.
+// Writes proposals table by table within one job. Every example passes the guard and runs before it is proposed, even if
+// our own rules wrote it. Only texts that may be shown under the current exposure are stored.
 import { setImmediate } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { Progress } from '../jobs/job-types.ts'
@@ -37,8 +37,8 @@ interface TableName {
 }
 
 /**
- * The `result` of the job. `failed` lists tables for which the model gave no answer; the rules wrote about these tables
- * instead.
+ * The `result` of the job. `failed` lists tables for which the model gave no answer. For these tables, the rules wrote
+ * the texts.
  */
 export interface Generated {
   readonly tables: number
@@ -47,16 +47,16 @@ export interface Generated {
 }
 
 const EXAMPLES_TRIED = 4
-/** The exposure or the personal marks may change while a table is being written about. */
+/** The maximum number of attempts per table. Exposure or personal marks may change while its texts are written. */
 const TRIES = 5
-/** Concurrent questions to a model. */
+/** The maximum number of concurrent questions to a model. */
 const MODEL_AT_ONCE = 4
 /** After this many unanswered tables in a row, the model is not called again. */
 const MODEL_PATIENCE = 8
 
 /**
- * `model` is null to write by rules. Throws the database's error if the database is unreachable, and the reason of
- * `signal`.
+ * Writes the proposals: by rules if `model` is null. Throws the database's error if the database is unreachable, and the
+ * reason of `signal`.
  */
 export async function writeProposals(
   deps: WriterDeps,
@@ -92,7 +92,7 @@ export async function writeProposals(
   return { tables: tables.length, proposed: writer.proposed, failed: writer.failed }
 }
 
-/** What may be used and shown while these versions are current. */
+/** The names and values that writers may use while these versions are current. */
 interface Scene {
   readonly id: DatasourceId
   readonly versions: string
@@ -104,7 +104,7 @@ interface Scene {
   readonly naming: ColumnMentions
 }
 
-/** Returns `known` if its versions are still current. */
+/** Returns the current scene. Returns `known` if its versions are still current. */
 async function sceneOf(deps: WriterDeps, id: DatasourceId, chosen: Scene['chosen'], known?: Scene): Promise<Scene> {
   const row = await deps.store.db.selectFrom('datasources').selectAll().where('id', '=', id).executeTakeFirst()
   const driver = row === undefined ? undefined : deps.drivers.get(row.type)
@@ -129,12 +129,12 @@ async function sceneOf(deps: WriterDeps, id: DatasourceId, chosen: Scene['chosen
   }
 }
 
-/** Compares the table itself. Dependencies on other tables are checked when the text is stored. */
+/** Returns true if the table is the same. Dependencies on other tables are checked when a text is stored. */
 function isSameContext(a: WriterContext, b: WriterContext): boolean {
   return isDeepStrictEqual([a.table.columns, a.profile], [b.table.columns, b.profile])
 }
 
-/** Returns the versions that decide what may be used. */
+/** Returns the versions of everything that a scene depends on. */
 function versionsOf(
   row: Pick<Selectable<DatasourceTable>, 'catalog_version' | 'exposure_version' | 'profile_version'>,
 ) {
@@ -160,7 +160,7 @@ class Writer {
     this.#signal = signal
   }
 
-  /** Uses the current exposure: a run may take long, and must not reveal what was hidden in the meantime. */
+  /** Writes about one table. Uses the current exposure, because columns may be hidden while the job runs. */
   async table(key: string): Promise<void> {
     await setImmediate()
     this.#signal.throwIfAborted()
@@ -187,7 +187,7 @@ class Writer {
     return this.#scene
   }
 
-  /** Returns the model's proposal, with our examples after its own; the rules' proposal if the model fails. */
+  /** Returns the model's proposal, followed by the rules' examples. If the model fails, returns the rules' proposal. */
   async #byModel(model: Model, about: WriterContext, own: Proposal): Promise<Proposal> {
     const { schema, table } = about.table
     if (this.#unanswered < MODEL_PATIENCE) {

@@ -1,5 +1,5 @@
-// Everything a writer may know about a table: what the exposure shows of it and its neighbours, and its stored profile.
-// Nothing else reaches a writer, whether it is our own code or a model.
+// Everything that a writer may know about a table: the exposed part of the table and its neighbours, and its stored
+// profile. A writer is the rules or a model. Both get only this data.
 import type { Catalog, CatalogColumn, CatalogTable, DatasourceType, Driver } from '../drivers/driver.ts'
 import type { KeptColumn, KeptProfile } from '../profiles/stored-profiles.ts'
 
@@ -28,7 +28,7 @@ export interface Key {
   readonly schema: string
   readonly table: string
   readonly column: CatalogColumn
-  /** The column that names a row for people. If there is none, the key column. */
+  /** The column that names a row for people. Without such a column, the key column. */
   readonly label: string
 }
 

@@ -1,5 +1,5 @@
-// Introspects a database over a new connection and stores the result as the newest catalog. It runs as a job, because
-// it may take long. It exposes nothing: new columns are hidden until an exposure is saved.
+// Introspects a database over a new connection and stores the result as the newest catalog. An introspection runs as a
+// job, because it may take long. It exposes no new column: new columns are hidden until an exposure is saved.
 import { z } from 'zod'
 import { changesOf, listedOf, pathName, type Changes } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
@@ -40,8 +40,9 @@ const Introspected = z.object({
 export type Introspected = z.infer<typeof Introspected>
 
 /**
- * Reads the schema and stores it; answers with a job if that takes over 10 s. One introspection runs per datasource,
- * and concurrent callers share it. Throws DATASOURCE_DISABLED, and the errors of connecting and introspecting.
+ * Reads the schema and stores it as a catalog. Answers with a job if this takes over 10 s. Only one introspection runs
+ * per datasource, and concurrent callers share it. Throws DATASOURCE_DISABLED, and the errors of connecting and
+ * introspecting.
  */
 export async function introspectDatasource(
   deps: DatasourceDeps,
@@ -54,7 +55,7 @@ export async function introspectDatasource(
     try {
       return await introspect(deps, call, at, progress, signal)
     } catch (error) {
-      // Recorded here, because the caller may already have received the job as the answer.
+      // The job records its failure here, because the caller may already have received the job as the answer.
       deps.audit.refused(call, { teamId: at.teamId, datasourceId: at.id }, error)
       throw error
     }
@@ -121,8 +122,8 @@ interface Stored {
 }
 
 /**
- * Stores the catalog. Retains the catalogs that may still be read: the previous one (by other processes) and the one of
- * the exposure (for drift).
+ * Stores the catalog. Keeps two older catalogs: the previous one, which other processes may still read, and the catalog
+ * of the exposure, which drift needs.
  */
 async function keep(
   deps: IntrospectDeps,
@@ -217,7 +218,7 @@ async function write(
   })
 }
 
-/** By tableKey: tables with a column that the exposure names and that exists, but may not be exposed. */
+/** Returns the tables, by tableKey, with a column that the exposure names but that may not be exposed. */
 function barredTables(catalog: Catalog, exposed: Catalog, shown: readonly ShownTable[]): ReadonlySet<string> {
   const keyed = ({ tables }: Catalog) =>
     new Map(tables.map((each) => [tableKey(each.schema, each.table), each.columns]))

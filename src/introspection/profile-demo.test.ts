@@ -1,4 +1,4 @@
-// The demo shop's statistics in its description, compared with plain SQL over the same rows.
+// Compares the statistics in the demo shop's description with plain SQL over the same rows.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, before, describe, test } from 'node:test'
@@ -111,7 +111,7 @@ describe('the profile of the demo shop', () => {
   })
 })
 
-/** A time as an answer or PostgreSQL writes it, in milliseconds. */
+/** Parses a time of an answer or of PostgreSQL. Returns milliseconds. */
 function momentOf(text: string): number {
   const iso = text.replace(' ', 'T').replace(/\+00$/, 'Z')
   return Date.parse(/T/.test(iso) && !iso.endsWith('Z') ? `${iso}Z` : iso)

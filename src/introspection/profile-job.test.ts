@@ -1,4 +1,4 @@
-// The job behind POST …/profile: what it stores and deletes, and how it handles failures.
+// Tests the job behind POST …/profile: which data it stores and deletes, and how it handles failures.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openRooms, type Rooms } from '../../test/support/connected.ts'
@@ -173,7 +173,7 @@ describe('profiles', () => {
     assert.ok(!(await at.stored()).includes('lines'))
   })
 
-  test('a personal mark deletes values at once; removing it shows them after the next profile', async () => {
+  test('a personal mark deletes values immediately; after its removal, the next profile shows them', async () => {
     const at = await shop()
     await at.profile()
     const before = (await at.at()).row.profile_version
@@ -330,7 +330,7 @@ describe('profiles', () => {
     assert.equal(kept.find(({ table }) => table === 'customers')?.captured_at, '2020-01-01T00:00:00.000Z')
   })
 
-  /** Waits until `count` of our statements that name it are running. */
+  /** Waits until `count` of our statements that contain `name` are running. */
   async function active(database: string, name: string, count: number): Promise<void> {
     const sql = `SELECT count(*) FROM pg_stat_activity WHERE datname = '${database}' AND state = 'active'
       AND query ~ '(${name}).*LIMIT' AND pid <> pg_backend_pid()`

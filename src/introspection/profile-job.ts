@@ -1,5 +1,5 @@
 // Profiles the values of exposed columns, table by table over its own connection, in a job that survives restarts.
-// profiles/privacy.ts decides what is stored, under the exposure at the time of writing.
+// profiles/privacy.ts decides which data is stored, under the exposure at the time of writing.
 import { z } from 'zod'
 import type { Call } from '../auth/caller.ts'
 import type { Config } from '../config.ts'
@@ -76,7 +76,7 @@ const Input = z.object({
   sample: z.boolean(),
 })
 
-/** Registers the job kind, so that profiles resume after a restart. Call it once, before the first profile. */
+/** Registers the job kind, so that profiles resume after a restart. Must be called once, before the first profile. */
 export function resumeProfiles(deps: ProfileDeps): void {
   deps.jobs.resumable(KIND, (id, input) => async (progress, ended, run) => {
     const order = Input.parse(input)
@@ -164,7 +164,7 @@ class Profiler implements AsyncDisposable {
     })
   }
 
-  /** The number of stored columns, or the reason why there are none. */
+  /** Profiles a table. Returns the number of stored columns, or the reason why no column was stored. */
   async #table(schema: string, name: string): Promise<{ readonly columns: number } | { readonly why: string }> {
     const now = await this.#exposedNow(schema, name)
     if (now === null) return { why: NOT_EXPOSED }
@@ -224,8 +224,8 @@ class Profiler implements AsyncDisposable {
   }
 
   /**
-   * Stores what the privacy rules allow, under the exposure and the personal marks as this transaction reads them. Both
-   * change only together with this row. Returns the number of columns, or null if the table is no longer exposed.
+   * Stores the part of the profile that the privacy rules allow. Reads exposure and personal marks in this transaction,
+   * because both may have changed. Returns the number of columns, or null if the table is no longer exposed.
    */
   async #keep(schema: string, name: string, profile: TableProfile, capturedAt: string): Promise<number | null> {
     const { store } = this.#deps
@@ -258,5 +258,5 @@ interface Todo {
 }
 
 const NOT_EXPOSED = 'It is no longer exposed.'
-/** Errors that concern one table only. */
+/** Errors that concern only one table. */
 const SKIPPED = new Set(['SCHEMA_STALE', 'QUERY_TIMEOUT', 'QUERY_FAILED', 'QUERY_DENIED'])

@@ -1,17 +1,17 @@
-// Pure: a sample of rows does not contain a rare column every time. If this sample missed columns of the last
-// introspection, the columns are retained as long as the miss may be chance. Otherwise the exposure and the drift would
-// change with every sample.
+// Pure: retains columns that a sample of rows missed. A sample does not always contain a rare column. So a missing column
+// of the last introspection stays as long as its absence may be chance. Otherwise every sample would change the exposed
+// catalog and cause drift.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import { tableKey, type ShownTable } from '../exposure/cut-catalog.ts'
 
-/** If the probability is lower, the miss is not chance, and the column is removed. */
+/** If the probability of a miss is lower than this, the miss is no chance, and the column is removed. */
 const CHANCE_MIN = 0.001
-/** If an exposed column is in a smaller share of the rows than this, a sample cannot prove its removal. */
+/** An exposed column in a smaller share of the rows is never removed, because a sample cannot prove its removal. */
 const RARE = 0.01
 /** The maximum number of columns of a table that are retained. Exposed columns are retained even beyond this number. */
 const COLUMNS_MAX = 500
 
-/** `before` was captured by the same connection. `exposed` lists the columns that must stay stable. */
+/** Returns `after` with the retained columns. `before` must come from the same connection. */
 export function retainUnsampled(before: Catalog, after: Catalog, exposed: readonly ShownTable[]): Catalog {
   const known = new Map(before.tables.map((table) => [tableKey(table.schema, table.table), table]))
   const shown = new Map(exposed.map((table) => [tableKey(table.schema, table.table), new Set(table.columns)]))
@@ -25,7 +25,7 @@ export function retainUnsampled(before: Catalog, after: Catalog, exposed: readon
 
 function withRetained(was: CatalogTable, table: CatalogTable, exposed: ReadonlySet<string>): CatalogTable {
   const { looked } = table
-  // If all rows were read, a missing column was removed. A table without rows proves nothing: it may be filled again.
+  // If all rows were read, a missing column was removed. An empty table is no proof, because it may be filled again.
   if (looked === undefined || (looked.all && looked.rows > 0)) return table
   const met = new Set(table.columns.map((column) => column.name))
   const retained = new Map<string, CatalogColumn>()

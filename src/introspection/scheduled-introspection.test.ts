@@ -1,5 +1,5 @@
-// Scheduled introspection on both stores: on time, in one of several processes, across restarts, and with backoff for a
-// database that is down.
+// Tests scheduled introspection on both stores: on time, in only one of several processes, across restarts, and with
+// backoff if a database is down.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Client } from 'pg'
@@ -37,7 +37,7 @@ for (const dialect of DIALECTS) {
       await postgres[Symbol.asyncDispose]()
     })
 
-    /** A store with one team, and a clock that only the test advances. */
+    /** Opens a store with one team, and a clock that only the test advances. */
     async function opened(at?: StoreConfig) {
       const config = at ?? (await source.config())
       const rooms = await openRooms({ at: config })
@@ -52,7 +52,7 @@ for (const dialect of DIALECTS) {
       await rooms.store.write((tx) => tx.updateTable('catalogs').set(set).where('datasource_id', '=', id).execute())
     }
 
-    /** A datasource on its own database. */
+    /** Creates a datasource on its own database. */
     async function connected(rooms: Rooms, config: object = {}) {
       const teamId = await addTeam(rooms)
       const owner = await addMember(rooms, teamId, 'OWNER')
@@ -224,7 +224,7 @@ for (const dialect of DIALECTS) {
       await using _locker = await lockedCatalog(shop.database)
       await age(rooms, shop.id, 27 * HOUR)
       const claims = async () => rooms.store.db.selectFrom('reintrospections').selectAll().execute()
-      /** A run that has started, and its end. */
+      /** Waits until a run has started. Returns a promise of its end. */
       const begun = async (scheduled: ReturnType<typeof world.scheduled>) => {
         const ended = scheduled.run()
         while ((await running(rooms, shop.id)) === 0) await new Promise(setImmediate)
@@ -279,7 +279,7 @@ for (const dialect of DIALECTS) {
       assert.ok('tableCount' in (await asked))
     })
 
-    /** The number of running introspections. */
+    /** Returns the number of running introspections. */
     async function running(rooms: Rooms, id: DatasourceId): Promise<number> {
       const { store } = rooms
       const jobs = store.db

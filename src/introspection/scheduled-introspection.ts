@@ -1,6 +1,6 @@
 // Introspects databases again on schedule, `config.reintrospectHours` after the last time, so that drift is detected
-// without a caller. The schedule is in the store: a restart neither triggers nor skips a run, and one of several
-// processes runs it. It never touches a database that is DISABLED or was never introspected.
+// without a caller. The schedule is in the store. So a restart does not change it, and only one of several processes runs
+// an introspection. Databases that are DISABLED or were never introspected are skipped.
 import { createHash } from 'node:crypto'
 import type { Selectable } from 'kysely'
 import { AppError } from '../errors.ts'
@@ -27,7 +27,8 @@ const EVERY_MS = 60_000
 /** The maximum number of runs at the same time in this process. Each run opens one connection to the database. */
 const AT_ONCE = 3
 /**
- * How long a claim is valid. Each check renews the claims of this process, so the claims of a dead process expire soon.
+ * The time for which a claim is valid. Each check renews the claims of this process, so claims of a dead process expire
+ * soon.
  */
 const CLAIM_MS = 5 * EVERY_MS
 const HOUR_MS = 3_600_000
@@ -74,7 +75,7 @@ class Scheduled implements Reintrospection {
     await Promise.all(this.#active.values())
   }
 
-  /** One check at a time. An error is logged, and the next check retries. */
+  /** Runs one check at a time. Logs an error; the next check retries. */
   #look(): Promise<void> {
     this.#looking = this.#looking
       .then(() => (this.#closing.signal.aborted ? undefined : this.#fill()))
@@ -120,7 +121,7 @@ class Scheduled implements Reintrospection {
       .sort((a, b) => a.at - b.at)
   }
 
-  /** Returns false if another process has the claim, or had it after the datasource was found due. */
+  /** Claims a run. Returns false if another process has the claim, or had it since this process found the run due. */
   async #claim({ row, failures }: Due): Promise<boolean> {
     const now = this.#now()
     return await this.#deps.store.append(async (tx) => {

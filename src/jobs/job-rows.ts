@@ -1,4 +1,4 @@
-// The jobs table, shared by all processes: admission, progress, and abandoned jobs. Runs nothing itself.
+// Reads and writes the jobs table, which all processes share: admission, progress, and abandoned jobs. Runs no job.
 import type { Transaction } from 'kysely'
 import type { AccountId, DatasourceId, JobId } from '../ids.ts'
 import { isTrue } from '../store/better-auth-booleans.ts'
@@ -24,7 +24,7 @@ export interface LostJob extends Omit<NewJob, 'input' | 'startedBy'> {
   readonly heard: string
 }
 
-/** The state of this process's own jobs, which may be newer than the stored state. */
+/** The state of this process's own jobs. It may be newer than the stored state. */
 export interface OwnJobs {
   /** Returns true if this process runs the job. */
   has(id: JobId): boolean
@@ -52,7 +52,7 @@ export class JobRows {
     this.#store = store
   }
 
-  /** Fails abandoned jobs, except resumable ones. */
+  /** Marks abandoned jobs as FAILED, except resumable jobs. */
   async bury(): Promise<void> {
     await this.#store.append(async (tx) => {
       await tx
@@ -68,9 +68,8 @@ export class JobRows {
   }
 
   /**
-   * Inserts the job and returns its id. Returns the id of a running job with the same input, or null if `atMost` jobs
-   * of the kind already run for the datasource in any process. If several processes try at once, the transaction admits
-   * one.
+   * Inserts the job and returns its id. If a job with the same input runs, returns the id of that job. Returns null if
+   * `atMost` jobs of the kind already run for the datasource. The transaction makes this safe across processes.
    */
   async claim(job: NewJob, atMost: number, own: OwnJobs): Promise<JobId | null> {
     return await this.#store.append(async (tx) => {
@@ -94,7 +93,7 @@ export class JobRows {
     const rows = await tx
       .selectFrom('jobs')
       .select(['id', 'updated_at'])
-      // Compares the input in the database: it may be large.
+      // The database compares the input, because the input may be large.
       .select((eb) => [
         eb('input', 'is not', null).as('goes_on'),
         (input === null ? eb('input', 'is', null) : eb('input', '=', input)).as('is_same'),
@@ -115,7 +114,7 @@ export class JobRows {
       .map((row) => ({ id: row.id, isSame: isTrue(row.is_same) }))
   }
 
-  /** Returns null if the datasource has no such job. `reached`: progress that is newer than the stored one. */
+  /** Returns null if the datasource has no such job. `reached` is progress that is newer than the stored progress. */
   async find(datasourceId: DatasourceId, id: JobId, reached: Reached | null): Promise<JobState | null> {
     const row = await this.#states(datasourceId).select('jobs.result').where('jobs.id', '=', id).executeTakeFirst()
     if (row === undefined) return null
@@ -125,8 +124,8 @@ export class JobRows {
   }
 
   /**
-   * Returns the newest jobs, without their results, which may be large. `reachedBy`: progress that is newer than the
-   * stored one.
+   * Returns the newest jobs, without their results, which may be large. `reachedBy` returns progress that is newer than
+   * the stored progress.
    */
   async list(
     datasourceId: DatasourceId,
@@ -143,7 +142,7 @@ export class JobRows {
     return rows.map((row) => stateOf(row, reachedBy(row.id)))
   }
 
-  /** Does not read the input: it may be large, and callers poll. */
+  /** Selects states without inputs, because inputs may be large and callers poll. */
   #states(datasourceId: DatasourceId) {
     return this.#store.db
       .selectFrom('jobs')
@@ -154,7 +153,7 @@ export class JobRows {
       .where('jobs.datasource_id', '=', datasourceId)
   }
 
-  /** The first end is final: a cancelled job stays CANCELLED even if its work fails afterwards. */
+  /** Stores the end of a job. The first end is final: a cancelled job stays CANCELLED even if its work fails later. */
   async end(
     id: JobId,
     end: { readonly state: JobTable['state']; readonly result?: string; readonly error?: string },
@@ -224,7 +223,7 @@ export class JobRows {
     return numUpdatedRows === 1n
   }
 
-  /** If the heartbeat is older than this, the job is abandoned. */
+  /** Returns the time of the oldest valid heartbeat. A job with an older heartbeat is abandoned. */
   #lastHeard(): string {
     return this.#store.dialect === 'sqlite' ? this.#startedAt : iso(Date.now() - SILENCE_MS)
   }

@@ -1,4 +1,4 @@
-// Jobs: one of a kind at a time, ends are stored, and no job seems to run forever.
+// Tests jobs: only one of a kind runs at a time, the end of a job is stored, and no job seems to run forever.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { datasourceRow, teamRow } from '../../test/support/rows.ts'

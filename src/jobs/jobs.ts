@@ -1,5 +1,5 @@
-// Background jobs for long work: introspection, profiles, previews. A job runs in the process that started it; its
-// progress is in the store. A restart fails a job unless its kind is resumable.
+// Background jobs for long work: introspection, profiles, previews. A job runs in the process that started it. Its
+// progress is in the store. After a restart, a job of a resumable kind runs again, and any other job has failed.
 import { setTimeout } from 'node:timers/promises'
 import { AppError } from '../errors.ts'
 import { newId, type AccountId, type DatasourceId, type JobId } from '../ids.ts'
@@ -24,8 +24,8 @@ export interface Jobs extends AsyncDisposable {
    */
   start(datasourceId: DatasourceId, kind: string, work: Work, by?: AccountId): Promise<Job>
   /**
-   * Makes jobs of a kind resumable: after a restart, the first process that finds such a job runs it again from the
-   * start. Call once per kind, before the first job.
+   * Makes jobs of a kind resumable. After a restart, the first process that finds such a job runs it again from the
+   * start. Must be called once per kind, before the first job.
    */
   resumable(kind: string, resume: Resume): void
   /**
@@ -37,7 +37,7 @@ export interface Jobs extends AsyncDisposable {
   find(datasourceId: DatasourceId, id: JobId): Promise<JobState | null>
   /** Returns the newest 100 matching jobs of a datasource, without their results. */
   list(datasourceId: DatasourceId, filter: JobFilter): Promise<readonly JobState[]>
-  /** Cancels a job of any process. Returns false if the datasource has no such job. Ended jobs do not change. */
+  /** Cancels a job of any process. Returns false if the datasource has no such job. Has no effect on an ended job. */
   cancel(datasourceId: DatasourceId, id: JobId): Promise<boolean>
   /** Cancels all jobs of a datasource that is changed or deleted, and waits for them. */
   endAll(datasourceId: DatasourceId): Promise<void>
@@ -64,15 +64,15 @@ interface Running {
 }
 
 const HEARTBEAT_MS = 2_000
-/** Once per this many heartbeats, a process searches for abandoned jobs. */
+/** The number of heartbeats between two searches for abandoned jobs. */
 const BEATS_PER_SEARCH = 10
 /** The interval for polling a job of another process. */
 const POLL_MS = 500
-/** Names of tables may be long. */
+/** The maximum length of a stored step. Names of tables may be long. */
 const STEP_CHARS_MAX = 300
 const FAILED = 'The job failed because of a bug in the service.'
 
-/** Opens the jobs. Abandoned jobs become FAILED or are resumed. */
+/** Opens the jobs. Resumes abandoned jobs of resumable kinds, and marks all other abandoned jobs as FAILED. */
 export async function openJobs(deps: Deps): Promise<Jobs> {
   const rows = new JobRows(deps.store)
   const jobs = new ProcessJobs(deps, rows)
@@ -86,7 +86,7 @@ class ProcessJobs implements Jobs {
   readonly #running = new Map<JobId, Running>()
   readonly #resumes = new Map<string, Resume>()
   readonly #heartbeat: NodeJS.Timeout
-  /** The chain of heartbeats and searches. Closing waits for it. */
+  /** The chain of heartbeats and searches, for which closing waits. */
   #work: Promise<void> = Promise.resolve()
   #beats = 0
   readonly #closing = new AbortController()
@@ -178,7 +178,7 @@ class ProcessJobs implements Jobs {
       isOver: false,
     }
     this.#running.set(id, job)
-    // The end is stored with the job, so an unhandled rejection is not an error.
+    // The end is stored with the job, so nobody needs to handle this rejection.
     ended.catch(() => undefined).finally(() => this.#running.delete(id))
     return job
   }
@@ -201,7 +201,7 @@ class ProcessJobs implements Jobs {
   }
 
   async endAll(datasourceId: DatasourceId): Promise<void> {
-    // Includes jobs of other processes: those notice at their next heartbeat.
+    // This includes jobs of other processes, which notice the cancellation at their next heartbeat.
     await this.#rows.cancelAll(datasourceId)
     const own = [...this.#running.values()].filter((job) => job.datasourceId === datasourceId)
     for (const job of own) job.control.abort()
@@ -249,7 +249,7 @@ class ProcessJobs implements Jobs {
       await this.#rows.end(job.id, { state: 'DONE', result: JSON.stringify(result ?? null) }, job)
       return result
     } catch (error) {
-      // The job was left to another process, which ends it.
+      // This process has left the job to another process, which will end it.
       if (this.#running.get(job.id) !== job) throw error
       if (!(error instanceof AppError) && !job.control.signal.aborted) this.#logFailure(error)
       const message = error instanceof AppError ? error.message : FAILED

@@ -16,7 +16,7 @@ interface Order {
   readonly busy: string
 }
 
-/** Throws CONFLICT with the text `busy` if the maximum number of jobs of this kind is running. */
+/** Starts or joins a job. Throws CONFLICT with the text `busy` if the maximum number of jobs of this kind is running. */
 export async function orderJob(
   deps: { readonly audit: Audit; readonly jobs: Jobs },
   call: Call,

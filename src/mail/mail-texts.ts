@@ -1,5 +1,5 @@
-// The texts of our mails: short, as plain text and as simple HTML. Subjects are constants. Text from other people
-// appears in the body only, on one line and without links.
+// The texts of our mails, as plain text and as simple HTML. Subjects are constants. Text from other people appears only
+// in the body, on one line and without links.
 
 /** A line of text, a link to click, or text to copy. */
 type Paragraph = string | { readonly link: string } | { readonly copy: string }
@@ -43,7 +43,7 @@ export function resetLetter(to: string, link: string): Letter {
   }
 }
 
-/** Sent to the owner of an address that somebody signed up with again. */
+/** Returns the letter to the owner of an address with which somebody signed up again. */
 export function signedUpAgainLetter(to: string, origin: string): Letter {
   return {
     kind: 'signed up again',
@@ -63,7 +63,7 @@ export interface Invite {
   /** The inviter's address. */
   readonly by: string
   readonly role: string
-  /** Null for a current member, who only has to open the team. */
+  /** Null for an account that is already a member and only has to open the team. */
   readonly token: string | null
 }
 
@@ -102,7 +102,7 @@ export function keyExpiringLetter({ to, origin, name, hint, expiresAt }: EndingK
   }
 }
 
-/** A change to an account that its owner is notified of. */
+/** A change to an account. The owner is notified of it. */
 export type SecurityChange =
   | { readonly kind: 'new key'; readonly name: string; readonly hint: string }
   | { readonly kind: 'password changed' }
@@ -149,7 +149,7 @@ export function securityLetter({ to, origin, change, at, client, address }: Secu
   }
 }
 
-/** Returns a sentence about what was changed, if it has a name. */
+/** Returns a sentence with the name of the changed object, such as a key. */
 function aboutOf(change: SecurityChange): string {
   if (!('name' in change)) return ''
   const hint = 'hint' in change ? ` and ends in ${plain(change.hint)}` : ''

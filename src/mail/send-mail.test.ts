@@ -1,4 +1,4 @@
-// Mail: what is sent to whom, the retries, and that failures neither block callers nor leak addresses.
+// Tests mail: contents and recipients, retries, and that a failure blocks no caller and leaks no address.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -115,7 +115,7 @@ describe('mail', () => {
     await at.mail[Symbol.asyncDispose]()
     assert.match(await at.line(), /mail: sending failed/)
     assert.deepEqual([logins, smtps.received.length], [0, 0])
-    // On the loopback interface, a server that accepts logins only after STARTTLS is used with any certificate.
+    // On loopback, any certificate is accepted. This server accepts logins only after STARTTLS.
     await using local = await startSmtp({ disabledCommands: [], onAuth })
     await using beside = post(`smtp://u:p@127.0.0.1:${local.port}`)
     beside.mail.send(letter)

@@ -1,5 +1,5 @@
-// Sends mail. Letters wait in memory and go to the server of SMTP_URL, a few at a time. Callers never wait. Failures
-// are logged without the address, the text or the server's reply.
+// Sends mail. Letters wait in memory and go to the server of SMTP_URL, a few at a time. Callers never wait. The log of a
+// failure contains no address, no text and no reply of the server.
 import { isIP } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import type { Transporter } from 'nodemailer'
@@ -8,9 +8,9 @@ import { bareHost } from '../host-names.ts'
 import { htmlOf, textOf, type Letter } from './mail-texts.ts'
 
 export interface Mail extends AsyncDisposable {
-  /** False without SMTP_URL: then addresses cannot be verified by mail, and links go to the log. */
+  /** False without SMTP_URL. Then addresses cannot be verified by mail, and links go to the log. */
   readonly isOn: boolean
-  /** Never throws and never waits. */
+  /** Queues a letter. Never throws and never waits. */
   send(letter: Letter): void
 }
 
@@ -28,7 +28,7 @@ const WAITING_MAX = 1_000
 const AT_ONCE = 4
 /** Delays before the second and third attempt. The letter is dropped if the server is down for longer. */
 const PAUSES_MS = [1_000, 10_000]
-/** How long shutdown waits for deliveries in progress. */
+/** The time that shutdown waits for deliveries in progress. */
 const ENDING_MS = 3_000
 const TIMEOUTS_MS = { dnsTimeout: 5_000, connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 20_000 }
 
@@ -117,7 +117,7 @@ class Post implements Mail {
     const transport = await this.#transport
     await transport.sendMail({
       from: { name: 'Vitrine', address: this.#sender },
-      // An object: nodemailer parses a string as a list of addresses.
+      // The recipient is an object, because nodemailer parses a string as a list of addresses.
       to: { name: '', address: letter.to },
       subject: letter.subject,
       text: textOf(letter),
@@ -145,8 +145,8 @@ async function openTransport({ host, port, tls, login }: Smtp): Promise<Transpor
 }
 
 /**
- * The sender: the `from` parameter of SMTP_URL. Without it, the login if that is an address, otherwise an address at
- * our own host.
+ * Returns the sender: the `from` parameter of SMTP_URL, or else the login if it is an address, or else an address at our
+ * own host.
  */
 function senderOf({ from, login, host }: Smtp, publicUrl: string | null): string {
   if (from !== null) return from
@@ -167,7 +167,7 @@ function statusOf(error: unknown): number | undefined {
     : undefined
 }
 
-/** Returns true if the server rejected the letter or the login permanently: a retry would fail too. */
+/** Returns true if the server rejected the letter or the login permanently. Then a retry would fail too. */
 function isFinal(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   return (statusOf(error) ?? 0) >= 500 || code === 'EAUTH'

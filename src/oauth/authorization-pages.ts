@@ -1,5 +1,4 @@
-// The pages of an authorization, rendered by the service itself: errors, sign-in, and the consent. Every text from an
-// agent is escaped.
+// Renders the pages of an authorization: errors, sign-in, and the consent. Escapes every text from an agent.
 import { PASSWORD } from '../contract/sign-in-routes.ts'
 import { page, TELLING_SCRIPT } from '../sign-in/html-page.ts'
 import type { Scope } from '../auth/caller.ts'
@@ -12,7 +11,7 @@ fieldset { margin: 1rem 0; } fieldset fieldset { border: 0; margin: 0 0 0 1.5rem
 label { display: block; } .quiet { color: #555; overflow-wrap: anywhere; }
 `
 
-/** Returns the page for a person whose agent sent something wrong. The status is 400. */
+/** Returns the page for a person whose agent sent an invalid request. The status is 400. */
 export function errorPage(sentence: string): Response {
   return page(
     'This agent cannot be connected',
@@ -25,7 +24,7 @@ export function errorPage(sentence: string): Response {
   )
 }
 
-/** `here`: the path of the page. After signing in, the console redirects to it. */
+/** Returns the page that asks for a sign-in. `here` is its path, to which the console redirects after the sign-in. */
 export function signInPage(host: string, here: string): Response {
   const form = `<h1>Sign in</h1>
 <p>${escaped(host)} asks for access to Vitrine. Sign in to decide.</p>

@@ -1,5 +1,5 @@
-// The start of an authorization: checks the request with the provider, and redirects the browser to the consent page,
-// or back to the client with an error. If the client cannot be trusted with an answer, an error page is shown.
+// Starts an authorization: lets the provider check the request, and redirects the browser to the consent page, or back to
+// the client with an error. If the redirect URI cannot be trusted, shows an error page instead.
 import type { Attempts } from '../auth/attempt-counter.ts'
 import { addressOf } from '../auth/client-name-and-address.ts'
 import type { Clients } from './find-client.ts'
@@ -15,10 +15,10 @@ interface Deps {
   readonly resource: string
 }
 
-/** A request can make us read a document at an address of its choice, so requests are rate-limited. */
+/** The rate limit of requests. A request can make this service read a document at an address of the caller's choice. */
 const BY_ADDRESS = { limit: 60, windowMs: 60_000 }
 
-/** The known parameters. Others are ignored (RFC 6749 §3.1). */
+/** The known parameters. All others are ignored (RFC 6749 §3.1). */
 const KNOWN = [
   'response_type',
   'client_id',
@@ -57,19 +57,19 @@ function checked(sent: URLSearchParams, resource: string): URLSearchParams {
     const value = sent.get(name)
     if (value !== null) params.set(name, value)
   }
-  // Each authorization shows the page. Otherwise an earlier consent would apply to a later request.
+  // Each authorization shows the consent page. Otherwise an earlier consent would apply to a later request.
   if (sent.get('prompt') !== 'none') params.set('prompt', 'consent')
   // The person chooses how long an agent stays connected, so every agent may refresh its tokens.
   const scopes = new Set((sent.get('scope') ?? SCOPES.join(' ')).split(' ').filter((scope) => scope !== ''))
   params.set('scope', [...scopes.add('offline_access')].join(' '))
   const resources = sent.getAll('resource')
-  // A token for several resources could be passed on by one resource to another. The provider refuses unknown
-  // resources.
+  // One of several resources could use a shared token at another resource. So for several resources, pass an unknown
+  // resource, which the provider refuses.
   params.set('resource', resources.length > 1 ? 'urn:several-resources' : (resources[0] ?? resource))
   return params
 }
 
-/** The provider found a fault before it knew that the client may receive the error. */
+/** Returns the sentence for the error page. The provider found the fault before it could trust the redirect URI. */
 function sentenceOf(location: string): string {
   switch (new URL(location, 'http://localhost').searchParams.get('error')) {
     case 'invalid_redirect':

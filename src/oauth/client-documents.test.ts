@@ -1,5 +1,4 @@
-// Reads client metadata documents from a real TLS server with its own host name, and tests which documents are never
-// read.
+// Tests client metadata documents on a real TLS server with its own host name, and which documents are never read.
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
@@ -63,7 +62,7 @@ describe('client metadata documents', () => {
     assert.deepEqual(asked, [`GET ${ID}`])
   })
 
-  test('are read once while they are fresh, within bounds whatever their headers say', async () => {
+  test('are read once while they are fresh; the limits apply to any headers', async () => {
     const cases = [
       ['max-age=600', 600],
       ['max-age=1', 60],
@@ -189,7 +188,7 @@ describe('client metadata documents', () => {
     const documents = openClientDocuments(transport)
     const ids = Array.from({ length: 12 }, (_, n) => `https://agent.example/${n}.json`)
     const reads = ids.map((id) => documents.read(id))
-    // The four above the limit are refused at once, and the refusals are not cached.
+    // The four reads above the limit are refused immediately, and these refusals are not cached.
     assert.deepEqual(await Promise.all(reads.slice(8)), [null, null, null, null])
     while (waiting.length < 8) await new Promise((resolve) => setImmediate(resolve))
     assert.equal(asked.length, 8)
@@ -223,7 +222,7 @@ describe('client metadata documents', () => {
     } finally {
       unsubscribe('net.client.socket', count)
     }
-    // A name that resolves to a private address: the address is checked before the connection.
+    // This name resolves to a private address. The address is checked before the connection.
     assert.equal(await openClientDocuments().read('https://localhost/client.json'), null)
   })
 

@@ -12,18 +12,18 @@ export interface ClientDocuments {
   read(id: string): Promise<Client | null>
 }
 
-/** How to reach the host of a document. */
+/** The connections to the host of a document. */
 export type DocumentTransport = Transport
 
 const PUBLIC_ONLY: DocumentTransport = { dial: dialing(() => false) }
 
 const SIZE_MAX = { bytesMax: 5 * 1024, headerBytesMax: 8 * 1024 }
-/** Concurrent reads. Without this limit, callers could use this service to flood other hosts. */
+/** The maximum number of concurrent reads. Without this limit, callers could use this service to flood other hosts. */
 const READS_MAX = 8
 const CACHED_MAX = 500
-/** How long a document stays fresh. `min` and `max` bound the time in its headers. */
+/** The time for which a document stays fresh. `min` and `max` bound the time in its headers. */
 const FRESH_MS = { min: 60_000, default: 300_000, max: 3_600_000 }
-/** How long a failure is remembered. */
+/** The time for which a failure is cached. */
 const FAILED_MS = 30_000
 const NAME_MAX = 100
 

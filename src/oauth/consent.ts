@@ -1,5 +1,5 @@
 // The consent: shows which agent requests which access, and creates the grant that the person chose. Only our own page
-// may send a choice, and only for the account that it showed.
+// may send a choice, and only for the account that the page showed.
 import { z } from 'zod'
 import type { Call, SessionCaller } from '../auth/caller.ts'
 import { clientOf, requestIdOf } from '../auth/client-name-and-address.ts'
@@ -20,7 +20,7 @@ export interface ConsentDeps extends GrantDeps {
   readonly provider: Provider
   readonly clients: Pick<Clients, 'find'>
   readonly config: Pick<Config, 'publicUrl'>
-  /** Returns whom the session's cookie identifies. */
+  /** Returns the person that the session's cookie identifies. */
   readonly identify: (request: Pick<Request, 'headers'>) => Promise<Identity>
   readonly now: () => number
 }
@@ -32,14 +32,14 @@ const Choice = z.strictObject({
   query: z.string().max(10_000),
   /** The account that the page showed. */
   accountId: z.string(),
-  /** If absent, the person refused. */
+  /** The access that the person allows. If absent, the person refused. */
   allow: z
     .strictObject({
       scopes: z.array(z.enum(SCOPES)).min(1, 'tick at least one thing that the agent may do').max(SCOPES.length),
       teamIds: ids.min(1, 'tick at least one team'),
-      /** Null: all datasources of the teams, including later ones. */
+      /** Null stands for all datasources of the teams, including later ones. */
       datasourceIds: ids.min(1, 'tick at least one datasource').nullable(),
-      /** Null: until the person ends it. */
+      /** Null if the grant has no expiry. */
       days: z.int().min(1).max(366).nullable(),
     })
     .optional(),
@@ -76,8 +76,8 @@ export async function showConsent(deps: ConsentDeps, request: Request): Promise<
 }
 
 /**
- * Returns `{url}`, the address where the browser continues. Throws SIGN_IN_REFUSED for another page, UNAUTHENTICATED
- * without a session, CONFLICT for another session, and INVALID_REQUEST.
+ * Creates the grant or refuses. Returns `{url}`, the address where the browser continues. Throws SIGN_IN_REFUSED if the
+ * request is not from our page, UNAUTHENTICATED without a session, CONFLICT for another session, and INVALID_REQUEST.
  */
 export async function decideConsent(deps: ConsentDeps, request: Request): Promise<Response> {
   // Browsers send the header with each POST, so a request without it does not come from our page.
@@ -132,7 +132,7 @@ async function approved(deps: ConsentDeps, call: Call, { pending, query, cookie,
     await endGrant(deps, { ...call, action: 'endGrant' }, grantId, 'the agent could not be connected')
     throw error
   } finally {
-    // The provider stores a consent so that it can skip the page later. Our page is never skipped.
+    // The provider stores a consent so that it can skip the page later. Delete the consent, because our page is required.
     await deps.store.append((tx) => tx.deleteFrom('oauth_consents').where('referenceId', '=', grantId).execute())
   }
 }

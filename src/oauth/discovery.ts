@@ -1,11 +1,11 @@
-// The two documents that tell an agent where to ask for access: the connector as a protected resource (RFC 9728), and
-// this service as its authorization server (RFC 8414).
+// Returns the two documents that tell an agent where to ask for access. One describes the connector as a protected
+// resource (RFC 9728), the other this service as its authorization server (RFC 8414).
 import { connectorResources } from '../auth/oauth-access-tokens.ts'
 import { SCOPES } from './scopes.ts'
 
 /**
- * `at`: the address of the request. An agent compares the resource with the address that it was given, and a loopback
- * service has several addresses.
+ * Returns the document about the connector. `at` is the address of the request. A loopback service has several
+ * addresses, and an agent accepts only the address that it was given.
  */
 export function protectedResource(origin: string, at: URL): object {
   const [canonical, ...others] = connectorResources(origin)

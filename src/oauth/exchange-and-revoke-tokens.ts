@@ -1,5 +1,5 @@
-// Exchanges codes and refresh tokens for tokens at the provider, and revokes tokens. If a code is used twice, or a
-// refresh token is used again after its successor, it was stolen. Only its grant is then ended.
+// Exchanges codes and refresh tokens for tokens, with the provider, and revokes tokens. A code that is used twice was
+// stolen, and so was a refresh token that is used again after its successor. Such a theft ends only the one grant.
 import { hash } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import type { GrantCaller } from '../auth/caller.ts'
@@ -17,7 +17,7 @@ interface Deps extends Omit<GrantDeps, 'reached'> {
   readonly now: () => number
 }
 
-/** How long a used refresh token is stored to detect theft. */
+/** The time for which a used refresh token is stored to detect theft. */
 const USED_KEPT_MS = 86_400_000
 const MALFORMED = 'The form must have exactly one value for'
 
@@ -39,18 +39,18 @@ export async function tokenAnswer(deps: Deps, form: URLSearchParams): Promise<Re
   const { status, body } = first.status < 400 ? first : ((await raced(deps, form)) ?? first)
   if (status >= 400) throw refusalOf(body)
   pruneTokens(deps)
-  // Omits the expiry time and the session, which the library adds.
+  // Leave out the other fields that the library adds, such as the session.
   const { access_token, token_type, expires_in, refresh_token, scope } = body
   return Response.json({ access_token, token_type, expires_in, refresh_token, scope })
 }
 
-/** How often, and at what interval, a refresh checks for a concurrent refresh of the same token. */
+/** The number and interval of checks for a concurrent refresh of the same token. */
 const RACE = { tries: 20, stepMs: 50 } as const
 
 /**
- * Two processes of an agent may refresh with one token at the same moment. The provider gives tokens to one of them and
- * refuses the other, because the answer to repeat is stored a moment later. Returns that answer. Returns null if there
- * was no race.
+ * Returns the answer of a concurrent refresh with the same token, or null if there was no race. Two processes of an agent
+ * may refresh at the same moment. The provider then refuses one of them, because the answer that it could repeat is
+ * stored a moment later.
  */
 async function raced(deps: Deps, form: URLSearchParams): Promise<TokenAnswer | null> {
   const token = form.get('refresh_token')
@@ -64,7 +64,7 @@ async function raced(deps: Deps, form: URLSearchParams): Promise<TokenAnswer | n
   return null
 }
 
-/** Gives the same answer whether or not the token existed (RFC 7009 §2.2). Throws OauthError. */
+/** Revokes a token. Gives the same answer for an unknown token (RFC 7009 §2.2). Throws OauthError. */
 export async function revokeToken(deps: Deps, form: URLSearchParams): Promise<Response> {
   const field = single(form)
   const [token, clientId] = [field('token'), field('client_id')]
@@ -97,7 +97,7 @@ function known(form: URLSearchParams): URLSearchParams {
     for (const value of form.getAll(name)) params.append(name, value)
   }
   const scope = form.get('scope')
-  // Without offline_access, this refresh would be the last one.
+  // Without offline_access, the answer would contain no new refresh token.
   if (scope !== null) params.set('scope', [...new Set([...scope.split(' '), 'offline_access'])].join(' '))
   return params
 }
@@ -124,13 +124,13 @@ async function requireUnused(deps: Deps, code: string): Promise<void> {
   throw new OauthError('invalid_grant', 'This code was used before. Connect the agent again.')
 }
 
-/** Throws invalid_grant for a refresh token that is unknown, expired, another client's or stolen. Theft ends the grant. */
+/** Throws invalid_grant for an unknown, expired or stolen refresh token, or another client's. Theft ends the grant. */
 async function requireCurrent(deps: Deps, token: string, clientId: string): Promise<void> {
   const row = await rowOf(deps, token)
   if (row === undefined || row.clientId !== clientId) throw invalidRefresh()
   if (row.expires_at !== null && Date.parse(row.expires_at) <= deps.now()) throw invalidRefresh()
   if (row.revoked === null) return
-  // In this case, the provider repeats its first answer.
+  // For a quick repetition, the provider repeats its first answer.
   if (isRepeated(deps, row)) return
   await endByClient(deps, grantIdOf(row), 'a refresh token was used again')
   throw invalidRefresh()
@@ -158,8 +158,8 @@ function rowOf(deps: Pick<Deps, 'store'>, token: string) {
 }
 
 /**
- * Each refresh leaves a used token in the store. After a day, no client repeats the request, and an unknown token is
- * refused in the same way as a used one.
+ * Deletes used tokens. Each refresh leaves one in the store. After a day, no client repeats the request, and an unknown
+ * token is refused like a used one.
  */
 function pruneTokens({ store, now }: Pick<Deps, 'store' | 'now'>): void {
   const time = (ms: number) => storedTime(store.dialect, ms)

@@ -7,7 +7,7 @@ export interface Client {
   readonly id: string
   /** The name that the client gives itself. */
   readonly name: string
-  /** The host of its document. Null for a registered client, which only its redirect URI identifies. */
+  /** The host of the client's document. Null for a registered client, which only its redirect URI identifies. */
   readonly host: string | null
   readonly redirectUris: readonly string[]
 }
@@ -20,7 +20,7 @@ export interface Clients {
 const ID_MAX = 2_000
 const Uris = z.array(z.string())
 
-/** Returns whether a client id is the address of a document: https, with a path, and in normalized form. */
+/** Returns true if a client id is the address of a document: https, with a path, and in normalized form. */
 export function isDocumentId(id: string): boolean {
   const url = id.length <= ID_MAX && id.startsWith('https://') ? URL.parse(id) : null
   if (url === null || url.href !== id || url.pathname === '/') return false

@@ -1,13 +1,13 @@
-// The teams and datasources that a person can allow an agent to reach: those that the person reaches.
+// Finds the teams and datasources that a person can grant to an agent. A person can grant only access that the person has.
 import type { Call } from '../auth/caller.ts'
 import { reachable } from '../datasources/datasources.ts'
 import type { Store } from '../store/open.ts'
 import type { Asked } from './authorization-pages.ts'
 
-/** Nobody would read a page with more datasources. The person can still allow all datasources of a team. */
+/** The maximum number of datasources on the page. Beyond it, the person can still allow all datasources of a team. */
 const DATASOURCES_MAX = 500
 
-/** Teams that the person has not opened are left out. */
+/** Returns the choices. Leaves out teams that the person has not opened. */
 export async function choicesOf(deps: { readonly store: Store }, call: Call): Promise<Asked['teams']> {
   const { accountId } = call.caller
   const rows = await deps.store.db

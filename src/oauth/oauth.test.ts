@@ -1,4 +1,4 @@
-// Codes, tokens, clients and grants, on both stores. test/door tests the same over HTTP.
+// Tests codes, tokens, clients and grants on both stores. test/door has tests of OAuth over HTTP.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { sql } from 'kysely'
@@ -175,12 +175,12 @@ for (const dialect of DIALECTS) {
       for (const each of others) assert.deepEqual(each, first)
       assert.equal(await gate(first.access), 'grant')
       tokensIn(await refresh(service, client.clientId, first.refresh))
-      // Another request with the same token does not count as simultaneous.
+      // A request with the same token but another scope is not a repetition of the first request.
       const other = await refresh(service, client.clientId, tokens.refresh, { scope: 'data:schema' })
       assert.deepEqual(errorOf(other), INVALID)
     })
 
-    test('an agent revokes its own tokens only, and learns nothing about tokens of others', async () => {
+    test('an agent can revoke only its own tokens, and gets the same answer for tokens of others', async () => {
       const { rooms, service, ada, team, client, gate } = await opened()
       await using _rooms = rooms
       const other = await registered(service)

@@ -1,5 +1,5 @@
-// Lets a person allow an agent to act for them (OAuth 2.1). An allow-list of six paths: nothing else of the provider is
-// reachable. The provider is loaded with the first request that needs it.
+// Lets a person allow an agent to act for the person (OAuth 2.1). Only the six paths in the allow-list of this file reach
+// the provider. The provider is loaded with the first request that needs it.
 import { connectorResources, connectorTokens } from '../auth/oauth-access-tokens.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
 import { AppError, notFound } from '../errors.ts'
@@ -15,7 +15,7 @@ import { revokeToken, tokenAnswer } from './exchange-and-revoke-tokens.ts'
 
 export interface OAuth {
   /**
-   * Answers one request to /auth/oauth2/… or /auth/consent. Throws AppErrors for refusals that OAuth has no format for.
+   * Answers one request to /auth/oauth2/… or /auth/consent. Throws AppErrors for refusals for which OAuth has no format.
    */
   handle(request: Request): Promise<Response>
   /** Returns the document about the connector, for the address of the request. */
@@ -28,7 +28,7 @@ interface Deps extends Omit<ConsentDeps, 'provider' | 'clients'>, Omit<ProviderD
   readonly tries: Attempts
   /** Returns the public origin. */
   readonly origin: () => string
-  /** How to read metadata documents. Tests read from their own server. */
+  /** The connections for reading metadata documents. Tests read from their own server. */
   readonly documents?: DocumentTransport
 }
 
@@ -81,7 +81,7 @@ export function openOAuth(deps: Deps): OAuth {
   }
 }
 
-/** Throws NOT_FOUND if no agent could connect: clients refuse http, except on this machine. */
+/** Returns the origin. Throws NOT_FOUND for http, except on this machine, because clients refuse http. */
 function servedAt(origin: string): string {
   const { protocol, hostname } = new URL(origin)
   if (protocol === 'https:' || /^(127\.0\.0\.1|localhost|\[::1\])$/.test(hostname)) return origin

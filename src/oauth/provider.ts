@@ -1,6 +1,6 @@
-// Configures the OAuth provider of better-auth: it checks authorization requests, issues codes, and exchanges codes for
-// tokens. Only this file imports the provider, at the first OAuth request: REST never loads it. Clients, documents,
-// pages, grants and revocation are our own code.
+// Configures the OAuth provider of better-auth. The provider checks authorization requests, issues codes, and exchanges
+// codes for tokens. Only this file imports the provider, at the first OAuth request. Clients, documents, pages, grants
+// and revocation are our own code.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { BetterAuthPlugin } from 'better-auth'
 import type { createAuthEndpoint as CreateEndpoint } from 'better-auth/api'
@@ -21,7 +21,7 @@ export interface ProviderDeps extends SharedDeps {
 export interface Provider {
   /** Returns the address for the browser: the consent page, the client with an error, or the error page. */
   authorize(params: URLSearchParams, cookie: string | null): Promise<string>
-  /** Returns whether we signed the query of the consent page, and it has not expired. */
+  /** Returns true if this service signed the query of the consent page, and the query has not expired. */
   isSigned(query: string): Promise<boolean>
   /** Issues a code for the grant. Returns the address for the browser, at the client. */
   approve(query: string, scopes: readonly string[], grantId: GrantId, cookie: string): Promise<string>
@@ -38,14 +38,14 @@ export interface TokenAnswer {
 }
 
 const CONSENT_PATH = '/auth/consent'
-/** The provider redirects a browser here if it must not return to the client. Not a route. */
+/** The provider redirects to this path if a browser must not return to the client. The path is no route. */
 export const ERROR_PATH = '/auth/oauth2/error'
-/** How long a consent page can be answered, and how long a code can be exchanged. */
+/** The time within which a consent page can be answered, and a code can be exchanged. */
 const CODE_SECONDS = 600
 const REFRESH_SECONDS = 30 * 86_400
 /**
- * A client that lost the answer to a refresh, or has two processes, gets the same tokens again within this time. After
- * this time, the provider would end all tokens of the client and the person, so exchange-and-revoke-tokens.ts refuses a moment
+ * Within this time, a client that lost the answer to a refresh, or has two processes, gets the same tokens again. Later,
+ * the provider would end all tokens of the client and the person. So exchange-and-revoke-tokens.ts refuses a moment
  * earlier.
  */
 export const REUSE = { seconds: 31, marginMs: 1_000 } as const
@@ -61,7 +61,7 @@ export async function openProvider(deps: ProviderDeps): Promise<Provider> {
     import('@better-auth/oauth-provider'),
   ])
   const { origin, clients } = deps
-  /** The grant of the current consent. Outside of approve(), the provider must find no earlier consent. */
+  /** The grant of the consent that approve() is processing. Otherwise the provider must not find any consent. */
   const consented = new AsyncLocalStorage<GrantId>()
   const shared = sharedOptions(deps, origin)
   // The library's types violate exactOptionalPropertyTypes in the OpenAPI description of an endpoint.
@@ -129,7 +129,7 @@ export async function openProvider(deps: ProviderDeps): Promise<Provider> {
       { id: 'ours', endpoints: { checkQuery: checkQuery(createAuthEndpoint) } },
     ],
   })
-  // Writes the resources to the store. A failure must not be cached.
+  // Wait until the library has written the resources to the store, so that a failure is not cached.
   await auth.$context
   const post = async (path: string, body: object, cookie: string): Promise<string> => {
     const headers = { 'content-type': 'application/json', cookie, origin }
@@ -175,7 +175,7 @@ export async function openProvider(deps: ProviderDeps): Promise<Provider> {
 /** Prefixes refresh tokens, so that scanners for leaked secrets recognize them. */
 export const REFRESH_PREFIX = 'vitrine_rt_'
 
-/** The provider verifies the signature of every body with an oauth_query, before the endpoint runs. */
+/** Returns an endpoint that does nothing: before it runs, the provider verifies the signature of the oauth_query. */
 function checkQuery(createAuthEndpoint: typeof CreateEndpoint) {
   const body = z.object({ oauth_query: z.string() })
   return createAuthEndpoint.serverOnly({ method: 'POST', body }, async (ctx) => ctx.json({ status: true }))

@@ -1,15 +1,15 @@
-// Pure: the addresses that a code may be sent to. They are https anywhere, http on the person's own computer, and the
-// schemes of a few known programs. The provider matches a request with the registered addresses exactly, except for the
-// port of a program on the person's own computer.
+// Pure: decides to which addresses a code may be sent: https anywhere, http on the person's own computer, and the schemes
+// of a few known programs. The provider compares the address in a request with the registered addresses exactly. Only
+// the port on the person's own computer may differ.
 import { isLoopbackName } from '../host-names.ts'
 
 /**
- * The operating system does not bind such a scheme to one program, so any program could receive the code. PKCE makes
- * the code useless to it.
+ * The addresses with schemes of known programs. Another program on the computer could also register such a scheme and
+ * receive the code. PKCE makes the code useless for that program.
  */
 const KNOWN_SCHEMES = new Set(['cursor://anysphere.cursor-mcp/oauth/callback'])
 const LENGTH_MAX = 2_000
-/** Browsers execute or display the content of such an address. */
+/** Matches addresses whose content a browser would execute or display. */
 const DANGEROUS = /^(javascript|data|vbscript|file|blob|about|view-source|filesystem|ws|wss|ftp):/i
 
 /**
@@ -28,7 +28,7 @@ export function verdictOf(uri: string): UriVerdict {
   return 'unknown'
 }
 
-/** Returns whether a code is sent to a program on the person's own computer. */
+/** Returns true if a code is sent to a program on the person's own computer. */
 export function isOwnComputer(uri: string): boolean {
   const url = URL.parse(uri)
   return url?.protocol !== 'https:'

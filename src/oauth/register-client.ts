@@ -1,5 +1,5 @@
-// Registers clients (RFC 7591) for the agents that have no metadata document. Anybody may register, so a client gets no
-// secret and no rights; only a person's consent grants rights. Clients without a grant are deleted.
+// Registers clients (RFC 7591) for agents that have no metadata document. Anybody may register a client, so a client gets
+// no secret and no rights. Only a person's consent gives rights. Clients without a grant are deleted.
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { Attempts } from '../auth/attempt-counter.ts'
@@ -17,7 +17,7 @@ interface Deps {
 }
 
 const BY_ADDRESS = { limit: 30, windowMs: 60_000 }
-/** A client without a grant is deleted after this time, or if there are too many. */
+/** A client without a grant is deleted after this time, or earlier if there are too many clients. */
 const UNUSED_MS = 86_400_000
 const UNUSED_MAX = 10_000
 const GRANT_TYPES = ['authorization_code', 'refresh_token'] as const
@@ -30,7 +30,7 @@ const Registration = z.object({
   response_types: z.array(z.string()).max(20).optional(),
 })
 
-/** Throws OauthError for metadata that we cannot serve, and RATE_LIMITED. */
+/** Registers a client. Throws OauthError for metadata that this service does not support, and RATE_LIMITED. */
 export async function registerClient(deps: Deps, request: Request): Promise<Response> {
   await deps.tries.spend([{ key: `oauth registration ${addressOf(request)}`, ...BY_ADDRESS }])
   const read = Registration.safeParse(await bodyOf(request))
@@ -68,7 +68,7 @@ export async function registerClient(deps: Deps, request: Request): Promise<Resp
   return Response.json(answer, { status: 201 })
 }
 
-/** Addresses with unknown schemes are left out: some programs register several addresses, of which one is enough. */
+/** Returns the allowed addresses. Leaves out unknown schemes, because programs register several addresses and need one. */
 function allowedUris(uris: readonly string[]): readonly string[] {
   const verdicts = uris.map(verdictOf)
   const refused = uris[verdicts.indexOf('refused')]
@@ -92,7 +92,7 @@ function metadata(detail = 'not valid'): OauthError {
   return new OauthError('invalid_client_metadata', `The client's metadata is not valid: ${detail}.`)
 }
 
-/** A client with a grant is not deleted, even after the grant has ended: the person may connect it again. */
+/** Deletes unused clients. Keeps a client whose grant has ended, because the person may connect it again. */
 async function pruneUnused(store: Store, now: number): Promise<void> {
   const time = (ms: number) => storedTime(store.dialect, ms)
   await store.append(async (tx) => {

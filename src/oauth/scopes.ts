@@ -3,7 +3,7 @@ import type { Scope } from '../auth/caller.ts'
 
 export const SCOPES = ['profile', 'data:schema', 'data:read'] as const satisfies readonly Scope[]
 
-/** Returns the scopes in a space-separated list that are ours. */
+/** Returns the scopes in a space-separated list. Drops unknown scopes. */
 export function scopesIn(list: string | null): readonly Scope[] {
   const asked = new Set((list ?? '').split(' '))
   return SCOPES.filter((scope) => asked.has(scope))

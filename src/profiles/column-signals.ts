@@ -1,5 +1,5 @@
-// Short observations about a column. Stored signals contain no name and no value. The others are derived from the
-// description when it is rendered.
+// Writes signals: short observations about a column. Some signals are stored with the profile and contain no name and no
+// value. The others are derived when a description is rendered.
 import type { CatalogColumn, ColumnProfile } from '../drivers/driver.ts'
 import type { KeptColumn } from './stored-profiles.ts'
 
@@ -12,9 +12,9 @@ interface About {
 }
 
 const MOSTLY = 0.9
-/** The least number of rows: fewer rows prove no regularity. */
+/** The minimum number of rows. Fewer rows prove no regularity. */
 const ROWS_MIN = 2
-/** This many distinct values in a sample are not a coincidence. */
+/** The minimum number of distinct values in a sample that proves a column unique. */
 const UNIQUE_MIN = 100
 const LONG_CHARS = 256
 

@@ -1,5 +1,5 @@
-// Finds columns that look like foreign keys although the database declares none: by name, type, and values within the
-// key's range. It uses exposed tables only, so it never reveals a hidden name.
+// Finds columns that look like foreign keys although the database does not declare them. Compares names, types, and
+// ranges of values. Uses only exposed tables, so it never reveals a hidden name.
 import type { Catalog, CatalogColumn, CatalogTable, Scalar } from '../drivers/driver.ts'
 import { compare } from '../drivers/profile-from-sample.ts'
 import { tableKey } from '../drivers/table-key.ts'
@@ -23,7 +23,7 @@ interface Key extends LikelyKey {
   readonly range: KeptColumn['range']
 }
 
-/** By tableKey, then by column. `exposed` is the current exposure. */
+/** Returns the likely keys by tableKey, and then by column. `exposed` must be cut to the current exposure. */
 export function likelyKeys(
   exposed: Catalog,
   profiles: ReadonlyMap<string, SeenTable>,
@@ -46,7 +46,7 @@ export function likelyKeys(
   return found
 }
 
-/** Single-column primary keys, by each name that a referencing column would have. */
+/** Returns single-column primary keys, by each name that a referencing column would have. */
 function keysByName(exposed: Catalog, profiles: ReadonlyMap<string, SeenTable>): ReadonlyMap<string, readonly Key[]> {
   const keys = new Map<string, Key[]>()
   for (const table of exposed.tables) {
@@ -54,7 +54,7 @@ function keysByName(exposed: Catalog, profiles: ReadonlyMap<string, SeenTable>):
     if (column === undefined || others.length > 0) continue
     const profile = profiles.get(tableKey(table.schema, table.table))
     const kept = profile?.columns.find((each) => each.name === column.name)
-    // Skipped: it is the only exposed column of a composite key.
+    // A key that is not unique is the only exposed column of a composite key. Skip it.
     if (kept !== undefined && !kept.unique && (profile?.rowsSampled ?? 0) > 1) continue
     const range = kept?.range ?? null
     const key = { schema: table.schema, table: table.table, column: column.name, type: column.type, range }
@@ -68,7 +68,8 @@ function keysByName(exposed: Catalog, profiles: ReadonlyMap<string, SeenTable>):
 }
 
 /**
- * customers.id → customer_id, customers_id. If a key has a more specific name than `id`, it is also found by this name.
+ * Returns the names of referencing columns: customer_id and customers_id for customers.id. A key with a more specific
+ * name than `id` is also found by this name.
  */
 function namesFor(table: string, column: string): ReadonlySet<string> {
   const [plain, key] = [folded(table), folded(column).replace(/^id$|^key$/, 'id')]
@@ -86,7 +87,7 @@ function folded(name: string): string {
     .replace(/^_+/, '')
 }
 
-/** `keys`: the keys that match the column's name. */
+/** Returns the key that a column seems to reference, or null. `keys`: the keys that match the column's name. */
 function likelyKey(table: CatalogTable, column: CatalogColumn, seen: SeenTable, keys: readonly Key[]): Key | null {
   if (keys.length === 0 || column.references !== null || column.primaryKey) return null
   const kept = seen.columns.find((each) => each.name === column.name)
@@ -102,7 +103,7 @@ function likelyKey(table: CatalogTable, column: CatalogColumn, seen: SeenTable, 
   return only === undefined || others.length > 0 ? null : only
 }
 
-/** Returns true if either range is unknown. */
+/** Returns true if the range is within the key's range, or if a range is unknown. */
 function isWithin(range: KeptColumn['range'], key: KeptColumn['range']): boolean {
   if (range === null || key === null) return true
   return isUpTo(key.min, range.min) && isUpTo(range.max, key.max)

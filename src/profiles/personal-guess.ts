@@ -1,5 +1,5 @@
-// Guesses whether a column contains personal data, for the person who decides whether to expose it. The guess is based
-// on a person's mark, a stored profile, or the name and the type. It reads no rows and no values.
+// Guesses whether a column contains personal data, for the person who chooses the exposure. The guess depends on a
+// person's mark, a stored profile, or name and type. It reads no rows and no values.
 import type { CatalogColumn, ValueKind } from '../drivers/driver.ts'
 import { isAboutPeople, PEOPLE_NAMES, readName, type NameReading } from './personal-names.ts'
 import { PERSONAL_LOOKS } from './privacy.ts'
@@ -14,7 +14,7 @@ export interface PersonalGuess {
 
 /** The facts about a column's values. */
 export interface KnownOfColumn {
-  /** True or false if a person decided. */
+  /** The decision of a person. Null if no person decided. */
   readonly mark: boolean | null
   /** Undefined if the column was not profiled with its current type. */
   readonly kept: Pick<KeptColumn, 'personal' | 'look'> | undefined
@@ -22,7 +22,7 @@ export interface KnownOfColumn {
 
 export const NOT_PERSONAL: PersonalGuess = { guess: false, why: null }
 
-/** `byName`: the result of guessByName() for this column. */
+/** Returns the guess. `byName` is the guess from the column's name. */
 export function guessPersonal(byName: PersonalGuess, { mark, kept }: KnownOfColumn): PersonalGuess {
   if (mark !== null) return mark ? MARKED : CLEARED
   if (kept?.personal !== true) return byName
@@ -44,7 +44,7 @@ export function guessByName(table: string, { what, isName }: NameReading): Perso
   return found === null ? NOT_PERSONAL : { guess: true, why: `The name suggests ${found}.` }
 }
 
-/** Checked in this order: an `interval` is a time, not an `int`. */
+/** Patterns of types, tried in this order, so that an `interval` counts as a time instead of an `int`. */
 const KINDS: readonly (readonly [RegExp, ValueKind])[] = [
   [/^bool/, 'boolean'],
   [/^(?:date|time|interval)/, 'time'],

@@ -36,7 +36,7 @@ export async function markedDrafts(
     .selectFrom('documentation')
     .select(['schema', 'table', 'draft'])
     .where('datasource_id', '=', datasourceId)
-    // Drafts without marks are the majority and need not be read.
+    // Most drafts have no marks. These drafts need not be read.
     .where((eb) => eb.or([eb('draft', 'like', '%"personal":true%'), eb('draft', 'like', '%"personal":false%')]))
     .execute()
 }

@@ -1,5 +1,5 @@
-// Decides by its name whether a column contains personal data. Supports several languages and any way to join words. If
-// in doubt, the answer is yes. A person can override the answer.
+// Decides by the name of a column whether the column contains personal data. Supports several languages and any way to
+// join words. In doubt, a column counts as personal. A person can override the decision.
 import type { ValueKind } from '../drivers/driver.ts'
 
 interface Category {
@@ -205,7 +205,7 @@ function isPeople(word: string): boolean {
   return PEOPLE.has(word) || (word.endsWith('s') && PEOPLE.has(word.slice(0, -1)))
 }
 
-/** Lowercase words without accents and digits, split where the case changes and at every non-letter. */
+/** Returns lower-case words without accents and digits. Splits where the case changes and at every non-letter. */
 function wordsOf(name: string): string[] {
   return name
     .normalize('NFKD')
@@ -221,6 +221,6 @@ function wordsOf(name: string): string[] {
 }
 
 function of(what: string, kinds: readonly ValueKind[], words: string, stems: readonly string[]): Category {
-  // Normalize like names: without accents.
+  // Words of rules are normalized like names, without accents.
   return { what, kinds, words: new Set(words.split(' ')), stems: stems.map((stem) => wordsOf(stem).join('')) }
 }

@@ -1,14 +1,14 @@
-// The only place that decides what may be stored of a column's values: values that many rows share and that are not
-// personal, ranges of non-personal columns, and counts. Nothing else is ever written.
+// Decides which data about a column's values may be stored: counts, ranges of non-personal columns, and non-personal
+// values that many rows share. Only this file decides this, and no other data is stored.
 import type { CatalogColumn, CatalogTable, ColumnProfile, TableProfile } from '../drivers/driver.ts'
 import { lookOf } from '../drivers/recognize-text.ts'
 import { isPersonalName } from './personal-names.ts'
 import { signalsOf } from './column-signals.ts'
 import type { KeptColumn, KeptKey, KeptProfile } from './stored-profiles.ts'
 
-/** A value that fewer rows share may identify one of them. */
+/** The minimum number of rows that share a stored value. A rarer value may identify a row. */
 const ROWS_MIN = 5
-/** A column with more distinct values is not categorical. */
+/** The maximum number of distinct values of a categorical column. */
 const DISTINCT_MAX = 50
 const CHARS_MAX = 64
 /** The share of texts that makes the whole column personal. */
@@ -25,10 +25,10 @@ export const PERSONAL_LOOKS: ReadonlySet<string> = new Set([
   'ipAddress',
 ])
 
-/** By column: true or false if a person decided. Otherwise null or absent. */
+/** Decisions of people by column: true for personal, false for not personal. Undecided columns are null or absent. */
 export type Marks = ReadonlyMap<string, boolean | null>
 
-/** Returns the part of a profile that may be stored, for the columns of `table` only: the exposed table at the time of writing. */
+/** Returns the part of a profile that may be stored. `table` must be the table that is exposed at this moment. */
 export function allowedProfile(
   profile: TableProfile,
   table: CatalogTable,
@@ -76,7 +76,8 @@ function allowedColumn(
 }
 
 /**
- * Decides by the name, or by the look of the sampled values. Texts that are known but were not sampled count as personal.
+ * Decides whether a column is personal, by the name or by the look of the sampled values. Texts that exist but were not
+ * sampled count as personal.
  */
 function isPersonal(seen: ColumnProfile, table: string): boolean {
   if (isPersonalName({ table, column: seen.name, kind: seen.kind })) return true
@@ -88,8 +89,8 @@ function isPersonal(seen: ColumnProfile, table: string): boolean {
 }
 
 /**
- * Returns null if the column is not categorical. Excludes values that look personal, unless a person marked the column
- * as not personal.
+ * Returns the values that may be stored, or null if the column is not categorical. Excludes values that look personal,
+ * unless a person marked the column as not personal.
  */
 function shareable({ values, distinctCount }: ColumnProfile, isCleared: boolean): KeptColumn['values'] {
   if (values === null || distinctCount === null || distinctCount > DISTINCT_MAX) return null
@@ -105,8 +106,8 @@ function shareable({ values, distinctCount }: ColumnProfile, isCleared: boolean)
 }
 
 /**
- * Keys may be data, such as a map from e-mail addresses. Excludes keys that few objects share, and keys that do not
- * look like a name. If most of many keys are rare, the others may identify rows too. Returns null if no key is left.
+ * Returns the JSON keys that may be stored, or null if no key is left. Keys may be data, such as e-mail addresses.
+ * Excludes keys that few objects share or that do not look like a name. If most of many keys are rare, excludes all.
  */
 function sharedKeys(keys: (ColumnProfile['keys'] & object) | null, isCleared: boolean): readonly KeptKey[] | null {
   if (keys === null) return null

@@ -1,4 +1,4 @@
-// Which columns are personal by name, which values the privacy rules allow, and the signals.
+// Tests which columns are personal by name, which values the privacy rules allow, and the signals.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { ColumnSample } from '../drivers/profile-from-sample.ts'
@@ -15,7 +15,7 @@ describe('personal by name', () => {
     columns.split(' ').map((column) => [column, isPersonalName({ table, column, kind })])
   const all = (columns: string, personal: boolean) => columns.split(' ').map((column) => [column, personal])
 
-  test('recognizes several languages, however the words are joined', () => {
+  test('recognizes several languages and any way to join words', () => {
     const texts =
       'email e_mail EMailAddress primaryEmail work.email user_email2 courriel correo phone phoneNumber Telefon telefonnummer ' +
       'teléfono mobile_no first_name lastName FIRSTNAME Nachname prénom apellidos username author street Straße address1 ' +

@@ -1,5 +1,5 @@
-// Stored profiles: a description reads them, a job writes them, and they are deleted as soon as an exposure or a mark
-// requires it. Only data that privacy.ts allows is written.
+// Reads, writes and deletes stored profiles. They are deleted in the transaction that hides a column or marks it as
+// personal. Callers must write only data that privacy.ts allows.
 import type { Kysely, Transaction } from 'kysely'
 import type { CatalogTable, Scalar } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
@@ -21,9 +21,9 @@ export interface KeptColumn {
   readonly range: { readonly min: Scalar; readonly max: Scalar } | null
   /** For JSON: the top-level keys, most common first; absent for a personal column. */
   readonly keys?: readonly KeptKey[]
-  /** By name, by values or by a person's mark. */
+  /** True if the name, the values or a person's mark make the column personal. */
   readonly personal: boolean
-  /** No value was seen twice. */
+  /** True if no value was seen twice. */
   readonly unique: boolean
   /** The look of at least half of its texts (recognize-text.ts), if there is one. */
   readonly look: string | null
@@ -47,7 +47,7 @@ export interface KeptProfile {
   /** ISO 8601, UTC. */
   readonly capturedAt: string
   readonly rowsSampled: number
-  /** Every row was read. */
+  /** True if every row was read. */
   readonly complete: boolean
   readonly columns: readonly KeptColumn[]
 }
@@ -77,7 +77,7 @@ export async function profilesOf(
   )
 }
 
-/** The version of a table's profile: it differs after another run and after a deletion from it. */
+/** The version of a table's profile. It changes with another run, and with a deletion of a part of the profile. */
 export interface Stamp {
   readonly table: string
   readonly stamp: string
@@ -99,8 +99,8 @@ export async function stampsOf(db: Kysely<Tables>, datasourceId: DatasourceId): 
 }
 
 /**
- * Checks every member by hand: the profiles of a thousand tables are megabytes, for which zod takes several times as
- * long. Throws TypeError for an invalid profile, which means a defect or a damaged store.
+ * Parses a profile. Checks every member by hand, because the profiles of a thousand tables are megabytes, and zod takes
+ * several times as long. Throws TypeError for an invalid profile, which means a defect or a damaged store.
  */
 function readProfile(json: string): Stored {
   const read: unknown = JSON.parse(json)
@@ -191,9 +191,8 @@ export async function saveProfile(
 }
 
 /**
- * Deletes the profiles of what is no longer exposed: of whole tables, and of single columns. `shrunk`: the tables, by
- * tableKey, that may show fewer columns than before; null means all tables. Other tables are not read, and tables are
- * read one at a time.
+ * Deletes the profiles of tables and columns that are no longer exposed. `shrunk` names the tables, by tableKey, that may
+ * show fewer columns than before; null means all tables. Reads only these tables, one at a time.
  */
 export async function forgetHidden(
   tx: Transaction<Tables>,
@@ -225,8 +224,8 @@ export async function forgetHidden(
 }
 
 /**
- * Deletes the values, the range and the keys of columns marked personal, in the transaction that saves the mark. Call
- * it for every mark, even without a profile: it also makes a running profile job notice the mark.
+ * Deletes the values, the range and the keys of columns marked personal, in the transaction that saves the mark. Must be
+ * called for every mark, even without a profile, because it also makes a running profile job notice the mark.
  */
 export async function forgetPersonal(
   tx: Transaction<Tables>,

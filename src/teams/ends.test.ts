@@ -1,4 +1,5 @@
-// The deletion of accounts and teams: what is deleted and what stays. Also mailed invitations. On both stores.
+// Tests the deletion of accounts and teams on both stores: which rows are deleted and which stay. Also tests mailed
+// invitations.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { createKey, rotateKey } from '../auth/api-keys.ts'
@@ -89,7 +90,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(signIn), 'UNAUTHENTICATED')
     })
 
-    test('when two OWNERs leave at once, one stays', async () => {
+    test('when two OWNERs leave at the same time, one stays', async () => {
       await using rooms = await openRooms(source)
       const [ada, bo] = [await someone(rooms, 'ada@example.test'), await someone(rooms, 'bo@example.test')]
       const teamId = asId<TeamId>((await createTeam(rooms, ada, { name: 'T' })).id)

@@ -1,4 +1,4 @@
-// Grants of agents: who creates, sees, narrows and ends them, and what else ends them. Runs on both stores.
+// Tests grants of agents on both stores: who creates, sees, narrows and ends them, and which other events end them.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { endGrant, listGrants, makeGrant, narrowGrant, type GrantOrder } from '../auth/grants.ts'
@@ -57,7 +57,7 @@ async function addToken({ store }: Rooms, accountId: AccountId, referenceId: Gra
 const tokensOf = async ({ store }: Rooms) =>
   (await store.db.selectFrom('oauth_refresh_tokens').select('referenceId').execute()).map((row) => row.referenceId)
 
-/** The account's audit rows about grants, oldest first. */
+/** Returns the account's audit rows about grants, oldest first. */
 async function audited(rooms: Rooms): Promise<object[]> {
   await rooms.audit.flush()
   const rows = await rooms.store.db.selectFrom('audit').selectAll().orderBy('id').execute()
@@ -208,7 +208,7 @@ for (const dialect of DIALECTS) {
       const elsewhere = await grant(rooms, bo, [other])
       const at = await requireMembership(rooms, ada, team)
       const shown = await listTeamGrants(rooms, at)
-      // A manager of one team sees nothing of another.
+      // A manager of one team does not see another team.
       assert.deepEqual(
         shown.map(({ id, email, teamIds, datasourceIds }) => ({ id, email, teamIds, datasourceIds })),
         [{ id: both, email: 'bo@example.test', teamIds: [team], datasourceIds: [open] }],

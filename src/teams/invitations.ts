@@ -1,5 +1,5 @@
-// Invitations to a team by address. The store has only the token's hash. The token is valid once, within 14 days, and
-// only for the invited account. It is mailed if SMTP is set. No answer reveals whether the address has an account.
+// Invitations to a team by address. The token is valid once, within 14 days, and only for the invited address. It is
+// mailed if SMTP is set. The store has only its hash. No answer reveals whether the address has an account.
 import { hash, randomBytes } from 'node:crypto'
 import { AppError, notFound } from '../errors.ts'
 import type { Transaction } from 'kysely'
@@ -33,11 +33,11 @@ export interface InviteDeps extends TeamChangeDeps {
   readonly tries: Attempts
 }
 
-/** An invitation as its creator sees it. `inviteToken` is shown only once. */
+/** The answer to the creator of an invitation. `inviteToken` is shown only once. */
 export type Invited = Member & { readonly inviteToken: string }
 
 /**
- * Invites an address. A verified account becomes a member at once (INVITED); any other address becomes a member by
+ * Invites an address. A verified account immediately becomes a member (INVITED). Any other address becomes a member by
  * accepting. Throws ROLE_REQUIRED for a role above the caller's, CONFLICT for a member, and RATE_LIMITED above the mail
  * limits.
  */
@@ -92,8 +92,8 @@ export async function addMember(
 }
 
 /**
- * Throws NOT_FOUND if the team has no such pending invitation, and ROLE_REQUIRED for an OWNER's invitation unless the
- * caller is an OWNER.
+ * Removes a pending invitation. Throws NOT_FOUND if the team has no such invitation, and ROLE_REQUIRED if the invitation
+ * is for an OWNER and the caller is not an OWNER.
  */
 export async function removeInvitation(
   deps: TeamChangeDeps,
@@ -181,7 +181,7 @@ function usable(
 }
 
 /**
- * A new invitation replaces older ones to the same address. Only an OWNER can replace an OWNER's pending invitation.
+ * Deletes older invitations to the same address. Only an OWNER can replace a pending invitation of an OWNER.
  */
 async function replaceOlder(
   tx: Transaction<Tables>,

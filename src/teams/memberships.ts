@@ -1,5 +1,5 @@
-// Members of a team: list, open, leave, change, remove. Nobody can grant a role above their own, only an OWNER can
-// change OWNERs, and a team keeps its last OWNER. Each rule is checked inside the change's transaction.
+// Lists, changes and removes members of a team. Nobody can grant a role above the own role. Only an OWNER can change
+// OWNERs. A team keeps its last OWNER. Each rule is checked inside the change's transaction.
 import type { Kysely, Transaction } from 'kysely'
 import { changesOf, type Changed } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
@@ -39,7 +39,7 @@ export async function listMembers(
   return [...rows.map(shown), ...(await pendingInvitations(deps.store.db, membership.teamId, at))]
 }
 
-/** Changes INVITED to ACTIVE. An ACTIVE member stays ACTIVE. */
+/** Opens the team: changes the caller from INVITED to ACTIVE. */
 export async function openTeam(deps: TeamChangeDeps, call: Call, membership: Membership): Promise<Team> {
   const { teamId, accountId } = membership
   await deps.store.write(async (tx) => {
@@ -61,7 +61,7 @@ export async function leaveTeam(deps: TeamChangeDeps, call: Call, membership: Me
   })
 }
 
-/** Throws NOT_FOUND for an account that is not a member, and ROLE_REQUIRED or CONFLICT by the rules above. */
+/** Changes a member's role. Throws NOT_FOUND for an account outside the team, ROLE_REQUIRED or CONFLICT by the rules. */
 export async function changeMember(
   deps: TeamChangeDeps,
   call: Call,
@@ -113,7 +113,7 @@ async function parties(tx: Kysely<Tables>, membership: Membership, accountId: Ac
   return { by, target: await membershipIn(tx, membership.teamId, accountId) }
 }
 
-/** An INVITED OWNER does not count: they may never open the team. */
+/** Throws CONFLICT for the last OWNER. An INVITED OWNER does not count, because that person may never open the team. */
 async function requireOtherOwner(tx: Transaction<Tables>, target: MembershipTable): Promise<void> {
   if (target.role !== 'OWNER' || target.status !== 'ACTIVE') return
   const other = await tx
@@ -141,7 +141,7 @@ async function update(
     .execute()
 }
 
-/** Returns what the audit records. */
+/** Removes a member. Returns the change for the audit. */
 async function remove(tx: Transaction<Tables>, of: MembershipTable): Promise<Changed> {
   const keys = await endTeamForKeysOf(tx, of.team_id, of.account_id)
   const grants = await endTeamForGrantsOf(tx, of.team_id, of.account_id)

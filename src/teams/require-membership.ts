@@ -1,5 +1,5 @@
 // Checks a caller's membership of a team. An account outside the team, a key without access and an unknown team get the
-// same error, which only this file creates.
+// same error. Only this file creates this error.
 import type { Audit } from '../audit/audit.ts'
 import { mayEnter, type Call, type Caller } from '../auth/caller.ts'
 import { AppError, notFound } from '../errors.ts'
@@ -42,7 +42,7 @@ export async function requireMembership(
   if (membership.status === 'INVITED' && need.invited !== true) {
     throw new AppError('TEAM_NOT_OPENED', 'You were invited to this team. Open the team first.')
   }
-  // INVITED members reach nothing yet. They see this error after they open the team.
+  // INVITED members reach no datasource yet, so they get this error only after they open the team.
   if (lacksSecondFactor && membership.status === 'ACTIVE' && need.withoutSecondFactor !== true) {
     const error = secondFactorRequired()
     deps.audit?.folded(call, { teamId, outcome: 'DENIED', code: error.code })
@@ -57,8 +57,8 @@ export async function requireMembership(
 }
 
 /**
- * Returns the membership that requireMembership() would return, from the cache and without waiting. Returns null if in
- * doubt, or if requireMembership() would throw.
+ * Returns the result of requireMembership(), if the caches hold everything. Returns null otherwise, and if
+ * requireMembership() would throw.
  */
 export function knownMembership(store: Pick<Store, 'known'>, caller: Caller, teamId: TeamId): Membership | null {
   if (!mayEnter(caller, teamId)) return null
@@ -95,11 +95,11 @@ function usable(found: Found | null | undefined): Membership | null {
 
 interface Found {
   readonly membership: Membership
-  /** The team requires a second factor, and the account has none enabled. */
+  /** True if the team requires a second factor and the account has not enabled one. */
   readonly lacksSecondFactor: boolean
 }
 
-/** Cached. Returns null if the account is not a member. */
+/** Returns the cached membership, or null if the account is not a member. */
 function standingOf(store: Store, teamId: TeamId, accountId: AccountId): Promise<Found | null> {
   return store.recall(nameOf(teamId, accountId), async () => {
     const row = await store.db

@@ -1,4 +1,4 @@
-// Permission checks as tables: every role and status against every access mode.
+// Tests permission checks as tables: every role and status with every access mode.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { canGrant, canReach, canTouch, roleAtLeast } from './roles.ts'

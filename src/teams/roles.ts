@@ -1,4 +1,4 @@
-// Pure permission checks on roles and memberships (docs/session.md#roles and #reach).
+// Pure: checks permissions by roles and memberships (docs/session.md#roles and #reach).
 import type { Role } from '../contract/schemas.ts'
 import type { MembershipTable } from '../store/tables.ts'
 
@@ -15,8 +15,8 @@ export function roleAtLeast(role: Role, min: Role): boolean {
 }
 
 /**
- * Returns whether a member reaches a datasource. `listed`: the member is on its access list. An INVITED member reaches
- * none.
+ * Returns true if a member reaches a datasource. `listed`: the member is on its access list. An INVITED member reaches no
+ * datasource.
  */
 export function canReach(
   member: Standing,

@@ -1,4 +1,4 @@
-// Teams that require a second factor: who is refused, where, and since when. On both stores.
+// Tests teams that require a second factor, on both stores: which callers and operations are refused, and from when on.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { createKey } from '../auth/api-keys.ts'

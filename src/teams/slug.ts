@@ -1,4 +1,4 @@
-// The team's short name in URLs: unique, and derived from the team's name by default.
+// Creates slugs. A slug is a team's unique short name in URLs. By default, it is derived from the team's name.
 import { randomInt } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { Tables } from '../store/tables.ts'
@@ -7,7 +7,8 @@ const LETTERS_MAX = 40
 const NUMBERED_MAX = 20
 
 /**
- * Lower-case letters, digits and single hyphens: "Café Zürich!" becomes cafe-zurich. A name without any becomes "team".
+ * Returns lower-case letters, digits and single hyphens: "Café Zürich!" becomes cafe-zurich. A name without such
+ * characters becomes "team".
  */
 export function slugFrom(name: string): string {
   const plain = name
@@ -20,7 +21,7 @@ export function slugFrom(name: string): string {
   return plain === '' ? 'team' : plain
 }
 
-/** Returns an unused slug: numbered, then with a random suffix once many numbers are taken. */
+/** Returns an unused slug: with a number, or with a random suffix if many numbers are taken. */
 export async function freeSlug(tx: Transaction<Tables>, name: string): Promise<string> {
   const base = slugFrom(name)
   for (let n = 1; ; n++) {

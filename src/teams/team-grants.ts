@@ -45,8 +45,8 @@ export async function listTeamGrants(
 }
 
 /**
- * Throws NOT_FOUND for a grant that does not reach this team, and ROLE_REQUIRED for an OWNER's grant unless the caller
- * is an OWNER.
+ * Removes this team from a grant. Throws NOT_FOUND for a grant that does not reach this team, and ROLE_REQUIRED for an
+ * OWNER's grant unless the caller is an OWNER.
  */
 export async function endTeamForGrant(deps: Deps, call: Call, membership: Membership, id: GrantId): Promise<void> {
   const { teamId } = membership

@@ -43,8 +43,8 @@ export async function listTeamKeys(
 }
 
 /**
- * Throws NOT_FOUND for a key that does not reach this team, and ROLE_REQUIRED for an OWNER's key unless the caller is
- * an OWNER.
+ * Removes this team from a key. Throws NOT_FOUND for a key that does not reach this team, and ROLE_REQUIRED for an
+ * OWNER's key unless the caller is an OWNER.
  */
 export async function endTeamForKey(deps: KeyDeps, call: Call, membership: Membership, keyId: ApiKeyId): Promise<void> {
   const { teamId } = membership
@@ -117,7 +117,7 @@ function aliveKeys(db: Store['db'], teamId: TeamId, now: number) {
     .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', new Date(now).toISOString())]))
 }
 
-/** Used for keys and grants. */
+/** Returns true if a key or grant reaches the team. */
 export function reaches(row: Pick<ApiKeyTable, 'team_ids' | 'ended_team_ids'>, teamId: TeamId): boolean {
   const narrowed = teamIdsOf(row)
   return (narrowed === null || narrowed.includes(teamId)) && !endedTeamIdsOf(row).includes(teamId)

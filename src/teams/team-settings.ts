@@ -1,5 +1,5 @@
-// A team's settings: the defaults, overridden by the team, limited by the operator's ceilings. contract/schemas.ts
-// validates the values; this file checks the ceilings.
+// A team's settings: the defaults, overridden by the team and limited by the operator's ceilings. contract/schemas.ts
+// validates the values. This file checks the ceilings.
 import { z } from 'zod'
 import type { Ceiling, Config } from '../config.ts'
 import { invalidRequest } from '../errors.ts'
@@ -17,7 +17,7 @@ export interface TeamSettings {
   readonly bigqueryMaxBytes: number
   readonly auditRetentionDays: number
   readonly auditRedactLiterals: boolean
-  /** Checked by require-membership.ts. */
+  /** require-membership.ts checks this setting. */
   readonly requireSecondFactor: boolean
 }
 
@@ -66,7 +66,7 @@ export async function settingsOf(deps: Deps, teamId: TeamId | null): Promise<Tea
 }
 
 /**
- * Returns what settingsOf() would return, from the cache and without waiting. Returns undefined if nothing is cached.
+ * Returns the cached settings of settingsOf() without waiting. Returns undefined if no settings are cached.
  */
 export function knownSettings(store: Pick<Store, 'known'>, teamId: TeamId): TeamSettings | undefined {
   return store.known<TeamSettings>(`settings ${teamId}`)
@@ -96,8 +96,8 @@ export function requiresSecondFactor(stored: string): boolean {
 }
 
 /**
- * Merges key by key; a nested object is replaced as a whole. Throws INVALID_REQUEST above a ceiling, and then applies
- * nothing.
+ * Merges a change into the stored settings. A nested object is replaced as a whole. Throws INVALID_REQUEST above a
+ * ceiling; then no part of the change applies.
  */
 export function merged(stored: string, change: Partial<TeamSettings>, ceilings: Ceilings): string {
   const details: string[] = []

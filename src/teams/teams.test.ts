@@ -1,4 +1,4 @@
-// Teams, members, invitations and a team's view of keys: the rules of docs/session.md, on both stores.
+// Tests teams, members, invitations and a team's view of keys, by the rules of docs/session.md, on both stores.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { createKey } from '../auth/api-keys.ts'
@@ -17,14 +17,14 @@ import { changeTeam, createTeam, deleteTeam, describeTeam, listTeams } from './t
 
 const idOf = (call: Call): AccountId => call.caller.accountId
 
-/** A team owned by a new account. */
+/** Creates a team owned by a new account. */
 async function owned(rooms: Rooms, email = 'owner@example.test') {
   const call = await someone(rooms, email)
   const { id } = await createTeam(rooms, call, { name: 'Team' })
   return { call, teamId: asId<TeamId>(id) }
 }
 
-/** A new ACTIVE member. */
+/** Adds a new ACTIVE member. */
 async function member(rooms: Rooms, by: Call, teamId: TeamId, role: Role, email: string): Promise<Call> {
   const call = await someone(rooms, email)
   const { inviteToken } = await addMember(rooms, by, await requireMembership(rooms, by, teamId), { email, role })
@@ -114,7 +114,7 @@ for (const dialect of DIALECTS) {
       await createTeam(rooms, ada, { name: 'Mine' })
     })
 
-    test('settings are merged key by key, all or nothing, and apply at once', async () => {
+    test('settings are merged key by key, all or nothing, and apply immediately', async () => {
       await using rooms = await openRooms(source, { VITRINE_MAX_ROW_CAP: '500', VITRINE_MAX_QUERY_BUDGET: '1000' })
       const { call, teamId } = await owned(rooms)
       const at = await requireMembership(rooms, call, teamId)
@@ -295,7 +295,7 @@ for (const dialect of DIALECTS) {
 
       assert.equal((await changeMember(rooms, bo, await at(bo), idOf(cy), { role: 'ADMIN' })).role, 'ADMIN')
       assert.equal((await at(cy)).role, 'ADMIN')
-      // The caller was demoted after the route's check: the current role counts.
+      // The caller was demoted after the route's check. Only the current role counts.
       const before = await at(bo)
       await changeMember(rooms, ada, await at(ada), idOf(bo), { role: 'MEMBER' })
       assert.equal(await codeOf(removeMember(rooms, bo, before, idOf(cy))), 'ROLE_REQUIRED')

@@ -1,4 +1,4 @@
-// Teams: create, show, rename, configure, delete. Counts include only what the caller reaches.
+// Creates, shows, renames, configures and deletes teams. Counts cover only datasources that the caller reaches.
 import type { Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import { changesOf, flattened, type Target } from '../audit/recorded-changes.ts'
@@ -95,7 +95,7 @@ export async function createTeam(
   }
 }
 
-/** Returns a team as its member sees it. */
+/** Returns a team in the form for its members. */
 export async function describeTeam(
   deps: Pick<TeamDeps, 'store' | 'config'>,
   call: Call,
@@ -177,7 +177,7 @@ export async function showTeam(store: Store, call: Call, membership: Membership)
   return shown(row, membership, await countsOf(store, call.caller, membership))
 }
 
-/** The audit names the target with its name after the change. */
+/** Returns the audit target. It has the name of the team after the change. */
 function targetOf({ id, name }: Pick<TeamTable, 'id' | 'name'>): Target {
   return { kind: 'team', id, name }
 }
@@ -204,7 +204,7 @@ async function requireRoom(tx: Transaction<Tables>, accountId: AccountId): Promi
     .select((eb) => eb.fn.countAll<number>().as('count'))
     .where('account_id', '=', accountId)
     .where('role', '=', 'OWNER')
-    // Teams that other people made the account OWNER of do not count.
+    // INVITED memberships do not count: other people may have made the account OWNER of these teams.
     .where('status', '=', 'ACTIVE')
     .executeTakeFirstOrThrow()
   if (Number(count) >= TEAMS_MAX) {
@@ -212,7 +212,7 @@ async function requireRoom(tx: Transaction<Tables>, accountId: AccountId): Promi
   }
 }
 
-/** Without a second factor, the caller's own request would lock the caller out. */
+/** Throws CONFLICT without a second factor, because the caller's own request would lock the caller out. */
 async function requireOwnFactor(tx: Transaction<Tables>, accountId: AccountId): Promise<void> {
   const account = await tx
     .selectFrom('accounts')

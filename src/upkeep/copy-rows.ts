@@ -15,7 +15,7 @@ const ROWS = 100
 /** SQLite accepts 32,766 parameters in a statement, PostgreSQL 65,535. */
 const PARAMETERS = 30_000
 
-/** Returns the number of rows copied. Copies everything or nothing. */
+/** Copies all rows in one transaction. Returns the number of rows. */
 export async function copyRows(from: CopySide, to: CopySide): Promise<number> {
   return await from.db
     .transaction()
@@ -114,7 +114,7 @@ async function insert(
   }
 }
 
-/** SQLite has no booleans and stores 0 and 1. */
+/** Converts a value. SQLite has no booleans and stores 0 and 1. */
 function valueOf(value: unknown, isBoolean: boolean): unknown {
   return isBoolean && value !== null ? value === 1 : value
 }

@@ -1,5 +1,5 @@
 // Serves all webhooks: checks once a minute for new conditions, and every few seconds for due deliveries. Every process
-// of a store does this. The store ensures that each condition begins once, and that one process claims each delivery.
+// of a store does this. The store ensures that each condition is reported once, and that one process claims a delivery.
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
 import { conditionsFor, type ConditionDeps } from './find-conditions.ts'
@@ -79,7 +79,7 @@ export function openDeliverer(deps: Deps): Deliverer {
   }
 }
 
-/** While a round runs, further calls wait for it instead of starting another. */
+/** Returns a function that runs `work`. While `work` runs, further calls wait for its end instead of starting it again. */
 function oneAtATime(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined
   return () => (running ??= work().finally(() => (running = undefined)))

@@ -1,5 +1,5 @@
-// Pure: the messages of webhooks. They contain counts, our own sentences, and names that the team's managers chose.
-// They contain no query, no value, and no name from a database.
+// Pure: writes the messages of webhooks. Messages contain counts, our own sentences, and names that the team's managers
+// chose. They contain no query, no value, and no name from a database.
 import type { WEBHOOK_EVENTS } from '../contract/webhook-schemas.ts'
 
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number]
@@ -12,12 +12,12 @@ interface Named {
 
 /** A condition that is currently true. A webhook reports it once, when it becomes true. */
 export interface Condition {
-  /** Constant while the condition is true. */
+  /** The identity of the condition. It stays the same while the condition is true. */
   readonly key: string
   readonly event: WebhookEvent
   /** One line for a person. */
   readonly text: string
-  /** For programs. */
+  /** The same facts for programs. */
   readonly data: Readonly<Record<string, unknown>>
 }
 

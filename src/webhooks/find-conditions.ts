@@ -1,4 +1,4 @@
-// Finds the conditions that are currently true for a webhook, among its events and within what its account may see.
+// Finds the conditions of a webhook's events that are currently true. Covers only data that the webhook's account may see.
 import { EXPIRING_MS } from '../auth/key-expiry-warnings.ts'
 import type { Catalogs } from '../exposure/catalog-cache.ts'
 import type { DatasourceId } from '../ids.ts'
@@ -37,7 +37,7 @@ async function managerOf(store: Store, webhook: WebhookRow): Promise<Membership 
   return membership !== null && roleAtLeast(membership.role, 'ADMIN') ? membership : null
 }
 
-/** Refused rows are never packed, so the table contains all of them. */
+/** Finds refusals. Reads only single audit rows, because refused rows are never packed. */
 async function refusals(
   { store, now }: ConditionDeps,
   webhook: WebhookRow,

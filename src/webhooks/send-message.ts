@@ -1,5 +1,5 @@
-// Sends one message. It connects to an allowed address only, follows no redirect and reads no body, so that a webhook
-// cannot be used to explore the network of this service. The signature is that of standardwebhooks.com.
+// Sends one message. Connects only to an allowed address, follows no redirect and reads no body, so that nobody can use a
+// webhook to explore the network of this service. Signs messages by the rules of standardwebhooks.com.
 import { createHmac } from 'node:crypto'
 import { deadlineOf } from '../deadline.ts'
 import { AppError } from '../errors.ts'
@@ -31,7 +31,7 @@ export interface Sent {
 const DEADLINE_MS = 10_000
 const HEADER_BYTES_MAX = 16 * 1024
 
-/** Never throws, except for the reason of `signal`. */
+/** Sends a message. Throws only the reason of `signal`. */
 export async function send(message: Outgoing, options: SendOptions, signal: AbortSignal): Promise<Sent> {
   using deadline = deadlineOf(signal, DEADLINE_MS)
   try {
@@ -78,7 +78,7 @@ function signatureOf(secret: string, id: string, timestamp: string, body: string
   return createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')
 }
 
-/** Returns our own sentences only: other error texts may reveal details of the network. */
+/** Returns our own sentence about an error, because other error texts may reveal details of the network. */
 function sentenceOf(error: unknown): string {
   if (error instanceof AppError) return error.message
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''

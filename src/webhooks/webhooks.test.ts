@@ -1,5 +1,5 @@
-// Which events a webhook reports, and how failed deliveries are retried. Uses a real store and a real receiver. The
-// test sets the clock.
+// Tests which events a webhook reports, and how failed deliveries are retried. Uses a real store and a real receiver. The
+// tests set the clock.
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
 import { addMember, addTeam, openRooms, sessionCall, type Rooms } from '../../test/support/connected.ts'
@@ -106,7 +106,7 @@ describe('webhooks', () => {
     assert.equal(events().length, 1)
   })
 
-  test('a webhook reports what its account can access, and nothing once the account is not a manager', async () => {
+  test('a webhook reports only data that its account can access, and stops if the account is no longer a manager', async () => {
     const hidden = await connect({ name: 'hidden', minRole: 'OWNER' })
     const admin = await addMember(rooms, teamId, 'ADMIN')
     await make(admin)
@@ -229,7 +229,7 @@ describe('webhooks', () => {
       .executeTakeFirstOrThrow()
   const deliveries = (id: string) => listDeliveries(deps, owner, id as WebhookId)
 
-  test('a failed delivery is tried again with growing pauses, the same bytes each time, and ends as FAILED', async () => {
+  test('a failed delivery is retried with growing pauses and the same bytes, and ends as FAILED', async () => {
     const { id } = await make(owner)
     receiver.status = 503
     await enqueue(rooms.store, await rowOf(id), [condition(1)], now)
@@ -256,7 +256,7 @@ describe('webhooks', () => {
   test('another process takes over the delivery of a process that ended, but only after its claim has ended', async () => {
     const { id } = await make(owner)
     await enqueue(rooms.store, await rowOf(id), [condition(1)], now)
-    // The first process claims it, and ends before it sends.
+    // The first process claims the delivery, and ends before it sends the message.
     assert.equal((await claimDue(rooms.store, now)).length, 1)
     await using other = deliverer()
     await other.deliver()

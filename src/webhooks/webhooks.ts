@@ -1,6 +1,6 @@
-// Managers of a team create, change and delete its webhooks. The URL and the secret are stored encrypted, and the secret is
-// shown once. A webhook reports only on what one account can access: the account that created or last changed the webhook. It
-// reports nothing once that account does not manage the team.
+// Managers of a team create, change and delete its webhooks. The URL and the secret are stored encrypted, and the secret
+// is shown once. A webhook reports only data that one account can access: the account that created or last changed the
+// webhook. It stops reporting when that account no longer manages the team.
 import { randomBytes } from 'node:crypto'
 import type { Selectable, Transaction } from 'kysely'
 import { z } from 'zod'
@@ -286,7 +286,7 @@ async function shown(db: Store['db'], row: WebhookRow): Promise<ShownWebhook> {
   }
 }
 
-/** Audits only the host, because the rest of the URL may contain a secret. */
+/** Returns the fields for the audit. Of the URL, only the host, because the rest may contain a secret. */
 function audited(row: WebhookRow): Fields {
   return {
     name: row.name,

@@ -1,5 +1,5 @@
-// Pure: finds the tables and columns that a query or a refusal may mean, by name alone and for every kind of database.
-// The guesses are broad; the caller tries each one with the guard.
+// Pure: finds the tables and columns that a query or a refusal may mean. Compares only names, for every kind of database.
+// The result may contain too many candidates; the caller tries each of them with the guard.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 
 /** Returns the tables whose name occurs in the text, in catalog order. */
@@ -50,8 +50,8 @@ export function columnsMeant(
 }
 
 /**
- * Returns false if the column's parts are listed, or its sampled values have none. Another path below the column is
- * then a typing error.
+ * Returns true if the column may have parts that the catalog does not list. Otherwise an unknown path below the column
+ * is a typing error.
  */
 function mayHoldMore(column: CatalogColumn, all: readonly CatalogColumn[]): boolean {
   if (all.some((each) => each.partOf === column.name)) return false
@@ -59,8 +59,8 @@ function mayHoldMore(column: CatalogColumn, all: readonly CatalogColumn[]): bool
 }
 
 /**
- * Returns the parts of one column that a text names: by full name; otherwise by their own name; otherwise the first
- * part.
+ * Returns the parts of one column that a text contains by full name, or else by their own names. If the text contains
+ * none, returns the first part.
  */
 export function partsMeant(parts: readonly CatalogColumn[], text: string): readonly CatalogColumn[] {
   const words = (escaped: string) =>
@@ -75,7 +75,7 @@ export function partsMeant(parts: readonly CatalogColumn[], text: string): reado
   return own.length > 0 ? own : parts.slice(0, 1)
 }
 
-/** A table family (BigQuery `events_*`) is listed by its common prefix. */
+/** Returns the name to search for. For a table family (BigQuery `events_*`), this is the common prefix. */
 function stem(table: string): string {
   return table.replace(/\*$/, '')
 }

@@ -1,6 +1,6 @@
-// Groups the refused queries of a team by the blocked object. Each group has the number of refusals, of keys and of
-// accounts, and the table or column that was most likely meant. It compares names only; exposureFromRefusal finds the
-// exact change.
+// Groups the refused queries of a team by the blocked object. Each group has the numbers of refusals, keys and accounts,
+// and the table or column that the queries most likely meant. This file compares only names. The operation
+// exposureFromRefusal finds the exact change.
 import { setImmediate } from 'node:timers/promises'
 import type { Audit } from '../audit/audit.ts'
 import { Blocked } from '../audit/refusal-reason.ts'
@@ -24,7 +24,7 @@ export interface RefusalDeps {
   readonly now?: () => number
 }
 
-/** The most likely meaning of a refusal. It has no place if several places have the name. */
+/** The table or column that a refused query most likely meant. Unknown if several places have the name. */
 interface Meant {
   readonly schema?: string
   readonly table?: string
@@ -117,7 +117,7 @@ function meaningsOf({ store, catalogs }: RefusalDeps) {
     return full === null || exposed === null ? null : { full, shown: columnsByTable(exposed) }
   }
   return async (id: DatasourceId, blocked: Denied['blocked'], text: string | null): Promise<Meant> => {
-    // exposureFromRefusal needs the text.
+    // Without the text, exposureFromRefusal cannot find a change.
     if (text === null || (blocked.kind !== 'table' && blocked.kind !== 'column')) return NOT_FIXABLE
     const key = JSON.stringify([id, blocked.kind, blocked.name, text])
     const found = known.get(key)

@@ -1,5 +1,5 @@
-// A preview job, on both stores: cancelled while waiting and while running, shared by equal requests, resumed after a
-// restart, and without side effects.
+// Tests a preview job on both stores. It can be cancelled while it waits and while it runs. Equal requests share it. It
+// resumes after a restart, and has no side effects.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { addMember, addTeam, openRooms, sessionCall, type Rooms } from '../../test/support/connected.ts'
@@ -38,7 +38,7 @@ for (const dialect of DIALECTS) {
       return { config, rooms, deps, [Symbol.asyncDispose]: () => rooms[Symbol.asyncDispose]() }
     }
 
-    /** A datasource that exposes x, with `count` audited queries each for x and y, half of them identical. */
+    /** Creates a datasource that exposes x, with `count` audited queries for x and for y each. Half are identical. */
     async function asked(rooms: Rooms, count: number) {
       const teamId = await addTeam(rooms)
       const owner = await addMember(rooms, teamId, 'OWNER')
@@ -107,7 +107,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await ended(rooms, shop.id, last.jobId)).state, 'DONE')
     })
 
-    test('runs only a few different previews of one datasource at once', async () => {
+    test('runs only a few different previews of one datasource at the same time', async () => {
       await using world = await opened()
       const { rooms, deps } = world
       const shop = await asked(rooms, 1)

@@ -1,5 +1,5 @@
-// Previews a proposed exposure: judges the audited queries of the last days under the current and the proposed
-// exposure. It changes nothing and queries no database. It runs as a job, one at a time in this process.
+// Previews a proposed exposure: judges the audited queries of the last days under the current and the proposed exposure.
+// The preview changes no data and queries no database. It runs as a job, and only one runs at a time in this process.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Audit } from '../audit/audit.ts'
@@ -43,7 +43,7 @@ export interface Preview {
 }
 
 const KIND = 'preview'
-/** Running time, without the time in the queue. */
+/** The limit of the running time, without the time in the queue. */
 const PREVIEW_MS = 10 * 60_000
 const IDS_MAX = 100
 /** The maximum number of different previews of one datasource at the same time. */
@@ -53,8 +53,8 @@ const OUTCOMES_MAX = 50_000
 const DAY_MS = 86_400_000
 
 /**
- * Starts the replay; an equal request joins the running job. Throws NOT_CONNECTED before the first introspection,
- * INVALID_REQUEST as a PUT of the tables would, and CONFLICT if too many previews are running.
+ * Starts the preview. An equal request joins the running job. Throws NOT_CONNECTED before the first introspection,
+ * INVALID_REQUEST if the exposure could not be saved, and CONFLICT if too many previews are running.
  */
 export async function previewExposure(
   deps: PreviewDeps,
@@ -78,7 +78,7 @@ const Input = z.object({
   days: z.number(),
 })
 
-/** Registers the job kind, so that previews resume after a restart. Call it once, before the first preview. */
+/** Registers the job kind, so that previews resume after a restart. Must be called once, before the first preview. */
 export function resumePreviews(deps: PreviewDeps): void {
   deps.jobs.resumable(KIND, (id, input) => async (progress, ended) => {
     const { tables, days } = Input.parse(input)
@@ -116,7 +116,7 @@ async function replay(
     throw new AppError('CONFLICT', 'This datasource was deleted in the meantime.')
   const [full, exposed] = await Promise.all([deps.catalogs.full(row), deps.catalogs.exposed(row)])
   if (full === null || exposed === null) throw notIntrospected()
-  // Copy the catalog: drivers attach their query caches to it, and a replay must not evict live entries.
+  // Copy the catalog object. Drivers cache queries by this object, and a replay must not evict entries of live queries.
   const sides: Sides = { driver, now: { ...exposed }, then: cut(full, order.tables) }
   const since = new Date(Date.now() - order.days * DAY_MS).toISOString()
   const scope = { id: row.id, teamId: row.team_id, since }

@@ -1,4 +1,4 @@
-// Proposes the smallest exposure that would let a refused query pass. It saves nothing.
+// Proposes the smallest exposure that would let a refused query pass, without saving it.
 import type { Audit } from '../audit/audit.ts'
 import { Blocked } from '../audit/refusal-reason.ts'
 import type { Call } from '../auth/caller.ts'
@@ -30,7 +30,7 @@ interface Deps {
   readonly catalogs: Catalogs
 }
 
-/** A body for PUT, and the columns it adds to the current exposure. */
+/** A body for PUT, and the columns that this body adds to the current exposure. */
 export interface Widened {
   readonly tables: readonly ShownTable[]
   readonly version: number
@@ -40,8 +40,8 @@ export interface Widened {
 const SEARCH_MS = 10_000
 
 /**
- * Throws NOT_FOUND for an audit id of another datasource, NOT_CONNECTED before the first introspection, and CONFLICT
- * with the reason if no change of the exposure would let the query pass.
+ * Finds the exposure. Throws NOT_FOUND for an audit id of another datasource, NOT_CONNECTED before the first
+ * introspection, and CONFLICT with the reason if no change of the exposure would let the query pass.
  */
 export async function exposureFromRefusal(
   deps: Deps,
@@ -72,7 +72,7 @@ export async function exposureFromRefusal(
   return { tables, version: current.exposure_version, added: listed(ground, additions) }
 }
 
-/** Returns the result of the search, confirmed against the whole catalog. */
+/** Searches, and then confirms the result against the whole catalog. */
 async function searched(ground: Ground, caller: AbortSignal): Promise<Widening> {
   const tooLong = AbortSignal.timeout(SEARCH_MS)
   const signal = AbortSignal.any([caller, tooLong])
@@ -88,7 +88,7 @@ async function searched(ground: Ground, caller: AbortSignal): Promise<Widening> 
   }
 }
 
-/** Adds the column that the database did not find, if the guard leaves columns to the database. */
+/** Adds the column that the database did not find, for a guard that leaves the check of columns to the database. */
 async function withColumn(
   ground: Ground,
   found: { readonly additions: readonly Addition[] },
@@ -111,7 +111,7 @@ async function withColumn(
   return hidden.length === 1 ? { additions: hidden } : { why: `several of its tables have the column ${blocked.name}.` }
 }
 
-/** Returns false if the query passes without the table: the text merely contains its name. */
+/** Returns false if the query passes without the table. Then the text only happens to contain the table's name. */
 async function isRead(
   { driver, body, full, saved }: Ground,
   table: CatalogTable,

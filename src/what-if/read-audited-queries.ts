@@ -1,4 +1,4 @@
-// Reads a datasource's queries from the audit for a replay, page by page and never all at once.
+// Reads a datasource's queries from the audit for a replay, page by page, so that they need not fit in memory.
 import { readDetail } from '../audit/row-detail.ts'
 import { newest, rowOfTeam } from '../audit/reading/newest-rows.ts'
 import type { AuditFilter } from '../audit/reading/row-filter.ts'
@@ -8,7 +8,7 @@ import type { AuditTable } from '../store/tables.ts'
 
 export interface AuditedQuery {
   readonly id: AuditId
-  /** The text as the caller wrote it. Null if it was redacted or omitted. */
+  /** The caller's text, unchanged. Null if it was redacted or omitted. */
   readonly text: string | null
   /** The parameters of the text. Undefined if there are none. */
   readonly params: unknown
@@ -17,9 +17,9 @@ export interface AuditedQuery {
   readonly blocked: string | null
 }
 
-/** The only action that counts as a query. Checks are not replayed. */
+/** The only action that is replayed. Checks of queries are not replayed. */
 const QUERY = 'runQuery'
-/** Codes of requests that were refused before a query was read. */
+/** Codes of requests that were refused before their query was read. */
 const NO_QUERY: readonly (string | null)[] = ['INVALID_REQUEST', 'NOT_CONNECTED', 'DATASOURCE_DISABLED']
 
 /** The datasource, and the start of the period. */

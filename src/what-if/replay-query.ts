@@ -1,13 +1,13 @@
-// Judges one audited query again with the guard alone. It queries no database, spends no budget and leaves the caches
-// of live queries untouched.
+// Judges one audited query again, only with the guard. Queries no database, spends no budget, and does not change the
+// caches of live queries.
 import { setImmediate } from 'node:timers/promises'
 import type { Catalog, Driver, Limits, QueryBody, Verdict } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
 
-/** Limits affect only the query that would be sent. A verdict depends on names and syntax, never on limits. */
+/** Arbitrary limits. They affect only the query that would be sent; the verdict depends on names and syntax. */
 const LIMITS: Limits = { rowCap: 1_000, maxResponseBytes: 1, timeoutMs: 10_000, maxCost: 1 }
 
-/** Rebuilds the body from an audited text and its parameters. Returns null if that is impossible. */
+/** Rebuilds the body from an audited text and its parameters. Returns null if the text cannot be read. */
 export function bodyOf(driver: Pick<Driver, 'reread'>, text: string, params: unknown): QueryBody | null {
   try {
     return driver.reread(text, params)
@@ -17,7 +17,7 @@ export function bodyOf(driver: Pick<Driver, 'reread'>, text: string, params: unk
   }
 }
 
-/** Judges after yielding to the event loop. Throws the errors of Driver.confine, or the signal's reason. */
+/** Yields to the event loop and then judges. Throws the errors of Driver.confine, or the signal's reason. */
 export async function judge(
   driver: Pick<Driver, 'confine'>,
   body: QueryBody,

@@ -1,10 +1,10 @@
-// Runs one task at a time, in order of arrival. Replays of several datasources would otherwise compete for the CPU and
-// delay requests between them.
+// Runs one task at a time, in order of arrival. Otherwise replays of several datasources would run in turns, and requests
+// would wait for all of them.
 
 export interface SerialQueue {
   /**
-   * Waits for its turn and runs `work`. The next task follows, whether `work` succeeds or fails. Throws the reason of
-   * `signal` while waiting.
+   * Waits until all earlier tasks have ended, and runs `work`. Throws the reason of `signal` if it aborts during the
+   * wait.
    */
   take<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T>
 }

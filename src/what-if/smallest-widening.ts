@@ -1,5 +1,5 @@
-// Searches for the smallest additional exposure that lets one query pass. It knows no query language: it follows the
-// guard's refusals, tries each column the refused name may mean, and drops every addition that is not needed.
+// Searches for the smallest additional exposure that lets one query pass. The search follows the guard's refusals, tries
+// each column that a refused name may mean, and drops every addition that is not needed. It parses no query language.
 import type { Catalog, CatalogColumn, CatalogTable, Denied, Driver, QueryBody, Verdict } from '../drivers/driver.ts'
 import { cut, tableKey, type ShownTable } from '../exposure/cut-catalog.ts'
 import { columnsMeant, mentioned, partsMeant, tablesMeant } from './column-mentions.ts'
@@ -11,7 +11,7 @@ export interface Addition {
   readonly column: CatalogColumn
 }
 
-/** The columns to add (empty if the query already passes), or the reason why no addition lets it pass. */
+/** The columns to add (none if the query already passes), or the reason why no addition lets the query pass. */
 export type Widening = { readonly additions: readonly Addition[] } | { readonly why: string }
 
 export interface Ground {
@@ -25,7 +25,7 @@ export interface Ground {
 const TRIES_MAX = 400
 const TOO_MUCH = 'the search took too many tries.'
 
-/** Throws the errors of Driver.confine, and the reason of `signal`. */
+/** Searches. Throws the errors of Driver.confine, and the reason of `signal`. */
 export async function widen(ground: Ground, signal: AbortSignal): Promise<Widening> {
   const search = new Search(ground, signal)
   const found = await search.grow()
@@ -37,7 +37,7 @@ export async function widen(ground: Ground, signal: AbortSignal): Promise<Wideni
 class Search {
   readonly #driver: Driver
   readonly #body: QueryBody
-  /** Only tables that the query names can matter. Leaving out the others makes each attempt cheaper. */
+  /** The tables that the query names. Only these can matter, and a smaller catalog makes each attempt cheaper. */
   readonly #near: Catalog
   readonly #saved: readonly ShownTable[]
   readonly #signal: AbortSignal
@@ -116,7 +116,7 @@ class Search {
       if (!isSame(denied, await this.#judged(more))) return more
     }
     if (candidates.length < 2) return null
-    // The same name may be hidden in several places, which are all refused in the same words.
+    // Several hidden columns may have the same name, and their refusals have the same text. So try all of them together.
     const more = [...additions, ...candidates]
     return isSame(denied, await this.#judged(more)) ? null : more
   }
@@ -139,19 +139,19 @@ class Search {
     })
   }
 
-  /** Returns the first column to try: one that the query names, otherwise the table's first column. */
+  /** Returns the first column to try: a column that the query names, or else the table's first column. */
   #first(table: CatalogTable): CatalogColumn | undefined {
     const columns = exposable(table)
     const text = this.#body.text.toLowerCase()
     return columns.find((column) => text.includes(column.name.toLowerCase())) ?? columns[0]
   }
 
-  /** If no name helps, tries all columns that may be exposed. */
+  /** Tries all columns that may be exposed, after no single column has helped. */
   async #all(additions: readonly Addition[], denied: Denied): Promise<Widening> {
     const { blocked } = denied
-    // A star represents many columns and is not a name.
+    // A star stands for many columns, so it is no name of a missing column.
     const isLost = blocked.kind === 'column' && !blocked.name.endsWith('*') && !isMeant(this.#near, blocked.name)
-    // If a column is fully exposed, any path below it passes, including mistyped paths.
+    // Exposing a whole column lets any path below it pass, even a mistyped path. So refuse unknown paths here.
     if (isLost && blocked.name.includes('.')) return { why: notInCatalog(blocked.name) }
     const shown = this.#shown(additions)
     const rest = this.#near.tables.flatMap((table) =>
@@ -164,7 +164,7 @@ class Search {
     return { why: isLost ? notInCatalog(blocked.name) : (this.#forbidden(denied) ?? `${denied.why}.`) }
   }
 
-  /** Returns the refused name, if it belongs to a column that may not be exposed. */
+  /** Returns the refused name if its column may not be exposed. */
   #forbidden({ blocked }: Denied): string | null {
     if (blocked.kind !== 'column') return null
     for (const table of this.#near.tables) {
@@ -179,7 +179,7 @@ class Search {
     return null
   }
 
-  /** Returns true if the query would return any one additional column. */
+  /** Returns true if the query would return an additional column. */
   async #answersMore(
     additions: readonly Addition[],
     table: CatalogTable,
@@ -227,12 +227,12 @@ export function withAdditions(saved: readonly ShownTable[], additions: readonly 
   return [...tables.values()]
 }
 
-/** Returns the columns that `columns: null` would be frozen to. */
+/** Returns all columns that may be exposed. */
 function exposable(table: CatalogTable): readonly CatalogColumn[] {
   return table.columns.filter((column) => column.unexposable === null && column.partOf === undefined)
 }
 
-/** Returns true if a table has a column of this name, or a column that the name may be a part of. */
+/** Returns true if a table has a column of this name, or a column of which the name may be a part. */
 export function isMeant({ tables }: Pick<Catalog, 'tables'>, name: string): boolean {
   return tables.some(({ columns }) => columnsMeant(columns, name, columns).length > 0)
 }
