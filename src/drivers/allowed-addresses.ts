@@ -6,7 +6,7 @@ import { AppError } from '../errors.ts'
 
 export type AddressKind = 'public' | 'private' | 'metadata'
 
-// Metadata services hand out credentials of the machine. In order: AWS, GCP, Azure, Oracle; ECS; EKS; Azure's wire
+// Metadata services hand out credentials of the machine. The list has, in this order: AWS, GCP, Azure, Oracle; ECS; EKS; Azure's wire
 // server; Alibaba; Oracle classic; Scaleway; Tencent.
 const METADATA_V4 = [
   '169.254.169.254',
@@ -18,7 +18,7 @@ const METADATA_V4 = [
   '169.254.42.42',
   '169.254.0.23',
 ]
-// AWS, EKS, GCP, Scaleway, Oracle, OpenStack.
+// The list has AWS, EKS, GCP, Scaleway, Oracle and OpenStack, in this order.
 const METADATA_V6 = [
   'fd00:ec2::254',
   'fd00:ec2::23',
@@ -81,8 +81,7 @@ function kindIn(address: string, family: 'ipv4' | 'ipv6'): AddressKind {
 }
 
 /**
- * Returns the IPv4 address inside IPv4-mapped and IPv4-compatible, NAT64, 6to4, and Teredo addresses (Teredo inverts
- * the bits).
+ * Returns the IPv4 address inside IPv4-mapped and IPv4-compatible, NAT64, 6to4, and Teredo addresses. Teredo inverts the bits.
  */
 function carriedIPv4(address: string): string | null {
   const groups = ipv6Groups(address)
@@ -113,7 +112,7 @@ export function ipv6Groups(address: string): number[] {
   return [...left, ...Array<string>(zeros).fill('0'), ...right].map((group) => Number.parseInt(group, 16))
 }
 
-/** Returns why the address is refused, or null. */
+/** Returns why the address is refused, or null if it is allowed. */
 export function refusal(address: string, allowPrivateHosts: boolean): string | null {
   const kind = addressKind(address)
   if (kind === 'metadata') return 'The host is an address of a cloud’s metadata service; Vitrine never connects to it.'
@@ -149,10 +148,9 @@ export function checkedLookup(allowPrivateHosts: boolean): LookupFunction {
 export type Receive = (bytes: Buffer) => void
 
 /**
- * Opens a TCP connection to the host, at an allowed address. With `receive`, the socket reads into one reused buffer,
- * passes it to `receive`, and emits no `data` events. Throws AppError DATASOURCE_UNAVAILABLE for a refused address, the
- * signal's reason on abort, and otherwise the socket's own error. `path`: the Unix socket of a tunnel, which replaces
- * the host.
+ * Opens a TCP connection to the host, at an allowed address. If `receive` is given, the socket reads into one reused buffer, passes the
+ * buffer to `receive`, and emits no `data` events. Throws AppError DATASOURCE_UNAVAILABLE for a refused address, the signal's reason on
+ * abort, and otherwise the socket's own error. `path` is the Unix socket of a tunnel, which replaces the host.
  */
 export async function dial(
   at: { readonly host: string; readonly port: number; readonly path?: string | null },

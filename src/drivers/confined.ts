@@ -1,6 +1,5 @@
-// Marks a query that a guard has confined. Only drivers/*/guard/confine.ts may call seal(), which lint checks; run()
-// calls unseal(). Query text does not type-check as Confined. A forged object is a TypeError, and so is another kind's
-// query.
+// Marks a query that a guard has confined. Only drivers/*/guard/confine.ts may call seal(), which lint checks; run() calls unseal(). Query
+// text does not type-check as Confined. A forged object is a TypeError. So is a query of another kind of database.
 import type { DatasourceType } from './driver.ts'
 
 declare const brand: unique symbol
@@ -18,12 +17,12 @@ class Sealed {
     this.#query = Object.freeze(query)
   }
 
-  /** Returns the query of a genuine object of this kind; undefined for any other value. */
+  /** Returns the query of a genuine object of this kind. Returns undefined for any other value. */
   static open(confined: object, type: DatasourceType): unknown {
     return #query in confined && confined.#type === type ? confined.#query : undefined
   }
 }
-// Removes the way from a query to the class that could create another one.
+// This removes the way from a query to the class that could create another one.
 Reflect.deleteProperty(Sealed.prototype, 'constructor')
 
 /** Freezes a driver's query and returns a Confined object for it. */

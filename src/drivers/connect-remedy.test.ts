@@ -1,4 +1,4 @@
-// Every failed step of a test has a remedy.
+// Checks that every failed step of a test has a remedy.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

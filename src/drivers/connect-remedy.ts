@@ -1,6 +1,5 @@
-// Chooses the remedy for a failed connection and the field to look at. The choice depends on the sentence that
-// describes the failure, which is always our own. An unknown sentence gets general advice, so every failed step has a
-// remedy.
+// Chooses the remedy for a failed connection and the field to look at. The choice depends on the sentence that describes the failure, which
+// the service always writes itself. An unknown sentence gets general advice, so every failed step has a remedy.
 import type { TestField } from './driver.ts'
 
 const ADDRESS = 'Check the host and port, that the database is running, and that firewalls let this service through.'
@@ -71,7 +70,7 @@ export function connectRemedy(message: string): string {
   return REMEDIES.find(([pattern]) => pattern.test(message))?.[1] ?? ADDRESS
 }
 
-/** Returns the connection field that the sentence is about. Returns null if it is about no field. */
+/** Returns the connection field that the sentence is about, or null if it is about no field. */
 export function connectField(message: string): TestField | null {
   const known = REMEDIES.find(([pattern]) => pattern.test(message))
   return known === undefined ? 'host' : known[2]

@@ -7,7 +7,7 @@ import { wrongSecrets } from './connection-fields.ts'
 
 const KNOWN = ['tlsCa', 'tlsCertificate', 'tlsKey']
 
-/** A DER element of less than 64 KiB. */
+/** Returns a DER element of less than 64 KiB. */
 function der(tag: number, content: Buffer): Buffer {
   const { length } = content
   const size = length < 128 ? [length] : length < 256 ? [0x81, length] : [0x82, length >> 8, length & 255]
@@ -15,7 +15,7 @@ function der(tag: number, content: Buffer): Buffer {
 }
 
 /**
- * A well-formed RSA key whose only purpose is to take long: no machine can generate a real key of this size in time.
+ * Returns a well-formed RSA key whose use would take long. No machine can generate a real key of this size in time.
  */
 function longKey(bits: number): string {
   const modulus = randomBytes(bits / 8)

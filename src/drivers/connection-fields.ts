@@ -6,7 +6,7 @@ import { createSecureContext } from 'node:tls'
 import { z } from 'zod'
 import type { DatasourceType, SettingsInput } from './driver.ts'
 
-/** require encrypts; verify-ca also checks the certificate chain; verify-full also checks the host name. */
+/** `require` encrypts; `verify-ca` also checks the certificate chain; `verify-full` also checks the host name. */
 export const SslMode = z.enum(['disable', 'require', 'verify-ca', 'verify-full'])
 export type SslMode = z.infer<typeof SslMode>
 
@@ -14,10 +14,10 @@ const SECRET_LENGTH_MAX = 65_536
 /** Signing with a longer key blocks the event loop: a key of 16,384 bits takes seconds. */
 const KEY_BITS_MAX = 8_192
 
-/** host, as a string. wrongHost() checks its form. */
+/** The schema of `host`, a string. wrongHost() checks its form. */
 export const hostField = z.string({ error: 'must be a string' }).min(1, 'must not be empty').max(253, 'is too long')
 
-/** port; the default is the kind's usual port. */
+/** Returns the schema of `port`. The default is the usual port of the kind of database. */
 export function portField(usual: number) {
   return z
     .int({ error: 'must be a whole number' })
@@ -36,7 +36,7 @@ export function nameField(max: number): z.ZodString {
     .regex(/^\P{Cc}*$/u, 'contains control characters')
 }
 
-/** Returns an error sentence for an invalid host, or nothing. */
+/** Returns a sentence for an invalid host, otherwise an empty list. */
 export function wrongHost(host: string): string[] {
   const isName = /^(?!-)[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?$/.test(host)
   return isName || isIP(host) !== 0 ? [] : ['host: must be one host name or IP address (no socket, no list)']

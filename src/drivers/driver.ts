@@ -15,10 +15,10 @@ interface Vocabulary {
 
 /** The result of introspection, or its exposed part. Tables and columns keep the database's order. */
 export interface Catalog {
-  /** ISO 8601, UTC. */
+  /** In ISO 8601, UTC. */
   readonly capturedAt: string
   readonly tables: readonly CatalogTable[]
-  /** What the driver needs to confine a query (types, extensions, server version …). Other code does not read it. */
+  /** The data that the driver needs to confine a query (types, extensions, server version …). Other code does not read it. */
   readonly capture: unknown
 }
 
@@ -42,7 +42,7 @@ export interface CatalogTable {
    * rows.
    */
   readonly looked?: { readonly rows: number; readonly all: boolean }
-  /** What the driver needs about the table (pages, tuples, keys …). Other code does not read it. */
+  /** The data that the driver needs about the table (pages, tuples, keys …). Other code does not read it. */
   readonly detail: unknown
 }
 
@@ -53,17 +53,17 @@ export interface CatalogIndex {
 
 export interface CatalogColumn {
   readonly name: string
-  /** The database's own name of the type, as a caller sees it. */
+  /** The database's own name for the type, as a caller sees it. */
   readonly type: string
   readonly nullable: boolean
   readonly primaryKey: boolean
   readonly references: { readonly schema: string; readonly table: string; readonly column: string } | null
   readonly description: string | null
-  /** Why this column may not be exposed, as a sentence; null if it may. */
+  /** A sentence that says why this column may not be exposed. Null if it may be exposed. */
   readonly unexposable: string | null
   /** The column that contains this one (a path of a document). Exposing the containing column exposes this one too. */
   readonly partOf?: string
-  /** What introspection noticed about the values, in words. A caller sees the signals of exposed columns only. */
+  /** Facts that introspection noticed about the values, in words. A caller sees the signals of exposed columns only. */
   readonly signals?: readonly string[]
   /**
    * The values that the type, a CHECK or a validator allows, in that order, LABELS_MAX at most. A caller sees the
@@ -72,7 +72,7 @@ export interface CatalogColumn {
   readonly labels?: readonly Scalar[]
   /** Only for a column that was found in sampled rows. Columns that the sample did not contain may exist too. */
   readonly seen?: Seen
-  /** What the driver needs about the column (type oid …). Other code does not read it. */
+  /** The data that the driver needs about the column (type oid …). Other code does not read it. */
   readonly detail: unknown
 }
 
@@ -82,12 +82,12 @@ export const LABEL_CHARS_MAX = 64
 
 /** How often the column occurred in the latest sample that contained it. */
 export interface Seen {
-  /** Rows that had the column, of `of` sampled rows. */
+  /** The number of rows that had the column, among `of` sampled rows. */
   readonly rows: number
   readonly of: number
   /** The number of rows sampled since then, all without the column. */
   readonly missed: number
-  /** The types of its values. */
+  /** The types of the column's values. */
   readonly types: readonly string[]
 }
 
@@ -96,7 +96,7 @@ export interface Limits {
   readonly rowCap: number
   readonly maxResponseBytes: number
   readonly timeoutMs: number
-  /** Postgres: planner cost units. */
+  /** In planner cost units for PostgreSQL. */
   readonly maxCost: number
 }
 
@@ -145,7 +145,7 @@ export type Param = ParamScalar | { readonly type: string; readonly value: Param
 export interface Params {
   /** By position (`$1`, `?`), or by name (`@name`). */
   readonly values: readonly Param[] | ReadonlyMap<string, Param>
-  /** As the caller sent them; the audit records this. */
+  /** The parameters as the caller sent them. The audit records this string. */
   readonly json: string
 }
 
@@ -207,7 +207,7 @@ export interface TestReport {
   readonly serverVersion: string | null
   readonly steps: readonly TestStep[]
   readonly grade: 'PASS' | 'WARN' | 'FAIL'
-  /** A sentence that we wrote. Present only if `ok` is false. */
+  /** A sentence that the service wrote. Present only if `ok` is false. */
   readonly error?: string
 }
 
@@ -240,7 +240,7 @@ export interface ProfileBounds {
   readonly rows: number
   /** The timeout of one statement. */
   readonly timeoutMs: number
-  /** Only for kinds that bill by bytes read. Null: read metadata only. */
+  /** Only for kinds that bill by bytes read. Null means that only metadata may be read. */
   readonly bytes: number | null
 }
 
@@ -251,10 +251,10 @@ export type ValueKind = 'boolean' | 'number' | 'time' | 'text' | 'label' | 'othe
 
 /** Facts about a column's sampled values. They contain no value. */
 interface SampleFacts {
-  /** Sampled values that are not null. */
+  /** The number of sampled values that are not null. */
   readonly count: number
   readonly distinct: number
-  /** Length of the longest text, in characters. */
+  /** The length of the longest text, in characters. */
   readonly longest: number | null
   readonly meanLength: number | null
   /** For each kind of look: the share of texts, from 0 to 1, that have it. */
@@ -264,11 +264,11 @@ interface SampleFacts {
 /** A top-level key of JSON objects. */
 export interface SeenKey {
   readonly key: string
-  /** Sampled objects that have the key. */
+  /** The number of sampled objects that have the key. */
   readonly rows: number
   /** The share of sampled objects that have the key, from 0 to 1. */
   readonly share: number
-  /** JSON types of its values: array, boolean, null, number, object, string. */
+  /** The JSON types of the key's values: array, boolean, null, number, object, string. */
   readonly types: readonly string[]
 }
 
@@ -279,13 +279,13 @@ export interface SeenKey {
 export interface ColumnProfile {
   readonly name: string
   readonly kind: ValueKind
-  /** From 0 to 1. */
+  /** The share of nulls, from 0 to 1. */
   readonly nullFrac: number | null
   /** An estimate for the whole table. */
   readonly distinctCount: number | null
-  /** The most common first. `rows` is the number of sampled rows that have the value, and is never too high. */
+  /** The most common values first. `rows` is the number of sampled rows that have the value, and is never too high. */
   readonly values: readonly { readonly value: Scalar; readonly share: number; readonly rows: number }[] | null
-  /** For dates and numbers, in the JSON form of query results. */
+  /** The smallest and the largest date or number, in the JSON form of query results. */
   readonly range: { readonly min: Scalar; readonly max: Scalar } | null
   readonly sample: SampleFacts | null
   /** For JSON columns: the top-level keys of the sampled objects. */
@@ -295,7 +295,7 @@ export interface ColumnProfile {
 }
 
 export interface TableProfile {
-  /** Rows that were read. */
+  /** The number of rows that were read. */
   readonly rowsSampled: number
   /** True if the sample contains every row. */
   readonly complete: boolean
@@ -305,23 +305,21 @@ export interface TableProfile {
 
 export interface Connection extends AsyncDisposable {
   /**
-   * False once the session is unusable (the socket closed, a cancel is in progress). The owner must then dispose it.
+   * False once the session is unusable (the socket closed, or a cancel is in progress). The owner must then dispose it.
    */
   readonly usable: boolean
   /**
-   * Grades the login; connect() has already signed in. The GRANT lines match `exposed`, which is null if there is no
-   * exposure yet.
+   * Grades the login; connect() has already signed in. The GRANT lines match `exposed`. If there is no exposure yet, `exposed` is null.
    */
   test(exposed: Catalog | null, signal: AbortSignal): Promise<TestReport>
-  /** Calls `progress` with the number of finished parts and the number of all parts. */
+  /** Introspects the database. Calls `progress` with the number of finished parts and the number of all parts. */
   introspect(signal: AbortSignal, progress?: (done: number, total: number) => void): Promise<Catalog>
   /**
-   * Profiles the values of a table's columns. `table` is from an exposed catalog: the profile names only its columns.
-   * Reads only, and within the bounds. Throws SCHEMA_STALE if the table or a column no longer exists, and as run()
-   * does.
+   * Profiles the values of a table's columns. `table` is from an exposed catalog: the profile names only its columns. The driver only
+   * reads, and stays within the bounds. Throws SCHEMA_STALE if the table or a column no longer exists, and as run() does.
    */
   profile(table: CatalogTable, exposed: Catalog, bounds: ProfileBounds, signal: AbortSignal): Promise<TableProfile>
-  /** EXPLAIN or a dry run of a confined query; `check` shows it. Throws as run() does. */
+  /** Estimates a confined query by EXPLAIN or a dry run, for `check`. Throws as run() does. */
   estimate(query: Confined, limits: Limits, stop: Stop): Promise<Estimate>
   /**
    * Runs one confined query, read-only, after checking its cost. Throws AppError QUERY_DENIED (cost, with estimate and
@@ -340,9 +338,8 @@ export interface Driver extends AsyncDisposable {
   readonly type: DatasourceType
   readonly vocabulary: Vocabulary
   /**
-   * Validates the connection part of a datasource: an allow-list of fields for each mode. Fields that are shown of a
-   * URI are parsed from it. `secrets` contains the secrets that were sent or stored. Throws AppError INVALID_REQUEST
-   * with details.
+   * Validates the connection part of a datasource: an allow-list of fields for each mode. If there is a URI, the shown fields are parsed
+   * from it. `secrets` contains the secrets that were sent or stored. Throws AppError INVALID_REQUEST with details.
    */
   settings(input: SettingsInput): ConnectionSettings
   /** Validates the body of a query of this kind. Throws AppError INVALID_REQUEST. */
@@ -374,8 +371,8 @@ export interface Driver extends AsyncDisposable {
    */
   repairs(body: object, denied: Denied, exposed: Catalog): readonly object[]
   /**
-   * Uses no database and no clock: the verdict depends on the arguments only. Returns a promise if the parser may run
-   * in a worker thread.
+   * Confines a query. Uses no database and no clock, so the verdict depends on the arguments only. Returns a promise if
+   * the parser may run in a worker thread.
    */
   confine(body: QueryBody, exposed: Catalog, limits: Limits, stop: Stop): Verdict | Promise<Verdict>
   /**
@@ -401,7 +398,7 @@ export interface Driver extends AsyncDisposable {
    * more exposed column. Absent if the printed text already does this.
    */
   outline?(query: Confined): string
-  /** Throws AppError DATASOURCE_UNAVAILABLE with a sentence that we wrote; the original error is its cause. */
+  /** Connects. Throws AppError DATASOURCE_UNAVAILABLE with a sentence of the service; the original error is its cause. */
   connect(settings: ConnectionSettings, options: ConnectOptions, signal: AbortSignal): Promise<Connection>
 }
 

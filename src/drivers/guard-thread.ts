@@ -35,7 +35,7 @@ function idOf(catalog: Catalog): number {
 export class GuardThread<Task, Answer> {
   readonly #worker: Worker
   readonly #deadlineMs: number
-  /** Ordered by last use. */
+  /** The ids of the catalogs in the thread, ordered by last use. */
   readonly #catalogIds = new Set<number>()
 
   /** Calls `onEnd` if the thread ends by itself. */

@@ -23,7 +23,7 @@ interface Job<Task, Answer> {
   readonly isDropped: () => boolean
 }
 
-/** The threads, and the tasks that wait for one. A thread starts when a task waits and no thread is idle. */
+/** The threads, and the tasks that wait for a thread. A thread starts when a task waits and no thread is idle. */
 export class GuardThreads<Task, Answer> {
   readonly #idle: GuardThread<Task, Answer>[] = []
   readonly #all = new Set<GuardThread<Task, Answer>>()

@@ -10,7 +10,7 @@ const FACTORIES = {
   BIGQUERY: createBigQueryDriver,
 } as const satisfies Record<DatasourceType, (options: DriverOptions) => Promise<Driver>>
 
-/** What the operator allows. Each kind reads its own options. */
+/** The operator's permissions. Each kind of database reads its own options. */
 export type DriverOptions = BigQueryOptions
 
 /** Creates every driver. Disposing the map disposes the drivers. */

@@ -1,11 +1,11 @@
-// The memory of results: who may read it, and how much is pooled.
+// Tests the memory of results: who may read it, and how much is pooled.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BufferPool, JsonBytes, writeRaw } from './json-bytes.ts'
 
 const LONG = 100_000
 
-/** A result of this many letters, lent from this pool. */
+/** Returns a result of this many letters, lent from this pool. */
 function lent(pool: BufferPool, letter: string, length = LONG): ReturnType<JsonBytes['lend']> {
   const out = pool.take()
   out.length = 0

@@ -1,9 +1,9 @@
-// Writes JSON as bytes into a growing buffer, so that no value becomes a JavaScript string on its way out. It escapes
-// strings and does not check values. The values.ts files of the drivers decide how a value is written.
+// Writes JSON as bytes into a growing buffer, so that no value becomes a JavaScript string on its way out. Strings are escaped, and values
+// are not checked. The session/write-*.ts files of the drivers decide how a value is written.
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
-/** The runtime copies longer values: its call costs as much as copying this many bytes here. */
+/** Values longer than this are copied by the runtime. Its call costs as much as copying this many bytes here. */
 const NATIVE_BYTES = 256
 const SLICE = 4096
 const NOTHING: DataView = new DataView(new ArrayBuffer(0))
@@ -21,7 +21,7 @@ const LARGE_BYTES_MAX = 4 * 1024 * 1024
 const POOL_BYTES_MAX = 16 * 1024 * 1024
 const SMALL_MAX = 64
 
-// 0: not escaped; 'u': \u00XX; otherwise the letter after the backslash.
+// 0 means not escaped; 'u' means \u00XX; any other value is the letter after the backslash.
 const ESCAPES = new Uint8Array(256).fill(0x75, 0, 0x20)
 for (const [byte, letter] of [
   [QUOTE, '"'],
@@ -108,9 +108,9 @@ export class JsonBytes {
   }
 
   /**
-   * Like json(), but lends its own buffer instead of a copy or a string, unless the text is very short, or the buffer
-   * is large and mostly empty. This object then becomes empty. `release` returns the buffer to the pool. Nobody may
-   * read the buffer afterwards.
+   * Lends the buffer instead of a copy or a string, unless the text is very short, or the buffer is large and mostly empty. Otherwise
+   * returns the same as json(). This object then becomes empty. `release` returns the buffer to the pool. After that, nobody may read the
+   * buffer.
    */
   lend(): { readonly json: string | Buffer; readonly release?: () => void } {
     const { bytes, length } = this
@@ -151,7 +151,7 @@ export class BufferPool {
     return found
   }
 
-  /** The caller must not write into the buffer afterwards. */
+  /** Takes the buffer back. The caller must not write into it afterwards. */
   release(buffer: JsonBytes): void {
     buffer.forget()
     if (buffer.bytes.length === BUFFER_BYTES) this.#keep(buffer)

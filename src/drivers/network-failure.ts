@@ -1,4 +1,4 @@
-// Sentences for a host that could not be reached or whose TLS is not trusted, by error code.
+// Describes a host that could not be reached or whose TLS is not trusted, in one sentence for each error code.
 
 const NETWORK: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'The connection was refused: nothing listens at that host and port.',

@@ -1,5 +1,5 @@
-// Computes the profile of a column from a bounded sample: shares, most common values, range, looks. It counts each
-// value without storing it. All kinds of database use it; the values have the same JSON form as in query results.
+// Computes the profile of a column from a bounded sample: shares, most common values, range, looks. Each value is counted without being
+// stored. All kinds of database use this code. The values have the same JSON form as in query results.
 import { hash } from 'node:crypto'
 import { lookOf, type Look } from './recognize-text.ts'
 import type { ColumnProfile, Scalar, ValueKind } from './driver.ts'
@@ -154,7 +154,7 @@ const DECIMAL = /^-?\d+(?:\.\d+)?$/
 const MOMENT = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+Z?)?$/
 
 /**
- * Returns whether the value can be the end of a range. NaN, an infinity, and a date that RFC 3339 cannot express
+ * Returns whether the value can be the end of a range. NaN, infinities and dates that RFC 3339 cannot express cannot be one.
  * cannot.
  */
 export function isOrdered(value: Scalar, kind: ValueKind): boolean {

@@ -1,4 +1,4 @@
-// Texts that look like personal data, and texts that do not.
+// Tests texts that look like personal data, and texts that do not.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { lookOf } from './recognize-text.ts'

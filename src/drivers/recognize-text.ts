@@ -1,5 +1,5 @@
-// Recognizes what a text looks like: an e-mail address, a personal number, a sentence. Nothing is stored: a driver
-// calls it for each sampled value and stores only the shares.
+// Recognizes what a text looks like: an e-mail address, a personal number, a sentence. Nothing is stored here. A driver calls lookOf() for
+// each sampled value and stores only the shares.
 
 /** Everything that a text may look like. The first six make a column personal. */
 export type Look =
@@ -71,7 +71,10 @@ const LOOKS: readonly (readonly [Look, (value: string) => boolean])[] = [
   ['freeText', (value) => value.length >= FREE_TEXT.characters && wordsOf(value) >= FREE_TEXT.words],
 ]
 
-/** ISO 13616: the first four characters move to the end, letters count from 10, and the number is 1 modulo 97. */
+/**
+ * Returns whether the value is an IBAN (ISO 13616): the first four characters move to the end, letters count from 10, and the number is 1
+ * modulo 97.
+ */
 function isIban(value: string): boolean {
   const packed = value.replaceAll(' ', '').toUpperCase()
   if (!/^[A-Z]{2}\d{2}[A-Z0-9]{11,30}$/.test(packed)) return false
@@ -83,7 +86,7 @@ function isIban(value: string): boolean {
   return rest === 1
 }
 
-/** ISO/IEC 7812: 13 to 19 digits whose Luhn sum ends in 0. */
+/** Returns whether the value is a card number (ISO/IEC 7812): 13 to 19 digits whose Luhn sum ends in 0. */
 function isCard(value: string): boolean {
   const digits = value.replaceAll(/[ -]/g, '')
   if (!/^\d{13,19}$/.test(digits)) return false
@@ -95,7 +98,7 @@ function isCard(value: string): boolean {
   return sum % 10 === 0
 }
 
-/** ITU-T E.164: at most 15 digits; an extension may follow. */
+/** Returns whether the value is a telephone number (ITU-T E.164): at most 15 digits. An extension may follow. */
 function isPhone(value: string): boolean {
   const digits = value.replaceAll(/\D/g, '').length
   return digits >= 7 && digits <= 21 && (PHONE.test(value) || BARE_PHONE.test(value))

@@ -5,7 +5,7 @@ export class SeenTwice<T> {
   readonly #known = new Map<string, T>()
   readonly #once = new Set<string>()
 
-  /** At most this many results are cached. As many keys that were seen once are remembered. */
+  /** At most `most` results are cached. As many keys that were seen once are remembered. */
   constructor(most: number) {
     this.#most = most
   }

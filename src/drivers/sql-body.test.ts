@@ -35,7 +35,7 @@ for (const [name, read, params, message] of BAD) {
   })
 }
 
-test('takes parameters by position and by name unchanged', () => {
+test('accepts parameters by position and by name, and does not change them', () => {
   const params = [null, true, 1.5, 'x', { type: 'int8', value: '9007199254740993' }]
   assert.deepEqual(list({ sql: 's', params }).params, { values: params, json: JSON.stringify(params) })
   const json = '{"__proto__":1,"constructor":"c"}'

@@ -1,4 +1,4 @@
-// Validates the body of a SQL query, {sql, limit?, params?}: its shape and encoding only. It does not parse SQL.
+// Validates the body of a SQL query, {sql, limit?, params?}: its shape and encoding only. SQL is not parsed here.
 import { z } from 'zod'
 import { invalidRequest } from '../errors.ts'
 import type { Param, Params, QueryBody } from './driver.ts'
@@ -24,8 +24,7 @@ const Scalar = z.union(
     z.boolean(),
     z
       .number()
-      // JSON.parse has already rounded a longer number, so binding it would query for another value than the caller
-      // wrote.
+      // JSON.parse has already rounded a number that is longer. Binding it would query for another value than the caller wrote.
       .refine((value) => !Number.isInteger(value) || Number.isSafeInteger(value), {
         error: 'is a whole number beyond 2^53: write it as a string',
       }),

@@ -1,5 +1,5 @@
-// Worker thread that reads a private key with a passphrase: deriving the key can take seconds of processor time. Its
-// owner ends it after one key, or after a deadline.
+// Reads a private key with a passphrase in a worker thread, because deriving the key can take seconds of processor time. The owner of the
+// thread ends it after one key, or after a deadline.
 import { createPrivateKey } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
 import ssh2 from 'ssh2'
@@ -9,7 +9,7 @@ export interface SshKeyTask {
   readonly passphrase: string
 }
 
-/** The key without a passphrase, in a form that the library reads. Null if it cannot be read. */
+/** The key without a passphrase, in a form that the library can parse. Null if the key cannot be read. */
 export type SshKeyReply = string | null
 
 function readKey({ privateKey, passphrase }: SshKeyTask): SshKeyReply {

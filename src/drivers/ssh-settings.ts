@@ -6,12 +6,12 @@ import { hostField, nameField, portField, wrongHost } from './connection-fields.
 
 export const SSH_SECRETS = ['sshPrivateKey', 'sshPassphrase', 'sshPassword'] as const
 
-/** The server of a tunnel and the login there. `secrets` is never logged. */
+/** The SSH server of a tunnel, and the login on this server. `secrets` is never logged. */
 export interface SshTarget {
   readonly host: string
   readonly port: number
   readonly username: string
-  /** `SHA256:` and base64, as ssh-keygen prints it. */
+  /** The fingerprint: `SHA256:` and base64, as ssh-keygen prints it. */
   readonly hostKey: string
   /** The type of the pinned key, if a whole key was pinned. */
   readonly hostKeyType: string | null
@@ -33,7 +33,7 @@ const FINGERPRINT = /^SHA256:[A-Za-z0-9+/]{43}$/
 const KEY_LINE =
   /^(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(?:256|384|521)) ([A-Za-z0-9+/]{40,4000}={0,2})(?: [^\r\n]*)?\s*$/
 
-/** Appends each problem to `wrong`. Returns null if there are problems. */
+/** Validates the fields, and appends each problem to `wrong`. Returns null if there are problems. */
 export function sshTargetOf(
   config: unknown,
   secrets: Readonly<Record<string, string>>,

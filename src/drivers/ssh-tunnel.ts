@@ -1,6 +1,6 @@
-// SSH tunnels to databases. The connections to one database through one SSH login share a tunnel. The tunnel closes
-// with the last of these connections, so the pool that owns them also owns the tunnel. A tunnel ends in a Unix socket
-// in a folder of this user only: a local port would let every user of this machine reach the database.
+// Opens SSH tunnels to databases. The connections to one database through one SSH login share a tunnel. The tunnel closes with the last of
+// these connections, so the pool that owns them also owns the tunnel. A tunnel ends in a Unix socket in a folder of this user only, because
+// every user of the machine could connect to a local port.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import { createHash } from 'node:crypto'
@@ -27,12 +27,12 @@ interface Tunnel extends AsyncDisposable {
   /** The Unix socket that leads to the database. */
   readonly path: string
   readonly usable: boolean
-  /** Why the SSH server refused to connect to the database, if it did. */
+  /** The reason for which the SSH server refused to connect to the database, if it did. */
   readonly refusal: AppError | null
 }
 
 export interface Tunnels extends AsyncDisposable {
-  /** Throws AppError DATASOURCE_UNAVAILABLE, or the signal's reason on abort. */
+  /** Returns a tunnel. Throws AppError DATASOURCE_UNAVAILABLE, or the signal's reason on abort. */
   take(ssh: SshTarget, target: TunnelTarget, allowPrivateHosts: boolean, signal: AbortSignal): Promise<Tunnel>
 }
 
@@ -40,7 +40,7 @@ const OPEN_MS = 10_000
 const KEY_MS = 8_000
 const KEEP_ALIVE_MS = 15_000
 const KEEP_ALIVE_COUNT = 3
-/** The maximum number of sockets of one tunnel: more than the connections of a pool, with another socket each to cancel. */
+/** The maximum number of sockets of one tunnel. It exceeds the connections of a pool, each with a second socket to cancel. */
 const SOCKETS_MAX = 64
 
 interface Shared {
@@ -109,7 +109,7 @@ function useOf(tunnel: OpenTunnel, leave: () => Promise<void>): Tunnel {
   }
 }
 
-/** Identifies a tunnel by all settings that it is made from. Only a hash is stored. */
+/** Returns a key for a tunnel from all its settings. The key contains only a hash. */
 function keyOf(ssh: SshTarget, { host, port }: TunnelTarget): string {
   return createHash('sha256')
     .update(JSON.stringify([ssh, host, port]))
@@ -196,7 +196,7 @@ class OpenTunnel {
   }
 }
 
-/** Throws AppError DATASOURCE_UNAVAILABLE. The host key is compared before anything secret is sent. */
+/** Logs in. Throws AppError DATASOURCE_UNAVAILABLE. The host key is compared before any secret is sent. */
 async function logIn(ssh: SshTarget, allowPrivateHosts: boolean, signal: AbortSignal): Promise<Client> {
   const privateKey = await privateKeyOf(ssh)
   const socket = await dialSsh(ssh, allowPrivateHosts, signal)

@@ -1,4 +1,4 @@
-// The key of a table in a map.
+// Makes the key of a table in a map.
 
 /**
  * Returns one string for a schema and a table. Different pairs have different keys, even if names contain special

@@ -1,7 +1,7 @@
 // Writes questions in the SQL that PostgreSQL and GoogleSQL share. Each kind quotes names in its own way.
 import type { Question, QuestionTable } from './example-question.ts'
 
-/** `quote` turns any name into an identifier, and never throws. */
+/** Returns the question as SQL. `quote` turns any name into an identifier, and never throws. */
 export function questionInSql(question: Question, quote: (name: string) => string): string {
   const table = (at: QuestionTable) => `${quote(at.schema)}.${quote(at.table)}`
   const list = (columns: readonly string[]) => columns.map(quote).join(', ')

@@ -1,6 +1,6 @@
-// What introspection captures about a BigQuery project in addition to tables and columns, for the guard, the runner and
-// the description. It is stored as JSON with the catalog, so it consists of plain data. If CAPTURE_VERSION has changed,
-// the datasource must be introspected again.
+// The facts that introspection captures about a BigQuery project in addition to tables and columns, for the guard, the runner and the
+// description. They are stored as JSON with the catalog, so they are plain data. If CAPTURE_VERSION has changed, the datasource must be
+// introspected again.
 
 export const CAPTURE_VERSION = 2
 
@@ -8,13 +8,12 @@ export interface BigQueryCapture {
   readonly version: number
   /** The project id of every table. A domain-scoped project id contains a colon (example.com:lake). */
   readonly project: string
-  /** Where jobs run: EU, US, europe-west1 … */
+  /** The location of the jobs: EU, US, europe-west1 … */
   readonly location: string
   /** Datasets with is_case_insensitive: their table names ignore case. */
   readonly caseInsensitiveDatasets: readonly string[]
   /**
-   * By dataset: the ids of all its tables and views, exposed or not, including each shard of a family. A wildcard could
-   * match any of them.
+   * The ids of all tables and views of each dataset, exposed or not, including each shard of a family. A wildcard could match any of them.
    */
   readonly tableIds: Readonly<Record<string, readonly string[]>>
 }
@@ -47,19 +46,19 @@ export interface BigQueryTableDetail {
    */
   readonly pseudoColumns: readonly PseudoColumn[]
   /**
-   * VIEW and MATERIALIZED_VIEW: the tables that a dry run of the view reported, as `project.dataset.table`; null if
-   * they are unknown, and the guard then refuses the view. Empty for the other types.
+   * For VIEW and MATERIALIZED_VIEW, the tables that a dry run of the view reported, as `project.dataset.table`. Null if they are unknown.
+   * The guard then refuses the view. Empty for the other types.
    */
   readonly closure: readonly string[] | null
-  /** Milliseconds since 1970. For a family: of its newest shard, whose columns the wildcard table has. */
+  /** In milliseconds since 1970. For a family, this is the time of its newest shard, whose columns the wildcard table has. */
   readonly createdAt: number | null
   /** True if BigQuery refuses a query without a filter on the partition. */
   readonly requirePartitionFilter: boolean
-  /** Stored bytes; for a family, of all shards. Null if unknown, as for views. */
+  /** The stored bytes, for a family those of all shards. Null if they are unknown, as for views. */
   readonly bytes: number | null
 }
 
-/** A type as a tree. `name` is GoogleSQL's (INT64, NUMERIC, STRUCT …) without ARRAY, which `repeated` states. */
+/** A type as a tree. `name` is the name of GoogleSQL (INT64, NUMERIC, STRUCT …). An ARRAY has the name of its element and `repeated`. */
 export interface ColumnType {
   readonly name: string
   readonly repeated: boolean

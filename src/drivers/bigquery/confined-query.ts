@@ -1,5 +1,4 @@
-// The sealed query that the BigQuery guard gives to the runner: the printed text, and the tables that its dry run may
-// report.
+// Defines the sealed query that the BigQuery guard gives to the runner: the printed text, and the tables that its dry run may report.
 import type { ShardFamily } from './captured-facts.ts'
 import type { Bound } from './params.ts'
 import type { Families } from './shard-families.ts'
@@ -9,7 +8,7 @@ export interface ReadTable {
   readonly dataset: string
   /** The printed name: a table, a view, or a wildcard (`events_2024*`). */
   readonly table: string
-  /** Its printed columns, in order. */
+  /** The printed columns of the table, in order. */
   readonly columns: readonly string[]
 }
 
@@ -29,8 +28,7 @@ export interface BigQueryQuery {
   /** The location in the capture. Jobs run there, unless the datasource sets another location. */
   readonly location: string
   /**
-   * The maximum number of rows to return. The printed text has no LIMIT that we added, so the runner requests one row more
-   * (maxResults).
+   * The maximum number of rows to return. The guard adds no LIMIT to the printed text, so the runner requests one row more (maxResults).
    */
   readonly rowCap: number
   /** Each table once. */
@@ -42,14 +40,14 @@ export interface BigQueryQuery {
   readonly closure: ReadonlySet<string>
   readonly shards: Families<AllowedShards>
   /**
-   * For result columns and messages: the caller's names of pseudo columns, by our names (_vt_suffix → _TABLE_SUFFIX).
+   * For result columns and messages: the caller's name of each renamed pseudo column (_vt_suffix → _TABLE_SUFFIX).
    */
   readonly names: ReadonlyMap<string, string>
   /** True if the text has a star over table rows. The star contains the exposed columns only. */
   readonly hasStar: boolean
   /**
-   * Returns the position in the caller's text of the part at an offset of `text`. Null before the first part that came
-   * from the caller.
+   * Returns the position in the caller's text of the part at an offset of `text`. Returns null before the first part that came from the
+   * caller.
    */
   readonly placeOf: (offset: number) => number | null
   /** Returns a hint for a name that is not a column at a position of the caller's text (-1: anywhere). */

@@ -26,17 +26,17 @@ function readBody(body: unknown): QueryBody {
 }
 
 export interface BigQueryOptions {
-  /** Datasources may use the identity of the machine that Vitrine runs on. */
+  /** Whether datasources may use the identity of the machine on which Vitrine runs. */
   readonly allowApplicationDefault?: boolean
-  /** Datasources may use another address than Google's. No token is sent to it. */
+  /** Whether datasources may use another address than Google's. No token is sent to such an address. */
   readonly allowEndpoint?: boolean
   /** Called if BigQuery interprets a query differently than the guard: one of the two has a defect. */
   readonly alarm?: (disagreement: Disagreement) => void
-  /** Opens sockets instead of the network, for tests. No setting can change it. */
+  /** Tests use it to open sockets without the network. No setting can change it. */
   readonly connector?: Connector
 }
 
-/** The first connection loads the HTTP client. */
+/** Creates the driver. The first connection loads the HTTP client. */
 export async function createBigQueryDriver(options: BigQueryOptions = {}): Promise<Driver> {
   const allowed = {
     applicationDefault: options.allowApplicationDefault ?? false,

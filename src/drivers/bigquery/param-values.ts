@@ -29,14 +29,14 @@ const ALIASES: Readonly<Record<string, string>> = {
   BOOLEAN: 'BOOL',
 }
 
-/** No number, date or interval is longer. */
+/** No valid number, date or interval is longer than this. */
 const LENGTH_MAX = 120
 
 const DATE = String.raw`(\d{4})-(\d{1,2})-(\d{1,2})`
 const TIME = String.raw`([01]?\d|2[0-3]):([0-5]?\d):([0-5]?\d|60)(?:\.\d{1,6})?`
 const ZONE = String.raw`(?:Z|[+-]\d{1,2}(?::?\d{2})?| ?[A-Za-z][\w/+-]{0,60})?`
 
-/** By type: writes the value as the bound string. Throws InvalidValue. */
+/** The writer of each type, which writes a value as the bound string. Throws InvalidValue. */
 const WRITERS: Readonly<Record<string, (value: boolean | number | string) => string>> = {
   BOOL: (value) => {
     if (typeof value === 'boolean') return String(value)
@@ -130,7 +130,7 @@ function array(type: string, value: Scalar): BoundValue {
   return { parameterType: { type: 'ARRAY', arrayType: { type } }, parameterValue: { arrayValues } }
 }
 
-/** A number in its original spelling, because JSON.parse may round it. */
+/** A number in its original spelling. JSON.parse may round the number. */
 class ExactNumber {
   readonly source: string
 
@@ -139,7 +139,7 @@ class ExactNumber {
   }
 }
 
-/** The type must accept numbers: a type that accepts only strings must not accept digits. */
+/** Returns the spelling of a number. The type must accept numbers: a type that accepts only strings must not accept digits. */
 function exact(type: string, { source }: ExactNumber): string {
   write(type, 0)
   return write(type, source)
@@ -160,7 +160,7 @@ function string(value: boolean | number | string, wanted: string): string {
   return value
 }
 
-/** Checks a number or string against a form. Booleans never match. */
+/** Returns a number or string that matches a form. Booleans never match. */
 function matching(value: boolean | number | string, form: RegExp, wanted: string, lengthMax = LENGTH_MAX): string {
   const text = String(value)
   if (typeof value === 'boolean' || text.length > lengthMax || !form.test(text)) throw new InvalidValue(wanted)
@@ -179,7 +179,7 @@ function decimal(value: boolean | number | string, whole: number, scale: number)
   return text
 }
 
-/** Checks a string whose first three groups must be a valid calendar day. */
+/** Returns a string whose first three groups are a valid calendar day. */
 function dated(value: boolean | number | string, form: RegExp, wanted: string): string {
   const text = matching(string(value, wanted), form, wanted)
   const [, year, month, day] = form.exec(text) ?? []

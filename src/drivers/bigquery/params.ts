@@ -16,8 +16,8 @@ export interface Bound {
 const NAME = /^[A-Za-z_]\w{0,127}$/
 
 /**
- * Throws AppError INVALID_REQUEST if a parameter is missing, superfluous, or has a value that does not match its type.
- * The guard handles a text that the lexer refuses.
+ * Throws AppError INVALID_REQUEST if a parameter is missing, superfluous, or has a value that does not match its type. If the lexer refuses
+ * the text, the check is left to the guard.
  */
 export function checkParams(text: string, params: Params | undefined): void {
   if (params === undefined && !/[@?]/.test(text)) return
@@ -38,7 +38,7 @@ function tokensOf(text: string): readonly Token[] | null {
 }
 
 /**
- * Returns the parameters in bound form. Returns null if the text has none. They were checked when the body was read.
+ * Returns the parameters in bound form, or null if the text has none. They were checked when the body was read.
  */
 export function boundOf(tokens: readonly Token[], params: Params | undefined): Bound | null {
   if (params === undefined || !tokens.some(isParameter)) return null

@@ -2,9 +2,9 @@
 // that they agree.
 import type { ShardFamily } from './captured-facts.ts'
 
-/** Finds the first family in a list that contains a name. Its time does not depend on the length of the list. */
+/** Finds the first family in a list that contains a name. The search takes the same time for a list of any length. */
 export class Families<F extends ShardFamily> {
-  /** By number of digits, then by prefix. */
+  /** The families by number of digits, then by prefix. */
   readonly #byDigits = new Map<number, Map<string, Known<F>>>()
 
   constructor(families: readonly F[]) {

@@ -1,5 +1,5 @@
-// The columns of a table for the catalog: GoogleSQL types, declared keys (BigQuery does not enforce them), and signals
-// for partitioning and clustering.
+// Builds the columns of a table for the catalog: GoogleSQL types, declared keys (BigQuery does not enforce them), and signals for
+// partitioning and clustering.
 import type { CatalogColumn } from '../../driver.ts'
 import type { BigQueryColumnDetail, PseudoColumn } from '../captured-facts.ts'
 import type { Field } from '../session/schema-types.ts'
@@ -17,7 +17,7 @@ export function columnsOf(resource: Resource, project: string): readonly Catalog
   return [...real, ...pseudoColumnsOf(resource).map((name) => pseudoColumn(name, resource))]
 }
 
-/** A pseudo column is exposed and hidden like a column, but `*` does not include it. */
+/** Returns a pseudo column. It is exposed and hidden like a column, but `*` does not include it. */
 function pseudoColumn(name: PseudoColumn, resource: Resource): CatalogColumn {
   const type = { name: name === '_PARTITIONDATE' ? 'DATE' : 'TIMESTAMP', repeated: false, fields: [] }
   const detail: BigQueryColumnDetail = { type, policyTagged: false }

@@ -27,7 +27,7 @@ interface Facts {
 
 export interface Grade {
   readonly steps: readonly TestStep[]
-  /** The latency of the first response. */
+  /** The time until the first response arrived. */
   readonly latencyMs: number
 }
 
@@ -105,8 +105,8 @@ async function mayQuery({ rest, place, signal, better }: Facts): Promise<TestSte
 }
 
 /**
- * Tests by a dry run whether the credentials may create a table. A table that is created nevertheless would expire
- * within the hour.
+ * Tests by a dry run whether the credentials may create a table. If the dry run created a table nevertheless, the table would expire within
+ * the hour.
  */
 async function writes({ rest, target, datasets, place, better, signal }: Facts): Promise<TestStep> {
   const name = 'writes'
@@ -140,7 +140,7 @@ async function reads({ rest, target, exposed, place, better, signal }: Facts): P
   return pass(name, 'The credentials may read what is exposed.')
 }
 
-/** Uses a dry run. Returns null if BigQuery refuses the dry run for another reason than missing rights. */
+/** Tests one text by a dry run. Returns null if BigQuery refuses the dry run for another reason than missing rights. */
 async function isAllowed(rest: Rest, place: Place, text: string, signal: AbortSignal): Promise<boolean | null> {
   try {
     await dryRun(rest, place, { text, params: null }, signal)

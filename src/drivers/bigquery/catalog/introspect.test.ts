@@ -1,4 +1,4 @@
-// How introspection reads a project: with free calls only, and also projects that are mixed, broken or too large.
+// Tests how introspection reads a project: with free calls only. Some projects are mixed, broken or too large.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { connectBigQuery, soon, WIDE, type ConnectedBigQuery } from '../../../../test/support/bigquery-connected.ts'
@@ -243,7 +243,7 @@ describe('a project', () => {
     assert.equal(await judged('SELECT x FROM web.events_20240101'), 'confined')
     assert.equal(await judged('SELECT x FROM web.events_20240108'), 'confined')
     assert.equal(await judged('SELECT x FROM web.events_20240107'), 'denied')
-    // Nor does the query run if BigQuery reports that a wildcard reads the table.
+    // The query also does not run if BigQuery reports that a wildcard reads the table.
     const query = await at.driver.confine(
       at.driver.read({ sql: 'SELECT x FROM `web.events_*`' }),
       exposed,
@@ -291,7 +291,7 @@ describe('a project', () => {
     assert.equal(again.tables.length, at.catalog.tables.length - 2)
   })
 
-  test('leaves out a dataset whose tables may not be listed, unless config names it', async () => {
+  test('leaves out a dataset whose tables may not be listed, unless config names the dataset', async () => {
     const denied = { status: 403, body: { error: { code: 403, errors: [{ reason: 'accessDenied' }] } } }
     await using at = await connect(LAKE)
     at.double.rig(({ kind, url }) => kind === 'tables' && /\/web\/tables$/.test(url.pathname), denied)
@@ -405,7 +405,7 @@ describe('a project is refused', () => {
     await fails(connect({ big: { tables: many } }), /too many columns altogether/)
   })
 
-  test('by an abort, at once', async () => {
+  test('by an abort, immediately', async () => {
     await using at = await connect(LAKE)
     at.double.rig('tables', 'hang', 99)
     const gone = new AbortController()

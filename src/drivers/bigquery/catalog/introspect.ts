@@ -18,8 +18,8 @@ const AT_ONCE = 8
 const TABLES_MAX = 10_000
 
 /**
- * `progress` counts tables. Throws AppError DATASOURCE_UNAVAILABLE if there are too many tables or several locations,
- * and what Rest.json() throws.
+ * Introspects a project. `progress` counts tables. Throws AppError DATASOURCE_UNAVAILABLE if there are too many tables or several
+ * locations, and what Rest.json() throws.
  */
 export async function introspect(
   rest: Rest,
@@ -54,7 +54,7 @@ export async function introspect(
   return { capturedAt: new Date().toISOString(), tables: tables.filter((each) => each !== null), capture }
 }
 
-/** A dataset counts as empty if it was dropped meanwhile or its tables may not be listed, unless config names it. */
+/** Returns an empty dataset if it was dropped meanwhile, or if its tables may not be listed. Throws if config names the dataset. */
 function notListed(target: Target, dataset: string, error: unknown): FoundTables {
   if (!(error instanceof ErrorResponse) || !/^(notFound|accessDenied)$/.test(error.reason)) throw error
   if (target.datasets.length === 0) return { ids: [], tables: [] }
@@ -68,7 +68,7 @@ interface At {
   readonly size: Size
 }
 
-/** Returns null if the table was dropped meanwhile, or if the credentials can see only its name. */
+/** Returns the table. Returns null if the table was dropped meanwhile, or if the credentials can see only its name. */
 async function tableOf(at: At, found: Found, signal: AbortSignal): Promise<CatalogTable | null> {
   const { project } = at.target
   const path = ['projects', project, 'datasets', found.dataset, 'tables', found.newest.id]
@@ -122,7 +122,7 @@ async function closureOf(at: At, { dataset, newest }: Found, signal: AbortSignal
     return isReported || at.target.emulator ? tablesOf(answer) : null
   } catch (error) {
     signal.throwIfAborted()
-    // A broken view, or one that the credentials may not read, must not stop the introspection.
+    // An introspection must not stop at a broken view, or at a view that the credentials may not read.
     if (error instanceof ErrorResponse && (accessFailure(error) === null || error.reason === 'accessDenied'))
       return null
     throw error
@@ -143,7 +143,7 @@ function kindOf({ family, newest }: Found, { timePartitioning, rangePartitioning
   return newest.type === 'TABLE' && isPartitioned ? 'partitioned table' : KINDS[newest.type]
 }
 
-/** For a family, assumes that each shard has as many rows as the newest. */
+/** Returns the number of rows. Each shard of a family is assumed to have as many rows as the newest shard. */
 function rowsOf({ family, shards, newest }: Found, { numRows }: Resource): number | null {
   if (numRows === undefined || newest.type === 'VIEW' || newest.type === 'EXTERNAL') return null
   return family === null ? numRows : numRows * shards

@@ -1,5 +1,5 @@
-// The query of a profile: some rows of the exposed columns that have plain values, with long texts cut, and the keys of
-// JSON columns. It contains only names of the catalog, and nothing that a caller wrote.
+// Writes the query of a profile, which samples the exposed columns: plain values, with long texts cut, and the keys of JSON columns. The
+// query contains only names of the catalog, and nothing that a caller wrote.
 import { z } from 'zod'
 import type { CatalogColumn, ValueKind } from '../../driver.ts'
 import { KEY_CHARS_MAX } from '../../json-keys-from-sample.ts'
@@ -37,7 +37,7 @@ const Detail = z.object({
   policyTagged: z.boolean(),
 })
 
-/** A column with a policy tag is not selected, because every query that names the column may fail. */
+/** Returns how to read a column. A column with a policy tag is not selected: every query that names the column may fail. */
 export function readColumn({ name, detail }: CatalogColumn): ReadColumn {
   const { type, policyTagged } = Detail.parse(detail)
   const kind = type.repeated ? undefined : KINDS.get(type.name)
@@ -52,7 +52,7 @@ export function readColumn({ name, detail }: CatalogColumn): ReadColumn {
 /** The maximum number of keys read from one value. */
 const KEYS_MAX = 200
 
-/** Selects the top-level keys of an object and the types of their values, as JSON; never a value. */
+/** Returns the SQL for the top-level keys of an object and the types of their values, as JSON. It never selects a value. */
 function keysSql(sql: string): string {
   const pair = `LEFT(k, ${KEY_CHARS_MAX + 1}) AS k, JSON_TYPE(${sql}[k]) AS t`
   const keys = `TO_JSON_STRING(ARRAY(SELECT AS STRUCT ${pair} FROM UNNEST(JSON_KEYS(${sql}, 1)) AS k LIMIT ${KEYS_MAX}))`
@@ -94,7 +94,7 @@ export interface Sample {
   readonly isWhole: boolean
 }
 
-/** Samples at most `rows` rows of the columns, each of which has `sql`, and reads about `bytes` at most if possible. */
+/** Returns a query for at most `rows` rows of the columns, all of which have `sql`. If possible, the query reads at most about `bytes`. */
 export function sampleOf(table: SampledTable, columns: readonly ReadColumn[], rows: number, bytes: number): Sample {
   const { project, dataset, id, detail } = table
   const percent = SAMPLED.has(detail.tableType) ? percentOf(table, rows, bytes) : null
@@ -119,7 +119,7 @@ export function sampleOf(table: SampledTable, columns: readonly ReadColumn[], ro
   return { query, isWhole: percent === null }
 }
 
-/** Null: read the whole table, because it has few rows. */
+/** Returns the percentage of the table to read. Returns null to read the whole table, because it has few rows. */
 function percentOf(table: SampledTable, rows: number, bytes: number): string | null {
   if (table.rows !== null && table.rows <= rows * 1.2) return null
   const wanted = table.rows === null ? PERCENT_BLIND : (100 * rows) / table.rows

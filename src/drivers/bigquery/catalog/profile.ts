@@ -18,7 +18,7 @@ import { readResource, type Resource } from './table-resource.ts'
 /** The maximum number of cells sampled in one table; a wide table is sampled with fewer rows. */
 const CELLS_MAX = 400_000
 const ROWS_MIN = 500
-/** The maximum number of bytes of JSON of the rows, which are in memory at once. */
+/** The maximum number of bytes of JSON of all rows, which are in memory at the same time. */
 const ANSWER_BYTES = 16 * 1024 * 1024
 
 const METADATA_MS = 10_000
@@ -26,7 +26,7 @@ const METADATA_MS = 10_000
 /** Runs work in BigQuery with a timeout. Throws AppError. */
 export type Within = <T>(timeoutMs: number, work: (at: Running) => Promise<T>) => Promise<T>
 
-/** Throws AppError as Connection.profile() does. */
+/** Profiles a table. Throws AppError as Connection.profile() does. */
 export async function profileTable(
   within: Within,
   table: CatalogTable,
@@ -75,7 +75,7 @@ interface Where {
   readonly id: string
 }
 
-/** Throws TypeError if the catalog does not contain the table, and SCHEMA_STALE for a family without shards. */
+/** Returns where the table is. Throws TypeError if the catalog does not contain it, and SCHEMA_STALE for a family without shards. */
 function placeOf(exposed: Exposed, { schema, table }: CatalogTable): Where {
   const family = exposed.families(schema).find(({ of }) => of.table === table)
   const own = family?.of ?? exposed.tables(schema).get(table)
@@ -111,7 +111,7 @@ function fact({ name, kind }: ReadColumn, nullable: boolean, signals: readonly s
   return { name, kind, nullFrac: nullable ? null : 0, ...unknown, signals }
 }
 
-/** The signal for the last change of the table belongs to the partitioning column, or else to the first time column. */
+/** Returns the signals of a column. The last change of the table is noted at the partitioning column, or else at the first time column. */
 function signalsOf(column: ReadColumn, columns: readonly ReadColumn[], resource: Resource): readonly string[] {
   const { lastModifiedTime, timePartitioning } = resource
   if (lastModifiedTime === undefined) return []
@@ -144,7 +144,7 @@ interface Seen {
 /** The sampled values of one column. */
 interface Sampled {
   readonly values: ColumnSample
-  /** For JSON columns; null for others. */
+  /** The keys of a JSON column; null for other columns. */
   readonly keys: KeySample | null
 }
 
@@ -165,7 +165,7 @@ async function readSample(
   return { samples: named, rows: answer.rowCount, isWhole: isWhole && !answer.truncated }
 }
 
-/** Counting this many values takes some milliseconds. */
+/** The number of cells in a slice. Counting this many values takes some milliseconds. */
 const CELLS_PER_SLICE = 1_000
 
 /** Counts the cells of all rows, in the JSON of Connection.run(). Yields between two slices. */
@@ -176,7 +176,7 @@ export function* countCells(json: Buffer, samples: readonly Sampled[]): Generato
     const row = listOf(JSON.parse(json.toString('utf8', at, end)))
     for (const [n, { values, keys }] of samples.entries()) {
       const cell = scalarOf(row[n])
-      // The keys are not a value: only their presence is counted.
+      // The keys are not a value, so only their presence is counted.
       values.add(keys === null || cell === null ? cell : undefined)
       const object = keys === null || typeof cell !== 'string' ? null : keysIn(cell)
       if (object !== null) keys?.add(object)
@@ -193,7 +193,7 @@ function listOf(json: unknown): readonly unknown[] {
   return Array.isArray(json) ? json : []
 }
 
-/** If the functions that list JSON keys are missing, as in an emulator, samples the other columns alone. */
+/** Samples the other columns alone if the functions that list JSON keys are missing, as in an emulator. */
 async function withoutKeys(
   columns: readonly ReadColumn[],
   look: (chosen: readonly ReadColumn[]) => Promise<Seen>,
@@ -208,7 +208,7 @@ async function withoutKeys(
   }
 }
 
-/** Returns undefined for a value that is not a scalar. */
+/** Returns the scalar in a cell, or undefined for a value that is not a scalar. */
 function scalarOf(cell: unknown): Scalar | null | undefined {
   if (cell === null || typeof cell === 'string' || typeof cell === 'number' || typeof cell === 'boolean') return cell
   return undefined

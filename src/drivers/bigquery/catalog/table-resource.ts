@@ -61,7 +61,7 @@ const Resource = z.object({
 /** A table, as tables.get describes it. */
 export type Resource = Omit<z.infer<typeof Resource>, 'schema'> & { readonly fields: readonly Field[] }
 
-/** Throws Unreadable. */
+/** Parses the response. Throws Unreadable if it is not a table. */
 export function readResource(json: unknown): Resource {
   const read = Resource.safeParse(json)
   if (!read.success) throw new Unreadable('an invalid table')

@@ -1,5 +1,5 @@
-// The tables of a dataset by name. Dated shards (events_20240101, events_20240102 …) are combined into one table, as in
-// BigQuery's own console.
+// Lists the tables of a dataset by name. Dated shards (events_20240101, events_20240102 …) are combined into one table, as in BigQuery's
+// own console.
 import { z } from 'zod'
 import type { ShardFamily, TableType } from '../captured-facts.ts'
 import { unavailable } from '../session/failure.ts'
@@ -41,7 +41,7 @@ const Item = z.object({
 
 const TYPES: readonly TableType[] = ['TABLE', 'VIEW', 'EXTERNAL', 'MATERIALIZED_VIEW', 'SNAPSHOT']
 
-/** Table names that we can write in a query. Tables with other names are left out. */
+/** Table names that can be written in a query. Tables with other names are left out. */
 const NAME = /^[\p{L}\p{M}\p{N}\p{Pc}\p{Pd}\p{Zs}]+$/u
 const DATED = /_(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])$/
 const SHARD_DIGITS = 8
@@ -52,7 +52,7 @@ export interface FoundTables {
   readonly tables: readonly Found[]
 }
 
-/** How many more tables may be listed, over all datasets. */
+/** The number of tables that may still be listed, over all datasets. */
 export interface Room {
   left: number
 }
@@ -61,7 +61,7 @@ export function newRoom(): Room {
   return { left: IDS_MAX }
 }
 
-/** Throws AppError DATASOURCE_UNAVAILABLE if there are more tables than allowed. */
+/** Finds the tables of a dataset. Throws AppError DATASOURCE_UNAVAILABLE if there are more tables than allowed. */
 export async function findTables(
   rest: Rest,
   project: string,
@@ -97,8 +97,8 @@ function prefixOf(id: string): string | null {
 }
 
 /**
- * The position of a family is that of its first shard. One name with a valid date makes a family. Then every table with
- * eight digits after the prefix belongs to the family, because a wildcard reads those tables too.
+ * Groups shards into families, each at the position of its first shard. One name with a valid date makes a family. Every table with eight
+ * digits after the prefix then belongs to the family, because a wildcard reads those tables too.
  */
 function groupShards(dataset: string, listed: readonly Listed[], ids: readonly string[]): Found[] {
   const dated = listed.filter(({ type, id }) => type === 'TABLE' && DATED.test(id))

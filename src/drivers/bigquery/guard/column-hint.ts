@@ -1,5 +1,5 @@
-// The hint for a column that BigQuery does not find: the names that are visible at that position of the caller's text.
-// It is computed only after a query has failed, from the state of the walk, which exists as long as the query.
+// Writes the hint for a column that BigQuery does not find: the names that are visible at that position of the caller's text. The hint is
+// computed only after a query has failed, from the state of the walk, which exists as long as the query.
 import { typedName } from '../quote.ts'
 import { near } from './did-you-mean.ts'
 import type { Scope } from './scope.ts'
@@ -10,7 +10,7 @@ const ITEMS_MAX = 20
 /** The maximum number of visible names that are compared with the unknown one. */
 const COMPARED_MAX = 10_000
 
-/** Returns a hint for a name that is not a column at `at` (-1: anywhere): the nearest names, then what FROM shows. */
+/** Returns a hint for a name that is not a column at `at` (-1: anywhere): the nearest names, then the names that FROM makes visible. */
 export function columnHint({ runs, sets }: Walk, name: string, at: number): string {
   const holding = runs.find(({ run }) =>
     run.some((piece) => piece.kind !== 'nested' && piece.at <= at && at < piece.end),
@@ -23,7 +23,7 @@ export function columnHint({ runs, sets }: Walk, name: string, at: number): stri
 }
 
 /**
- * Returns the visible names, the nearest first. A long list is cut, because comparing it would block the event loop.
+ * Returns the visible names, the nearest first. A long list is cut, because comparing its names would block the event loop.
  */
 function namesIn(scope: Scope, sets: Walk['sets']): ReadonlySet<string> {
   const names = new Set<string>()

@@ -14,10 +14,10 @@ interface TableSet {
 }
 
 export class ColumnSets {
-  /** By bit: the names as written. */
+  /** The names as written, by bit. */
   readonly #lists: (readonly string[])[] = []
   /**
-   * The lists that contain a name, by the name in lower case. Tables are searched one by one: a query reads at most 50.
+   * The lists that contain each name, by the name in lower case. Tables are searched one by one, because a query reads at most 50.
    */
   readonly #listed = new Map<string, Columns>()
   readonly #tables = new Map<Source, TableSet>()
@@ -30,7 +30,7 @@ export class ColumnSets {
     return bit
   }
 
-  /** `isCertain` is false if the names may not be columns: a hint then leaves them out. */
+  /** Adds a list of names. `isCertain` is false if they may not be columns: a hint then leaves the names out. */
   ofNames(names: readonly string[], isCertain = true): Columns {
     if (names.length === 0) return NO_COLUMNS
     const bit = this.#add(isCertain ? names : [])
@@ -41,7 +41,7 @@ export class ColumnSets {
     return bit
   }
 
-  /** `name` is in lower case. */
+  /** Returns whether the columns contain the name. `name` is in lower case. */
   has(columns: Columns, name: string): boolean {
     if ((columns & (this.#listed.get(name) ?? NO_COLUMNS)) !== NO_COLUMNS) return true
     for (const { names, bit } of this.#tables.values())

@@ -1,4 +1,4 @@
-// How the guard rewrites a query: each form of FROM, each scope, each star. Also what it refuses, and under which
+// Tests how the guard rewrites a query: each form of FROM, each scope, each star. Also tests which queries it refuses, and under which
 // blocked name.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -343,7 +343,7 @@ describe('wildcards have a printed filter on what is exposed', () => {
     assert.equal(outcomeOf(SHOP, 'SELECT 1 FROM shop.events_secret'), 'table shop.events_secret')
     assert.match(outcomeOf(SHOP, 'SELECT 1 FROM shop.events_*'), /^malformed.*backquotes/)
   })
-  test('tables outside of families are listed, if all matching tables are exposed', () => {
+  test('are filtered by a list of tables outside of families, if all matching tables are exposed', () => {
     const years = (others: string[]) =>
       catalogOf(
         [
@@ -378,7 +378,7 @@ describe('wildcards have a printed filter on what is exposed', () => {
 })
 
 describe('pseudo columns', () => {
-  test('are returned only if the query names them, under our names, and get their own names back', () => {
+  test('are returned only if the query names them, under generated names, and get their own names back', () => {
     const query = confined(
       SHOP,
       'SELECT *, _PARTITIONTIME AS t, _PARTITIONDATE FROM shop.daily JOIN shop.customers USING (id)',
@@ -563,7 +563,7 @@ describe('a verdict', () => {
     assert.equal(verdict.position, sql.indexOf('customers'))
     assert.match(verdict.hint, /shop\.customers/)
   })
-  test('is the same for a hidden and for a missing name', () => {
+  test('is the same for a hidden name and for a missing name', () => {
     const verdictFor = (sql: string, name: string) => JSON.stringify(judge(SHOP, sql)).replaceAll(name, '…')
     for (const [sql, hidden, none] of [
       ['SELECT * FROM shop.§', 'notez', 'notex'],
@@ -612,7 +612,7 @@ describe('a verdict', () => {
   })
 })
 
-describe('our own names', () => {
+describe('generated names', () => {
   test('differ from names of the caller and of the tables, including hidden columns', () => {
     assert.match(
       outcomeOf(SHOP, 'SELECT id AS _vt FROM shop.customers'),

@@ -1,5 +1,5 @@
-// The guard: turns a caller's GoogleSQL into a text that can read exposed data only, or refuses it. It lexes, parses,
-// looks up names and prints. It uses no database, no clock and no I/O. It refuses everything that it does not know.
+// Turns a caller's GoogleSQL into a text that can read exposed data only, or refuses it. The guard lexes, parses, looks up names and
+// prints. It uses no database, no clock and no I/O, and refuses everything that it does not know.
 import { seal } from '../../confined.ts'
 import type { Catalog, Limits, QueryBody, Verdict } from '../../driver.ts'
 import type { BigQueryQuery, ReadTable } from '../confined-query.ts'
@@ -81,7 +81,7 @@ function rewrite(body: QueryBody, exposed: Exposed, rowCap: number, work: Work):
   }
 }
 
-/** A second check: the reader of the body has already named each missing parameter. */
+/** Checks a second time that each parameter is bound: the reader of the body has already named each missing one. */
 function checkBound(tokens: readonly Token[], { params }: QueryBody): void {
   const missing = unbound(tokens, params)
   if (missing === null) return
@@ -101,7 +101,7 @@ function wordsOf(tokens: readonly Token[]): Set<string> {
   return words
 }
 
-/** `_vt`, followed by a number if a name in the text or the tables begins with `_vt`. */
+/** Returns `_vt`, followed by a number if a name in the text or the tables begins with `_vt`. */
 function prefixOf(exposed: Exposed, words: ReadonlySet<string>): string {
   const taken = [...exposed.likeOurs, ...[...words].filter(isLikeOurs)]
   if (taken.length === 0) return '_vt'

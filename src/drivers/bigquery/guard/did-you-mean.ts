@@ -1,5 +1,4 @@
-// "Did you mean" for GoogleSQL names, quoted as they must be typed. The candidates must be exposed or allowed names
-// only.
+// Writes "Did you mean" for GoogleSQL names, quoted as they must be typed. The candidates must be exposed or allowed names only.
 import { didYouMean, nearest } from '../../nearest.ts'
 import { identifier, typedName } from '../quote.ts'
 

@@ -1,4 +1,4 @@
-// The guard's look-up of an exposed catalog: finds tables, views and shard families by name. It is built once for each
+// Builds the guard's look-up of an exposed catalog, which finds tables, views and shard families by name. It is built once for each
 // catalog. Throws TypeError for a catalog of another kind of database.
 import type { Catalog, CatalogTable } from '../../driver.ts'
 import { catalogLookup, checkVersion, hasField, listedTables } from '../../catalog-lookup.ts'
@@ -16,7 +16,7 @@ export interface ExposedTable {
   readonly names: ReadonlySet<string>
   /** Exposed and hidden columns, in lower case. */
   readonly all: ReadonlySet<string>
-  /** `detail.pseudoColumns` lists the exposed ones only. */
+  /** In `detail.pseudoColumns`, only the exposed pseudo columns are listed. */
   readonly detail: BigQueryTableDetail
 }
 
@@ -29,9 +29,9 @@ export interface Exposed {
   readonly capture: BigQueryCapture
   /** Finds an exposed table, view or shard, with its id in the database's spelling. Returns null for a wildcard. */
   find(dataset: string, table: string): { readonly of: ExposedTable; readonly id: string } | null
-  /** Ids of everything in a dataset, exposed or not. */
+  /** Returns the ids of everything in a dataset, exposed or not. */
   ids(dataset: string): readonly string[]
-  /** Whether a dataset contains this id, exposed or not. */
+  /** Returns whether a dataset contains this id, exposed or not. */
   holds(dataset: string, id: string): boolean
   /** Returns the families of a dataset. */
   families(dataset: string): readonly ExposedFamily[]
@@ -39,7 +39,7 @@ export interface Exposed {
   tables(dataset: string): ReadonlyMap<string, ExposedTable>
   /** Returns the tables of this name in all datasets, as `dataset.table`. */
   named(table: string): readonly string[]
-  /** Lower-case names of columns, exposed or hidden, that start like a generated alias. */
+  /** Lower-case names of columns, exposed or hidden, that start like a generated alias. A generated alias must differ from them. */
   readonly likeOurs: readonly string[]
   /** The names of everything exposed, as `dataset.table`. */
   readonly names: readonly string[]
@@ -51,17 +51,16 @@ export interface Exposed {
 const PRINTABLE = /^[^`\\\p{Cc}]+$/u
 
 /**
- * The look-up of an exposed catalog, cached for the catalog object. Throws AppError SCHEMA_STALE for a capture of another
- * version.
+ * Returns the look-up of an exposed catalog, cached for the catalog object. Throws AppError SCHEMA_STALE for a capture of another version.
  */
 export const exposedOf: (catalog: Catalog) => Exposed = catalogLookup('BigQuery', isCapture, build)
 
 interface Dataset {
   readonly tables: Map<string, ExposedTable>
   readonly families: ExposedFamily[]
-  /** Finds the family of a shard. Built when all families are known. */
+  /** Finds the family of a shard. It is built when all families are known. */
   byShard: Families<ExposedFamily>
-  /** Spellings by lower case, if the dataset ignores case; otherwise null. */
+  /** The spellings by lower case if the dataset ignores case, otherwise null. */
   readonly spellings: Map<string, string> | null
 }
 
@@ -123,7 +122,7 @@ function find(dataset: Dataset, name: string): { of: ExposedTable; id: string } 
   return family === null ? null : { of: family.of, id }
 }
 
-/** Returns null if no exposed column can be printed: the table is then not exposed. */
+/** Returns null if no exposed column can be printed. The table then counts as not exposed. */
 function tableOf(table: CatalogTable): ExposedTable | null {
   const { detail } = table
   if (!isDetail(detail)) throw new TypeError('not a table of BigQuery')

@@ -1,8 +1,8 @@
-// Hints for functions, operators and words of other SQL dialects: the equivalent in GoogleSQL.
+// Writes hints for functions, operators and words of other SQL dialects: the equivalent in GoogleSQL.
 import { PLAIN_FUNCTIONS } from './allowed-functions.ts'
 import { near } from './did-you-mean.ts'
 
-/** By function name in capitals: what to write instead. */
+/** The replacement of each function, by name in capitals. */
 const FUNCTIONS: Readonly<Record<string, string>> = {
   ARRAY_JOIN: 'ARRAY_TO_STRING(array, separator)',
   ADD_MONTHS: 'DATE_ADD(day, INTERVAL n MONTH)',
@@ -54,7 +54,7 @@ const FUNCTIONS: Readonly<Record<string, string>> = {
   YEAR: 'EXTRACT(YEAR FROM day)',
 }
 
-/** Returns a hint for a function that GoogleSQL does not have, or that may not be called; empty if none is similar. */
+/** Returns a hint for a function that GoogleSQL does not have, or that may not be called. Returns '' if none is similar. */
 export function functionHint(name: string): string {
   const key = name.toUpperCase()
   const own = Object.hasOwn(FUNCTIONS, key) ? FUNCTIONS[key] : undefined

@@ -1,4 +1,4 @@
-// The lexical rules: the ends of comments, strings and names, and rare forms that are refused.
+// Tests the lexical rules: the ends of comments, strings and names, and rare forms that are refused.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { lex } from './lex.ts'

@@ -1,12 +1,12 @@
-// The lexer: splits a text into tokens by GoogleSQL's lexical rules and drops comments. It reads each character once.
-// It refuses unknown characters, and some valid forms that nobody needs.
+// Splits a text into tokens by GoogleSQL's lexical rules and drops comments. The lexer reads each character once. It refuses unknown
+// characters, and some valid forms that nobody needs.
 import { Malformed, refusedLimit, refusedOperator, refusedStatement, shown } from './refusal.ts'
 import { checkStart } from './first-word.ts'
 import { isName, PART, RESERVED, type Token } from './tokens.ts'
 import { Work } from './work-budget.ts'
 
 const TOKENS_MAX = 20_000
-/** UTF-16 units. The reader of the body has already checked the length in bytes; this bounds other callers. */
+/** In UTF-16 units. The reader of the body has already checked the length in bytes. This limit bounds other callers. */
 const TEXT_MAX = 100_000
 
 // Matches \p{Zs}, tabs and line breaks. Pasted text may contain BOMs and zero-width spaces.
@@ -78,14 +78,14 @@ function skip(lexer: Lexer): boolean {
   }
 }
 
-/** Comments in GoogleSQL do not nest. */
+/** Returns the end of a comment. Comments in GoogleSQL do not nest. */
 function pastComment({ text, at }: Lexer): number {
   const end = text.indexOf('*/', at + 2)
   if (end < 0) throw new Malformed('a comment is not closed', at)
   return end + 2
 }
 
-/** Only further semicolons may follow a semicolon. */
+/** Throws Malformed if anything but further semicolons follows a semicolon. */
 function expectEnd(lexer: Lexer): void {
   while (skip(lexer)) {
     if (lexer.text[lexer.at] !== ';') {
@@ -148,7 +148,7 @@ function wordToken(text: string, at: number, end: number): Token {
   return { kind: 'word', text, key: text.toUpperCase(), name: text, at, end }
 }
 
-/** After a dot, every word is a name, even a reserved word. It is printed so that it stays a name. */
+/** Returns the token of a word after a dot. Every such word is a name, even a reserved word, and is printed so that it stays a name. */
 function memberToken(name: string, at: number, end: number): Token {
   const plain = !/^[0-9]/.test(name) && !RESERVED.has(name.toUpperCase())
   return { kind: plain ? 'word' : 'quoted', text: plain ? name : `\`${name}\``, key: '', name, at, end }
@@ -173,7 +173,7 @@ function stringToken(lexer: Lexer, open: number): Token {
 }
 
 /**
- * A letter directly after a number is legal in GoogleSQL (`1.FROM`), but needed only after a dash in a project's name.
+ * Reads a number. A letter directly after it is legal in GoogleSQL (`1.FROM`), but needed only after a dash in a project's name.
  */
 function numberToken(lexer: Lexer, end: number): Token {
   const { text, at, tokens } = lexer
@@ -189,7 +189,7 @@ function numberToken(lexer: Lexer, end: number): Token {
   return { kind: 'number', text: text.slice(at, part), key: PART, name: text.slice(at, part), at, end: part }
 }
 
-/** GoogleSQL's name for a type of other dialects. */
+/** Returns GoogleSQL's name for a type of other dialects. */
 function typeOf(written: string): string {
   const key = written.toUpperCase()
   if (/^(?:TEXT|VARCHAR|CHAR|STRING)$/.test(key)) return 'STRING'

@@ -1,6 +1,5 @@
-// The syntax tree. It has nodes for everything that can name a table. Between the nodes are runs of tokens, which are
-// printed unchanged. A run contains the reserved words SELECT, FROM, JOIN, UNNEST and WITH only if the grammar allows
-// them there.
+// Defines the syntax tree. It has nodes for everything that can name a table. Between the nodes are runs of tokens, which are printed
+// unchanged. A run contains the reserved words SELECT, FROM, JOIN, UNNEST and WITH only if the grammar allows them there.
 import type { Token } from './tokens.ts'
 
 /** A sub-query in parentheses, inside an expression or as an operand. */
@@ -14,7 +13,7 @@ export type Piece = Token | Nested
 
 export type Run = readonly Piece[]
 
-/** Returns the keyword or sign of a token. Empty for other tokens, a sub-query or undefined. */
+/** Returns the keyword or sign of a token. Returns an empty string for other tokens, a sub-query or undefined. */
 export function keyOf(piece: Piece | undefined): string {
   return piece === undefined || piece.kind === 'nested' ? '' : piece.key
 }
@@ -62,7 +61,7 @@ export type SelectItem = Star | { readonly kind: 'expression'; readonly run: Run
 /** `*`, `t.*` or `f(x).*`, with EXCEPT and REPLACE. */
 export interface Star {
   readonly kind: 'star'
-  /** What is before the dot; empty for a bare star. */
+  /** The part before the dot; empty for a bare star. */
   readonly of: Run
   /** The names in EXCEPT (…). */
   readonly except: readonly Token[]

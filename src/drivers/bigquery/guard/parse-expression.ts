@@ -38,8 +38,7 @@ const ARGUMENTS: Wanted = { commas: true, words: INSIDE, stars: true }
 const PIVOTED: Wanted = { commas: true, words: new Set([...INSIDE, 'FOR']), stars: true }
 
 /**
- * Reads one expression or a list of expressions, up to the first token that is not part of it. Throws Malformed if
- * empty.
+ * Reads one expression or a list of expressions, up to the first token that is not part of it. Throws Malformed if there is none.
  */
 export function readRun(reader: Reader, wanted: Wanted = EXPRESSION): Piece[] {
   const run: Piece[] = []
@@ -86,7 +85,7 @@ function readSymbol(reader: Reader, run: Piece[], wanted: Wanted): boolean {
   return true
 }
 
-/** Only these lines allow the five words that name tables or start queries in an expression. */
+/** Reads a reserved word. Only this function allows the five words that name tables or start queries in an expression. */
 function readReserved(reader: Reader, run: Piece[], wanted: Wanted): boolean {
   const word = key(reader)
   const opens = key(reader, 1) === '('
@@ -129,13 +128,13 @@ function readReserved(reader: Reader, run: Piece[], wanted: Wanted): boolean {
 /** Reserved words whose parentheses contain arguments, never an operand of a larger query. */
 const CALLS = words('CAST COLLATE GROUPING IF LEFT RANGE RIGHT STRUCT UNNEST WITH')
 
-/** x IS [NOT] DISTINCT FROM y. */
+/** Returns whether the run ends in x IS [NOT] DISTINCT, so that FROM y may follow. */
 function isDistinctFrom(run: readonly Piece[]): boolean {
   if (keyOf(run.at(-1)) !== 'DISTINCT') return false
   return keyOf(run.at(-2)) === 'IS' || (keyOf(run.at(-2)) === 'NOT' && keyOf(run.at(-3)) === 'IS')
 }
 
-/** (part FROM expression): the only FROM that a call may contain. */
+/** Reads (part FROM expression), the only FROM that a call may contain. */
 function readExtract(reader: Reader, run: Piece[]): void {
   run.push(expect(reader, '('))
   withDepth(reader, () => {
@@ -159,14 +158,14 @@ function readPlain(reader: Reader, run: Piece[]): boolean {
   return true
 }
 
-/** Returns a hint with GoogleSQL's name for the function, if there is one, and what may be called. */
+/** Returns a hint with GoogleSQL's name for the function, if there is one, and with the functions that may be called. */
 function hintOf(path: readonly string[]): string | undefined {
   const [name = ''] = path
   const like = path.length === 1 ? functionHint(name) : ''
   return like === '' ? undefined : `${like}${CALLABLE}`
 }
 
-/** DATE_TRUNC('month', day): a date part is not a string in GoogleSQL. */
+/** Refuses DATE_TRUNC('month', day), because a date part is not a string in GoogleSQL. */
 function checkPart(reader: Reader, token: Token): void {
   const first = peek(reader, 1)
   const hint = first?.kind === 'string' ? partFirst(token.name, first.text) : null
@@ -174,7 +173,7 @@ function checkPart(reader: Reader, token: Token): void {
   throw refusedFunction(token.name, token.at, hint, `${token.name} takes its date part last, without quotes`)
 }
 
-/** x ILIKE 'pattern': an operator in other dialects, and an ordinary name everywhere else. */
+/** Refuses x ILIKE 'pattern'. ILIKE is an operator in other dialects, and an ordinary name everywhere else. */
 function checkOperator(reader: Reader, token: Token, run: readonly Piece[]): void {
   if (!DIALECT.has(token.key)) return
   const before = run.at(-1)
@@ -206,7 +205,7 @@ function checkCall(token: Token, run: readonly Piece[]): void {
 
 const NAMES_MORE = words('TABLE MODEL GRAPH CONNECTION DESCRIPTOR INPUT')
 
-/** TABLE t, MODEL m, GRAPH g: as an argument or a query, they would read the whole object. */
+/** Refuses TABLE t, MODEL m, GRAPH g as an argument or a query, because they would read the whole object. */
 function checkTableArgument(reader: Reader, token: Token, run: readonly Piece[]): void {
   if (!NAMES_MORE.has(token.key)) return
   const next = peek(reader)
@@ -242,14 +241,14 @@ function readParentheses(reader: Reader, run: Piece[], inside: Wanted, isCall: b
   })
 }
 
-/** ((SELECT …) UNION ALL …): the group is a query whose first operand was just read. */
+/** Reads the rest of ((SELECT …) UNION ALL …), whose first operand was just read. Returns null if the group is no query. */
 function continuedQuery(reader: Reader, run: readonly Piece[], start: number): Query | null {
   const first = run[start]
   if (run.length !== start + 1 || first?.kind !== 'nested' || !CONTINUATIONS.has(key(reader))) return null
   return readQuery(reader, first)
 }
 
-/** The parentheses of PIVOT or UNPIVOT. */
+/** Reads the parentheses of PIVOT or UNPIVOT into the run. */
 export function readPivoted(reader: Reader, run: Piece[]): void {
   run.push(expect(reader, '('))
   withDepth(reader, () => readInto(reader, run, PIVOTED))

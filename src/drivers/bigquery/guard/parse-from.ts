@@ -1,5 +1,5 @@
-// Parses FROM clauses: paths, UNNEST, sub-queries, joins, with their aliases, pivots and samples. It refuses table
-// functions and time travel before it reads their arguments.
+// Parses FROM clauses: paths, UNNEST, sub-queries, joins, with their aliases, pivots and samples. The parser refuses table functions and
+// time travel before it reads their arguments.
 import { readPivoted, readRun, LIST } from './parse-expression.ts'
 import type { Derived, From, FromItem, FromPart, Path, Piece, Pivot, Unnest } from './nodes.ts'
 import { isQueryStart, readQuery, takeNames } from './parse.ts'
@@ -112,7 +112,7 @@ function wildcard(reader: Reader): Malformed {
   return unexpected(reader, 'the name of a wildcard table must be in backquotes')
 }
 
-/** The first part of a path. A project name may contain dashes without quotes (my-project-1.d.t). */
+/** Consumes the first part of a path. A project name may contain dashes without quotes (my-project-1.d.t). */
 function takeFirst(reader: Reader): string {
   const first = takeName(reader)
   let name = first.name
@@ -138,7 +138,7 @@ export function takeAlias(reader: Reader): Token | null {
   return token !== undefined && isName(token) && !isClause(reader) ? take(reader) : null
 }
 
-/** Words that start a clause here, and are names elsewhere. */
+/** Returns whether the word starts a clause here. Elsewhere, such a word is a name. */
 function isClause(reader: Reader): boolean {
   if (key(reader) === 'PIVOT') return key(reader, 1) === '('
   if (key(reader) === 'UNPIVOT') return ['(', 'INCLUDE', 'EXCLUDE'].includes(key(reader, 1))
@@ -154,7 +154,7 @@ function readNames(reader: Reader): { alias: Token | null; pivots: Pivot[] } {
   return { alias, pivots }
 }
 
-/** Reads PIVOT (…) [AS alias]; null if there is none here. */
+/** Reads PIVOT (…) [AS alias]. Returns null if there is none here. */
 export function readPivot(reader: Reader): Pivot | null {
   if (!isClause(reader)) return null
   const run: Piece[] = [take(reader)]
@@ -164,7 +164,7 @@ export function readPivot(reader: Reader): Pivot | null {
   return { run, alias: takeAlias(reader) }
 }
 
-/** WITH OFFSET [[AS] alias]. */
+/** Consumes WITH OFFSET [[AS] alias]. */
 function takeOffset(reader: Reader): Token[] {
   if (key(reader) !== 'WITH') return []
   const words = [take(reader), expect(reader, 'OFFSET')]
@@ -180,7 +180,7 @@ function refuseTimeTravel(reader: Reader): void {
   throw refusedStatement('FOR SYSTEM_TIME', peek(reader)?.at ?? 0, 'Read the table as it is now.', why)
 }
 
-/** TABLESAMPLE method (number PERCENT | ROWS) [REPEATABLE (number)]: expressions are not allowed. */
+/** Consumes TABLESAMPLE method (number PERCENT | ROWS) [REPEATABLE (number)]. Expressions are not allowed. */
 function takeSample(reader: Reader): Token[] {
   if (key(reader) !== 'TABLESAMPLE') return []
   const sample = [take(reader), takeName(reader), expect(reader, '('), takeNumber(reader)]

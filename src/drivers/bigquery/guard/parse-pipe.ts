@@ -36,7 +36,7 @@ function readShaping(reader: Reader): Piece[] {
   return word.key === 'DISTINCT' ? run : [...run, ...readRun(reader, RUN)]
 }
 
-/** (query), (query): a trailing comma is allowed. */
+/** Reads (query), (query). A trailing comma is allowed. */
 function readOperands(reader: Reader): Query[] {
   const operands = [readNested(reader).query]
   while (key(reader) === ',') {

@@ -1,5 +1,5 @@
-// A recursive-descent parser for the structure of a query: WITH, SELECT, set operations, ORDER BY, pipes. Everything
-// that can name a table is a node; the rest is runs of tokens.
+// Parses the structure of a query by recursive descent: WITH, SELECT, set operations, ORDER BY, pipes. Everything that can name a table is
+// a node; the rest is runs of tokens.
 import { LIST, readRun, type Wanted } from './parse-expression.ts'
 import { readFrom, takeAlias } from './parse-from.ts'
 import { readPipe } from './parse-pipe.ts'
@@ -27,7 +27,7 @@ export function isQueryStart(reader: Reader): boolean {
   return word === 'SELECT' || word === 'FROM' || (word === 'WITH' && key(reader, 1) !== '(')
 }
 
-/** `first` is the first operand, if it has been read already. */
+/** Reads a query. `first` is the first operand, if it has been read already. */
 export function readQuery(reader: Reader, first?: Operand): Query {
   const clause = first === undefined && key(reader) === 'WITH' ? readWith(reader) : null
   const operand = first ?? readOperand(reader)
@@ -63,7 +63,7 @@ function takeComma(reader: Reader): boolean {
   return true
 }
 
-/** ( query ). */
+/** Reads ( query ). */
 export function readNested(reader: Reader): Nested {
   expect(reader, '(')
   const query = withDepth(reader, () => readQuery(reader))
@@ -84,14 +84,14 @@ function readOperand(reader: Reader): Operand {
   return alias === null ? nested : { kind: 'from', from: aliasedQuery(nested.query, alias) }
 }
 
-/** (query) AS t |> … means the same as FROM (query) AS t |> …. */
+/** Returns FROM (query) AS t, which (query) AS t |> … means. */
 function aliasedQuery(query: Query, alias: Token): From {
   return { parts: [{ joiner: [], item: { kind: 'derived', query, alias, sample: [], pivots: [] }, conditions: [] }] }
 }
 
 const SET_OPERATORS = ['UNION', 'INTERSECT', 'EXCEPT']
 
-/** Takes UNION ALL, LEFT OUTER UNION ALL BY NAME …; null if there is no set operator here. */
+/** Consumes UNION ALL, LEFT OUTER UNION ALL BY NAME …. Returns null if there is no set operator here. */
 export function takeSetOperator(reader: Reader): Token[] | null {
   const prefix = ['FULL', 'LEFT', 'INNER'].includes(key(reader)) ? (key(reader, 1) === 'OUTER' ? 2 : 1) : 0
   if (!SET_OPERATORS.includes(key(reader, prefix))) return null
@@ -110,7 +110,7 @@ export function takeSetOperator(reader: Reader): Token[] | null {
   return operator
 }
 
-/** (a, b): plain names only. */
+/** Consumes (a, b) into a list. Only plain names are allowed. */
 export function takeNames(reader: Reader, into: Token[]): void {
   into.push(expect(reader, '('))
   while (key(reader) !== ')') {
@@ -120,7 +120,7 @@ export function takeNames(reader: Reader, into: Token[]): void {
   into.push(take(reader))
 }
 
-/** ORDER BY … LIMIT … OFFSET …. */
+/** Reads ORDER BY … LIMIT … OFFSET …. */
 function readTail(reader: Reader): Piece[] {
   const tail: Piece[] = []
   if (key(reader) === 'ORDER') tail.push(take(reader), expect(reader, 'BY'), ...readRun(reader, LIST))
@@ -141,7 +141,7 @@ function readSelect(reader: Reader): Select {
   return { kind: 'select', head, items, from, clauses: readClauses(reader) }
 }
 
-/** DISTINCT, AS STRUCT, AS VALUE. */
+/** Reads the words after SELECT: DISTINCT, AS STRUCT, AS VALUE. */
 export function readHead(reader: Reader): Token[] {
   if (key(reader) === 'WITH' && key(reader, 1) !== '(') {
     const name = `SELECT WITH ${peek(reader, 1)?.text ?? ''}`.trim()
@@ -162,7 +162,7 @@ export function readHead(reader: Reader): Token[] {
   return [...head, ...kind]
 }
 
-/** A trailing comma before the end of the list is allowed. */
+/** Returns whether the list ends here. A trailing comma before its end is allowed. */
 function isListEnd(reader: Reader): boolean {
   return peek(reader) === undefined || LIST_ENDS.has(key(reader))
 }

@@ -1,5 +1,5 @@
-// The printer: prints tokens unchanged, separated by one space, without comments. Each item of FROM has one of four
-// forms: a sub-select of exposed columns, UNNEST, the name of a WITH query, or parentheses with items in them.
+// Prints tokens unchanged, separated by one space, without comments. Each item of FROM has one of four forms: a sub-select of exposed
+// columns, UNNEST, the name of a WITH query, or parentheses with items in them.
 import { identifier } from '../quote.ts'
 import type { From, FromItem, FromPart, Operand, Path, Piece, Pipe, Query, Run, Select, Star, With } from './nodes.ts'
 import { Out, type From as Place, type Printed } from './printed-text.ts'
@@ -7,7 +7,7 @@ import type { Resolved, Walk } from './walk-state.ts'
 import type { Suffixes } from './table-source.ts'
 import { isName, type Token } from './tokens.ts'
 
-/** Throws Refusal (limit) if the text becomes longer than BigQuery accepts. */
+/** Prints the query. Throws Refusal (limit) if the text becomes longer than BigQuery accepts. */
 export function print(walk: Walk, query: Query): Printed {
   const out = new Out(walk.work)
   new Printer(walk, out).query(query)
@@ -17,7 +17,7 @@ export function print(walk: Walk, query: Query): Printed {
 class Printer {
   readonly #walk: Walk
   readonly #out: Out
-  /** The last printed token of the caller. Words that we add get its position. */
+  /** The last printed token of the caller. Words that the guard adds get its position. */
   #last: Place = { at: 0 }
 
   constructor(walk: Walk, out: Out) {
@@ -50,7 +50,7 @@ class Printer {
     this.#out.word(token.text, token)
   }
 
-  /** Prints a token unchanged, except for pseudo columns, which our sub-selects return under our own names. */
+  /** Prints a token unchanged, except for pseudo columns, which the sub-selects return under generated names. */
   #token(token: Token): void {
     this.#last = token
     const { renamed, unrenamed } = this.#walk

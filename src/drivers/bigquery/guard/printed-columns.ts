@@ -1,4 +1,4 @@
-// The printed list of a table's columns. Each list is built once, even if the text names the table several times.
+// Prints the list of a table's columns. Each list is built once, even if the text names the table several times.
 import type { Source } from './table-source.ts'
 import type { Work } from './work-budget.ts'
 
@@ -10,7 +10,7 @@ export class PrintedColumns {
   readonly #whole = new Map<Source, Printed>()
   readonly #used = new Map<Source, Printed>()
 
-  /** `words`: every name of the text, in lower case; `prefix`: the alias of the table inside its sub-select. */
+  /** `words` holds every name of the text, in lower case. `prefix` is the alias of the table inside its sub-select. */
   constructor(words: ReadonlySet<string>, prefix: string, work: Work) {
     this.#words = words
     this.#prefix = prefix
@@ -18,8 +18,8 @@ export class PrintedColumns {
   }
 
   /**
-   * Returns all exposed columns if the query reads whole rows; otherwise only those that the text names, because an
-   * older shard may not have the others.
+   * Returns all exposed columns if the query reads whole rows. Otherwise returns only the columns that the text names, because an older
+   * shard may lack the others.
    */
   of(source: Source, isWhole: boolean): Printed {
     const known = isWhole ? this.#whole : this.#used

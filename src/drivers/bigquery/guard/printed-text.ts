@@ -3,10 +3,10 @@
 import { refusedLimit } from './refusal.ts'
 import type { Work } from './work-budget.ts'
 
-/** In bytes. BigQuery accepts queries up to 1 MB. */
+/** In bytes. BigQuery accepts queries of up to 1 MB. */
 const PRINTED_MAX = 1_000_000
 
-/** The position in the caller's text that the part came from. */
+/** The position in the caller's text from which the part came. */
 export interface From {
   readonly at: number
 }
@@ -14,7 +14,7 @@ export interface From {
 export interface Printed {
   readonly text: string
   /**
-   * Returns the position in the caller's text of the part at an offset of the printed text; null before the first part.
+   * Returns the position in the caller's text of the part at an offset of the printed text. Returns null before the first part.
    */
   placeOf(offset: number): number | null
 }

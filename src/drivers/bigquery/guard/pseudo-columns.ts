@@ -1,5 +1,5 @@
-// Pseudo columns (_TABLE_SUFFIX, _PARTITIONTIME). A sub-select returns them under our own names, and only if the query
-// names them. The guard refuses a query that would show such a name, or that would make a row contain a pseudo column.
+// Handles pseudo columns (_TABLE_SUFFIX, _PARTITIONTIME). A sub-select returns them under generated names, and only if the query names
+// them. The guard refuses a query that would show a generated name, or that would make a row contain a pseudo column.
 import { keyOf, type Run } from './nodes.ts'
 import { refusedStatement } from './refusal.ts'
 import type { Columns } from './column-sets.ts'
@@ -13,7 +13,7 @@ export type Pseudo = Source['pseudoColumns'][number]
 /** In lower case. */
 const PSEUDO: readonly string[] = ['_table_suffix', '_partitiontime', '_partitiondate']
 
-/** Returns our name for a pseudo column. */
+/** Returns the generated name for a pseudo column. */
 export function ourName(prefix: string, pseudo: Pseudo): string {
   switch (pseudo) {
     case '_TABLE_SUFFIX':
@@ -25,7 +25,7 @@ export function ourName(prefix: string, pseudo: Pseudo): string {
   }
 }
 
-/** `form`: the syntax that a query may not combine with a pseudo column. */
+/** Returns a refusal. `form` is the syntax that a query may not combine with a pseudo column. */
 export function refusedBeside(form: string, at: number): Error {
   const hint = 'Select the columns, and the pseudo column AS another name, in a sub-query first.'
   const why = `a pseudo column (_TABLE_SUFFIX, _PARTITIONTIME) cannot be read together with ${form}`
@@ -33,15 +33,14 @@ export function refusedBeside(form: string, at: number): Error {
 }
 
 /**
- * Called if the query reads all rows of the scope whole, without a star. Throws Refusal if the rows contain a pseudo
- * column.
+ * Marks the scope if the query reads all its rows whole, without a star. Throws Refusal if the rows contain a pseudo column.
  */
 export function readWhole(scope: Scope, form: string): void {
   scope.readAll()
   if (scope.exports.size > 0) throw refusedBeside(form, -1)
 }
 
-/** A star excludes our names, so a column of the caller with the same name would disappear too. */
+/** Checks a star. It excludes the generated names, so a column of the caller with the same name would disappear too. */
 export function checkStar({ sets, renamed }: Walk, scope: Scope): void {
   if (scope.isJoinedByPseudo) throw refusedBeside('a star and a JOIN … USING it', -1)
   for (const pseudo of renamed.keys()) {
@@ -49,25 +48,25 @@ export function checkStar({ sets, renamed }: Walk, scope: Scope): void {
   }
 }
 
-/** USING (_TABLE_SUFFIX) would make the pseudo column a column of the star. */
+/** Returns whether the join is USING (_TABLE_SUFFIX), which would make the pseudo column a column of the star. */
 export function isJoinedBy(run: Run): boolean {
   return keyOf(run[0]) === 'USING' && run.some((piece) => piece.kind !== 'nested' && isPseudo(piece))
 }
 
-/** A row that is used as one value, or as a STRUCT, keeps the names of its columns. */
+/** Checks a row that is used as one value, or as a STRUCT. Such a row keeps the names of its columns. */
 export function checkRow({ sets }: Walk, columns: Columns, form: string, at: number): void {
   if (PSEUDO.some((name) => sets.has(columns, name))) throw refusedBeside(form, at)
 }
 
-/** UNPIVOT turns column names into text values. */
+/** Throws Refusal for a pseudo column in UNPIVOT, because UNPIVOT turns column names into text values. */
 export function checkUnpivot(run: Run): void {
   if (keyOf(run[0]) !== 'UNPIVOT') return
   for (const piece of run) if (piece.kind !== 'nested' && isPseudo(piece)) throw refusedBeside('UNPIVOT', piece.at)
 }
 
 /**
- * Returns whether the token is a field of a value (JSON '…'._TABLE_SUFFIX), which keeps its name. Then the path before
- * the dot is not an item of FROM. No field of a STRUCT has one of our names.
+ * Returns whether the token is a field of a value (JSON '…'._TABLE_SUFFIX), which keeps its name. In that case, the path before the dot is
+ * not an item of FROM. No field of a STRUCT has a generated name.
  */
 export function isField(run: Run, index: number, scope: Scope | null): boolean {
   const [piece, dot, owner, before] = [run[index], run[index - 1], run[index - 2], run[index - 3]]
@@ -76,7 +75,7 @@ export function isField(run: Run, index: number, scope: Scope | null): boolean {
   return (scope?.item(owner.name) ?? null) === null
 }
 
-/** STRUCT(_TABLE_SUFFIX): the field would have our name. */
+/** Refuses STRUCT(_TABLE_SUFFIX), because the field would have the generated name. */
 export function checkFields(run: Run, renamed: ReadonlyMap<string, string>): void {
   if (renamed.size === 0) return
   const open: boolean[] = []
@@ -88,7 +87,7 @@ export function checkFields(run: Run, renamed: ReadonlyMap<string, string>): voi
   }
 }
 
-/** SELECT AS STRUCT _TABLE_SUFFIX: the field would have our name. */
+/** Refuses SELECT AS STRUCT _TABLE_SUFFIX, because the field would have the generated name. */
 export function checkField(run: Run, renamed: ReadonlyMap<string, string>): void {
   const last = run.at(-1)
   if (last === undefined || last.kind === 'nested' || !isRenamed(last, renamed)) return

@@ -1,5 +1,5 @@
-// How the guard refuses from deep inside a text: two errors that confine.ts turns into a verdict, and their sentences.
-// A hidden name and a missing name get the same words. A hint names exposed things only.
+// Lets the guard refuse from deep inside a text: two errors that confine.ts turns into a verdict, and their sentences. A hidden name and a
+// missing name get the same words. A hint names exposed things only.
 import type { BlockedKind } from '../../driver.ts'
 
 const NAME_MAX = 300
@@ -21,7 +21,7 @@ export class Refusal extends Error {
   }
 }
 
-/** The text has a syntax error. */
+/** A syntax error in the text. */
 export class Malformed extends Error {
   override readonly name = 'Malformed'
   readonly at: number
@@ -56,7 +56,7 @@ export function refusedColumn(name: string, at: number): Refusal {
   return new Refusal('column', name, why, 'Use a column that GET …/schema lists.', at)
 }
 
-/** Which functions may be called, for a hint. */
+/** The functions that may be called, as a sentence for a hint. */
 export const CALLABLE =
   "You can call GoogleSQL's own functions for numbers, text, dates, JSON, arrays, geography, aggregates and windows; you cannot call functions that use a model or another service."
 const ROUTINE = 'User-defined routines cannot be called, because they may read any table: write the expression itself.'

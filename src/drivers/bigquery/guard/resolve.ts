@@ -1,5 +1,5 @@
-// Walks over a parsed query, scope by scope: expressions, stars, WITH queries, pipes. It does not change the query;
-// print.ts prints the result.
+// Walks over a parsed query, scope by scope: expressions, stars, WITH queries, pipes. The walk does not change the query; print.ts prints
+// the result.
 import { keyOf, type Operand, type Pipe, type Query, type Run, type Select, type Star, type With } from './nodes.ts'
 import { NO_COLUMNS, type Columns } from './column-sets.ts'
 import { checkField, checkFields, checkRow, checkStar, isField, readWhole, refusedBeside } from './pseudo-columns.ts'
@@ -19,8 +19,8 @@ export function resolveQuery(walk: Walk, query: Query, outerCtes: Ctes | null, o
 }
 
 /**
- * Adds to `ctes`. A WITH query sees the WITH queries before it, and with RECURSIVE all of them. It never sees outer
- * rows.
+ * Adds the queries of a WITH clause to `ctes`. A WITH query sees the WITH queries before it, and with RECURSIVE all of them. It never sees
+ * outer rows.
  */
 function resolveWith(walk: Walk, { recursive, ctes: list }: With, ctes: Ctes): Ctes {
   if (recursive) for (const { name } of list) ctes.add(name.name, NO_COLUMNS)
@@ -71,12 +71,12 @@ function resolveSelect(walk: Walk, select: Select, ctes: Ctes | null, outer: Sco
   return { columns: columns | walk.sets.ofNames(names), scope }
 }
 
-/** t.* with a single name: resolveStar() marks the row that the star reads. */
+/** Returns whether the star is t.* with a single name. resolveStar() marks the row that such a star reads. */
 function isNamed(of: Run): boolean {
   return of.length === 1 && of[0]?.kind !== 'nested'
 }
 
-/** A star shows whole rows, but not the pseudo columns that we return in addition. */
+/** Resolves a star. It shows whole rows, but not the pseudo columns that the sub-selects return in addition. */
 function resolveStar(walk: Walk, star: Star, scope: Scope): Columns {
   const [of] = star.of
   if (of === undefined) {
@@ -116,7 +116,7 @@ export function resolveRun(walk: Walk, run: Run, ctes: Ctes | null, scope: Scope
   }
 }
 
-/** Columns that a pipe adds are visible to the pipes after it. */
+/** Resolves pipes. Columns that a pipe adds are visible to the pipes after it. */
 function resolvePipes(
   walk: Walk,
   pipes: readonly Pipe[],
@@ -148,13 +148,13 @@ function resolvePipes(
   return scope.columns
 }
 
-/** |> AS t. */
+/** Returns the alias in |> AS t. */
 function aliasOf(run: Run): string {
   const [word, name] = run
   return keyOf(word) === 'AS' && name !== undefined && name.kind !== 'nested' ? name.name : ''
 }
 
-/** Names that a pipe may have defined: aliases and listed names. */
+/** Returns the names that a pipe may have defined: aliases and listed names. */
 function definedNames(run: Run): string[] {
   return run.flatMap((piece) => (piece.kind !== 'nested' && isName(piece) ? [piece.name] : []))
 }

@@ -1,5 +1,5 @@
-// Everything that a path can name: the items of FROM so far, the items of the outer queries, and the WITH queries.
-// Names ignore case, as in GoogleSQL.
+// Holds everything that a path can name: the items of FROM so far, the items of the outer queries, and the WITH queries. Names ignore case,
+// as in GoogleSQL.
 import { NO_COLUMNS, type Columns } from './column-sets.ts'
 import type { Walk } from './walk-state.ts'
 
@@ -9,7 +9,7 @@ export interface Entry {
   readonly alias: string
   /** The columns, as far as they are known. */
   readonly columns: Columns
-  /** Our names of the pseudo columns that the item's sub-select also returns. */
+  /** The generated names of the pseudo columns that the item's sub-select also returns. */
   readonly exports: readonly string[]
   /** True if the query reads the whole row: by a star, a pivot, or the alias itself. */
   isWhole: boolean
@@ -47,7 +47,7 @@ export class Scope {
     return this.#columns
   }
 
-  /** Our names of the pseudo columns of all items: three at most. */
+  /** The generated names of the pseudo columns of all items: three at most. */
   get exports(): ReadonlySet<string> {
     return this.#exports
   }
@@ -140,7 +140,7 @@ export class Ctes {
     this.#outer = outer
   }
 
-  /** A later query hides an earlier one of the same name. */
+  /** Adds a query. A later query hides an earlier query of the same name. */
   add(name: string, columns: Columns): void {
     this.#columns.set(name.toLowerCase(), columns)
   }

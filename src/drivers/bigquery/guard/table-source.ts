@@ -1,5 +1,5 @@
-// The table that a path in FROM names: its printed name, the columns that may be printed, and what the dry run may
-// report. An unknown path is refused; a hidden table and a missing table get the same words.
+// Finds the table that a path in FROM names: its printed name, the columns that may be printed, and the tables that the dry run may report.
+// An unknown path is refused. A hidden table and a missing table get the same words.
 import type { PseudoColumn } from '../captured-facts.ts'
 import type { AllowedShards } from '../confined-query.ts'
 import type { Exposed } from './exposed.ts'
@@ -16,9 +16,9 @@ export interface Source {
   /** The same columns in lower case. */
   readonly names: ReadonlySet<string>
   readonly pseudoColumns: readonly ('_TABLE_SUFFIX' | PseudoColumn)[]
-  /** For a wildcard: the suffixes that may be read, always printed as a filter; null for a plain table. */
+  /** The suffixes that a wildcard may read, which are always printed as a filter. Null for a plain table. */
   readonly suffixes: Suffixes | null
-  /** As `project.dataset.table`. */
+  /** The tables that the dry run may report, as `project.dataset.table`. */
   readonly closure: readonly string[]
   readonly shards: readonly AllowedShards[]
 }
@@ -30,8 +30,8 @@ export interface Suffixes {
 }
 
 /**
- * Throws Refusal if the path is not exposed, belongs to another project, has no dataset, or names metadata. `parts`
- * contain no dots.
+ * Returns the table of a path. Throws Refusal if the path is not exposed, belongs to another project, has no dataset, or names metadata.
+ * `parts` contain no dots.
  */
 export function sourceOf(exposed: Exposed, work: Work, parts: readonly string[], at: number): Source {
   const name = parts.join('.')
@@ -89,7 +89,7 @@ function unqualified(exposed: Exposed, name: string, at: number): Error {
 
 const METADATA = /^(?:INFORMATION_SCHEMA|__TABLES__|__TABLES_SUMMARY__|region-.*)$/i
 
-/** Metadata names list everything that exists, even hidden objects. They are refused whether or not they exist. */
+/** Refuses names of metadata, whether or not they exist: metadata lists everything that exists, even hidden objects. */
 function checkMetadata(parts: readonly string[], name: string, at: number): void {
   if (!parts.some((part) => METADATA.test(part))) return
   throw refusedTable(name, 'GET …/schema lists what can be read; BigQuery’s own catalogs cannot.', at)

@@ -1,4 +1,4 @@
-// The tokens of a text and the position of the parser. Has look-ahead and the error for an unexpected token, but no
+// Holds the tokens of a text and the position of the parser. This file has look-ahead and the error for an unexpected token, but no
 // grammar.
 import { Malformed, refusedLimit, shown } from './refusal.ts'
 import { isName, type Token } from './tokens.ts'
@@ -10,7 +10,7 @@ export interface Reader {
   readonly tokens: readonly Token[]
   readonly work: Work
   at: number
-  /** Open parentheses and brackets. */
+  /** The number of open parentheses and brackets. */
   depth: number
 }
 
@@ -18,7 +18,7 @@ export function peek(reader: Reader, ahead = 0): Token | undefined {
   return reader.tokens[reader.at + ahead]
 }
 
-/** Returns the next keyword or sign (or the one `ahead` tokens further). Empty for other tokens and at the end. */
+/** Returns the next keyword or sign (or the one `ahead` tokens further). Returns '' for other tokens and at the end. */
 export function key(reader: Reader, ahead = 0): string {
   return reader.tokens[reader.at + ahead]?.key ?? ''
 }

@@ -1,8 +1,7 @@
-// The tokens of GoogleSQL, and its reserved words. Contains no grammar.
+// Defines the tokens of GoogleSQL, and its reserved words. This file contains no grammar.
 
 /**
- * `word`: an unquoted identifier or keyword; `quoted`: a name in backquotes; `parameter`: `@name` in lower case, or
- * `?`.
+ * `word` is an unquoted identifier or keyword, and `quoted` is a name in backquotes. `parameter` is `@name` in lower case, or `?`.
  */
 type TokenKind = 'word' | 'quoted' | 'string' | 'number' | 'parameter' | 'symbol'
 
@@ -17,12 +16,12 @@ export interface Token {
   readonly key: string
   /** The name of an identifier, without backquotes; empty for strings, numbers and symbols. */
   readonly name: string
-  /** Where the token begins and ends in the caller's text, in UTF-16 units. */
+  /** The start and the end of the token in the caller's text, in UTF-16 units. */
   readonly at: number
   readonly end: number
 }
 
-/** Reserved keywords (GoogleSQL's lexical structure): never a name unless quoted or after a dot. */
+/** Reserved keywords (GoogleSQL's lexical structure). Such a word is a name only if it is quoted or comes after a dot. */
 export const RESERVED: ReadonlySet<string> = new Set(
   `ALL AND ANY ARRAY AS ASC ASSERT_ROWS_MODIFIED AT BETWEEN BY CASE CAST COLLATE CONTAINS CREATE CROSS CUBE CURRENT
   DEFAULT DEFINE DESC DISTINCT ELSE END ENUM ESCAPE EXCEPT EXCLUDE EXISTS EXTRACT FALSE FETCH FOLLOWING FOR FROM FULL

@@ -1,4 +1,4 @@
-// The state of the walk over a query: the names that it can resolve, and the results so far.
+// Holds the state of the walk over a query: the names that it can resolve, and the results so far.
 import type { ColumnSets } from './column-sets.ts'
 import type { PrintedColumns } from './printed-columns.ts'
 import type { Exposed } from './exposed.ts'
@@ -10,7 +10,7 @@ import type { Work } from './work-budget.ts'
 
 export type Resolved =
   | { readonly kind: 'cte' }
-  /** Printed as UNNEST, so that BigQuery can never read it as a table. */
+  /** An array is printed as UNNEST, so that BigQuery can never read it as a table. */
   | { readonly kind: 'array'; readonly implicit: string | null }
   | { readonly kind: 'table'; readonly source: Source; readonly entry: Entry; readonly implicit: string | null }
 
@@ -24,18 +24,18 @@ export interface Walk {
   readonly runs: { readonly run: Run; readonly scope: Scope | null }[]
   /** All names in the text, in lower case. */
   readonly words: ReadonlySet<string>
-  /** The prefix of our aliases. */
+  /** The prefix of the generated aliases. */
   readonly prefix: string
   readonly printed: PrintedColumns
   readonly paths: Map<Path, Resolved>
-  /** Our names that each star must exclude. */
+  /** The generated names that each star must exclude. */
   readonly stars: Map<Star, ReadonlySet<string>>
-  /** By dataset and table. */
+  /** The table of each path, by dataset and table. */
   readonly sources: Map<string, Source>
-  /** By the caller's spelling. */
+  /** The table of each path, by the caller's spelling. */
   readonly spellings: Map<string, Source>
-  /** Our names of the pseudo columns in use, by the caller's name in capitals. */
+  /** The generated names of the pseudo columns in use, by the caller's name in capitals. */
   readonly renamed: Map<string, string>
-  /** Names like pseudo columns that are fields of values and stay unchanged. */
+  /** Tokens that look like pseudo columns, but are fields of values and stay unchanged. */
   readonly unrenamed: Set<Token>
 }

@@ -1,8 +1,8 @@
-// The work budget of one query. The guard counts its steps, so that no text can cost more than the budget, whatever its
-// shape. The guard runs on the main thread, where the budget is about 15 ms.
+// Limits the work for one query. The guard counts its steps, so that no text can cost more than the budget, whatever its shape. The guard
+// runs on the main thread, where the budget is about 15 ms.
 import { refusedLimit } from './refusal.ts'
 
-/** The largest published queries need 20,000 steps. */
+/** The budget in steps. The largest published queries need 20,000 steps. */
 const WORK_MAX = 400_000
 
 /** One step is one token read, one name looked up in one scope, one set of columns joined, or one part printed. */

@@ -18,9 +18,9 @@ const FETCH_MS = 10_000
 const ANSWER_BYTES_MAX = 64 * 1024
 const SOURCES_MAX = 500
 
-/** Returns a valid token. Call forget() after a token was refused. */
+/** A source of valid tokens. Call forget() after a token was refused. */
 export interface TokenSource {
-  /** Throws ErrorResponse, Unreadable, the socket's error or the signal's reason. */
+  /** Returns a token. Throws ErrorResponse, Unreadable, the socket's error or the signal's reason. */
   get(signal: AbortSignal): Promise<string>
   forget(token: string): void
 }
@@ -42,13 +42,13 @@ export class Tokens {
     this.#pools = pools
   }
 
-  /** Returns null if no token may be sent. */
+  /** Returns the token source of the credentials, or null if no token may be sent. */
   sourceOf(credentials: Credentials, allowPrivateHosts: boolean): TokenSource | null {
     if (credentials.kind === 'none') return null
     const key = credentials.kind === 'service account' ? keyOf(credentials.account) : credentials.kind
     const name = `${key} ${allowPrivateHosts}`
     const known = this.#sources.get(name)
-    // Moves the source to the end of the map. If there are too many sources, the first is evicted.
+    // This moves the source to the end of the map. If there are too many sources, the first is evicted.
     this.#sources.delete(name)
     const source = known ?? this.#newSource(credentials, allowPrivateHosts)
     this.#sources.set(name, source)
@@ -71,7 +71,7 @@ function keyOf({ email, key }: ServiceAccount): string {
 
 interface Fetched {
   readonly token: string
-  /** The token is valid until this value of performance.now(). */
+  /** The token is valid until performance.now() reaches this value. */
   readonly until: number
 }
 
@@ -122,7 +122,7 @@ function assertionOf({ email, keyId, key }: ServiceAccount, iat: number): string
   return `${header}.${claims}.${signed(key, `${header}.${claims}`)}`
 }
 
-/** Throws for a key with inconsistent numbers: the parser accepts such a key. */
+/** Signs the text. Throws for a key with inconsistent numbers, which the parser accepts. */
 function signed(key: KeyObject, text: string): string {
   try {
     return sign('RSA-SHA256', Buffer.from(text), key).toString('base64url')
@@ -131,7 +131,7 @@ function signed(key: KeyObject, text: string): string {
   }
 }
 
-/** The identity of the machine that Vitrine runs on. The library finds it and caches its tokens. */
+/** Returns the token source for the identity of the machine. The library finds the identity and caches its tokens. */
 function applicationDefault(): TokenSource {
   const open = async () => {
     const { GoogleAuth } = await import('google-auth-library')
@@ -155,7 +155,7 @@ function applicationDefault(): TokenSource {
   }
 }
 
-/** The library's own message may name files and accounts of this machine. */
+/** Throws an error with our own sentence. The library's message may name files and accounts of this machine. */
 function noIdentity(cause: unknown): never {
   throw unavailable('The application default credentials of this machine give no token.', cause)
 }

@@ -1,4 +1,4 @@
-// The addresses that a connection may use, and the identity for each: the operator's rules, tested at the sockets.
+// Tests the addresses that a connection may use, and the identity for each. The operator's rules are tested at the sockets.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { PROJECT, startShop } from '../../../../test/support/bigquery-shop.ts'
@@ -70,7 +70,7 @@ describe('an address', () => {
 })
 
 describe('the identity of the machine', () => {
-  test('if missing, is reported without the places that the library searched', async () => {
+  test('is reported without the places that the library searched, if it is missing', async () => {
     const before = process.env['GOOGLE_APPLICATION_CREDENTIALS']
     process.env['GOOGLE_APPLICATION_CREDENTIALS'] = '/nowhere/CANARY.json'
     try {

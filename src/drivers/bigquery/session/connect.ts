@@ -1,5 +1,5 @@
-// Opens a connection: sockets to one address, and a token if the address is Google's. It checks only that the
-// credentials are valid, or that the address answers. `test` and each query find out what the credentials may do.
+// Opens a connection: sockets to one address, and a token if the address is Google's. Only two facts are checked here: the credentials are
+// valid, or the address answers. `test` and each query find out what the credentials may do.
 import type { Connection } from '../../driver.ts'
 import type { BufferPool } from '../../json-bytes.ts'
 import { listDatasets } from '../catalog/datasets.ts'
@@ -14,7 +14,7 @@ import type { Tokens } from './access-tokens.ts'
 
 const CONNECT_MS = 10_000
 
-/** What the connections of one driver share. */
+/** The parts that the connections of one driver share. */
 export interface Shared {
   readonly pools: Pools
   readonly tokens: Tokens
@@ -22,7 +22,7 @@ export interface Shared {
   readonly alarm: (disagreement: Disagreement) => void
 }
 
-/** Throws AppError DATASOURCE_UNAVAILABLE, or the signal's reason on abort. */
+/** Connects. Throws AppError DATASOURCE_UNAVAILABLE, or the signal's reason on abort. */
 export async function connect(
   { pools, tokens, buffers, alarm }: Shared,
   target: Target,
@@ -44,7 +44,7 @@ export async function connect(
   return new BigQueryConnection({ rest, target, buffers, alarm, release: async () => held[Symbol.asyncDispose]() })
 }
 
-/** Without a token, no request has been sent to the address yet. */
+/** Checks that the address answers. Without a token, no request has been sent to the address yet. */
 async function isThere(rest: Rest, target: Target, signal: AbortSignal): Promise<void> {
   try {
     await listDatasets(rest, target.project, 1, signal)

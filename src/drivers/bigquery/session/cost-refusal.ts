@@ -1,4 +1,4 @@
-// The refusal of a query by its cost: the bytes that it would read, which a dry run reports without reading them.
+// Refuses a query by its cost: the bytes that it would read, which a dry run reports without reading them.
 import { AppError } from '../../../errors.ts'
 
 /** Returns a refusal by cost. `estimate` is null if BigQuery says only that the query is over the limit. */

@@ -1,6 +1,6 @@
-// Converts the errors of a dry run. A dry run reads no data, so the caller may see BigQuery's own message. Positions
-// are removed, because they refer to the printed text; so are our own names. A message that names something outside the
-// printed query is replaced: for example, an error inside a view names the tables under it.
+// Converts the errors of a dry run. A dry run reads no data, so the caller may see BigQuery's own message. Positions are removed, because
+// they refer to the printed text. Generated names are removed too. A message that names something outside the printed query is replaced:
+// for example, an error inside a view names the tables under it.
 import { AppError, type Code } from '../../../errors.ts'
 import type { BigQueryQuery } from '../confined-query.ts'
 import { overCost } from './cost-refusal.ts'
@@ -34,7 +34,7 @@ function refusedText(refused: ErrorResponse, query: BigQueryQuery): AppError {
   const alias = escaped(query.alias)
   if (new RegExp(`not found inside ${alias}\\b|in ${alias}\\b.*not found`, 'i').test(googleText))
     return schemaStale(refused)
-  // In a message about a view, the position refers to the view's text, and so does every name that is not in the query.
+  // In a message about a view, the position refers to the view's text. So does every name that is not in the query.
   const isOfView = /\bview\b/i.test(googleText)
   const at = isOfView ? null : placeIn(refused.googleText, query)
   const names = new PrintedNames(query)
@@ -90,7 +90,7 @@ function callerName(name: string, query: BigQueryQuery): string {
   return query.names.get(name) ?? name
 }
 
-/** BigQuery's message. If the message reveals more than the query contains, our own sentence. */
+/** Returns BigQuery's message. If it reveals more than the query contains, returns the service's own sentence. */
 function messageFor(googleText: string, query: BigQueryQuery, names: PrintedNames): string {
   if (/without a filter over column/i.test(googleText)) {
     return 'BigQuery reads a table of this query only with a filter on its partitioning column.'
@@ -108,7 +108,7 @@ function messageFor(googleText: string, query: BigQueryQuery, names: PrintedName
 }
 
 /**
- * Searches the printed text, prepared once: a message may name many things, and the text may have a million characters.
+ * Searches the printed text, which is prepared once: a message may name many things, and the text may have a million characters.
  */
 class PrintedNames {
   readonly #query: BigQueryQuery

@@ -1,6 +1,6 @@
-// The second wall (docs/drivers/bigquery.md#the-second-wall): before a query runs, BigQuery reports in a dry run what
-// the query is and reads. The dry run does not report columns, so only the guard checks columns. If a field is missing,
-// the query is refused, except with an emulator.
+// The second wall (docs/drivers/bigquery.md#the-second-wall): before a query runs, BigQuery reports in a dry run what the query is and
+// which tables it reads. The dry run does not report columns, so only the guard checks columns. If a field is missing, the query is
+// refused, except with an emulator.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { AppError } from '../../../errors.ts'
@@ -53,7 +53,7 @@ type Answer = z.infer<typeof Answer>
 export type DryRun = Answer
 
 /**
- * A dry run runs nothing and costs nothing. Throws what Rest.json() throws, and ErrorResponse for an error in a 200.
+ * Sends a dry run, which runs nothing and costs nothing. Throws what Rest.json() throws, and ErrorResponse for an error in a 200.
  */
 export async function dryRun(
   rest: Rest,
@@ -64,8 +64,8 @@ export async function dryRun(
   const body = {
     configuration: {
       dryRun: true,
-      // Without maximumBytesBilled: a dry run bills nothing, and if the query were over that limit, BigQuery would
-      // return an error without the estimate.
+      // The request has no maximumBytesBilled: a dry run bills nothing, and if the query were over that limit, BigQuery would return an
+      // error without the estimate.
       query: { query: text, useLegacySql: false, useQueryCache: false, ...params },
     },
     jobReference: { projectId: place.billingProject, location: place.location },
@@ -92,12 +92,12 @@ export function tablesOf({ statistics }: DryRun): readonly string[] {
   )
 }
 
-/** Keys of statistics.query that no query we print can have. */
-const FOREIGN =
+/** Keys of statistics.query that a printed query can never have. */
+const IMPOSSIBLE =
   /^(ddl|dcl)|^(referencedRoutines|undeclaredQueryParameters|dmlStats|numDmlAffectedRows|exportDataStatistics|loadQueryStatistics|mlStatistics|modelTraining.*|sparkStatistics|externalServiceCosts|referencedPropertyGraphs)$/
 
 /**
- * Returns why the response does not match the confined query, or null if it does. For the log only: the reason may name
+ * Returns why the response does not match the confined query, or null if it matches. The reason is for the log only, because it may name
  * tables that are hidden from the caller. `lenient` accepts missing fields.
  */
 function disagreement(query: BigQueryQuery, answer: DryRun, lenient: boolean): string | null {
@@ -108,8 +108,8 @@ function disagreement(query: BigQueryQuery, answer: DryRun, lenient: boolean): s
   if (missed(statementType) || (statementType ?? 'SELECT') !== 'SELECT') return `it is a ${statementType ?? 'nothing'}`
   const table = tablesOf(answer).find((each) => !mayReport(query, each))
   if (table !== undefined) return `it reads ${table}`
-  const foreign = Object.entries(statistics.query).find(([key, value]) => FOREIGN.test(key) && !isEmpty(value))
-  if (foreign !== undefined) return `it has ${foreign[0]}`
+  const unexpected = Object.entries(statistics.query).find(([key, value]) => IMPOSSIBLE.test(key) && !isEmpty(value))
+  if (unexpected !== undefined) return `it has ${unexpected[0]}`
   for (const key of ['scriptStatistics', 'sessionInfo']) if (!isEmpty(statistics[key])) return `it has ${key}`
   const to = configuration.query?.destinationTable
   // The response also names BigQuery's own anonymous table for results.
@@ -121,7 +121,7 @@ function isEmpty(value: unknown): boolean {
   return value === undefined || value === null || (Array.isArray(value) && value.length === 0)
 }
 
-/** The guard and BigQuery disagree, so one of them has a defect. The hash of the text helps to find the defect. */
+/** The guard and BigQuery disagree, so one of them has a defect. The hash of the text helps to find it. */
 export class Disagreement extends Error {
   override readonly name = 'Disagreement'
   readonly textSha256: string

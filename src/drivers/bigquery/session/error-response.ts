@@ -11,7 +11,7 @@ export class ErrorResponse extends Error {
   /** BigQuery's reason (invalidQuery, notFound …), the token endpoint's error (invalid_grant …), or empty. */
   readonly reason: string
   readonly googleText: string
-  /** From the Retry-After header, in milliseconds; null without one. */
+  /** The time of the Retry-After header, in milliseconds. Null without the header. */
   readonly retryAfterMs: number | null
 
   constructor(status: number, reason: string, googleText: string, retryAfterMs: number | null = null) {
@@ -26,7 +26,7 @@ export class ErrorResponse extends Error {
 const GOOGLE_TEXT_MAX = 2_000
 
 const Text = z.string().transform((text) => text.slice(0, GOOGLE_TEXT_MAX))
-/** An entry of `errors[]` of an error, or of `errorResult` or `errors[]` of a job. */
+/** An entry in `errors[]` of an error, or in `errorResult` or `errors[]` of a job. */
 const Entry = z.object({ reason: Text.catch(''), message: Text.catch('') }).catch({ reason: '', message: '' })
 const Entries = z.array(Entry).min(1)
 

@@ -1,4 +1,4 @@
-// Hints for a failed dry run, chosen by BigQuery's message. The hints are our own sentences.
+// Writes hints for failed dry runs, chosen by BigQuery's message. The hints are the service's own sentences.
 
 /** The hint for an unknown message. */
 export const TRY = 'Leave out parts of the query until it works; POST …/check tries a query without running it.'

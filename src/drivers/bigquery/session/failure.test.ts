@@ -1,9 +1,9 @@
-// Errors of the network. test/drivers/bigquery-http.test.ts tests BigQuery's own reasons over HTTP.
+// Tests errors of the network. test/drivers/bigquery-http.test.ts tests BigQuery's own reasons over HTTP.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { failure } from './failure.ts'
 
-test('a timeout is reported as a server that does not answer, not as our defect', () => {
+test('a timeout is reported as a server that does not answer, not as a defect of the service', () => {
   const timeouts = [
     new DOMException('The operation was aborted due to timeout', 'TimeoutError'),
     ...['CONNECT', 'HEADERS', 'BODY'].map((what) =>

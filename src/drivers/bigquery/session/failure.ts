@@ -1,6 +1,6 @@
-// What a caller sees when Google refuses or fails (docs/errors.md#query_failed): a sentence of ours, chosen by
-// BigQuery's reason. Google's own message helps to choose the sentence. The caller sees that message only after a dry
-// run, which has read no data.
+// Writes what a caller sees when Google refuses or fails (docs/errors.md#query_failed): one of the service's sentences, chosen by
+// BigQuery's reason. Google's own message helps to choose the sentence. The caller sees that message only after a dry run, which has read
+// no data.
 import { AppError } from '../../../errors.ts'
 import { RefusedAddress } from '../../allowed-addresses.ts'
 import { networkSentence } from '../../network-failure.ts'
@@ -9,7 +9,7 @@ import { ErrorResponse } from './error-response.ts'
 
 const BUSY_SECONDS = 10
 
-/** Reasons for refused access, independent of the request. */
+/** Reasons for refused access that do not depend on the request. */
 const ACCESS: ReadonlyMap<string, string> = new Map(
   Object.entries({
     invalid_grant:
@@ -83,7 +83,7 @@ export function accessFailure(error: unknown): AppError | null {
   return sentence === null ? null : unavailable(sentence, error)
 }
 
-/** Like accessFailure(), for calls without a query: every other error is a refusal by BigQuery. */
+/** Returns accessFailure() for calls without a query. Every other error is a refusal by BigQuery. */
 export function failure(error: unknown): AppError {
   const known = accessFailure(error)
   if (known !== null) return known
@@ -98,11 +98,11 @@ function refusedAccess(refused: ErrorResponse): AppError | null {
   if (ITS_OWN.has(reason)) return unavailable(FAILING, refused)
   const sentence = ACCESS.get(reason) ?? (status === 401 ? ACCESS.get('authError') : undefined)
   if (sentence !== undefined) return unavailable(sentence, refused)
-  // The query does not cause any other 403 either, and its text may not be shown.
+  // The query also does not cause any other 403, and the text of such an error may not be shown.
   if (DENYING.has(reason) || (status === 403 && reason !== '' && !QUERY.has(reason))) return denied(refused)
   if (reason === 'notFound' && /^Not found: Project\b/i.test(googleText)) return unavailable(NO_PROJECT, refused)
   if (status >= 500 || (status >= 300 && status < 400)) return unavailable(FAILING, refused)
-  // An HTML page, an empty body, or an error of a proxy.
+  // The response is an HTML page, an empty body, or an error of a proxy.
   return reason === '' && status >= 400 ? unavailable(REFUSED, refused) : null
 }
 
@@ -136,7 +136,7 @@ export function schemaStale(cause?: unknown): AppError {
   return new AppError('SCHEMA_STALE', message, { cause })
 }
 
-/** Returns the error for a job that ended by BigQuery's timeout or our cancel, as BigQuery confirmed. */
+/** Returns the error for a job that BigQuery's timeout or the service's cancel ended, as BigQuery confirmed. */
 export function cancelled(cause?: unknown): AppError {
   return new AppError('QUERY_TIMEOUT', 'The query took too long and was cancelled in BigQuery.', { cause })
 }
@@ -160,12 +160,12 @@ function busy(refused: ErrorResponse): AppError {
   return new AppError('OVERLOADED', sentence, { extra: { retryAfter }, cause: refused })
 }
 
-/** Returns null if the error is not a network failure but a defect of ours, or the signal's own reason. */
+/** Returns null if the error is not a network failure but a defect of the service, or the signal's own reason. */
 function networkFailure(error: unknown): string | null {
   if (!(error instanceof Error)) return null
   for (const each of chainOf(error)) {
     if (each instanceof RefusedAddress) return each.message
-    // A signal with a timeout.
+    // A signal with a timeout aborts with this error.
     if (each.name === 'TimeoutError') return NO_ANSWER
     const code: unknown = Reflect.get(each, 'code')
     if (typeof code !== 'string') continue

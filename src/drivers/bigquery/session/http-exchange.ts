@@ -1,11 +1,10 @@
-// Sends one HTTP request and reads a bounded response. It follows no redirects, decodes no compression and always has a
-// signal.
+// Sends one HTTP request and reads a bounded response. This file follows no redirects, decodes no compression and always has a signal.
 import type { Dispatcher } from 'undici'
 import { ErrorResponse, errorResponseOf } from './error-response.ts'
 
 export interface Request {
   readonly method: 'GET' | 'POST'
-  /** Including the query string. */
+  /** The path with the query string. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
@@ -23,8 +22,7 @@ const ERROR_BYTES_MAX = 64 * 1024
 const RETRY_AFTER_MS_MAX = 60_000
 
 /**
- * Returns the body of a 2xx response. Throws ErrorResponse for another status, Unreadable, the socket's error, the
- * signal's reason.
+ * Returns the body of a 2xx response. Throws ErrorResponse for another status, Unreadable, the socket's error, or the signal's reason.
  */
 export async function sendRequest(dispatcher: Dispatcher, request: Request, signal: AbortSignal): Promise<Buffer> {
   signal.throwIfAborted()
@@ -42,7 +40,7 @@ export async function sendRequest(dispatcher: Dispatcher, request: Request, sign
   throw errorResponseOf(answer.statusCode, jsonOf(bytes), retryAfterMs(answer.headers['retry-after']))
 }
 
-/** Parses the bytes as JSON; undefined if they are not JSON. */
+/** Parses the bytes as JSON. Returns undefined if they are not JSON. */
 export function jsonOf(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString('utf8'))
@@ -51,7 +49,7 @@ export function jsonOf(bytes: Buffer): unknown {
   }
 }
 
-/** If the body is too long, throws Unreadable if `whole` is set, and otherwise cuts the body. */
+/** Reads the body. If it is too long, throws Unreadable if `whole` is set, and otherwise cuts the body. */
 async function readAll(body: Dispatcher.ResponseData['body'], bytesMax: number, whole: boolean): Promise<Buffer> {
   const parts: Buffer[] = []
   let length = 0
@@ -76,10 +74,10 @@ function retryAfterMs(header: string | string[] | undefined): number | null {
 const RETRIED_STATUS = new Set([429, 500, 502, 503, 504])
 const RETRIED_REASON = new Set(['rateLimitExceeded', 'backendError', 'jobRateLimitExceeded', 'jobBackendError'])
 const NEVER_RETRIED = new Set(['quotaExceeded', 'invalidQuery'])
-/** Usually a keep-alive socket that the server had closed. */
+/** The cause is usually a keep-alive socket that the server had closed. */
 const RETRIED_CODE = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
-/** Returns whether the same request may succeed a little later. All our requests are safe to repeat. */
+/** Returns whether the same request may succeed a little later. All requests of the service are safe to repeat. */
 export function isTemporary(error: unknown): boolean {
   if (error instanceof ErrorResponse) {
     if (NEVER_RETRIED.has(error.reason)) return false

@@ -11,7 +11,7 @@ const COMMA = 0x2c
 const COLON = 0x3a
 const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d]
 
-// 1: allowed alone after a backslash.
+// 1 marks a letter that is allowed alone after a backslash.
 const ESCAPES = new Uint8Array(256)
 for (const letter of '"\\/bfnrt') ESCAPES[letter.charCodeAt(0)] = 1
 
@@ -129,7 +129,7 @@ function isOfNumber(byte: number | undefined): boolean {
   return (byte >= 0x30 && byte <= 0x39) || byte === 0x2d || byte === 0x2b || byte === 0x2e || (byte | 0x20) === 0x65
 }
 
-/** Checks against the JSON grammar. A number of over 400 digits is refused. */
+/** Returns whether a text is a number by the JSON grammar. A number of over 400 digits is refused. */
 export function isNumber(text: string): boolean {
   return text.length < 400 && /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text)
 }

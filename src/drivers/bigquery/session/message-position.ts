@@ -1,5 +1,5 @@
-// Converts positions in BigQuery's messages, `at [line:column]`. They refer to the printed text; the caller gets
-// positions in the caller's own text.
+// Converts positions in BigQuery's messages, `at [line:column]`. They refer to the printed text. The caller gets positions in the caller's
+// own text.
 import type { BigQueryQuery } from '../confined-query.ts'
 
 const PLACE = / ?(?:at )?\[(?:at )?(\d{1,7}):(\d{1,7})\]/g
@@ -20,7 +20,7 @@ export function placeIn(googleText: string, query: BigQueryQuery): number | null
   return offset === null ? null : query.placeOf(offset)
 }
 
-/** Lines and columns count from 1. A column is one code point, but a tab extends to the next multiple of eight. */
+/** Returns the offset. Lines and columns count from 1. A column is one code point, but a tab extends to the next multiple of eight. */
 function offsetOf(text: string, line: number, column: number): number | null {
   let at = 0
   for (let left = line; left > 1; left--) {

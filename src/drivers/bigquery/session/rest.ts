@@ -1,5 +1,5 @@
-// The calls of BigQuery's REST API. Adds the token, fetches a new token once after a 401, and retries temporary errors.
-// It does not check paths and bodies; its callers decide what may be sent.
+// Sends the calls of BigQuery's REST API: adds the token, fetches a new token once after a 401, and retries temporary errors. Paths and
+// bodies are not checked here, because the callers decide what may be sent.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Dispatcher } from 'undici'
 import { sendRequest, isTemporary, jsonOf, Unreadable } from './http-exchange.ts'
@@ -26,7 +26,7 @@ export class Rest {
   readonly #dispatcher: Dispatcher
   readonly #tokens: TokenSource | null
 
-  /** Null: never send a token. */
+  /** If `tokens` is null, no token is ever sent. */
   constructor(dispatcher: Dispatcher, tokens: TokenSource | null) {
     this.#dispatcher = dispatcher
     this.#tokens = tokens

@@ -43,7 +43,7 @@ const STRUCT = {
   ],
 }
 
-/** A struct of four arrays, as a field of a schema. */
+/** The type of a struct of four arrays, as a field of a schema. */
 const ARRAYS = `"RECORD","fields":[${['a', 'b', 'c', 'd'].map((name) => `{"name":"${name}","type":"INTEGER","mode":"REPEATED"}`).join()}]`
 
 const VALUES: readonly (readonly [string, Column, unknown, string, string])[] = [
@@ -187,7 +187,7 @@ describe('a page', () => {
     assert.deepEqual([cut.text, cut.truncated], ['[[1],[1],[1]]', true])
     assert.equal((await rowsOf(page(`[${row}]`, ',"totalRows":"9"'), { rowCap: 1, bytesMax: 1000 })).truncated, true)
     assert.equal((await rowsOf(page(`[${row}]`, ',"totalRows":"1"'), { rowCap: 1, bytesMax: 1000 })).truncated, false)
-    // Announced rows are missing.
+    // The page has fewer rows than it announces.
     assert.equal((await rowsOf(page(`[${row}]`, ',"totalRows":"3"'), { rowCap: 9, bytesMax: 1000 })).truncated, true)
   })
 

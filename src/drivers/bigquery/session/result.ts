@@ -1,5 +1,5 @@
-// Converts the pages of a result to one JSON array of rows while they arrive, and cuts it at the limits. A page is
-// processed as bytes: its rows never become objects or strings.
+// Converts the pages of a result to one JSON array of rows while they arrive, and cuts it at the limits. A page is processed as bytes, so
+// its rows never become objects or strings.
 import { z } from 'zod'
 import type { ResultColumn, Rows } from '../../driver.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
@@ -92,7 +92,7 @@ export async function readPage(bytes: Buffer, slices: TimeSlices): Promise<Page>
   }
 }
 
-/** Returns the caller's name for one of our names, including a duplicate that BigQuery renamed (_vt_suffix_1). */
+/** Returns the caller's name for a generated name, including a duplicate that BigQuery renamed (_vt_suffix_1). */
 function shownName(name: string, names: ReadonlyMap<string, string>): string {
   const [, own = name, number = ''] = /^(.*?)(_\d{1,4})?$/s.exec(name) ?? []
   const theirs = names.get(name) ?? names.get(own)
@@ -110,7 +110,7 @@ export interface Caps {
 export class Result {
   readonly #caps: Caps
   readonly #out: JsonBytes
-  /** The caller's names by our names of columns. */
+  /** The caller's names by the generated names of columns. */
   readonly #names: ReadonlyMap<string, string>
   #columns: readonly ResultColumn[] = []
   #writeRow: WriteRow | null = null

@@ -1,4 +1,4 @@
-// What a caller sees when a query fails while it runs: a sentence of ours, chosen by BigQuery's reason. BigQuery's own
+// Writes what a caller sees when a query fails while it runs: one of the service's sentences, chosen by BigQuery's reason. BigQuery's own
 // message may contain values, so it only helps to choose the sentence.
 import { AppError } from '../../../errors.ts'
 import { overCost } from './cost-refusal.ts'

@@ -1,5 +1,5 @@
-// Runs a confined query: a dry run, which must match the query that the guard confined; then the query itself, limited
-// in bytes and time. If no caller waits for a job any more, the job is cancelled.
+// Runs a confined query: a dry run, which must match the query that the guard confined; then the query itself, limited in bytes and time. A
+// job for which no caller waits any more is cancelled.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError } from '../../../errors.ts'
@@ -33,7 +33,7 @@ export interface Running {
   readonly out: JsonBytes
 }
 
-/** The first response names the job, whose id is needed to cancel it. This limits the wait for that response. */
+/** How long to wait for the first response. It names the job, whose id is needed to cancel the job. */
 const FIRST_WAIT_MS = 2_000
 const NEXT_WAIT_MS = 10_000
 /** How long a response may arrive after its own timeout. */
@@ -64,7 +64,7 @@ export async function estimateQuery(at: Running, query: BigQueryQuery, limits: L
   }
 }
 
-/** Throws AppError, as Connection.run() does. */
+/** Runs a query. Throws AppError, as Connection.run() does. */
 export async function runQuery(at: Running, query: BigQueryQuery, limits: Limits): Promise<Rows> {
   const left = timeLeft(limits.timeoutMs)
   checkCost(await estimateQuery(at, query, limits), limits.maxCost)
@@ -87,7 +87,7 @@ export async function runQuery(at: Running, query: BigQueryQuery, limits: Limits
   }
 }
 
-/** Returns the timeout error. If known within a moment after the deadline, it states that the job has ended. */
+/** Returns the timeout error. It states that the job has ended, if this is known within a moment after the deadline. */
 async function timeoutError(ended: Promise<boolean>, cause: unknown): Promise<AppError> {
   const moment = new AbortController()
   try {
@@ -103,7 +103,7 @@ function isStopped(error: unknown): boolean {
   return error instanceof ErrorResponse && (error.reason === 'stopped' || error.reason === 'timeout')
 }
 
-/** An emulator uses one reason for everything that it does not support. We treat it as an error of the query. */
+/** Returns an error of the query for an emulator, which uses one reason for everything that it does not support. */
 function withQueryReason(error: unknown, { lenient }: Judging): unknown {
   if (!lenient || !(error instanceof ErrorResponse) || error.reason !== 'jobInternalError') return error
   return new ErrorResponse(error.status, 'invalidQuery', error.googleText)
@@ -134,7 +134,7 @@ class Job {
     return page.isComplete ? page : await this.page(null, this.#query.rowCap + 1)
   }
 
-  /** Returns the page for the token. First waits until the job is complete. */
+  /** Returns the page for the token, after the job is complete. */
   async page(token: string | null, wanted: number): Promise<Page> {
     const { rest, place, signal } = this.#at
     if (this.#known === null) throw new Unreadable('a result without its job')
@@ -163,9 +163,8 @@ class Job {
   }
 
   /**
-   * Cancels a job that may still run. If the response that names the job has not arrived, it is awaited in the
-   * background. The promise resolves to whether the job is known to have ended, which is checked only if `asks`.
-   * Returns null if there is no job.
+   * Cancels a job that may still run. If the response that names the job has not arrived, the background awaits it. The promise resolves to
+   * whether the job is known to have ended, which is checked only if `asks`. Returns null if there is no job.
    */
   abandon(asks: boolean): Promise<boolean> | null {
     if (this.#started === null || this.#isOver) return null
@@ -225,7 +224,7 @@ class Job {
     return asks && (await this.#hasEnded(id, location, whole))
   }
 
-  /** A cancel is only a request. The job itself reports when it has ended. */
+  /** Returns whether the job has ended. A cancel is only a request, so the job itself must report its end. */
   async #hasEnded(id: string, location: string, whole: AbortSignal): Promise<boolean> {
     const { rest, place } = this.#at
     const query = {

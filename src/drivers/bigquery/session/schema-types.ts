@@ -102,7 +102,7 @@ function baseOf({ type, rangeElementType }: WireField): string {
   return name === 'RANGE' && rangeElementType !== undefined ? `RANGE<${rangeElementType.type}>` : name
 }
 
-/** STRING(10), NUMERIC(10, 2). */
+/** Returns the parameters of a type, as in STRING(10) or NUMERIC(10, 2). */
 function parametersOf({ maxLength, precision, scale }: WireField): string {
   if (maxLength !== undefined && maxLength !== '0') return `(${maxLength})`
   if (precision === undefined || precision === '0') return ''

@@ -1,5 +1,4 @@
-// The connection part of a BigQuery datasource: accepted fields, refused fields, and fields that the operator must
-// allow.
+// Tests the connection part of a BigQuery datasource: accepted fields, refused fields, and fields that the operator must allow.
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, test } from 'node:test'
@@ -36,7 +35,7 @@ const pem = (type: 'rsa' | 'ec') =>
     ? generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey.export({ type: 'pkcs8', format: 'pem' })
     : generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' })
 
-/** An RSA key in PKCS #1 whose numbers are not primes, so that no test must generate a large key. */
+/** Returns an RSA key in PKCS #1 whose numbers are not primes, so that no test must generate a large key. */
 function hugeKey(bits: number): string {
   const tagged = (tag: number, of: Buffer): Buffer => {
     const length = Buffer.from([0x83, of.length >> 16, (of.length >> 8) & 255, of.length & 255])
@@ -80,7 +79,7 @@ describe('a service account’s key', () => {
     ['that is too long', ' '.repeat(70_000), /too long/],
   ]
   for (const [what, key, detail] of refused) {
-    test(`${what} is refused by its name, and not repeated`, () => {
+    test(`${what} is refused by the name of the field, and not repeated`, () => {
       const details = detailsOf(NOTHING, input({}, key))
       assert.ok(
         details.some((each) => detail.test(each)),
@@ -185,7 +184,7 @@ describe('settings that only the operator can allow', () => {
     assert.match(detailsOf(NOTHING, input(endpoint)).join(), /config.emulator: needs VITRINE_ALLOW_BIGQUERY_ENDPOINT=1/)
   })
 
-  test('end with the permission, although they are stored', () => {
+  test('stop applying when the permission ends, although they are stored', () => {
     const settings = readSettings(ALL, input(endpoint, null))
     assert.equal(targetOf(ALL, settings).endpoint, 'http://127.0.0.1:9050')
     assert.throws(() => targetOf(NOTHING, settings), { code: 'DATASOURCE_UNAVAILABLE' })

@@ -1,5 +1,5 @@
-// Validates the connection part of a BigQuery datasource, field by field. Errors name the field and never repeat its
-// value. It makes no network requests.
+// Validates the connection part of a BigQuery datasource, field by field. Errors name the field and never repeat its value. The validation
+// makes no network requests.
 import { z } from 'zod'
 import { bareHost } from '../../../host-names.ts'
 import { AppError, invalidRequest } from '../../../errors.ts'
@@ -13,7 +13,7 @@ export const GOOGLE = 'https://bigquery.googleapis.com'
 const KEY = 'serviceAccountKey'
 const DATASETS_MAX = 1_000
 
-/** What the operator allows for every datasource. */
+/** The operator's permissions, which apply to every datasource. */
 export interface Allowed {
   /** The identity of the machine (VITRINE_ALLOW_APPLICATION_DEFAULT). */
   readonly applicationDefault: boolean
@@ -34,9 +34,9 @@ export interface Target {
   readonly project: string
   /** Where jobs run and are billed. */
   readonly billingProject: string
-  /** Null: the location of the datasets, found by introspection. */
+  /** Null means the location of the datasets, which introspection finds. */
   readonly location: string | null
-  /** The datasets to introspect; empty: all datasets of the project. */
+  /** The datasets to introspect. If empty, all datasets of the project. */
   readonly datasets: readonly string[]
   /** An emulator's responses may lack fields. */
   readonly emulator: boolean
@@ -64,7 +64,7 @@ const Config = z.strictObject({
 })
 type Config = z.infer<typeof Config>
 
-/** Throws AppError INVALID_REQUEST with details. */
+/** Validates the fields. Throws AppError INVALID_REQUEST with details. */
 export function readSettings(allowed: Allowed, input: SettingsInput): ConnectionSettings {
   const { settings, withheld } = read(allowed, input)
   if (withheld.length > 0) throw invalidRequest(withheld)
@@ -89,7 +89,7 @@ const NOT_APPLICABLE = { host: undefined, port: undefined, username: undefined, 
 interface Read {
   readonly settings: ConnectionSettings
   readonly target: Target
-  /** Settings that need the operator's permission and do not have it. */
+  /** Settings that need the operator's permission, which they do not have. */
   readonly withheld: readonly string[]
 }
 
@@ -98,7 +98,7 @@ function read(allowed: Allowed, input: SettingsInput): Read {
   for (const field of ['host', 'port', 'username'] as const) {
     if (input[field] !== undefined && input[field] !== null) wrong.push(`${field}: does not apply to BIGQUERY`)
   }
-  // Accepted and ignored: TLS to an https address is always fully verified.
+  // The field is accepted and ignored: TLS to an https address is always fully verified.
   if (!SslMode.nullish().safeParse(input.sslMode).success) wrong.push('sslMode: does not apply to BIGQUERY')
   const mode = z.enum(['SERVICE_ACCOUNT', 'APPLICATION_DEFAULT']).safeParse(input.connectionMode)
   if (!mode.success) wrong.push('connectionMode: must be SERVICE_ACCOUNT or APPLICATION_DEFAULT')
@@ -143,7 +143,7 @@ function withheldOf(allowed: Allowed, mode: string, config: Config): string[] {
   return withheld
 }
 
-/** An address that is not Google's gets no token. */
+/** Returns the credentials. An address that is not Google's gets no token. */
 function credentialsOf(input: SettingsInput, mode: string | undefined, config: Config, wrong: string[]): Credentials {
   const key = input.secrets[KEY]
   if (mode === 'APPLICATION_DEFAULT') {
@@ -185,7 +185,7 @@ function detailsOf(issue: z.core.$ZodIssue): string[] {
   return [`${path}: ${issue.path.length === 0 ? 'must be an object' : issue.message}`]
 }
 
-/** Only http or https, a host and a port are allowed. */
+/** Returns the origin of an address. Only http or https, a host and a port are allowed. */
 function originOf(text: string): string | null {
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') return null

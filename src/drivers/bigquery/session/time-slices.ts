@@ -36,7 +36,7 @@ export class TimeSlices {
 export class SlicePace {
   #began = 0
 
-  /** True once for each slice. */
+  /** Returns true once for each slice. */
   isDue(at: number): boolean {
     if (at - this.#began < SLICE_BYTES) return false
     this.#began = at

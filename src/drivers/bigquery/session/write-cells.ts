@@ -9,7 +9,7 @@ import type { SlicePace } from './time-slices.ts'
 
 /** Writes the value that starts at `at`, and returns the position after it. */
 type WriteShort = (json: Buffer, at: number, out: JsonBytes) => number
-/** Like writeShort(), for a value that may be long (an array or JSON). Yields between two slices. */
+/** Writes a value that may be long (an array or JSON) in the same way. Yields between two slices. */
 type WriteCell = (json: Buffer, at: number, out: JsonBytes, pace: SlicePace) => number | Generator<undefined, number>
 
 const COMMA = 0x2c
@@ -24,7 +24,7 @@ export function rowWriter(columns: readonly ColumnType[]): WriteRow {
   return cellsWriter(columns, null)
 }
 
-/** `keys` are the keys of a struct; null for a row. */
+/** Returns the writer of a row or a struct. `keys` are the keys of a struct; null for a row. */
 function cellsWriter(types: readonly ColumnType[], keys: readonly Buffer[] | null): WriteCell {
   const short = types.map(shortWriter)
   if (short.every((write) => write !== null)) return (json, at, out) => writeShort(json, at, short, keys, out)
@@ -38,7 +38,7 @@ function cellWriter(type: ColumnType): WriteCell {
   return type.repeated ? arrayWriter(single) : single
 }
 
-/** Returns null for a type whose values may be long. */
+/** Returns the writer of a type, or null if values of the type may be long. */
 function shortWriter(type: ColumnType): WriteShort | null {
   if (type.repeated || type.name === 'JSON') return null
   if (type.name !== 'STRUCT') return plainWriter(type.name)
@@ -65,7 +65,7 @@ function plainWriter(name: string): WriteShort {
   }
 }
 
-/** BigQuery usually sends a NULL array as an empty array. The result always shows it as an empty array. */
+/** Returns the writer of an array. BigQuery usually sends a NULL array as an empty array, and the result always shows an empty array. */
 function arrayWriter(element: WriteCell): WriteCell {
   return function* (json, at, out, pace) {
     out.byte(OPEN_ARRAY)
@@ -111,7 +111,7 @@ function uniqueNames(names: readonly string[]): readonly string[] {
   })
 }
 
-/** Like writeLong(), without yielding. */
+/** Writes a row like writeLong(), without yielding. */
 function writeShort(
   json: Buffer,
   start: number,

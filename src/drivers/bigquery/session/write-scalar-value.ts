@@ -23,7 +23,7 @@ const NOT_FINITE: ReadonlyMap<string, string> = new Map(
 const SECONDS_MIN = -62_135_596_800
 const SECONDS_MAX = 253_402_300_799
 
-/** By GoogleSQL's type name. Values of other types keep the database's own text. */
+/** The writers by GoogleSQL's type name. Values of other types keep the database's own text. */
 const WRITERS: ReadonlyMap<string, WriteScalar> = new Map(
   Object.entries({
     INT64: writeInteger,
@@ -40,7 +40,7 @@ export function scalarWriter(type: string): WriteScalar {
 }
 
 /**
- * Returns the text without quotes. An emulator may send a number or a word without quotes. Not for texts with escapes.
+ * Returns the text without quotes. An emulator may send a number or a word without quotes. The text must have no escapes.
  */
 function textOf(json: Buffer, start: number, end: number): string {
   return json[start] === QUOTE ? json.toString('latin1', start + 1, end - 1) : json.toString('latin1', start, end)
@@ -76,8 +76,7 @@ function writeFloat(json: Buffer, start: number, end: number, out: JsonBytes): v
 }
 
 /**
- * Writes a number up to 15 significant digits, and a string for longer numbers. Leading and trailing zeros do not
- * count.
+ * Writes a number of up to 15 significant digits, and a string for longer numbers. Leading and trailing zeros do not count.
  */
 function writeDecimal(json: Buffer, start: number, end: number, out: JsonBytes): void {
   const text = textOf(json, start, end)
@@ -101,7 +100,7 @@ function writeTimestamp(json: Buffer, start: number, end: number, out: JsonBytes
   else writeAscii(`"${moment}"`, out)
 }
 
-/** Splits the digits, because microseconds exceed 2^53 after the year 2255. Null outside the years 1 to 9999. */
+/** Returns the moment, or null outside the years 1 to 9999. Splits the digits, because microseconds exceed 2^53 after the year 2255. */
 function momentOf(text: string): string | null {
   const isBefore = text.startsWith('-')
   const digits = (isBefore ? text.slice(1) : text).padStart(7, '0')
@@ -130,8 +129,7 @@ export function* writeJson(json: Buffer, start: number, end: number, out: JsonBy
 }
 
 /**
- * Returns the start and end of the one JSON value. Returns null if the text is not JSON; it is then written as a
- * string.
+ * Returns the start and end of the one JSON value. Returns null if the text is not JSON. Such a text is written as a string.
  */
 function* spanOf(inner: Buffer): Generator<undefined, readonly [number, number] | null> {
   try {

@@ -236,7 +236,7 @@ function varies(value: unknown): boolean {
   return Object.values(value).some((part) => (Array.isArray(part) ? part.some(varies) : varies(part)))
 }
 
-/** Functions that return another value at each call: in a CASE the second value would escape the check. */
+/** Functions that return another value at each call. In a CASE, the second value would escape the check. */
 const UNSTEADY: ReadonlySet<string> = new Set([
   ...['random', 'random_normal', 'clock_timestamp', 'timeofday', 'gen_random_uuid', 'uuidv4', 'uuidv7'],
   ...['array_sample', 'array_shuffle'],
