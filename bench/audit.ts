@@ -1,6 +1,6 @@
-// npm exec -- node bench/audit.ts: measures the audit's writer alone on both stores, then reading, exporting and
-// verifying a large audit, then W1 with and without the audit in turns. BENCH_ONLY: a pattern for the names;
-// BENCH_AUDIT_ROWS (1,000,000), BENCH_ROUNDS (7), BENCH_MS per turn (2000). Linux only (/proc).
+// npm exec -- node bench/audit.ts: measures the audit's writer alone on both stores, then reading, exporting and verifying a large audit,
+// then W1 with and without the audit in turns. BENCH_ONLY is a pattern for the names. Other settings are BENCH_AUDIT_ROWS (1,000,000),
+// BENCH_ROUNDS (7), and BENCH_MS per turn (2000). Linux only (/proc).
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -38,7 +38,7 @@ const calls = Array.from({ length: 8 }, (): AuditedCall => {
   return { action: 'runQuery', caller, client: 'bench/1.0' }
 })
 
-/** Flushes like a service with 2,000 rows per second: after the rows of 200 ms. */
+/** Writes rows, and flushes like a service with 2,000 rows per second: after the rows of 200 ms. */
 async function write(audit: Audit, from: number, rows: number): Promise<void> {
   const tables = [{ schema: 'public', table: 'orders' }]
   const end = { outcome: 'ANSWERED', rowCount: 1, bytes: 310, durationMs: 1.234, tables } as const
@@ -73,7 +73,7 @@ async function largeOne(dialect: DialectName): Promise<void> {
   await using store = await openStore(await source.config())
   await using audit = openAudit({ store, key })
   await write(audit, 0, large)
-  // PostgreSQL runs ANALYZE by itself within a minute.
+  // PostgreSQL would run ANALYZE by itself within a minute.
   await sql`ANALYZE`.execute(store.db)
   const say = async (what: string, work: () => Promise<unknown>): Promise<void> => {
     const pauses = monitorEventLoopDelay({ resolution: 5 })
@@ -123,7 +123,7 @@ async function w1(): Promise<void> {
   const next = () => ({ sql: `${QUERY}${(++turn * 7919) % 200_000}` })
   const samples: { a: Sample; b: Sample }[] = []
   for (let round = 0; round <= rounds; round++) {
-    // The first round is a warm-up. Then the contenders alternate in going first.
+    // The first round is a warm-up. After it, the contenders alternate in going first.
     const pair = { a: null as Sample | null, b: null as Sample | null }
     for (const name of round % 2 === 0 ? (['a', 'b'] as const) : (['b', 'a'] as const)) {
       pair[name] = await load(name === 'a' ? a : b, next, 16, ms)
@@ -140,7 +140,7 @@ async function w1(): Promise<void> {
 
 const NO_AUDIT = join(import.meta.dirname, 'no-audit.ts')
 
-/** A service run from source, like both contenders. */
+/** Starts a service from source. Both contenders run from source. */
 async function contender(
   name: string,
   preload: readonly string[],

@@ -1,6 +1,5 @@
-// Measures the connector over the demo shop: the size of each tool in tokens, the time that it adds to REST, the memory
-// of the SDK, and the turns that a scripted agent needs. `npm run bench` runs it last. BENCH_ONLY=connector runs it
-// alone.
+// Measures the connector over the demo shop: the size of each tool in tokens, the time that the connector adds to REST, the memory of the
+// SDK, and the turns that a scripted agent needs. `npm run bench` runs this bench last. BENCH_ONLY=connector runs it alone.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -20,7 +19,7 @@ interface Demo extends AsyncDisposable {
   readonly pid: number
 }
 
-/** Questions with the query that an agent might write first, without reading the description closely. */
+/** Questions, each with the query that an agent might write first if it has not read the description closely. */
 const TASKS: readonly (readonly [string, string, string])[] = [
   ['right at once', 'SELECT count(*) FROM orders', 'SELECT count(*) FROM orders'],
   ['a near column', 'SELECT count(ship_at) FROM orders', 'SELECT count(shipped_at) FROM orders'],
@@ -96,7 +95,7 @@ async function times(demo: Demo, at: { teamId: string; datasourceId: string }): 
 
 const TURNS_MAX = 5
 
-/** Runs the first query, and after each refusal the suggested query, until the answer is correct. */
+/** Runs the first query, and after each refusal the suggested query. Returns the number of turns until the answer is correct. */
 async function turnsTo(demo: Demo, at: object, first: string, right: string): Promise<number | null> {
   const wanted = JSON.stringify((await tool(demo, 'run_query', { ...at, sql: right })).rows)
   let sql = first

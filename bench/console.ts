@@ -44,7 +44,7 @@ function sizes(): void {
 const sum = (values: readonly number[]) => values.reduce((total, each) => total + each, 0)
 const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN
 
-/** Milliseconds from the start of the navigation. */
+/** Returns the milliseconds from the start of the navigation to the paint. */
 const paint = (page: Page): Promise<number> =>
   page.evaluate(`performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN`)
 
@@ -154,7 +154,7 @@ async function grid(page: Page, path: string): Promise<void> {
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** The longest time from an input to the next paint, by event timing. Times below 16 ms are not reported. */
+/** Returns the longest time from an input to the next paint, by event timing. Times below 16 ms are not reported. */
 async function slowestEvent(page: Page, act: () => Promise<unknown>): Promise<number> {
   await page.evaluate(`(() => {
     globalThis.slowest = 0
@@ -171,7 +171,7 @@ async function slowestEvent(page: Page, act: () => Promise<unknown>): Promise<nu
 
 // ── the service's own process ────────────────────────────────────────────────────────────────────────────────────────
 
-/** The memory that serving the console adds to a service that other requests have already warmed up. */
+/** Measures the memory that serving the console adds to a service that other requests have already warmed up. */
 async function memory(): Promise<void> {
   const dataDir = await mkdtemp(join(tmpdir(), 'vitrine-bench-'))
   const main = fileURLToPath(new URL('../dist/main.js', import.meta.url))

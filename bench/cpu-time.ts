@@ -1,11 +1,10 @@
-// Reads the CPU time of processes from /proc: of a service with its threads, and of a database server with its
-// sessions. Linux only.
+// Reads the CPU time of processes from /proc: a service with its threads, or a database server with its sessions. Linux only.
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 
 /** The length of a clock tick of /proc/<pid>/stat. */
 const TICK_MICROS = 10_000
 
-/** CPU time of a process, of its live threads and of all its descendants, in microseconds. */
+/** Returns the CPU time of a process, of its live threads and of all its descendants, in microseconds. */
 export async function cpuMicros(pid: number): Promise<number> {
   const tasks = await readdir(`/proc/${pid}/task`).catch(() => [])
   const ended = await endedMicros(pid)
@@ -20,7 +19,7 @@ export async function cpuMicros(pid: number): Promise<number> {
   return (await Promise.all(each)).reduce((sum, part) => sum + part, ended)
 }
 
-/** CPU time of the children that have ended: parallel workers of a query, for example. */
+/** Returns the CPU time of the children that have ended, for example the parallel workers of a query. */
 async function endedMicros(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
   const [user = 0, system = 0] = stat
@@ -31,13 +30,13 @@ async function endedMicros(pid: number): Promise<number> {
   return (user + system) * TICK_MICROS
 }
 
-/** The parent of a process. The parent of a session's process is the database server. */
+/** Returns the parent of a process. The parent of a session's process is the database server. */
 export async function parentOf(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
   return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
 }
 
-/** Resident memory of a process, current and peak, in MB. */
+/** Returns the resident memory of a process, current and peak, in MB. */
 export async function memory(pid: number): Promise<{ now: number; peak: number }> {
   const text = await readFile(`/proc/${pid}/status`, 'utf8')
   const mb = (name: string): number => Number(new RegExp(`${name}:\\s+(\\d+)`).exec(text)?.[1] ?? Number.NaN) / 1024

@@ -1,6 +1,6 @@
-// node bench/description.ts: measures the size of a description as a model reads it, the time to propose documentation,
-// and the time to describe 1,000 tables in every state, with the bundle. Everything goes over HTTP; every proposal is
-// accepted and published. BENCH_ONLY: a pattern for the names of the parts. Linux only.
+// node bench/description.ts: measures the size of a description as a model reads it, the time to propose documentation, and the time to
+// describe 1,000 tables in every state, with the bundle. Everything goes over HTTP; every proposal is accepted and published. BENCH_ONLY is
+// a pattern for the names of the parts. Linux only.
 import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
 import { loadavg, tmpdir } from 'node:os'
@@ -105,7 +105,7 @@ const COLUMN_NAMES = [
   ...Array.from({ length: 15 }, (_, c) => `${NAMES[c % 5]}_${c}`),
 ]
 
-/** Tables of 20 columns, each referencing the previous one, with `rows` rows. */
+/** Returns the SQL for tables of 20 columns with `rows` rows. Each table references the previous one. */
 function manyTables(count: number, rows: number): string {
   return Array.from({ length: count }, (_, n) => {
     const columns = [
@@ -131,7 +131,7 @@ interface Got {
   readonly first: number
   readonly bytes: number
   readonly etag: string
-  /** The time until the change before was answered. */
+  /** The time until the preceding change was answered. */
   readonly change?: number
 }
 
@@ -186,8 +186,7 @@ class Caller {
 const ROUNDS = 9
 
 /**
- * Prints the times until the first and the last byte for a caller who sends a request immediately after the change is
- * answered.
+ * Prints the times until the first and the last byte. The caller sends its request immediately after the change is answered.
  */
 function tell(what: string, got: readonly Got[]): void {
   const span = (of: (each: Got) => number) => {

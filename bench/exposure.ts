@@ -1,5 +1,5 @@
-// npm exec -- node bench/exposure.ts: a database of 2,000 tables with 40,000 columns behind the bundle. Measures saving
-// its exposure, describing 1,000 tables, previewing 10,000 audited queries, and other callers' waits. Linux only.
+// npm exec -- node bench/exposure.ts: runs the bundle on a database of 2,000 tables with 40,000 columns. Measures saving its exposure,
+// describing 1,000 tables, previewing 10,000 audited queries, and other callers' waits. Linux only.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -104,7 +104,7 @@ async function describe(client: Client, at: string, when: string): Promise<void>
   )
 }
 
-/** The catalog that a person chooses from, of all tables. */
+/** Reads the catalog of all tables, from which a person chooses. */
 async function choose(client: Client, at: string, when: string): Promise<void> {
   const ask = () => timed(() => client.ask('GET', `${at}/catalog`).then((res) => res.text()))
   const first = await ask()
@@ -122,7 +122,7 @@ async function choose(client: Client, at: string, when: string): Promise<void> {
   )
 }
 
-/** Describes right after a save, as the author would. */
+/** Requests the description right after a save, as the author would. */
 async function describeChanged(client: Client, at: string): Promise<void> {
   const exposed = names.slice(0, 1_000).map((table) => ({ schema: 'public', table, columns: null }))
   const change = async (what: string, tables: (n: number) => readonly object[]): Promise<void> => {
@@ -146,7 +146,7 @@ async function describeChanged(client: Client, at: string): Promise<void> {
   await client.must('PUT', `${at}/exposure`, { tables: exposed })
 }
 
-/** Distinct texts of 500 shapes. Some are refused. */
+/** Returns one of many distinct texts of 500 shapes. Some texts are refused. */
 function queryText(n: number): string {
   const table = names[n % 500] ?? ''
   const other = names[(n * 7) % 500] ?? ''
@@ -173,7 +173,7 @@ async function preview(client: Client, at: string): Promise<void> {
   const { ms: took, value: job } = await timed(async () => {
     const { jobId } = await client.must('POST', `${at}/exposure/preview`, { tables, days: 1 })
     for (;;) {
-      // How long another caller waits for a query.
+      // This measures how long another caller waits for a query.
       waits.push((await timed(() => client.must('POST', `${at}/query`, { sql: 'SELECT 1' }))).ms)
       const state = await client.must('GET', `${at}/jobs/${jobId}`)
       if (state.state === 'DONE') return state

@@ -1,4 +1,4 @@
-// The HTTP server of both floors: only node:http. Prints its port on standard output, and stops on SIGTERM.
+// Runs the HTTP server of both floors with node:http only. Prints its port on standard output, and stops on SIGTERM.
 import { createServer } from 'node:http'
 
 /** Answers each posted body with JSON. */

@@ -1,4 +1,4 @@
-// Measures how the ratio to the floor changes with more clients, rows, exposed tables and known shapes. Run by run.ts.
+// Measures how the ratio to the floor changes with more clients, rows, exposed tables and known shapes. run.ts runs it.
 import { load, median, type Sample } from './load.ts'
 import { machine, markdown } from './report.ts'
 import { lookUp, page, type Asked } from './workloads.ts'
@@ -12,7 +12,7 @@ export interface GrowthOptions {
   readonly tell: (line: string) => void
 }
 
-/** An odd factor visits all ids. */
+/** Returns the id for a turn. Because the factor is odd, all ids occur. */
 const at = (turn: number, most: number): number => 1 + ((turn * 7919) % most)
 
 interface Step {

@@ -1,5 +1,4 @@
-// A closed-loop load: each of `clients` callers sends its next request when the previous one is answered, for a fixed
-// time.
+// Creates a closed-loop load: each of `clients` callers sends its next request when the previous one is answered, for a fixed time.
 import type { Pool } from 'undici'
 import { Caller, headOf, requestOf } from './caller.ts'
 import { cpuMicros } from './cpu-time.ts'
@@ -27,7 +26,7 @@ export function load(at: Contender, next: NextBody, clients: number, ms: number)
   return loadAny(at, () => requestOf(head, next()), clients, ms)
 }
 
-/** Like load(), for any requests to one server. */
+/** Sends requests like load(). The requests may be of any kind, but go to one server. */
 export async function loadAny(at: Contender, next: () => string, clients: number, ms: number): Promise<Sample> {
   const callers = await Promise.all(Array.from({ length: clients }, () => Caller.open(at.url)))
   const took: number[] = []

@@ -1,4 +1,4 @@
-// The contenders of mongodb.ts over one real mongod with 100,000 orders: the client library alone, our driver alone,
+// Starts the contenders of mongodb.ts over one real mongod with 100,000 orders: the client library alone, Vitrine's driver alone,
 // FLOOR(mongodb), and Vitrine's bundle over HTTP. Stops everything that it starts.
 import type { Document } from 'mongodb'
 import type { Limits } from '../src/drivers/driver.ts'
@@ -21,19 +21,19 @@ export interface Asked {
 }
 
 export interface MongoWorld extends AsyncDisposable {
-  /** The same aggregate, sent by the client library directly. */
+  /** Sends the same aggregate by the client library directly. */
   raw(asked: Asked): Promise<unknown>
-  /** Guard and connection, without HTTP. */
+  /** Sends the query through guard and connection, without HTTP. */
   driver(asked: Asked): Promise<unknown>
   readonly floor: Contender
   readonly vitrine: Contender
   /** The bundle of another checkout, if one was named. */
   readonly before: Contender | null
-  /** Another Vitrine process over the same data, which has not answered anything yet. */
+  /** Starts another Vitrine process over the same data, which has not answered anything yet. */
   fresh(): Promise<Contender>
 }
 
-/** The body for Vitrine. */
+/** Returns the body for Vitrine. */
 export function ours({ filter, pipeline, limit }: Asked): object {
   return {
     collection: 'orders',
@@ -43,7 +43,7 @@ export function ours({ filter, pipeline, limit }: Asked): object {
   }
 }
 
-/** The aggregate a hand-written program would send: the filter first, then the exposed fields. */
+/** Returns the aggregate that a hand-written program would send: the filter first, then the exposed fields. */
 export function plain({ filter, pipeline }: Asked): { collection: string; pipeline: Document[] } {
   return {
     collection: 'orders',
@@ -51,7 +51,7 @@ export function plain({ filter, pipeline }: Asked): { collection: string; pipeli
   }
 }
 
-/** `before`: a checkout with a bundle to compare with. */
+/** Starts the contenders. `before` is a checkout with a bundle to compare with. */
 export async function openMongoWorld(before?: string): Promise<MongoWorld> {
   await using stack = new AsyncDisposableStack()
   const server = stack.use(await startMongod({ auth: true }))

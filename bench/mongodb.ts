@@ -1,7 +1,7 @@
-// node bench/mongodb.ts: measures MongoDB. The client library alone, our driver alone, FLOOR(mongodb), and Vitrine's
-// bundle over HTTP take turns in one run. Compare ratios only. Linux only (/proc). BENCH_TURNS: queries per workload
-// and contender (300); BENCH_ROUNDS (7); BENCH_MS: duration of all rounds of a load with several clients (5000);
-// BENCH_ONLY: a pattern for the names; BENCH_BEFORE: a checkout whose bundle runs under the same load.
+// node bench/mongodb.ts: measures MongoDB. The client library alone, Vitrine's driver alone, FLOOR(mongodb), and Vitrine's bundle over HTTP
+// take turns in one run. Compare ratios only. Linux only (/proc). BENCH_TURNS is the number of queries per workload and contender (300),
+// BENCH_ROUNDS the number of rounds (7), BENCH_MS the duration of all rounds of a load with several clients (5000). BENCH_ONLY is a pattern
+// for the names. BENCH_BEFORE is a checkout whose bundle runs under the same load.
 import { Pool } from 'undici'
 import { memory } from './cpu-time.ts'
 import { load, median, post, type Sample } from './load.ts'
@@ -59,7 +59,7 @@ await using world = await openMongoWorld(process.env['BENCH_BEFORE'])
 const { floor, vitrine, before } = world
 await using stack = new AsyncDisposableStack()
 
-/** One caller with one connection. */
+/** Returns a caller with one connection. */
 function caller({ url, headers }: Contender): (body: object) => Promise<void> {
   const { origin, pathname } = new URL(url)
   const pool = new Pool(origin, { connections: 1 })
@@ -76,7 +76,7 @@ const ASK: Readonly<Record<Name, (asked: Asked) => Promise<unknown>>> = {
   vitrine: (asked) => askVitrine(ours(asked)),
 }
 
-/** The p50 of each contender, alternating. The first turns are a warm-up. */
+/** Returns the p50 of each contender. The contenders alternate, and the first turns are a warm-up. */
 async function inTurns(work: Workload): Promise<Readonly<Record<Name, number>>> {
   const took: Record<Name, number[]> = { raw: [], driver: [], floor: [], vitrine: [] }
   const warm = Math.ceil(work.turns / 5)
@@ -92,7 +92,7 @@ async function inTurns(work: Workload): Promise<Readonly<Record<Name, number>>> 
 }
 
 let turn = 0
-/** The contenders take turns, in an order that rotates with each round. */
+/** Lets the contenders take turns, in an order that rotates with each round. */
 async function loaded({ asked, clients }: Workload): Promise<string> {
   const contenders = [floor, vitrine, ...(before === null ? [] : [before])]
   const sample = (at: Contender): Promise<Sample> => {
@@ -112,13 +112,13 @@ async function loaded({ asked, clients }: Workload): Promise<string> {
   return `c=${clients}: ${[...contenders].map((at) => under(rounds, at)).join('; ')}`
 }
 
-/** A service that has just started spends much of its time on compiling. */
+/** Warms a service up. A service that has just started spends much of its time on compiling. */
 async function warmUp(sample: () => Promise<Sample>): Promise<void> {
   const until = performance.now() + WARM_MS
   for (let answers = 0; answers < WARM_ANSWERS && performance.now() < until;) answers += (await sample()).requests
 }
 
-/** Medians of the rounds; ratios are to the floor of the same round. */
+/** Returns the medians of the rounds. Ratios are to the floor of the same round. */
 function under(rounds: readonly ReadonlyMap<string, Sample>[], { name }: Contender): string {
   const of = (pick: (own: Sample, other: Sample) => number): number =>
     median(
@@ -148,7 +148,7 @@ for (const work of WORKLOADS.filter(({ name }) => ONLY.test(name))) {
   )
 }
 
-/** Peak memory of a process that answers only 10,000 documents at a time. */
+/** Measures the peak memory of a process that answers only 10,000 documents at a time. */
 async function resident(): Promise<void> {
   const fresh = await world.fresh()
   const { origin, pathname } = new URL(fresh.url)

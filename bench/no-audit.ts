@@ -1,5 +1,5 @@
-// Preloaded by bench/audit.ts into one of two services (node --import): replaces the audit with one that writes
-// nothing. The service itself cannot run without an audit.
+// Replaces the audit of one of two services with an audit that writes nothing. bench/audit.ts preloads this file (node --import), because
+// the service itself cannot run without an audit.
 import { registerHooks } from 'node:module'
 
 const NONE = `

@@ -1,5 +1,5 @@
-// The competing packages on npm: MCP Toolbox, DBHub and PostGraphile. Each runs in its own process over the database of
-// world.ts. npm installs them in a scratch folder, which is kept for the next run. Their install scripts do not run.
+// Starts the competing packages on npm: MCP Toolbox, DBHub and PostGraphile. Each runs in its own process over the database of world.ts.
+// npm installs them in a scratch folder, which is kept for the next run. Their install scripts do not run.
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
@@ -32,7 +32,7 @@ export async function startPeers(database: Database, stack: AsyncDisposableStack
 
 const inside = (path: string): string => join(FOLDER, 'node_modules', path)
 
-/** Its own endpoint for tools, which is faster than its MCP endpoint. */
+/** Starts MCP Toolbox. Uses its own endpoint for tools, which is faster than its MCP endpoint. */
 async function toolbox(
   { host, port, name, user, password, pid }: Database,
   stack: AsyncDisposableStack,
@@ -119,7 +119,7 @@ export default {
   }
 }
 
-/** Makes the cursor behind an id from the form of the first one. */
+/** Returns a function that makes the cursor behind an id, from the form of the first cursor. */
 async function cursors(url: string): Promise<(id: number) => string> {
   const query = '{ allOrders(first: 1) { edges { cursor node { rowId } } } }'
   const headers = { 'content-type': 'application/json' }

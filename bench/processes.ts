@@ -17,7 +17,7 @@ interface Total {
   readonly cpuMicros: number
 }
 
-/** The callers share the services equally. */
+/** Lets the callers share the services equally. */
 async function together(services: readonly Contender[], work: Workload): Promise<Total> {
   const clients = work.clients / services.length
   const each = services.map((at) => load(at, () => ({ sql: work.next().sql }), clients, ms))

@@ -1,7 +1,7 @@
-// npm exec -- node bench/replicas.ts: compares one process with two on one PostgreSQL store. Measures requests per
-// second, and the CPU time per request of the services, the store and the datasource. Then measures how long a change
-// at one process takes to apply at the other, under load. BENCH_ROUNDS (3), BENCH_MS per turn (2000), BENCH_CHANGES
-// (40) of each kind. REDIS_URL counts budgets there. Linux only (/proc).
+// npm exec -- node bench/replicas.ts: compares one process with two on one PostgreSQL store. Measures requests per second, and the CPU time
+// per request of the services, the store and the datasource. Then measures under load how long a change at one process takes to apply at
+// the other. BENCH_ROUNDS (3), BENCH_MS per turn (2000), BENCH_CHANGES (40) of each kind. If REDIS_URL is set, Redis counts budgets. Linux
+// only (/proc).
 import { availableParallelism } from 'node:os'
 import { startPostgres } from '../test/support/postgres.ts'
 import { cpuMicros } from './cpu-time.ts'
@@ -54,7 +54,7 @@ interface Turn {
   readonly source: number
 }
 
-/** CPU times are microseconds per request. For several services, the mean is used. */
+/** Measures one turn. CPU times are microseconds per request. For several services, the mean is used. */
 async function turn(processes: readonly Contender[]): Promise<Turn> {
   const before = await Promise.all(pids.map((pid) => cpuMicros(pid)))
   const samples = await Promise.all(processes.map((at) => load(at, body, CLIENTS, ms)))
@@ -110,7 +110,7 @@ const exposed = (columns: readonly string[]) => ({ tables: [{ schema: 'public', 
 const asked = (as = headers) =>
   call(other.base, 'POST', `${path}/query`, as, { sql: 'SELECT note FROM orders WHERE id < 4' })
 
-/** A member whose role does not matter. */
+/** Adds a member whose role does not matter. */
 async function member() {
   const as = { authorization: `Bearer ${await signIn(one.base, 'Bo', 'bo@example.test')}` }
   const json = async (method: string, at: string, sent?: object) => {
@@ -197,7 +197,7 @@ const KINDS: Readonly<Record<string, () => Promise<number>>> = {
   },
 }
 
-/** Milliseconds until a new request sees the change. */
+/** Returns the milliseconds until a new request sees the change. */
 async function untilSeen(
   ask: () => Promise<{ status: number; text: string }>,
   isSeen: (answer: { status: number; text: string }) => boolean,
@@ -230,7 +230,7 @@ for (const [kind, change] of Object.entries(KINDS)) {
   line(`| ${kind} | ${median(took).toFixed(0)} | ${(sorted[Math.ceil(sorted.length * 0.99) - 1] ?? 0).toFixed(0)} |`)
 }
 
-/** The exposure changes meanwhile, so some queries are refused. */
+/** Creates a load. The exposure changes meanwhile, so some queries are refused. */
 async function loadQuietly(at: Contender): Promise<void> {
   const sent = {
     method: 'POST',

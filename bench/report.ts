@@ -7,7 +7,7 @@ import type { TestPostgres } from '../test/support/postgres.ts'
 
 const PAGE = join(import.meta.dirname, '../docs/performance.md')
 
-/** Date, machine and server of a run, as docs/performance.md shows them. */
+/** Returns the date, machine and server of a run, as docs/performance.md shows them. */
 export async function machine(postgres: TestPostgres): Promise<string> {
   const [[version] = []] = await postgres.query('postgres', 'SHOW server_version')
   const model = cpus()[0]?.model ?? 'unknown processor'

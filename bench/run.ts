@@ -1,9 +1,10 @@
-// npm run bench: Vitrine's bundle and FLOOR(pg), alternating in one run. Compare ratios only. Linux only (/proc).
+// npm run bench: measures Vitrine's bundle and FLOOR(pg), alternating in one run. Compare ratios only. Linux only (/proc).
 //   -- --peers     also MCP Toolbox, DBHub and PostGraphile, which npm installs in a scratch folder
 //   -- --growth    more clients, rows, tables and shapes instead of the workloads
 //   -- --write     writes the tables into docs/performance.md
-// BENCH_ONLY: a pattern for the names of the workloads; BENCH_ROUNDS (5), BENCH_MS per turn (1500); BENCH_BEFORE: a checkout
-// whose bundle runs in the same rounds. BENCH_CHECK=1: fails if a workload's ratio of CPU times is a third below the recorded one, three times.
+// BENCH_ONLY: a pattern for the names of the workloads; BENCH_ROUNDS (5), BENCH_MS per turn (1500); BENCH_BEFORE: a checkout whose bundle
+// runs in the same rounds. BENCH_CHECK=1: fails if the ratio of CPU times of a workload is, in three measurements, a third below the
+// recorded ratio.
 import { availableParallelism, loadavg } from 'node:os'
 import { benchConnector } from './connector.ts'
 import { headOf, requestOf } from './caller.ts'
@@ -26,8 +27,8 @@ const flags = new Set(process.argv.slice(2))
 const FALL_MAX = 1 / 3
 
 /**
- * On a busy machine, V8 may still be compiling in all rounds of a workload. Each retry has longer turns, and the
- * service is warmer.
+ * The maximum number of retries. On a busy machine, V8 may still be compiling in all rounds of a workload. Each retry has longer turns, and
+ * the service is warmer.
  */
 const RETRIES_MAX = 2
 const LONGER = 4
@@ -44,7 +45,7 @@ interface Asker {
 
 const inSql = (at: Contender): Asker => ({ at, body: ({ sql }) => ({ sql }) })
 
-/** The contenders take turns, in an order that rotates with each round. */
+/** Lets the contenders take turns, in an order that rotates with each round. */
 async function inTurns(work: Workload, askers: readonly Asker[], turnMs = ms): Promise<Samples> {
   const able = askers.filter(({ body }) => body(work.next()) !== null)
   const samples = new Map(able.map(({ at }): [string, Sample[]] => [at.name, []]))
@@ -70,7 +71,7 @@ const HEAD = [
   'goal',
 ]
 
-/** One row per contender: medians over the rounds. */
+/** Returns one row per contender: medians over the rounds. */
 function rowsOf({ name, clients, goal }: Pick<Workload, 'name' | 'clients' | 'goal'>, samples: Samples): string[][] {
   const floor = samples.get('floor') ?? []
   const both = (each: Sample | undefined): number => (each?.cpuMicros ?? 0) + (each?.databaseMicros ?? 0)
@@ -91,13 +92,13 @@ function rowsOf({ name, clients, goal }: Pick<Workload, 'name' | 'clients' | 'go
   })
 }
 
-/** The ratio of CPU times per request. Noise only increases CPU times, so each contender's best round counts. */
+/** Returns the ratio of CPU times per request. Noise only increases CPU times, so each contender's best round counts. */
 function cpuRatioOf(samples: Samples): number {
   const least = (who: string): number => Math.min(...(samples.get(who) ?? []).map(({ cpuMicros }) => cpuMicros))
   return least('floor') / least('vitrine')
 }
 
-/** Fails if the ratio of CPU times is worse than recorded, even when it is measured again. */
+/** Fails if the ratio of CPU times is worse than recorded, even after it was measured again. */
 async function check(work: Workload, samples: Samples, again: (turnMs: number) => Promise<Samples>): Promise<void> {
   const { name, cpuRatio } = work
   if (!isChecked || cpuRatio === undefined) return
@@ -130,13 +131,13 @@ async function describe({ vitrine, schemaUrl, floor }: World, peers: readonly Pe
   return rowsOf({ name: 'W5 description', clients: 16, goal: '10' }, new Map(samples))
 }
 
-/** The queries of a program without a stored description. */
+/** The queries that a program without a stored description would send. */
 const CATALOG_SQL = `SELECT table_schema, table_name, column_name, data_type, is_nullable FROM information_schema.columns
   WHERE table_schema NOT IN ('pg_catalog', 'information_schema') ORDER BY 1, 2, ordinal_position`
 
 /**
- * Peak memory of processes that answer one workload only, then of the process that answered all. The password hash of
- * the sign-up takes 32 MB for a moment, so the peak until then counts separately.
+ * Measures the peak memory of processes that answer one workload only, then of the process that answered all workloads. The password hash
+ * of the sign-up takes 32 MB for a moment, so the peak until then counts separately.
  */
 async function residents(world: World): Promise<string> {
   const peaks: string[] = []

@@ -1,9 +1,9 @@
-// The workloads of run.ts over the 200,000 orders of world.ts, for contenders that take SQL and for those that take GraphQL.
+// Defines the workloads of run.ts over the 200,000 orders of world.ts, in SQL and, where possible, in GraphQL.
 
 /** One request, in each language that can express it. */
 export interface Asked {
   readonly sql: string
-  /** Absent if GraphQL cannot express the same. `after` is an id: the page starts after it. */
+  /** Absent if GraphQL cannot express the request. `after` is an id: the page starts after this id. */
   readonly graphql?: {
     readonly query: string
     readonly variables: Readonly<Record<string, number>>
@@ -14,11 +14,11 @@ export interface Asked {
 export interface Workload {
   readonly name: string
   readonly clients: number
-  /** The goal for the ratio to the floor. '' if there is no goal. */
+  /** The goal for the ratio to the floor. Empty if there is no goal. */
   readonly goal: string
   /**
-   * The CPU time of the floor's process divided by the service's, as last recorded. Other load on the machine changes
-   * it little.
+   * The CPU time of the floor's process divided by that of the service, as last recorded. Other load on the machine changes the ratio
+   * little.
    */
   readonly cpuRatio?: number
   readonly next: () => Asked
@@ -45,7 +45,7 @@ export const page = (after: number, rows: number): Asked => ({
   },
 })
 
-/** 1.5 kB of SQL that looks up single rows, so that the guard is most of the work. */
+/** Returns 1.5 kB of SQL that looks up single rows, so that the guard does most of the work. */
 const longText = (at: number): string => `WITH recent AS (
   SELECT o.id, o.customer_id, o.total, o.note, o.ordered_at, o.paid FROM orders o
   WHERE o.id BETWEEN ${at} AND ${at + 3} AND o.ordered_at >= '2020-01-01' AND o.total >= 0.50 AND NOT (o.paid AND o.total < 0)

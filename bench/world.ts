@@ -1,5 +1,5 @@
-// Two services over one database with 200,000 orders: FLOOR(pg), and Vitrine's bundle started by `npm start` with
-// VITRINE_DEMO=0. Stops everything that it starts.
+// Starts two services over one database with 200,000 orders: FLOOR(pg), and Vitrine's bundle started by `npm start` with VITRINE_DEMO=0.
+// Stops everything that it starts.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -53,17 +53,17 @@ export interface World extends AsyncDisposable {
   readonly vitrine: Contender
   /** The bundle of another checkout, if one was named. */
   readonly before: Contender | null
-  /** GET of the description. */
+  /** The URL for GET of the description. */
   readonly schemaUrl: string
   readonly readyMs: number
   readonly postgres: TestPostgres
   readonly database: Database
-  /** Another Vitrine process over the same data, which has not answered anything yet. */
+  /** Starts another Vitrine process over the same data, which has not answered anything yet. */
   fresh(): Promise<Contender>
 }
 
 export interface WorldOptions {
-  /** Creates the data. Default: 200,000 orders. */
+  /** Creates the data. By default, it creates 200,000 orders. */
   readonly sql?: string
   /** The tables of this data. */
   readonly tables?: readonly string[]
@@ -117,7 +117,7 @@ async function service(
   return { contender, schemaUrl: `${at}/schema`, readyMs }
 }
 
-/** The server's first process, which is the parent of each session's process. */
+/** Returns the server's first process, which is the parent of each session's process. */
 export async function serverOf(url: string): Promise<number> {
   const client = new Client({ connectionString: url })
   await client.connect()
@@ -150,8 +150,7 @@ async function end(child: ChildProcess): Promise<void> {
 }
 
 /**
- * Runs in a new data folder, or in `kept`. Uses the bundle of this checkout, or that of `folder`. `more`: additional
- * environment variables.
+ * Runs the bundle of this checkout, or of `folder`, in a new data folder, or in `kept`. `more` has additional environment variables.
  */
 export async function startVitrine(
   stack: AsyncDisposableStack,
@@ -196,7 +195,7 @@ export async function startVitrine(
   return { base, pid: await listener(child.pid ?? 0), readyMs: performance.now() - started }
 }
 
-/** The last descendant of npm, which is the listening process. */
+/** Returns the last descendant of npm, which is the listening process. */
 async function listener(pid: number): Promise<number> {
   const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim()
   return children === '' ? pid : listener(Number(children.split(' ').at(-1)))
@@ -220,7 +219,7 @@ export async function connect(base: string, database: Database): Promise<{ at: s
 
 const PERSON = { email: 'bench@example.test', password: 'correct horse battery staple' }
 
-/** An access token for the account that connectTo() created, or, with a name, for a new account. */
+/** Returns an access token. With a name, it is for a new account, otherwise for the account that connectTo() created. */
 export async function signIn(base: string, name?: string, email = PERSON.email): Promise<string> {
   const signed = await fetch(`${base}/auth/${name === undefined ? 'sign-in' : 'sign-up'}/email`, {
     method: 'POST',

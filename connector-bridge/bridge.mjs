@@ -20,7 +20,7 @@ const MODERN_META = 'io.modelcontextprotocol/protocolVersion'
 const NAMED_BY = { 'tools/call': 'name', 'prompts/get': 'name', 'resources/read': 'uri' }
 /** The service accepts up to 1 MiB. */
 const LINE_CHARS_MAX = 4 << 20
-/** After the client has closed stdin, how long the bridge waits for answers. */
+/** How long the bridge waits for answers after the client has closed stdin. */
 const LAST_ANSWERS_MS = 2_000
 
 const [argument] = process.argv.slice(2)
@@ -122,14 +122,14 @@ function headersFor(message, key, { version, client }) {
   }
 }
 
-/** A header must be ASCII. Other texts are sent in the encoding that the protocol defines. */
+/** Encodes a text for a header, which must be ASCII. Other texts are sent in the encoding that the protocol defines. */
 function headerText(text) {
   const value = String(text)
   if (/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(value) && !value.startsWith('=?base64?')) return value
   return `=?base64?${Buffer.from(value).toString('base64')}?=`
 }
 
-/** The messages in a response: one in JSON, several in an event stream, none for a notification. */
+/** Returns the messages in a response: one in JSON, several in an event stream, none for a notification. */
 async function* answersOf(response) {
   const type = response.headers.get('content-type') ?? ''
   if (!type.startsWith('text/event-stream')) {

@@ -1,5 +1,5 @@
-// Writes the bundle for Claude Desktop: a ZIP file of the manifest and the bridge. `node pack.mjs [file]`. Equal
-// sources give equal bytes, so the printed SHA-256 can be published with the file.
+// Writes the bundle for Claude Desktop: a ZIP file of the manifest and the bridge. `node pack.mjs [file]`. The same sources always give the
+// same bytes, so the printed SHA-256 can be published with the file.
 import { createHash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { crc32, deflateRawSync } from 'node:zlib'
@@ -8,7 +8,7 @@ const FILES = ['manifest.json', 'bridge.mjs']
 const HERE = new URL('./', import.meta.url)
 const [target = 'vitrine.mcpb'] = process.argv.slice(2)
 
-/** Midnight of 1 January 1980, the first date of the format. */
+/** Midnight of 1 January 1980, the first date that the format allows. */
 const DATE = (1 << 5) | 1
 const DEFLATED = 8
 
@@ -27,7 +27,7 @@ const zip = Buffer.concat([...parts, endRecord(entries.length, centralBytes, off
 await writeFile(target, zip)
 process.stdout.write(`${target} ${createHash('sha256').update(zip).digest('hex')}\n`)
 
-/** The fields that both headers have in common, from the version to the length of the name. */
+/** Returns the fields that both headers have in common, from the version to the length of the name. */
 function common({ name, packed, size, crc }) {
   const header = Buffer.alloc(26)
   header.writeUInt16LE(20, 0)

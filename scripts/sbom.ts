@@ -1,6 +1,5 @@
-// Creates the bill of materials of the bundle, in CycloneDX: the output of `npm sbom`, reduced to the packages whose
-// code is in the bundle. npm alone would list the installed packages: with the tools too, or without the console's
-// packages if tools are omitted.
+// Creates the bill of materials of the bundle in CycloneDX: the output of `npm sbom`, reduced to the packages whose code is in the bundle.
+// npm alone would list the installed packages. This list contains the tools too, or it lacks the console's packages if tools are omitted.
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -16,7 +15,7 @@ const Bom = z.looseObject({
   dependencies: z.array(z.strictObject({ ref: z.string(), dependsOn: z.array(z.string()) })),
 })
 
-/** Throws an Error that names a package of the bundle that is unknown to npm. */
+/** Returns the bill of materials. Throws an Error that names a package of the bundle that is unknown to npm. */
 export async function sbomOf(packages: Iterable<string>): Promise<string> {
   const wanted = new Map<string, string>()
   for (const folder of packages) {

@@ -60,7 +60,7 @@ const LONGEST = [
 
 interface Run {
   readonly files: readonly string[]
-  /** The store that the tests use. Undefined: both. */
+  /** The store that the tests use. Undefined means both. */
   readonly stores?: 'sqlite' | 'postgres'
 }
 
@@ -69,15 +69,15 @@ interface Failure {
   readonly why: string
 }
 
-/** Test files spend half of their time waiting for servers. */
+/** The number of test files at the same time. Test files spend half of their time waiting for servers. */
 const CONCURRENCY = Math.min(3 * availableParallelism(), 16)
-/** The limit of a single test file, for a machine that is ten times as busy: the longest takes a minute on an idle one. */
+/** The limit of a single test file, for a machine that is ten times as busy. On an idle machine, the longest file takes a minute. */
 const TEST_MS_MAX = 900_000
-/** After so many seconds, the files that have not ended are ended, named, and counted as failed. */
+/** After this many seconds, the files that have not ended are ended, named, and counted as failed. */
 const SECONDS_MAX = Number(process.env['TEST_SECONDS_MAX'] ?? Infinity)
 const MEMORY_DISK = '/dev/shm'
 const MEMORY_BYTES_MIN = 6 * 1024 ** 3
-/** With TEST_AGAIN=1, as .ci/run sets it: if so few files failed, they run once more, one at a time. */
+/** With TEST_AGAIN=1, which .ci/run sets: if no more files than this failed, they run once more, one at a time. */
 const AGAIN_FILES_MAX = 5
 /** If a file takes longer than this, the output names it, to show what makes a run long. */
 const NAMED_MS = 10_000
@@ -98,7 +98,7 @@ function quick(): Run {
   return { files: everyFile().filter((file) => !heavy.has(file)), stores: 'sqlite' }
 }
 
-/** Everything that quick() leaves out. */
+/** Returns the runs of everything that quick() leaves out. */
 function full(): Run[] {
   const onStores = quick().files.filter((file) => readFileSync(join(ROOT, file), 'utf8').includes(' of DIALECTS)'))
   return [{ files: filesOf(HEAVY) }, { files: onStores, stores: 'postgres' }]
@@ -125,7 +125,7 @@ function longestFirst(files: readonly string[]): readonly string[] {
 /** The counts of all runs, under the names that Node's runner prints. */
 const counts: Record<string, number> = { tests: 0, suites: 0, pass: 0, fail: 0, cancelled: 0, skipped: 0, todo: 0 }
 const failed: Failure[] = []
-/** What failed among other files and passed alone. It is named, because it is to be mended, but does not fail the run. */
+/** Tests that failed among other files and passed alone. They are named, because they must be mended, but the run does not fail. */
 const flaky: Failure[] = []
 const began = performance.now()
 const ended = new Set<string>()
@@ -134,8 +134,8 @@ const deadline = Number.isFinite(SECONDS_MAX) ? setTimeout(() => stopping.abort(
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stopping.abort())
 
 /**
- * Each test file is a process. Without the cache, most of them would strip and compile the whole service again, which
- * is a quarter of the CPU time of a run.
+ * Each test file is a process. Without the cache, most processes would strip and compile the whole service again, which takes a quarter of
+ * the CPU time of a run.
  */
 process.env['NODE_COMPILE_CACHE'] ??= join(ROOT, 'node_modules/.cache/compile')
 process.chdir(ROOT)
@@ -155,20 +155,20 @@ if (runs.length > 1 || failed.length > 0 || flaky.length > 0) summarize()
 if (failed.length > 0 || stopping.signal.aborted) process.exitCode = 1
 
 /**
- * The temporary folder of all tests: in memory if this machine has enough. On a disk, each commit of SQLite waits for
- * the disk, and each server's copy of its files is written to the disk.
+ * Returns the temporary folder of all tests, which is in memory if this machine has enough. On a disk, each commit of SQLite waits for the
+ * disk, and each server's copy of its files is written to the disk.
  */
 function temporaryFolder(): string {
   const made = (at: string): string => {
     const path = mkdtempSync(join(at, 'vitrine-test-run-'))
-    // Same mode as /tmp: other accounts, such as PostgreSQL's, create files in it.
+    // The folder has the mode of /tmp, because other accounts, such as PostgreSQL's, create files in it.
     chmodSync(path, 0o1777)
     return path
   }
   if (process.platform !== 'linux' || process.env['TMPDIR'] !== undefined) return made(tmpdir())
   try {
     const { bavail, bsize } = statfsSync(MEMORY_DISK)
-    // The folder and the servers of the tests share the machine's memory, or what a container may use of it.
+    // The folder and the servers of the tests share the memory of the machine or of the container.
     if (bavail * bsize < MEMORY_BYTES_MIN || process.availableMemory() < 2 * MEMORY_BYTES_MIN) return made(tmpdir())
     const path = made(MEMORY_DISK)
     const program = join(path, 'program')
@@ -176,13 +176,13 @@ function temporaryFolder(): string {
     if (spawnSync(program).status === 0) return path
     rmSync(path, { recursive: true })
   } catch {
-    // There is no such file system, or it may not be used.
+    // This file system does not exist, or may not be used.
   }
   return made(tmpdir())
 }
 
 /**
- * Another process prepares the files that the tests share: to import the service here would delay the first test file.
+ * Lets another process prepare the files that the tests share. If this process imported the service, the first test file would start later.
  */
 async function prepare(): Promise<void> {
   const child = spawn(process.execPath, ['test/support/prepare-run.ts', folder], { stdio: 'inherit' })
@@ -207,11 +207,11 @@ async function testsOf({ files, stores }: Run, concurrency = CONCURRENCY): Promi
   for await (const text of printed) process.stdout.write(text)
 }
 
-/** A busy machine may break a test by luck. Many failed files are no luck. */
+/** Runs failed files again. A busy machine may break a few tests by chance, but not many files. */
 async function runAgain(): Promise<void> {
   const files = [...new Set(failed.map(({ file }) => file))]
   if (files.length === 0 || files.length > AGAIN_FILES_MAX || stopping.signal.aborted) return
-  // A test that is written in another file than the one that runs it: nobody knows what to run.
+  // A test may be written in another file than the file that runs it. In that case, nobody knows what to run.
   const known = new Set(runs.flatMap((each) => each.files))
   if (!files.every((file) => known.has(file))) return
   console.log(`# these files failed, and run again alone: ${files.join(', ')}`)
@@ -248,12 +248,12 @@ function count(stream: TestsStream): void {
   })
 }
 
-/** If a test fails only because a test inside it fails, only the inner test is listed. */
+/** Returns whether a test fails only because a test inside it fails. Only the inner test is then listed. */
 function isOfSubtests(error: Error): boolean {
   return 'failureType' in error && error.failureType === 'subtestsFailed'
 }
 
-/** A run that was stopped fails by the files that it had not ended, not by each test that was cancelled. */
+/** Prints the files that had not ended when the run was stopped, instead of each test that was cancelled. */
 function tellWhatIsLeft(): void {
   const left = runs.flatMap(({ files }) => longestFirst(files)).filter((file) => !ended.has(join(ROOT, file)))
   const seconds = ((performance.now() - began) / 1000).toFixed(0)

@@ -1,5 +1,5 @@
-// Starts the real service in this process, on a free port, with a store in its own folder and without the demo. Tests
-// send HTTP requests to it. `await using app = await startApp()`.
+// Starts the real service in this process, on a free port, with a store in its own folder and without the demo. Tests send HTTP requests to
+// the service: `await using app = await startApp()`.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -43,7 +43,7 @@ export interface Answer {
 
 export interface RequestOptions {
   readonly token?: string | undefined
-  /** Sent as JSON; a string is sent unchanged. */
+  /** The body, sent as JSON. A string is sent unchanged. */
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
@@ -72,7 +72,7 @@ export class TestApp implements AsyncDisposable {
   readonly dataDir: string
   readonly #app: AsyncDisposable & Partial<App>
 
-  /** `app`: the parts that are disposed with it; operate() needs the whole app. */
+  /** `app` holds the parts that are disposed with this object; operate() needs the whole app. */
   constructor(url: string, dataDir: string, app: AsyncDisposable & Partial<App>) {
     this.url = url
     this.dataDir = dataDir
@@ -103,7 +103,7 @@ export class TestApp implements AsyncDisposable {
     return { status: response.status, headers: response.headers, text, json: parse(text) }
   }
 
-  /** Like ask(), but calls the operation of the route directly, without HTTP. */
+  /** Calls the operation of the route directly, without HTTP. Returns the same as ask(). */
   async operate(
     method: string,
     path: string,
@@ -119,7 +119,7 @@ export class TestApp implements AsyncDisposable {
     return answer.json
   }
 
-  /** Creates an account with a session, and returns what GET /auth/token returns for it. */
+  /** Creates an account with a session, and returns the answer of GET /auth/token for this session. */
   async person(name = 'Ada', email = `${name.toLowerCase()}-${++people}@example.test`): Promise<Person> {
     const signedUp = await this.#auth('/auth/sign-up/email', { name, email, password: PASSWORD })
     return this.#personOf(email, cookieOf(signedUp))
@@ -149,14 +149,13 @@ export class TestApp implements AsyncDisposable {
     return answer
   }
 
-  /** Creates a key and returns its value; all scopes by default. */
+  /** Creates a key and returns its value. By default, the key has all scopes. */
   async key(person: Person, order: object = {}): Promise<string> {
     return (await person.must('POST', '/users/me/keys', { name: 'test', scopes: SCOPES, ...order })).key
   }
 
   /**
-   * Creates a team and returns its id. Its budget is larger than any test needs, and its window does not end during a
-   * test.
+   * Creates a team and returns its id. The budget of the team is larger than any test needs, and its window does not end during a test.
    */
   async team(owner: Person, name = 'Team', settings: object = {}): Promise<string> {
     const { id } = await owner.must('POST', '/teams', { name })
@@ -166,7 +165,7 @@ export class TestApp implements AsyncDisposable {
     return id
   }
 
-  /** Adds a member, by default ACTIVE. */
+  /** Adds a member, who is ACTIVE by default. */
   async join(owner: Person, teamId: string, person: Person, role = 'MEMBER', opened = true): Promise<void> {
     const invited = await owner.must('POST', `/teams/${teamId}/members`, { email: person.email, role })
     await person.ask('POST', `/invitations/${invited.inviteToken}/accept`)
@@ -195,7 +194,7 @@ export class TestApp implements AsyncDisposable {
   }
 }
 
-/** On a busy machine the introspection continues as a job. */
+/** Waits for the introspection, which continues as a job on a busy machine. */
 async function introspected(owner: Person, at: string): Promise<void> {
   const { jobId } = await owner.must('POST', `${at}/introspect`)
   const hasEnded = async () => (await owner.must('GET', `${at}/jobs/${jobId}`)).state !== 'RUNNING'

@@ -7,7 +7,7 @@ import type { AuditFilter } from '../../src/audit/reading/row-filter.ts'
 import type { TeamId } from '../../src/ids.ts'
 import type { Store } from '../../src/store/open.ts'
 
-/** The key that the tests use to seal. */
+/** The key with which the tests seal rows. */
 export const AUDIT_KEY = new Uint8Array(32).fill(7)
 
 /** Returns all rows of a team that match the filter, newest first. */

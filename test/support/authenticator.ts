@@ -1,5 +1,5 @@
-// A passkey authenticator in software, for tests of the service: it answers the WebAuthn options of a page as a browser
-// would send them, or wrongly in one way that a test chooses. The tests of the console use Chromium's own.
+// A passkey authenticator in software, for tests of the service. It answers the WebAuthn options of a page as a browser would, or wrongly
+// in one way that a test chooses. The tests of the console use Chromium's own authenticator.
 import { createHash, generateKeyPairSync, randomBytes, sign, type KeyObject } from 'node:crypto'
 
 export interface SoftPasskey {
@@ -14,7 +14,7 @@ interface Wrong {
   /** The page that the browser shows. */
   readonly origin?: string
   readonly rpId?: string
-  /** The person was not verified. */
+  /** Whether the authenticator did not verify the person. */
   readonly unverified?: boolean
   readonly userHandle?: string
   readonly counter?: number

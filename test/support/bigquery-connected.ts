@@ -1,4 +1,4 @@
-// A driver connected to the BigQuery double, introspected and partly exposed, for tests of the requests.
+// Connects a driver to the BigQuery double, introspects it and exposes a part, for tests of the requests.
 import assert from 'node:assert/strict'
 import { createBigQueryDriver, type BigQueryOptions } from '../../src/drivers/bigquery/driver.ts'
 import type { Confined } from '../../src/drivers/confined.ts'

@@ -1,6 +1,5 @@
-// Google’s token endpoint for the BigQuery double. It has a service account created for the test. It returns tokens
-// only for assertions that are signed by the account’s key, name the fixed audience and scope, and are valid for at
-// most an hour.
+// Google’s token endpoint for the BigQuery double, with a service account created for the test. It returns tokens only for assertions that
+// are signed by the account’s key, name the fixed audience and scope, and are valid for at most an hour.
 import { createVerify, generateKeyPairSync, randomUUID } from 'node:crypto'
 import type { Reply } from './bigquery.ts'
 
@@ -11,9 +10,9 @@ export class TestDoor {
   readonly email = 'reader@vitrine-test.iam.gserviceaccount.com'
   readonly #keys = generateKeyPairSync('rsa', { modulusLength: 2048 })
   readonly #tokens = new Set<string>()
-  /** The lifetime that it reports for a token, in seconds. */
+  /** The lifetime that the endpoint reports for a token, in seconds. */
   expiresIn = 3600
-  /** Problems of received assertions. */
+  /** The problems of received assertions. */
   readonly refused: string[] = []
 
   /** Returns the key file that Google would issue, with other fields if a test wants them. */

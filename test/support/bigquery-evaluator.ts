@@ -1,5 +1,5 @@
-// The interface of what is behind the BigQuery double: what BigQuery would report for a text, and its rows. The double
-// itself implements the REST interface and does not parse GoogleSQL.
+// The interface behind the BigQuery double: what BigQuery would report for a text, and its rows. The double itself implements the REST
+// interface and does not parse GoogleSQL.
 
 /** A field of a schema in the REST interface: legacy type names, and a separate mode. */
 export interface WireField {
@@ -43,11 +43,11 @@ export type Analysis = { readonly statistics: WireStatistics } | { readonly erro
 
 export type Evaluation =
   | { readonly schema: { readonly fields: readonly WireField[] }; readonly rows: readonly (readonly WireValue[])[] }
-  /** Runs until it is cancelled. */
+  /** The query runs until it is cancelled. */
   | { readonly endless: true }
-  /** Is not complete for this number of responses, and then does the next thing. */
+  /** The job is not complete for this number of responses. After them, `then` follows. */
   | { readonly waits: number; readonly then: Evaluation }
-  /** `late`: reported by a job that ended (HTTP 200 with errors), not by the HTTP response. */
+  /** With `late`, a job that ended reports the error (HTTP 200 with errors), and not the HTTP response. */
   | { readonly error: WireError; readonly late?: boolean }
 
 /** `parameterMode` and `queryParameters` of a request: with names in NAMED mode, without in POSITIONAL mode. */
@@ -66,8 +66,8 @@ export interface WireParam {
 }
 
 export interface Brain {
-  /** The dry run. For a view it names the tables under the view, as BigQuery does. */
+  /** Returns the dry run. For a view, the dry run names the tables under the view, as BigQuery does. */
   analyze(sql: string, params?: WireParams): Promise<Analysis>
-  /** The run. Called only for a text that was analyzed before. */
+  /** Returns the run. Called only for a text that was analyzed before. */
   evaluate(sql: string, params?: WireParams): Promise<Evaluation>
 }

@@ -1,5 +1,4 @@
-// Calls the BigQuery guard for tests: takes tables in a short notation and SQL, returns the printed query or the
-// refusal.
+// Calls the BigQuery guard for tests. Takes tables in a short notation and SQL, and returns the printed query or the refusal.
 import { unseal } from '../../src/drivers/confined.ts'
 import type { Catalog, CatalogTable, Limits, Verdict } from '../../src/drivers/driver.ts'
 import {
@@ -24,7 +23,7 @@ interface Given {
   readonly detail?: Partial<BigQueryTableDetail>
 }
 
-/** What a project exposes; `others` lists the ids of tables that are not exposed, `dataset.table`. */
+/** Returns the exposed part of a project. `others` lists the ids of tables that are not exposed, as `dataset.table`. */
 export function catalogOf(
   tables: readonly Given[],
   others: readonly string[] = [],
@@ -93,7 +92,7 @@ export function confined(catalog: Catalog, sql: string): BigQueryQuery {
   return unseal<BigQueryQuery>(verdict.query, 'BIGQUERY')
 }
 
-/** A verdict in one line: the printed text, or the refusal as `kind name`, or `malformed: why`. */
+/** Returns a verdict in one line: the printed text, or the refusal as `kind name`, or `malformed: why`. */
 export function outcomeOf(catalog: Catalog, sql: string): string {
   const verdict = judge(catalog, sql)
   if (verdict.kind === 'confined') return unseal<BigQueryQuery>(verdict.query, 'BIGQUERY').text

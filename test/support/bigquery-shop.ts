@@ -91,7 +91,7 @@ class ShopBrain implements Brain {
   }
 }
 
-/** The shop, with additional known queries; `door` and the other options are those of the double. */
+/** Starts the shop, with additional known queries. `options` are those of the double. */
 export function startShop(known: readonly Known[] = [], options: Partial<DoubleOptions> = {}): Promise<BigQueryDouble> {
   return startBigQuery({
     project: PROJECT,

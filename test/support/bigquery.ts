@@ -78,7 +78,7 @@ interface Rigged {
 export class BigQueryDouble implements AsyncDisposable {
   readonly url: string
   readonly requests: DoubleRequest[] = []
-  /** Breaches of the REST interface, or of our own promises. */
+  /** The observed breaches of the REST interface, or of the service's own promises. */
   readonly violations: string[] = []
   readonly options: DoubleOptions
   readonly #server: Server
@@ -104,7 +104,7 @@ export class BigQueryDouble implements AsyncDisposable {
     return [...this.#jobs.values()].filter((job) => job.cancelled).length
   }
 
-  /** Returns the number of open connections. */
+  /** Returns the number of open connections to the double. */
   sockets(): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#server.getConnections((error, count) => (error === null ? resolve(count) : reject(error)))
@@ -126,7 +126,7 @@ export class BigQueryDouble implements AsyncDisposable {
   }
 
   /**
-   * A driver's `connector`: connects to the double instead of Google's addresses, and to all other addresses normally.
+   * The `connector` of a driver. It connects to the double instead of Google's addresses, and to all other addresses normally.
    */
   readonly connector = (at: Place, callback: (...found: [null, Socket] | [Error, null]) => void): void => {
     const isGoogle = at.hostname.endsWith('.googleapis.com')
@@ -302,7 +302,7 @@ export class BigQueryDouble implements AsyncDisposable {
     this.#check(labels.length > 0 && labels.every((each) => /^[a-z0-9_-]{0,63}$/.test(String(each))), 'labels')
     const wrong = this.#misplaced(body.location)
     if (wrong !== null) return wrong
-    // The same requestId means the same job. Retries rely on this.
+    // The same requestId means the same job. Retries rely on this rule.
     const job = this.#requestIds.get(body.requestId) ?? (await this.#newJob(body))
     this.#requestIds.set(body.requestId, job)
     return await this.#answerOf(job, 0, body.maxResults, Number(body.timeoutMs ?? 10_000))
@@ -433,7 +433,7 @@ const DRY_RUN_FIELDS = new Set(
   'query useLegacySql useQueryCache maximumBytesBilled parameterMode queryParameters'.split(' '),
 )
 
-/** Identifies a text with its parameters: a dry run and its run have the same. */
+/** Returns a key for a text with its parameters, which is the same for a dry run and its run. */
 function asWhole({ query, parameterMode, queryParameters }: Json): string {
   return JSON.stringify([query, parameterMode, queryParameters])
 }

@@ -1,4 +1,4 @@
-// A person’s browser under /auth, for tests of rooms. It stores the cookies that it gets, and sends them back.
+// A person’s browser under /auth, for tests of rooms. It stores the cookies that it receives, and sends them back.
 import { auth, type Rooms } from './people.ts'
 
 export interface TestBrowser {
@@ -6,7 +6,7 @@ export interface TestBrowser {
   ask(route: string, body?: unknown, origin?: string): ReturnType<typeof auth>
 }
 
-/** `origin`: the origin of the service’s pages. */
+/** Returns a new browser. `origin` is the origin of the service’s pages. */
 export function browserOf(rooms: Pick<Rooms, 'signIn'>, origin: string): TestBrowser {
   const jar = new Map<string, string>()
   return {

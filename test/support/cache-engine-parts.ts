@@ -1,15 +1,15 @@
-// Downloads or unpacks parts of an engine once on a machine, and stores them for later test runs.
+// Downloads or unpacks the parts of an engine once on a machine, and stores them for later test runs.
 import { access, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { NoSuchEngine } from './no-such-engine.ts'
 
-/** Number of attempts, one each second. */
+/** The number of attempts, one each second. */
 const WAITS_MAX = 250
 
 /**
- * Creates `result` once on this machine. Test files run in parallel, so one creates it while the others wait. `make`
- * may fill a folder, which is then renamed to `name` inside the cache folder. Throws NoSuchEngine.
+ * Creates `result` once on this machine. Test files run in parallel, so one file creates the result while the others wait. `make` may fill
+ * a folder, which is then renamed to `name` inside the cache folder. Throws NoSuchEngine.
  */
 export async function makeOnce(
   cache: string,
@@ -41,8 +41,7 @@ export async function makeOnce(
 }
 
 /**
- * Returns true if this process now has the lock: a file that contains the id of its process. The lock of a killed
- * process is free.
+ * Returns true if this process now has the lock: a file that contains the id of its process. If a process was killed, its lock is free.
  */
 async function take(lock: string): Promise<boolean> {
   const isMine = await writeFile(lock, String(process.pid), { flag: 'wx' }).then(

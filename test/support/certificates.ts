@@ -1,5 +1,5 @@
-// Certificates for the TLS tests: our own authority, another authority, a server certificate for `localhost` and the names that tests give it, a client
-// certificate.
+// Creates certificates for the TLS tests: an authority, another authority, a server certificate for `localhost` and the names that tests
+// give it, and a client certificate.
 import { execFileSync } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,7 @@ export interface Certificates extends AsyncDisposable {
   readonly pem: Readonly<Record<string, string>>
 }
 
-/** Creates them with openssl in a folder that is removed with them. The subject of the client is CN=ann,O=people. */
+/** Creates the certificates with openssl in a folder that is removed when they are disposed. The client's subject is CN=ann,O=people. */
 export async function makeCertificates(): Promise<Certificates> {
   const folder = await mkdtemp(join(tmpdir(), 'vitrine-ca-'))
   const openssl = (...args: string[]): void => void execFileSync('openssl', args, { cwd: folder, stdio: 'ignore' })

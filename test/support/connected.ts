@@ -1,5 +1,5 @@
-// The rooms without HTTP: a real store in a temporary folder, the real drivers, and people who do not sign up. `await
-// using rooms = await openRooms()`.
+// Opens the rooms without HTTP: a real store in a temporary folder, the real drivers, and people who do not sign up. `await using rooms =
+// await openRooms()`.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -50,7 +50,7 @@ export async function openRooms(options: Options = {}) {
 const ignore = () => undefined
 const SILENT = { info: ignore, warn: ignore, error: ignore }
 
-/** An account that nobody can sign in to. */
+/** Adds an account to which nobody can sign in. */
 async function addAccount(rooms: Rooms): Promise<AccountId> {
   const id = newId<AccountId>()
   const row = {

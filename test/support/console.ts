@@ -1,6 +1,6 @@
-// A real Chromium on the built console of a running service. It fails a test for problems that a person would not
-// notice: a violation of the content security policy, an error in the browser’s console, a request to another origin, a
-// finding of axe. Screenshots are written to test/console/.shots, which git ignores.
+// Opens a real Chromium on the built console of a running service. A test fails for problems that a person would not notice: a violation of
+// the content security policy, an error in the browser’s console, a request to another origin, or a finding of axe. Screenshots are written
+// to test/console/.shots, which git ignores.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
@@ -37,8 +37,8 @@ export async function consoleDir(): Promise<string> {
 }
 
 /**
- * Chromium’s own editing writes a style attribute if typing replaces the whole text. The policy refuses the attribute,
- * without any loss.
+ * When typed text replaces the whole text of a field, Chromium writes a style attribute. The content security policy refuses the attribute,
+ * which has no effect on the page.
  */
 export const REPLACED = /style-src-attr inline|^Applying inline style violates/
 
@@ -61,7 +61,7 @@ export class TestBrowser implements AsyncDisposable {
     this.#browser = browser
   }
 
-  /** A page of a new person's browser. `theme` is the system's. */
+  /** Opens a page in the browser of a new person. `theme` is the theme of the system. */
   async open(
     app: TestApp,
     options: { viewport?: typeof WIDE | typeof NARROW; theme?: 'light' | 'dark' } = {},
@@ -77,7 +77,7 @@ export class TestBrowser implements AsyncDisposable {
     return this.watch(context, app)
   }
 
-  /** Another tab of a browser that is already open. */
+  /** Opens another tab of a browser that is already open. */
   async watch(context: BrowserContext, app: Pick<TestApp, 'url'>): Promise<Page> {
     const page = await context.newPage()
     const problems: string[] = []
@@ -95,7 +95,7 @@ export class TestBrowser implements AsyncDisposable {
     return page
   }
 
-  /** Asserts that the browser had no hidden problem. `allowed`: answers that the test provoked. */
+  /** Asserts that the browser had no hidden problem. `allowed` matches the problems that the test provoked. */
   clean(allowed: RegExp = /(?!)/): void {
     const problems = this.#watched.flatMap((each) => each.problems).filter((problem) => !allowed.test(problem))
     assert.deepEqual(problems, [])
@@ -112,7 +112,7 @@ after(async () => {
   await browser?.close()
 })
 
-/** Starts Chromium, or uses the one that another test of the file started. Throws NoSuchEngine. */
+/** Starts Chromium, or uses the Chromium that another test of the file started. Throws NoSuchEngine. */
 async function openBrowser(): Promise<TestBrowser> {
   // A browser that crashed fails the test in which it crashed, but no other test.
   const last = await started?.catch(() => undefined)
@@ -143,9 +143,8 @@ export async function said(page: Page, words: string | RegExp): Promise<void> {
 }
 
 /**
- * Ends all sessions of the page’s person while the first request for which `isIt` is true is on its way. Its answer is
- * then the first to report the end. So no other request of the page opens the dialog earlier, over the element that the
- * test clicks next.
+ * Ends all sessions of the page’s person while the first request for which `isIt` is true is on its way. The answer to this request is then
+ * the first to report the end. Otherwise another request could open the dialog earlier, over the element that the test clicks next.
  */
 export async function endSessionAt(
   page: Page,
@@ -178,7 +177,7 @@ export const pressQuickly = (page: Page, keys: Iterable<string>) =>
 export async function ready(page: Page, heading?: string): Promise<void> {
   const h1 = heading === undefined ? { level: 1 } : { level: 1, name: heading, exact: true }
   await page.getByRole('heading', h1).first().waitFor()
-  // Not waitForFunction, because it evaluates a text on the page, which the content security policy refuses.
+  // waitForFunction is not used, because it evaluates a text on the page, which the content security policy refuses.
   const loading = page.getByRole('status').filter({ hasText: /^Loading/ })
   while ((await loading.count()) > 0) await loading.first().waitFor({ state: 'detached' })
 }

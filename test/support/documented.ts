@@ -1,12 +1,12 @@
-// A shop with values, comments and hidden columns that test its descriptions: connected, partly exposed, and profiled
-// if requested.
+// Starts a shop with values, comments and hidden columns that test its descriptions. The shop is connected, partly exposed, and profiled if
+// requested.
 import { setTimeout } from 'node:timers/promises'
 import { startApp } from './app.ts'
 import type { Answer, Person, TestApp, TestAppOptions } from './app.ts'
 import { startPostgres } from './postgres.ts'
 import type { TestPostgres } from './postgres.ts'
 
-/** A marker that no response may contain: it is in hidden columns, in hidden tables, and in personal values. */
+/** A marker that no response may contain. It is in hidden columns, in hidden tables, and in personal values. */
 export const CANARY = 'CANARY'
 
 const SQL = `
@@ -58,7 +58,7 @@ export interface DocumentedShop extends AsyncDisposable {
   readonly at: string
   expose(tables?: readonly object[]): Promise<void>
   sql(text: string): Promise<void>
-  /** The state of the job after it ended. */
+  /** Runs a job, and returns its state after it ended. */
   run(path: string, body?: object): Promise<Answer['json']>
   ended(jobId: string): Promise<Answer['json']>
   put(table: string, body: object): Promise<Answer>

@@ -1,9 +1,8 @@
-// The environment of a process that a test starts: nothing from the test run, except settings that make the start
-// cheap.
+// Returns the environment of a process that a test starts. It has nothing from the test run, except settings that make the start cheap.
 
 /**
- * `more` takes precedence. Without the compile cache, each start would strip and compile all sources, which takes half
- * of its CPU time.
+ * Returns the environment. `more` takes precedence. Without the compile cache, each start would strip and compile all sources, which takes
+ * half of its CPU time.
  */
 export function environment(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
   const { PATH, NODE_COMPILE_CACHE } = process.env

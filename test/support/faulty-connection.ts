@@ -3,16 +3,16 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 
 /**
- * silent: no byte of the server arrives. trickling: the bytes of the server arrive one at a time. resetting: open and
- * new connections end with RST.
+ * silent: no byte of the server arrives. trickling: the bytes of the server arrive one at a time. resetting: open and new connections end
+ * with RST.
  */
 export type Way = 'good' | 'silent' | 'trickling' | 'resetting'
 
 export interface FaultyWay extends AsyncDisposable {
   readonly port: number
-  /** Applies to open and to new connections. */
+  /** Changes the behaviour of open and new connections. */
   become(way: Way): void
-  /** Bytes of the server that were not passed on yet. */
+  /** The number of the server's bytes that were not passed on yet. */
   readonly waiting: number
 }
 

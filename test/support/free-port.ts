@@ -1,9 +1,9 @@
-// A port for a program that cannot choose one itself.
+// Chooses a port for a program that cannot choose one itself.
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-/** Below the ports that systems assign, so that no other process takes it before the program does. */
+/** The range lies below the ports that systems assign, so that no other process takes the port before the program does. */
 const [FIRST, LAST] = [20_000, 32_000]
 
 export async function freePort(): Promise<number> {

@@ -1,5 +1,4 @@
-// A real SMTP server in this process that stores received mail. `await using smtp = await startSmtp()`, then SMTP_URL:
-// smtp.url.
+// Starts a real SMTP server in this process that stores received mail: `await using smtp = await startSmtp()`, then SMTP_URL: smtp.url.
 import { once } from 'node:events'
 import { buffer } from 'node:stream/consumers'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
@@ -7,7 +6,7 @@ import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 export interface Received {
   readonly from: string
   readonly to: readonly string[]
-  /** As sent, including folded lines. */
+  /** The headers as sent, including folded lines. */
   readonly headers: string
   readonly text: string
   readonly html: string
@@ -17,11 +16,11 @@ export interface TestSmtp extends AsyncDisposable {
   readonly url: string
   readonly port: number
   readonly received: readonly Received[]
-  /** Waits for the next unread mail to an address; with `about`, for the next one whose text matches. */
+  /** Waits for the next unread mail to an address. If `about` is given, the text of the mail must match. */
   next(to: string, about?: RegExp): Promise<Received>
 }
 
-/** Accepts every mail without a login by default. */
+/** Starts the server. By default, it accepts every mail without a login. */
 export async function startSmtp(options: SMTPServerOptions = {}): Promise<TestSmtp> {
   const received: Received[] = []
   const read = new Set<Received>()
@@ -69,7 +68,7 @@ export async function startSmtp(options: SMTPServerOptions = {}): Promise<TestSm
   }
 }
 
-/** A mail with a link. */
+/** Matches a mail with a link. */
 export const LINK = /[?&]token=/
 
 /** Returns the token in the only link of a mail. */

@@ -1,5 +1,5 @@
-// A fake endpoint of a language model that speaks both protocols over HTTP. It sends the responses that a test sets,
-// and records the requests.
+// A fake endpoint of a language model that speaks both protocols over HTTP. It sends the responses that a test sets, and records the
+// requests.
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -19,7 +19,7 @@ export type Reply =
 interface Question {
   readonly path: string
   readonly key: string
-  /** Without the headers that every HTTP request has. */
+  /** The headers of the request, without those that every HTTP request has. */
   readonly headers: Readonly<Record<string, unknown>>
   readonly instructions: string
   readonly question: string
@@ -30,7 +30,7 @@ export interface ModelStandIn extends AsyncDisposable {
   /** The address without a path. */
   readonly url: string
   readonly asked: Question[]
-  /** Sets the responses to the next requests, in order; the last one repeats. */
+  /** Sets the responses to the next requests, in order. The last response repeats. */
   answer(...replies: readonly Reply[]): void
 }
 

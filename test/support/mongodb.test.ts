@@ -16,7 +16,7 @@ test('the real mongod has logins and TLS, and ends with its scope', async (t) =>
   await assert.rejects(mongo.client.db('admin').command({ ping: 1 }))
 })
 
-test('a replica set of three', async (t) => {
+test('a replica set of three members starts', async (t) => {
   const mongo = await engineOrSkip(t, () => startMongod({ members: 3, auth: true }))
   if (mongo === null) return
   await using _ = mongo
@@ -24,7 +24,7 @@ test('a replica set of three', async (t) => {
   assert.equal(await mongo.working(), 0)
 })
 
-test('the newest engine', async (t) => {
+test('the newest engine starts', async (t) => {
   const mongo = await engineOrSkip(t, startNewest)
   if (mongo === null) return
   await using _ = mongo

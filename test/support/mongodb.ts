@@ -32,10 +32,10 @@ export interface TestMongo extends AsyncDisposable {
   readonly client: MongoClient
   /** [6, 0, 5] */
   readonly version: readonly number[]
-  /** Makes a name unique if the server is shared. What was created is dropped with the scope. */
+  /** Makes a name unique if the server is shared. Databases with these names are dropped with the scope. */
   database(name: string): string
   createUser(database: string, user: string, password: string, roles: readonly (string | Document)[]): Promise<void>
-  /** Running operations in the databases, without this request, replication and idle connections. */
+  /** Returns the number of operations that run in the databases, without this request, replication and idle connections. */
   working(appName?: string): Promise<number>
   /** Kills one member, as if its machine had failed. */
   kill(port: number): Promise<void>
@@ -43,7 +43,7 @@ export interface TestMongo extends AsyncDisposable {
 
 const HOST = '127.0.0.1'
 
-/** The real mongod (starts in 0.5 to 1 s). Throws NoSuchEngine if it is not available. */
+/** Starts the real mongod, which takes 0.5 to 1 s. Throws NoSuchEngine if it is not available. */
 export async function startMongod(options: MongodOptions = {}): Promise<TestMongo> {
   const shared = process.env['TEST_MONGODB_URL']
   if (shared !== undefined && shared !== '' && Object.keys(options).length === 0) return sharedServer(shared)
@@ -69,7 +69,7 @@ export async function startMongod(options: MongodOptions = {}): Promise<TestMong
   }
 }
 
-/** MongoDB's newest engine: no logins, no TLS, no sessions. Throws NoSuchEngine if it is not available. */
+/** Starts MongoDB's newest engine, which has no logins, no TLS and no sessions. Throws NoSuchEngine if it is not available. */
 export async function startNewest(): Promise<TestMongo> {
   const [command = '', ...args] = await newestCommand()
   await using stack = new AsyncDisposableStack()
@@ -129,7 +129,7 @@ async function working(client: MongoClient, appName: string | undefined): Promis
   return (await client.db('admin').aggregate(pipeline).toArray()).length
 }
 
-/** Names are unique, because other tests use the same server at the same time. */
+/** Uses a shared server. Names are unique, because other tests use the same server at the same time. */
 async function sharedServer(url: string): Promise<TestMongo> {
   const client = await new MongoClient(url, { serverSelectionTimeoutMS: 60_000 }).connect()
   const [first = ''] = client.options.hosts.map((each) => each.toString())
@@ -176,7 +176,7 @@ interface Server extends AsyncDisposable {
   readonly port: number
 }
 
-// The server is a grandchild: a shell waits for it, and ends it when our end of the shell’s standard input closes. The
+// The server is a grandchild. A shell waits for the server, and ends it when this process's end of the shell’s standard input closes. The
 // kernel closes that end even after kill -9.
 const KEEPER = `exec 9<&0
 "$@" 9<&- </dev/null >/dev/null 2>&1 & server=$!
@@ -185,7 +185,7 @@ wait $server
 kill $watch 2>/dev/null
 exit 0`
 
-/** The log goes to a file, because a full pipe would block the server. */
+/** Starts a member. Its log goes to a file, because a full pipe would block the server. */
 async function startMember(binary: string, root: string, n: number, args: readonly string[]): Promise<Server> {
   const folder = join(root, `member-${n}`)
   await mkdir(folder)
@@ -203,7 +203,7 @@ async function startMember(binary: string, root: string, n: number, args: readon
   }
 }
 
-/** Returns false if the server ended instead. */
+/** Waits until the server answers. Returns false if it ended instead. */
 async function answers(port: number, child: ChildProcess): Promise<boolean> {
   while (child.exitCode === null) {
     const socket = connect({ host: HOST, port })

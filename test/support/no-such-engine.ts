@@ -1,8 +1,8 @@
-// The error for an engine that is not available on this machine. This file decides whether a test may be skipped
-// without its engine: CI sets TEST_ENGINES=required, and then every engine is required.
+// Defines the error for an engine that is not available on this machine, and decides whether a test may be skipped without its engine. CI
+// sets TEST_ENGINES=required, and then every engine is required.
 import type { TestContext } from 'node:test'
 
-/** The message is the line of the skip. */
+/** An engine is missing. The message is the line that a skipped test prints. */
 export class NoSuchEngine extends Error {
   override readonly name = 'NoSuchEngine'
 }
@@ -25,7 +25,7 @@ export async function engineOrSkip<T>(t: Pick<TestContext, 'skip'>, start: () =>
   return null
 }
 
-/** For `describe(…, { skip })`: why a whole file is skipped, or false. Throws if engines are required. */
+/** Returns, for `describe(…, { skip })`, why a whole file is skipped, or false. Throws if engines are required. */
 export async function skipWithout(start: () => Promise<AsyncDisposable>): Promise<string | false> {
   const engine = await engineOrLack(start)
   if (engine instanceof NoSuchEngine) return engine.message

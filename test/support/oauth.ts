@@ -1,5 +1,4 @@
-// Drives OAuth as an agent and a person’s browser do, for tests over HTTP and for tests of the rooms over an empty
-// store.
+// Drives OAuth as an agent and a person’s browser do, for tests over HTTP and for tests of the rooms over an empty store.
 import { createHash, randomBytes } from 'node:crypto'
 import { request } from 'undici'
 import { AppError, STATUS } from '../../src/errors.ts'
@@ -33,10 +32,10 @@ export interface Browser {
   readonly cookie: string
 }
 
-/** Behind a proxy, each request comes from a different address, so that no test reaches a rate limit by chance. */
+/** With this setting, each request comes from another address, so that no test reaches a rate limit by chance. */
 export const PROXY = { VITRINE_TRUST_PROXY: '1' }
 
-/** Sends with undici, because Node’s fetch identifies itself as a script. */
+/** Sends requests over HTTP with undici, because Node’s fetch identifies itself as a script. */
 export function overHttp({ url }: { readonly url: string }): Service {
   let sender = 0
   return {
@@ -51,7 +50,7 @@ export function overHttp({ url }: { readonly url: string }): Service {
   }
 }
 
-/** Without HTTP, but with access to the store and the clock. */
+/** Calls the room without HTTP, but with access to the store and the clock. */
 export function onRooms({ oauth }: Pick<Rooms, 'oauth'>): Service {
   const url = 'http://127.0.0.1:3000'
   return {
@@ -169,7 +168,7 @@ export interface Choice {
   readonly days?: number | null
 }
 
-/** Sends the choice of the consent page. `allow` null: the person refuses. */
+/** Sends the choice of the consent page. If `allow` is null, the person refuses. */
 export function decide(
   service: Service,
   person: Browser,

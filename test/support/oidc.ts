@@ -1,5 +1,5 @@
-// Sign-in providers on this machine. startOidc(): a certified implementation of OpenID Connect in this process; the
-// test chooses the next person. startRogue(): a provider whose every answer a test can forge, also as GitHub.
+// Sign-in providers on this machine. startOidc() runs a certified implementation of OpenID Connect in this process, and the test chooses
+// the next person. startRogue() runs a provider whose every answer a test can forge, also as GitHub.
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
@@ -20,15 +20,15 @@ export interface TestOidc extends AsyncDisposable {
   readonly issuer: string
   /** People by subject. */
   readonly people: Map<string, Claims>
-  /** The subject of the person who signs in next. Null: the person cancels. */
+  /** The subject of the person who signs in next. Null means that the person cancels. */
   next: string | null
-  /** VITRINE_OIDC_… */
+  /** The variables VITRINE_OIDC_…. */
   readonly env: Readonly<Record<string, string>>
   /** Opens the address as a browser would, and returns the address to which the provider redirects. */
   visit(url: string): Promise<URL>
 }
 
-/** `redirectUris`: addresses in addition to the loopback addresses, which are allowed at any port. */
+/** Starts the provider. `redirectUris` are allowed in addition to the loopback addresses, which are allowed at any port. */
 export async function startOidc(redirectUris: readonly string[] = []): Promise<TestOidc> {
   let answer: (request: IncomingMessage, response: ServerResponse) => void = (_request, response) => response.end()
   const server = createServer((request, response) => answer(request, response))
@@ -108,7 +108,7 @@ async function visit(issuer: string, from: string): Promise<URL> {
 export interface Rogue extends AsyncDisposable {
   readonly url: string
   readonly port: number
-  /** Claims of the next token. Claims that are not given, such as `nonce`, are correct. */
+  /** Claims of the next token. Claims that a test does not set, such as `nonce`, are correct. */
   claims: Readonly<Record<string, unknown>>
   /** Fields of the discovery document. */
   discovery: Readonly<Record<string, unknown>>
@@ -116,7 +116,7 @@ export interface Rogue extends AsyncDisposable {
   readonly answers: Map<string, unknown>
   /** The key that signs the next token, if it is not the key of the provider. */
   signer: ((claims: Readonly<Record<string, unknown>>) => Promise<string>) | null
-  /** Requests as `METHOD /path`, with the parameters of a form. */
+  /** The requests, as `METHOD /path`, with the parameters of a form. */
   readonly asked: string[]
   /** Changes the key of the provider. */
   rotate(): Promise<void>
@@ -124,7 +124,7 @@ export interface Rogue extends AsyncDisposable {
   back(url: string, parameters?: Readonly<Record<string, string>>): URL
 }
 
-/** `as`: the issuer, if the server has another name. `tls`: over TLS. */
+/** Starts the provider. `as` is the issuer, if the server has another name. `tls` makes it use TLS. */
 export async function startRogue(
   options: { readonly as?: string; readonly tls?: { readonly key: string; readonly cert: string } } = {},
 ): Promise<Rogue> {

@@ -10,7 +10,7 @@ const PREFIX = 'test:'
 export const CHEAP_PASSWORDS: PasswordHash = {
   hash: async (password) => hashed(randomBytes(8).toString('hex'), password),
   /**
-   * Also accepts real hashes: a store written by an earlier version of the service or by another process contains them.
+   * Also accepts real hashes, because an earlier version of the service or another process may have written them into the store.
    */
   async verify({ hash, password }) {
     if (!hash.startsWith(PREFIX)) return await verifyPassword({ hash, password })

@@ -1,4 +1,4 @@
-// Accounts, calls and an audit for tests of rooms over the store. HTTP would pass the same values to these rooms.
+// Opens accounts, calls and an audit for tests of rooms over the store. HTTP would pass the same values to these rooms.
 import type { Call, SessionCaller } from '../../src/auth/caller.ts'
 import { readConfig, type Config } from '../../src/config.ts'
 import { asId, newId, type AccountId, type DatasourceId, type SessionId, type TeamId } from '../../src/ids.ts'
@@ -14,9 +14,9 @@ import { storedFlag } from '../../src/store/better-auth-booleans.ts'
 import { storedTime } from '../../src/store/better-auth-times.ts'
 
 export interface Rooms extends ComposedRooms {
-  /** Warnings in the log, and mails, which are logged if no mail server is set. */
+  /** The warnings in the log, and the mails, which are logged if no mail server is set. */
   readonly logged: Record<string, unknown>[]
-  /** Datasources of deleted teams. */
+  /** The datasources of deleted teams. */
   readonly gone: DatasourceId[]
   /** A test sets the time with `clock.at`. */
   readonly clock: { at: number }
@@ -24,7 +24,7 @@ export interface Rooms extends ComposedRooms {
 
 export const PASSWORD = 'correct horse battery'
 
-/** The rooms over an empty store. */
+/** Opens the rooms over an empty store. */
 export async function openRooms(
   source: Pick<StoreSource, 'config'>,
   env: Record<string, string> = {},
@@ -87,14 +87,14 @@ export async function someone(rooms: Rooms, email: string, options: { verified?:
   return await sessionOf(rooms, id)
 }
 
-/** Like callOf(), with a stored session. */
+/** Returns callOf() after storing the session of its caller. */
 export async function sessionOf(rooms: Rooms, accountId: AccountId, action?: string): Promise<Call> {
   const call = callOf(rooms, accountId, action)
   await addSession(rooms, call.caller)
   return call
 }
 
-/** Stores the session of a caller; it ends in a week. */
+/** Stores the session of a caller. The session ends in a week. */
 export async function addSession(
   rooms: Pick<Rooms, 'store' | 'now'>,
   { accountId, sessionId }: Pick<SessionCaller, 'accountId' | 'sessionId'>,
@@ -138,7 +138,7 @@ export async function someDatasource(
   return row.id
 }
 
-/** Returns the code and details of the error that a promise rejects with. */
+/** Returns the code and details of the error with which a promise rejects. */
 export async function refusal(work: Promise<unknown>): Promise<Record<string, unknown>> {
   try {
     await work

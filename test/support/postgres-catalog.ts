@@ -50,7 +50,7 @@ function typeName(text: string): TypeName {
   return dot < 0 ? { schema: 'pg_catalog', name: text } : { schema: text.slice(0, dot), name: text.slice(dot + 1) }
 }
 
-/** Returns a captured type; `of` for a domain or an array, `attributes` ("name type") for a composite. */
+/** Returns a captured type. `of` is for a domain or an array, `attributes` ("name type") for a composite. */
 export function type(
   name: string,
   kind: CapturedType['kind'],
@@ -80,8 +80,7 @@ export function type(
 }
 
 /**
- * Returns the exposed part of the corpus’s shop. `capture` overrides what introspection captured from a plain
- * PostgreSQL 18.
+ * Returns the exposed part of the corpus’s shop. `capture` overrides parts of the capture from a plain PostgreSQL 18.
  */
 export function shop(capture: Partial<PostgresCapture> = {}, tables: readonly CatalogTable[] = []): Catalog {
   return catalog(

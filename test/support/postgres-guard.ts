@@ -1,4 +1,4 @@
-// Calls the PostgreSQL guard for tests: takes SQL, returns the printed text or the refusal.
+// Calls the PostgreSQL guard for tests. Takes SQL, and returns the printed text or the refusal.
 import { unseal } from '../../src/drivers/confined.ts'
 import type { Catalog, Limits, Verdict } from '../../src/drivers/driver.ts'
 import { confine } from '../../src/drivers/postgres/guard/confine.ts'

@@ -1,4 +1,4 @@
-// A logged-in session to a test server, and a function that runs a text as if the guard had printed it.
+// Opens a logged-in session to a test server, and runs a text as if the guard had printed it.
 import assert from 'node:assert/strict'
 import { logIn, type Login } from '../../src/drivers/postgres/session/connect.ts'
 import { JsonBytes } from '../../src/drivers/json-bytes.ts'

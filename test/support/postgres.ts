@@ -28,9 +28,9 @@ import { NoSuchEngine } from './no-such-engine.ts'
 export type PostgresVersion = 14 | 15 | 16 | 17 | 18
 
 export interface PostgresOptions {
-  /** This major version, from test/engines/postgres (18: from the optional dependency). Default: any version. */
+  /** This major version, from test/engines/postgres (18 comes from the optional dependency). By default, any version is used. */
   readonly version?: PostgresVersion
-  /** TLS with these files (PEM); `hba` replaces the lines of pg_hba.conf. */
+  /** Turns on TLS with these files (PEM). `hba` replaces the lines of pg_hba.conf. */
   readonly tls?: { readonly certFile: string; readonly keyFile: string; readonly caFile?: string }
   readonly hba?: string
   readonly settings?: Readonly<Record<string, string>>
@@ -57,7 +57,7 @@ export interface TestPostgres extends AsyncDisposable {
   freeze(): Promise<() => void>
 }
 
-/** Starts a server (about 1.5 s). Throws NoSuchEngine if a `version` cannot be installed. */
+/** Starts a server, which takes about 1.5 s. Throws NoSuchEngine if a `version` cannot be installed. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<TestPostgres> {
   const shared = process.env['TEST_POSTGRES_URL']
   const ours = options.version ?? options.tls ?? options.hba ?? options.settings
@@ -96,8 +96,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
 }
 
 /**
- * Returns a fresh cluster, made once per machine and copied for each server: initdb takes ten times as long as the
- * copy.
+ * Returns a fresh cluster. It is created once per machine and copied for each server, because initdb takes ten times as long as the copy.
  */
 async function clusterTemplate(bin: string, account: Account | null): Promise<string> {
   const { mtimeMs } = await stat(join(bin, 'initdb'))
@@ -137,7 +136,7 @@ interface Address {
   readonly password: string
 }
 
-/** Stops the postmaster first, so that no child is added, then its children. */
+/** Stops the postmaster first, so that it starts no new child, then its children. */
 async function freeze(folder: string): Promise<() => void> {
   const [line = ''] = (await readFile(join(folder, 'postmaster.pid'), 'utf8')).split('\n')
   const postmaster = Number(line)
@@ -175,8 +174,8 @@ function testServer(at: Address, control: Control, dispose: () => Promise<void>)
 }
 
 /**
- * Names are unique, because other test files use the same server at the same time. Databases and roles that were
- * created are dropped at the end.
+ * Uses a shared server. Names are unique, because other test files use the server at the same time. Databases and roles that were created
+ * are dropped at the end.
  */
 function sharedServer(url: URL): TestPostgres {
   const made: string[] = []
@@ -270,7 +269,7 @@ async function packagedBin(label: string, native: string | null, account: Accoun
 
 const engines = join(import.meta.dirname, '../engines/postgres')
 
-/** Servers 14 to 17 are only for tests that request them: installed into test/engines/postgres by its own lock file. */
+/** Returns the servers 14 to 17, which only some tests request. They are installed into test/engines/postgres by its own lock file. */
 async function onDemand(version: PostgresVersion): Promise<string | null> {
   if (platform !== 'linux-x64') return null
   const native = join(engines, 'node_modules', `pg${version}`, 'native')
@@ -281,7 +280,7 @@ async function onDemand(version: PostgresVersion): Promise<string | null> {
   return (await exists(join(native, 'bin/postgres'))) ? native : null
 }
 
-/** Returns a session with this login: an Ask for introspection and grading. `options` as in libpq ('-c name=value'). */
+/** Returns a session with this login, as an Ask for introspection and grading. `options` are as in libpq ('-c name=value'). */
 export async function askAs(
   server: TestPostgres,
   database: string,

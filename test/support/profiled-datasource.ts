@@ -1,4 +1,4 @@
-// A datasource in the rooms, introspected and exposed, with helpers to profile and describe it.
+// Creates a datasource in the rooms, introspected and exposed, with helpers to profile and describe it.
 import assert from 'node:assert/strict'
 import { createDatasource } from '../../src/datasources/datasources.ts'
 import { describeDatasource } from '../../src/descriptions/describe-datasource.ts'

@@ -1,4 +1,4 @@
-// A real Redis for tests: the redis-server from the PATH, on a free port, without files.
+// Starts a real Redis for tests: the redis-server from the PATH, on a free port, without files.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { freePort } from './free-port.ts'
@@ -11,7 +11,7 @@ export interface TestRedis extends AsyncDisposable {
   stop(): Promise<void>
 }
 
-/** Throws NoSuchEngine if there is no redis-server. */
+/** Starts the server. Throws NoSuchEngine if there is no redis-server. */
 export async function startRedis(): Promise<TestRedis> {
   const port = await freePort()
   const child = spawn(

@@ -1,4 +1,4 @@
-// A small shop in a real database, connected to a running service and partly exposed, for tests over HTTP.
+// Creates a small shop in a real database, connected to a running service and partly exposed, for tests over HTTP.
 import { startApp } from './app.ts'
 import type { Person, TestApp, TestAppOptions } from './app.ts'
 import { startPostgres } from './postgres.ts'
@@ -33,7 +33,7 @@ const EXPOSED = [
   { schema: 'public', table: 'recent', columns: null },
 ]
 
-/** Owner, team, datasource, key, and the database server. */
+/** The owner, the team, the datasource, a key, and the database server. */
 export interface Shop extends AsyncDisposable {
   readonly app: TestApp
   readonly postgres: TestPostgres

@@ -1,5 +1,5 @@
-// A real SSH server in this process (the server of ssh2), for tunnels. It has logins by password and by key, and its
-// forwarding can be turned off. `await using ssh = await startSsh()`
+// Starts a real SSH server in this process (the server of ssh2), for tunnels. It has logins by password and by key, and a test can turn its
+// forwarding off. `await using ssh = await startSsh()`
 import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, type AddressInfo, type Socket } from 'node:net'
@@ -7,7 +7,7 @@ import ssh2, { type Connection } from 'ssh2'
 
 export interface TestSsh extends AsyncDisposable {
   readonly port: number
-  /** SHA256:… of the host key. */
+  /** The fingerprint of the host key, SHA256:…. */
   readonly fingerprint: string
   /** The host key as ssh-keyscan prints it, without the host. */
   readonly hostKeyLine: string
@@ -15,7 +15,7 @@ export interface TestSsh extends AsyncDisposable {
   readonly password: string
   /** A private key that may log in. */
   readonly privateKey: string
-  /** Another one, with a passphrase. */
+  /** Another private key, with a passphrase. */
   readonly locked: { readonly sshPrivateKey: string; readonly sshPassphrase: string }
   /** The attempted logins, and the addresses to which connections were forwarded. */
   readonly tries: readonly string[]

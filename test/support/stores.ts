@@ -1,5 +1,5 @@
-// Stores for tests. Each call of config() creates an empty store, either embedded in a new folder or in a new database
-// on one PostgreSQL server.
+// Creates stores for tests. Each call of config() creates an empty store, either embedded in a new folder or in a new database on one
+// PostgreSQL server.
 import { constants } from 'node:fs'
 import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -22,7 +22,7 @@ export interface StoreConfig {
 export interface StoreSource extends AsyncDisposable {
   /** Returns a store without rows. It may already have its tables. */
   config(): Promise<StoreConfig>
-  /** Nothing at all: opening creates the store, or the folder is missing. */
+  /** Returns the configuration of a store that does not exist. Opening it creates the store, or the folder is missing. */
   nothing(): Promise<StoreConfig>
 }
 
@@ -35,9 +35,8 @@ export function storeEnv({ databaseUrl }: StoreConfig): Readonly<Record<string, 
 }
 
 /**
- * Copies the store without rows that scripts/test.ts created for this run, if there is one, because migrating takes ten
- * times as long. For the first start of a service, the copy looks like a store of a process that ended right after the
- * migration.
+ * Copies the store without rows that scripts/test.ts created for this run, if there is one, because migrating takes ten times as long. At
+ * the first start of a service, the copy looks like the store of a process that ended right after the migration.
  */
 export async function placeStore(dataDir: string): Promise<void> {
   const template = process.env['TEST_STORE_TEMPLATE']

@@ -1,4 +1,4 @@
-// An authenticator app: the code for a time (RFC 6238, SHA-1, six digits, 30 s), from the address in the QR code.
+// An authenticator app: computes the code for a time (RFC 6238, SHA-1, six digits, 30 s) from the address in the QR code.
 import { createHmac } from 'node:crypto'
 import { mock } from 'node:test'
 
@@ -11,7 +11,7 @@ export function stopDates(): void {
   mock.timers.enable({ apis: ['Date'], now })
 }
 
-/** `steps` is the number of half minutes from now. */
+/** Returns the code for a time. `steps` is the number of half minutes from now. */
 export function totp(uri: string, steps = 0, now = Date.now()): string {
   const counter = Buffer.alloc(8)
   counter.writeBigUInt64BE(BigInt(Math.floor(now / PERIOD_MS) + steps))
@@ -22,7 +22,7 @@ export function totp(uri: string, steps = 0, now = Date.now()): string {
   return String((mac.readUInt32BE(at) & 0x7fffffff) % 1_000_000).padStart(6, '0')
 }
 
-/** Returns the code as the app shows it. */
+/** Returns the secret in the address of the QR code. */
 export function secretOf(uri: string): string {
   return new URL(uri).searchParams.get('secret') ?? ''
 }

@@ -1,5 +1,5 @@
-// An invisible pooler in front of a PostgreSQL server. It passes start-up options on, and each transaction of a client
-// may run in another session of the server. The server must trust its clients.
+// Starts an invisible pooler in front of a PostgreSQL server. It passes start-up options on, and each transaction of a client may run in
+// another session of the server. The server must trust its clients.
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 

@@ -1,5 +1,4 @@
-// Receives webhooks: a real HTTP or HTTPS server that stores the received messages, and answers with a status that the
-// test chooses.
+// Receives webhooks: a real HTTP or HTTPS server that stores the received messages, and answers with a status that the test chooses.
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -23,7 +22,7 @@ export interface Receiver extends AsyncDisposable {
   headers: Readonly<Record<string, string>>
 }
 
-/** `tls`: key and certificate in PEM, for `localhost`. */
+/** Starts the receiver. `tls` has the key and the certificate in PEM, for `localhost`. */
 export async function startReceiver(tls?: { readonly key: string; readonly cert: string }): Promise<Receiver> {
   const received: Received[] = []
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
@@ -50,7 +49,7 @@ export async function startReceiver(tls?: { readonly key: string; readonly cert:
   return receiver
 }
 
-/** Returns whether the signature was made with the secret, according to the text of standardwebhooks.com. */
+/** Returns whether the signature was made with the secret, as standardwebhooks.com specifies. */
 export function isSigned({ headers, body }: Received, secret: string): boolean {
   const signed = `${String(headers['webhook-id'])}.${String(headers['webhook-timestamp'])}.${body}`
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64')
