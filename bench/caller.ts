@@ -1,5 +1,5 @@
-// One caller of a benchmark on a kept connection. The load generator runs on the same cores as the services, so it must
-// take little: a client library took as much CPU time for a request as the floor for its answer.
+// Sends the requests of one caller of a benchmark over one connection, which stays open. The load generator runs on the same cores as the
+// services, so it must need little CPU time: a client library took as much for a request as the floor for its answer.
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
@@ -10,10 +10,10 @@ export class Caller {
   readonly #socket: Socket
   #resolve: () => void = () => undefined
   #reject: (reason: unknown) => void = () => undefined
-  /** The bytes of the answer that are still to come; null before the end of the head, Infinity if the answer is chunked. */
+  /** The number of bytes of the answer that have not arrived. Null before the end of the head, Infinity if the answer is chunked. */
   #left: number | null = null
   #head = ''
-  /** The end of a chunked answer so far. */
+  /** The last bytes of a chunked answer so far. */
   #tail = Buffer.alloc(0)
 
   private constructor(socket: Socket) {

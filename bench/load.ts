@@ -7,11 +7,10 @@ import type { Contender } from './world.ts'
 export interface Sample {
   readonly requests: number
   readonly perSecond: number
-  /** Milliseconds. */
+  /** In milliseconds. */
   readonly p50: number
   /**
-   * CPU time per request, in microseconds: of the service, and of the database if the contender names the database's
-   * process.
+   * The CPU time per request, in microseconds. It includes the service, and the database if the contender names the database's process.
    */
   readonly cpuMicros: number
   readonly databaseMicros: number

@@ -1,5 +1,5 @@
-// The files in deploy/ and the code agree: every setting that they use exists, their ports and times are consistent,
-// and the version is that of the package.
+// Tests that the files in deploy/ and the code agree: every setting that they use exists, their ports and times are consistent, and the
+// version is that of the package.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
@@ -18,7 +18,7 @@ const FILES = globSync('deploy/**/*', { cwd: ROOT, withFileTypes: true })
 
 const secret = Buffer.alloc(32).toString('base64')
 
-test('every setting in deploy/ is one of the service', () => {
+test('every setting in deploy/ is a setting of the service', () => {
   assert.ok(FILES.length >= 8, FILES.join())
   for (const file of FILES) {
     for (const [name] of read(file).matchAll(/\bVITRINE_[A-Z_]+\b/g)) {
@@ -36,7 +36,7 @@ test('every setting in deploy/ is one of the service', () => {
   }
 })
 
-/** `NAME: value` of a YAML block, or NAME=value. */
+/** Returns the settings of a file: `NAME: value` in a YAML block, or NAME=value. */
 function settingsOf(file: string, from: RegExp): Record<string, string> {
   const block = from.exec(read(file))?.[0] ?? assert.fail(`${file} has no settings`)
   return Object.fromEntries(
@@ -68,7 +68,7 @@ const SETTINGS = [
   ),
 ].sort()
 
-/** The chart takes them from a Secret. */
+/** The settings that the chart takes from a Secret. */
 const IN_SECRET = [
   'DATABASE_URL',
   'REDIS_URL',

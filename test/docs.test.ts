@@ -134,7 +134,7 @@ function filesOf(cited: string, citing: string): string[] {
   return FILES.filter((file) => file === cited || file === beside || file.endsWith(`/${cited}`))
 }
 
-/** The heading anchors of a page, as GitHub generates them. */
+/** Returns the heading anchors of a page, as GitHub generates them. */
 function anchorsOf(page: string): Set<string> {
   const titles = [...withoutCode(read(page)).matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => title)
   return new Set(
@@ -217,7 +217,7 @@ test('broken citations are detected', () => {
   )
 })
 
-test('each decision has a number of its own, in its heading and in the list', () => {
+test('each decision has a unique number, in its heading and in the list', () => {
   const pages = sorted(globSync('docs/decisions/[0-9]*.md', { cwd: ROOT }).map((path) => posix.basename(path)))
   const listed = [...read('docs/decisions/README.md').matchAll(/^\| \[(\d{4})\]\((\S+)\)/gm)]
   assert.deepEqual(sorted(listed.map(([, , page]) => page ?? '')), pages)
@@ -230,7 +230,7 @@ test('VERSION matches package.json', () => {
   assert.equal(VERSION, JSON.parse(read('package.json')).version)
 })
 
-/** A heading may name several variables: `VITRINE_MAX_ROW_CAP and VITRINE_MAX_…`. */
+/** Returns the variables that a heading names. It may name several: `VITRINE_MAX_ROW_CAP and VITRINE_MAX_…`. */
 function namesOf(heading: string): string[] {
   return heading.match(/[A-Z][A-Z_]+/g) ?? []
 }

@@ -57,12 +57,12 @@ function importsOf(file: string): Import[] {
 const files = globSync('**/*.ts', { cwd: SRC }).filter((file) => !file.endsWith('.test.ts'))
 const imports = files.flatMap(importsOf)
 
-/** `src/http/server.ts` → http; `src/app.ts` → app. */
+/** Returns the room of a file: `src/http/server.ts` → http; `src/app.ts` → app. */
 function room(path: string): string {
   return (path.split('/')[0] ?? '').replace(/\.ts$/, '')
 }
 
-/** The imported path relative to src, or null for a package. */
+/** Returns the imported path relative to src, or null for a package. */
 function target(entry: Import): string | null {
   return entry.to.startsWith('.') ? normalize(join(dirname(entry.file), entry.to)) : null
 }
@@ -77,7 +77,7 @@ function level(name: string): number {
 
 const describeImport = (entry: Import) => `${entry.file} imports ${entry.to}`
 
-test('the pattern finds value imports and type imports', () => {
+test('the import pattern finds value imports and type imports', () => {
   assert.ok(imports.length > files.length)
   assert.ok(imports.some((entry) => entry.typeOnly) && imports.some((entry) => !entry.typeOnly))
 })

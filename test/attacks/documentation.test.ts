@@ -12,7 +12,7 @@ import { EXPOSED, FULL, load } from './mongodb/fixture.ts'
 
 const read = (name: string): string => readFileSync(new URL(`postgres/${name}`, import.meta.url), 'utf8')
 
-/** Profiles, generates, accepts and publishes. Returns the drafts and the description as text. */
+/** Profiles, generates, accepts and publishes documentation. Returns the drafts and the description as text. */
 async function documentEverything(
   owner: Person,
   at: string,
@@ -42,7 +42,7 @@ async function documentEverything(
   return { draft: JSON.stringify(draft), described: JSON.stringify(published) }
 }
 
-test('PostgreSQL: no canary in any draft, publication or description', async () => {
+test('PostgreSQL: no draft, publication or description contains a canary', async () => {
   await using server = await startPostgres({ settings: { autovacuum: 'off' } })
   const database = await server.createDatabase('shop', `${read('fixture.sql')}; ANALYZE;`)
   await using app = await startApp()
@@ -58,7 +58,7 @@ test('PostgreSQL: no canary in any draft, publication or description', async () 
   }
 })
 
-test('MongoDB: no canary in any draft, publication or description', { skip: await skipWithout(startMongod) }, async () => {
+test('MongoDB: no draft, publication or description contains a canary', { skip: await skipWithout(startMongod) }, async () => {
   await using server = await startMongod()
   await load(server.client.db(FULL), server.client.db('bare'))
   await using app = await startApp()

@@ -1,4 +1,4 @@
-// Hidden data must not appear in a profile: stored values and descriptions of the attack databases contain no canary.
+// Tests that hidden data does not appear in a profile: stored values and descriptions of the attack databases contain no canary.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -11,7 +11,7 @@ import { EXPOSED, FULL, load } from './mongodb/fixture.ts'
 
 const read = (name: string): string => readFileSync(new URL(`postgres/${name}`, import.meta.url), 'utf8')
 
-test('PostgreSQL: no canary in stored values or in a description', async () => {
+test('PostgreSQL: stored values and the description contain no canary', async () => {
   await using server = await startPostgres({ settings: { autovacuum: 'off' } })
   const database = await server.createDatabase('shop', `${read('fixture.sql')}; ANALYZE;`)
   await using rooms = await openRooms()
@@ -31,7 +31,7 @@ test('PostgreSQL: no canary in stored values or in a description', async () => {
   }
 })
 
-test('MongoDB: no canary in stored values or in a description', { skip: await skipWithout(startMongod) }, async () => {
+test('MongoDB: stored values and the description contain no canary', { skip: await skipWithout(startMongod) }, async () => {
   await using server = await startMongod()
   await load(server.client.db(FULL), server.client.db('bare'))
   await using rooms = await openRooms()

@@ -1,6 +1,5 @@
-// DNS rebinding: a name leads first to a public address and then to this machine. Code that connects to an address
-// chosen by a caller must connect to the address that was checked. Only the resolver is replaced. The servers and our
-// code are real.
+// Tests DNS rebinding: a name leads first to a public address and then to this machine. Code that connects to an address chosen by a caller
+// must connect to the address that was checked. Only the resolver is replaced. The servers and the service's code are real.
 import assert from 'node:assert/strict'
 import dns from 'node:dns'
 import { once } from 'node:events'
@@ -13,7 +12,7 @@ import { openClientDocuments } from '../../src/oauth/client-documents.ts'
 import { send } from '../../src/webhooks/send-message.ts'
 
 const NAME = 'rebinding.example'
-/** A public address by its form, but it is routed nowhere (ORCHIDv2, RFC 7343). */
+/** An address with the form of a public address, which is routed nowhere (ORCHIDv2, RFC 7343). */
 const PUBLIC = '2001:20::1'
 const real = dns.lookup
 /** The number of lookups of the name so far. */
@@ -78,7 +77,7 @@ const ATTEMPTS: Readonly<Record<string, (signal: AbortSignal) => Promise<unknown
 }
 
 for (const [what, attempt] of Object.entries(ATTEMPTS)) {
-  test(`${what}: the address that was checked is the one that is connected to`, async () => {
+  test(`${what}: connects to the address that was checked`, async () => {
     // First the public address is checked and tried. Then the name leads to this machine, and is refused.
     for (let n = 0; n < 2; n++) {
       await assert.rejects(attempt(AbortSignal.timeout(8_000)))
@@ -88,7 +87,7 @@ for (const [what, attempt] of Object.entries(ATTEMPTS)) {
   })
 }
 
-test('the metadata document of an OAuth client: the address that was checked is the one that is connected to', async () => {
+test('the metadata document of an OAuth client: connects to the address that was checked', async () => {
   const now = { ms: 0 }
   const documents = openClientDocuments(undefined, () => now.ms)
   for (let n = 0; n < 2; n++) {

@@ -1,5 +1,5 @@
-// Every route × every kind of caller. Each request has an unknown parameter: a caller with access gets 400 and changes
-// nothing. All other callers are refused before the parameter is checked.
+// Tests every route with every kind of caller. Each request has an unknown parameter: a caller with access gets 400 and changes nothing.
+// All other callers are refused before the parameter is checked.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
@@ -16,7 +16,7 @@ const UNKNOWN = '00000000-0000-4000-8000-000000000000'
 
 type Headers = Readonly<Record<string, string>>
 
-/** The scope of a key, or null, then the codes for a stranger, an INVITED member, a MEMBER, an ADMIN and an OWNER. */
+/** The scope of a key (or null), then the codes for a stranger, an INVITED member, a MEMBER, an ADMIN and an OWNER. */
 type Row = readonly [Scope | null, string, string, string, string, string]
 
 const anyRole = (scope: Scope | null): Row => [scope, PASS, PASS, PASS, PASS, PASS]
@@ -124,12 +124,12 @@ describe('the access matrix', () => {
   let app: TestApp
   let teamId: string
   let id: string
-  /** In the order of a row. */
+  /** The people, in the order of a row. */
   let people: Person[]
   const keys = new Map<Scope, string>()
   /** One key with every scope for each person. */
   let fullKeys: string[]
-  /** Invalid tokens: signed out, revoked, and of a deleted account. */
+  /** Invalid tokens: of a session that ended, of a revoked key, and of a deleted account. */
   let ended: string[]
   /** A datasource for OWNERs only, one with an empty access list, and one of another team of the same OWNER. */
   let ownersId: string
@@ -196,7 +196,7 @@ describe('the access matrix', () => {
     const { method, path, options } = request(...args)
     return app.operate(method, path, options)
   }
-  /** The code that each person gets, by access token. */
+  /** Returns the code that each person gets, by access token. */
   const codesOf = (name: OperationId, at: { team?: string; id?: string } = {}) =>
     Promise.all(people.map(async (person) => (await ask(name, person.jwt, at)).json.code))
 

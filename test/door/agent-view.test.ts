@@ -1,4 +1,4 @@
-// The description as an agent reads it: the text of the connector's describe_datasource, judged as a role or a key.
+// Tests the description as an agent reads it: the text of the connector's describe_datasource, judged as a role or a key.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Person } from '../support/app.ts'
@@ -23,7 +23,7 @@ describe('the view of an agent', () => {
   const view = (query: Record<string, string> = {}, who = shop.owner) => who.must('GET', path(query))
   const ask = async (query: Record<string, string>, who = member) =>
     (await shop.app.ask('GET', path(query), { token: who.jwt })).json
-  /** Makes a key and returns its id. */
+  /** Creates a key and returns its id. */
   const keyId = async (who: Person, fields: object = {}): Promise<string> =>
     (await who.must('POST', '/users/me/keys', { name: 'an agent', scopes: ['data:schema'], ...fields })).id
 
@@ -38,7 +38,7 @@ describe('the view of an agent', () => {
     }
   })
 
-  test('is shown for a role or an own key, or the refusal says why not', async () => {
+  test('is shown for a role or an own key of the person, or says why it cannot be shown', async () => {
     const { page } = await view()
     for (const as of ['OWNER', 'ADMIN', 'MEMBER', await keyId(shop.owner)]) {
       assert.deepEqual(await view({ as }), { barred: null, page }, as)

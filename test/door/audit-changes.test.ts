@@ -1,5 +1,5 @@
-// Every operation that changes something leaves a row with its target and the changed fields. No secret that was
-// received or created appears in the audit, its exports or the log.
+// Tests that every operation that changes something leaves a row with its target and the changed fields. A secret that was received or
+// created appears neither in the audit nor in its exports or the log.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
@@ -19,7 +19,7 @@ type RouteName = keyof typeof SESSION_ROUTES
 /** Operations that are not GET but change nothing. */
 const READS: ReadonlySet<string> = new Set<RouteName>(['checkQuery', 'exposureFromRefusal', 'tryConnection'])
 
-/** The row that an operation must leave: its target's kind and name, and the fields of its changes. */
+/** The row that an operation must leave: the kind and name of its target, and the fields of its changes. */
 interface Expected {
   readonly kind: string
   readonly name: string
@@ -375,7 +375,7 @@ describe('the audit of changes', () => {
     }
   })
 
-  test('with redacted literals, an error text is kept only if it quotes no literal', async () => {
+  test('with redacted literals, an error text is stored only if it quotes no literal', async () => {
     const { owner, teamId, at } = shop
     const settings = (auditRedactLiterals: boolean) =>
       owner.must('PATCH', `/teams/${teamId}`, { settings: { auditRedactLiterals } })
@@ -400,7 +400,7 @@ describe('the audit of changes', () => {
     await settings(false)
   })
 
-  test('one row by its id is shown as in the list, and only to readers of the list', async () => {
+  test('one row, found by its id, is shown as in the list, and only to readers of the list', async () => {
     const { owner, teamId, at } = shop
     await shop.query('SELECT email FROM customers')
     const path = `/teams/${teamId}/audit`

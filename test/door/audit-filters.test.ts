@@ -1,4 +1,4 @@
-// The filters of GET /teams/{teamId}/audit as a console uses them: several values, kinds, text, ids, and a live list.
+// Tests the filters of GET /teams/{teamId}/audit as a console uses them: several values, kinds, text, ids, and a live list.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../support/app.ts'
@@ -75,7 +75,7 @@ describe('filters of the audit', () => {
     assert.deepEqual(await list('q=%25'), [])
   })
 
-  test('select by id, whatever the order and the number', async () => {
+  test('select by id, in any order and number', async () => {
     const ids = [all[3]?.id, all[0]?.id, '00000000-0000-4000-8000-000000000000', all[3]?.id].join()
     assert.deepEqual((await owner.must('GET', `${path}/audit?id=${ids}`)).items, [all[0], all[3]])
     const many = Array.from({ length: 101 }, () => all[0]?.id).join()

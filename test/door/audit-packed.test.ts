@@ -1,5 +1,5 @@
-// The store packs audit rows of many simultaneous queries. Packed rows must read like single rows in lists, pages,
-// filters, exports, usage, previews and verification. Over HTTP, on both stores.
+// Tests packed audit rows. The store packs the rows of many simultaneous queries. Packed rows must read like single rows in lists, pages,
+// filters, exports, usage, previews and verification, over HTTP and on both stores.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
@@ -27,7 +27,7 @@ for (const dialect of DIALECTS) {
         },
       })
       const path = `/teams/${shop.teamId}`
-      // Not all at once: on a busy machine some would wait too long for a connection.
+      // The queries do not all start at the same time, because some would wait too long for a connection on a busy machine.
       for (let n = 0; n < QUERIES; n += 10) {
         const answers = await Promise.all(texts.slice(n, n + 10).map((sql) => shop.query(sql)))
         assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))

@@ -1,5 +1,5 @@
-// Audit and usage over HTTP, on both stores: filters, exports, counts, and the limits for a MEMBER and for an ADMIN
-// without access to a datasource.
+// Tests audit and usage over HTTP, on both stores: filters, exports, counts, and the limits for a MEMBER and for an ADMIN without access to
+// a datasource.
 import assert from 'node:assert/strict'
 import { get } from 'node:http'
 import { once } from 'node:events'
@@ -188,7 +188,7 @@ for (const dialect of DIALECTS) {
       assert.ok((exported.rowCount ?? length) < length, `${exported.rowCount} of ${length}`)
     })
 
-    test('a team may run two exports at once; a third export is rate limited', async () => {
+    test('a team may run two exports at the same time; a third export is rate limited', async () => {
       const responses = await Promise.all(
         [1, 2].map(async () => {
           const request = get(`${shop.app.url}${path}/audit/export?format=jsonl`, {
@@ -278,7 +278,7 @@ for (const dialect of DIALECTS) {
       const after = totalsOf(days)
       assert.deepEqual([after.queries - before.queries, after.denied - before.denied], [4, 3])
       assert.deepEqual([budget.limit, budget.remaining], [1, 0])
-      // One row counts the refusals of a minute, and a minute may end meanwhile.
+      // One row counts the refusals of a minute. Meanwhile a new minute may begin.
       const rows = await list('code=RATE_LIMITED&action=runQuery')
       assert.equal(
         rows.reduce((sum, { times = 1 }) => sum + times, 0),
@@ -291,7 +291,7 @@ for (const dialect of DIALECTS) {
 
 type AuditRow = (typeof AuditPage)['_output']['items'][number]
 
-/** The sums over days, because midnight may pass during a test. */
+/** Returns the sums over all days, because midnight may pass during a test. */
 function totalsOf(days: readonly Record<'queries' | 'denied' | 'failed' | 'rows', number>[]) {
   const sum = (name: 'queries' | 'denied' | 'failed' | 'rows') => days.reduce((all, day) => all + day[name], 0)
   return { queries: sum('queries'), denied: sum('denied'), failed: sum('failed'), rows: sum('rows') }

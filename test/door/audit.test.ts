@@ -1,5 +1,5 @@
-// The audit over HTTP: one row for every call that reached a datasource and for every change, including refused calls.
-// Only managers read the audit, and only about datasources that they reach.
+// Tests the audit over HTTP: one row for every call that reached a datasource and for every change, including refused calls. Only managers
+// read the audit, and only about datasources that they reach.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { AuditPage } from '../../src/contract/audit-schemas.ts'
@@ -28,7 +28,7 @@ describe('the audit', () => {
 
   const audit = async (who: Person = shop.owner, page = '?limit=500'): Promise<readonly Row[]> =>
     (await who.must('GET', `${path}/audit${page}`)).items
-  /** The rows that a call adds, oldest first. */
+  /** Returns the rows that a call adds, oldest first. */
   async function rowsAddedBy(call: () => Promise<unknown>): Promise<readonly (readonly (string | undefined)[])[]> {
     const before = (await audit()).length
     await call()

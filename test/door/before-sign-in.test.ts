@@ -1,4 +1,4 @@
-// What a console asks before and after sign-in: the sign-in options, an invitation by its token, and the instance.
+// Tests the requests of a console before and after sign-in: the sign-in options, an invitation by its token, and the instance.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { VERSION } from '../../src/config.ts'
@@ -29,7 +29,7 @@ describe('the options of a sign-in', () => {
 
   test('list the ways to sign in that work here, also for signed-in people', async () => {
     const client = { VITRINE_OIDC_CLIENT_ID: 'id', VITRINE_OIDC_CLIENT_SECRET: 'secret', VITRINE_OIDC_NAME: 'Acme' }
-    // Nothing listens at this address: a provider that is down must delay nothing.
+    // Nothing listens at this address: a provider that does not answer must delay nothing.
     await using app = await startApp({ env: { ...client, VITRINE_OIDC_ISSUER: 'http://127.0.0.1:1' } })
     const { methods, oidcName } = await app.must('GET', '/auth/options')
     assert.deepEqual([methods, oidcName], [['password', 'oidc'], 'Acme'])
@@ -72,7 +72,7 @@ describe('an invitation', () => {
       expiresAt,
     })
     assert.equal(answer.headers.get('cache-control'), 'no-store')
-    // Neither a session nor an invalid token changes the answer, because the path needs none.
+    // A session or an invalid token does not change the answer, because the path needs no token.
     assert.deepEqual((await owner.ask('GET', `/invitations/${inviteToken}`)).json, answer.json)
     assert.deepEqual((await app.ask('GET', `/invitations/${inviteToken}`, { token: 'a.b.c' })).json, answer.json)
   })
@@ -114,7 +114,7 @@ describe('an invitation', () => {
     assert.equal((await from('198.51.100.7')).json.code, 'NOT_FOUND')
   })
 
-  test('names nobody once the account of the inviter is deleted', async () => {
+  test('names nobody after the account of the inviter was deleted', async () => {
     await using app = await startApp()
     const [owner, admin] = [await app.person('Olga'), await app.person('Ada')]
     const teamId = await app.team(owner, 'Acme')

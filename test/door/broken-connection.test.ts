@@ -1,5 +1,5 @@
-// The connection to a database breaks in the middle of a large answer. The caller gets an error and no part of the
-// answer, and the next query uses another connection.
+// Tests a connection to a database that breaks in the middle of a large answer. The caller gets an error and no part of the answer, and the
+// next query uses another connection.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
@@ -8,11 +8,11 @@ import { openShop } from '../support/shop.ts'
 
 interface Relay extends AsyncDisposable {
   readonly port: number
-  /** Breaks the next connection once it has carried this number of further bytes from the server. */
+  /** Breaks the next connection after it has carried this number of further bytes from the server. */
   breakAfter(bytes: number): void
 }
 
-/** Passes bytes between clients and a server on this port. */
+/** Starts a relay, which passes bytes between clients and a server on this port. */
 async function startRelay(to: number): Promise<Relay> {
   let left = Infinity
   const sockets = new Set<Socket>()
@@ -66,7 +66,7 @@ test('a connection that breaks in the middle of 10,000 rows is an error without 
         sql: `SELECT a.id, a.placed_at, repeat('x', 100) AS x FROM orders a, orders b WHERE b.id <= ${last} ORDER BY 1`,
       },
     })
-  // The first run is not prepared. The third run is.
+  // The first run is not prepared, but the third run is.
   for (const last of [31, 32, 33, 34]) {
     const whole = await ask(last)
     assert.equal(whole.json.rowCount, last * 300)

@@ -1,5 +1,5 @@
-// Long answers are compressed for clients that accept it: the bytes after decompression are the same, and the ETag
-// still matches. Query answers and answers under /auth are never compressed.
+// Tests compression: long answers are compressed for clients that accept it. The bytes after decompression are the same, and the ETag still
+// matches. Query answers and answers under /auth are never compressed.
 import assert from 'node:assert/strict'
 import { get, request, type IncomingHttpHeaders } from 'node:http'
 import { buffer } from 'node:stream/consumers'
@@ -35,7 +35,7 @@ describe('compressed answers', () => {
   })
   after(() => shop[Symbol.asyncDispose]())
 
-  /** fetch() would decompress by itself. */
+  /** Sends a request without fetch(), which would decompress the answer itself. */
   const ask = async (path: string, headers: Record<string, string>) => {
     const all = { authorization: `Bearer ${shop.owner.jwt}`, ...headers }
     const answered = Promise.withResolvers<{ status: number; headers: IncomingHttpHeaders; body: Buffer }>()

@@ -1,4 +1,4 @@
-// Tests of connections over HTTP: of a saved connection and its stored report, of an unsaved one, and what the list of
+// Tests the connection test over HTTP: of a saved connection and its stored report, of an unsaved connection, and what the list of
 // datasources shows of the report.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -157,7 +157,7 @@ describe('testing a connection', () => {
     assert.ok(!text.includes('something else') && !text.includes(`${password}x`), text)
   })
 
-  test('lists jobs with who started them, without results', async () => {
+  test('lists jobs with the person who started each, without results', async () => {
     const { jobId } = await owner.must('POST', `${at}/profile`, {})
     let job = await owner.must('GET', `${at}/jobs/${jobId}`)
     while (job.state === 'RUNNING') job = await owner.must('GET', `${at}/jobs/${jobId}`)

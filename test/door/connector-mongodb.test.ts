@@ -1,4 +1,4 @@
-// The connector over MongoDB: its words, and filters and pipelines that clients send as JSON text. Skipped without mongod.
+// Tests the connector over MongoDB: its words, and filters and pipelines that clients send as JSON text. Skipped without mongod.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Agent } from '../support/agent.ts'

@@ -1,4 +1,4 @@
-// Resources and prompts of the connector, and descriptions of other sizes and kinds of databases.
+// Tests resources and prompts of the connector, and descriptions of other sizes and kinds of databases.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { encode } from 'gpt-tokenizer/encoding/o200k_base'

@@ -1,5 +1,5 @@
-// What agents see of a datasource in each state: profiled, of another kind, unreachable, changed, or one of many. Also
-// tests which parts of the protocol the service loads.
+// Tests what agents see of a datasource in each state: profiled, of another kind, unreachable, changed, or one of many. Also tests which
+// parts of the protocol the service loads.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -20,7 +20,7 @@ describe('a datasource through the connector', () => {
   })
   after(() => shop[Symbol.asyncDispose]())
 
-  /** Another datasource of the team. */
+  /** Adds another datasource to the team. */
   const add = async (sql: string, tables: readonly object[], name: string) => {
     const database = await shop.postgres.createDatabase(name, sql)
     const spec = { ...shop.spec, name, database }

@@ -1,4 +1,4 @@
-// The five tools of the connector: the same answers and refusals as REST, in a form that fits into a model's context.
+// Tests the five tools of the connector: they give the same answers and refusals as REST, in a form that fits into a model's context.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { encode } from 'gpt-tokenizer/encoding/o200k_base'
@@ -6,7 +6,7 @@ import { TOOLS } from '../../src/connector/tool-definitions.ts'
 import { Agent, ERAS } from '../support/agent.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 
-/** As a model sees a tool: name, description and input. */
+/** The tools as a model sees them: name, description and input. */
 const seen = TOOLS.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }))
 
 describe('the definitions of the tools', () => {
@@ -131,7 +131,7 @@ describe('the tools of the connector', () => {
       }
     })
 
-    test('a hidden table and one that does not exist get the same answer', async () => {
+    test('a hidden table and a missing table get the same answer', async () => {
       const asked = async (name: string) =>
         JSON.stringify(await describeIt({ tables: [name] })).replaceAll(name, 'the name')
       assert.equal(await asked('payroll'), await asked('no_such'))

@@ -1,4 +1,4 @@
-// The connector as a protocol: both generations, headers, versions, tokens, and invalid messages.
+// Tests the connector as a protocol: both generations, headers, versions, tokens, and invalid messages.
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { once } from 'node:events'
@@ -339,7 +339,7 @@ describe('the connector', () => {
       via: 'CONNECTOR',
       signal: new AbortController().signal,
     } as const
-    /** The digits of durationMs and the id of the audit row differ in each call. */
+    /** Removes the digits of durationMs and the id of the audit row, which differ in each call. */
     const comparable = (message: unknown) =>
       JSON.stringify(sorted(message))
         .replaceAll(/durationMs\\*":[\d.]+/g, 'durationMs')
@@ -422,8 +422,8 @@ describe('the connector', () => {
 })
 
 /**
- * A key that has expired. On a busy machine, creating the key may take longer than its lifetime, so each attempt
- * doubles the time.
+ * Returns a key that has expired. On a busy machine, creating the key may take longer than its lifetime, so each attempt doubles the
+ * lifetime.
  */
 async function expiredKey(shop: Shop): Promise<string> {
   for (let ms = 2_000; ; ms *= 2) {
@@ -435,7 +435,7 @@ async function expiredKey(shop: Shop): Promise<string> {
   }
 }
 
-/** The same value with its keys in order. */
+/** Returns the same value with its keys in order. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (typeof value !== 'object' || value === null) return value

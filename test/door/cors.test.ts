@@ -1,4 +1,4 @@
-// Pages of other sites may call the API only from origins that the operator names, and never under /auth.
+// Tests that pages of other sites may call the API only from origins that the operator names, and never under /auth.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Agent } from '../support/agent.ts'
@@ -54,7 +54,7 @@ describe('with VITRINE_CORS_ORIGINS', () => {
     assert.deepEqual([query.status, query.headers.get('access-control-allow-origin')], [404, PAGE])
   })
 
-  test('another origin, a part of a named one, or another scheme is refused', async () => {
+  test('another origin, a part of a named origin, or another scheme is refused', async () => {
     for (const origin of ['https://evil.example', 'https://app.example.com.evil.example', 'http://app.example.com']) {
       assert.deepEqual(corsOf((await app.ask('GET', '/teams', { token: key, headers: { origin } })).headers), [])
       const { status, headers } = await app.ask('OPTIONS', '/teams', { headers: preflight(origin) })

@@ -1,4 +1,4 @@
-// Accepting many proposed texts at once, publishing them, and the history of publications, over HTTP.
+// Tests accepting many proposed texts in one request, publishing them, and the history of publications, over HTTP.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openDocumentedShop, type DocumentedShop } from '../support/documented.ts'

@@ -1,5 +1,5 @@
-// Documentation by a language model, against a stand-in endpoint: what the model is sent, and that its answers only
-// ever become proposals.
+// Tests documentation by a language model, against a fake endpoint: which data the model is sent, and that its answers only ever become
+// proposals.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, before, beforeEach, describe, test } from 'node:test'
@@ -193,7 +193,7 @@ describe('documentation by a model', () => {
     await shop.owner.must('POST', `${shop.at}/introspect`)
   })
 
-  test('texts that name hidden data, hold URLs or markup, are too long or rest on unknown columns are dropped', async () => {
+  test('texts that name hidden data, hold URLs or markup, are too long or depend on unknown columns are dropped', async () => {
     const statements = [
       { text: 'See canary_payroll for the wages.' },
       { text: 'The canary_note tells why.' },

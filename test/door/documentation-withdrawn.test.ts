@@ -1,5 +1,5 @@
-// The store contains nothing from a column that is hidden or marked personal: no observed values and no generated
-// texts. The tests check over HTTP and in the rows of both stores.
+// Tests that the store contains nothing from a column that is hidden or marked personal: no observed values and no generated texts. The
+// tests check over HTTP and in the rows of both stores.
 import assert from 'node:assert/strict'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -34,8 +34,7 @@ for (const dialect of DIALECTS) {
       shop = await openDocumentedShop({ env: storeEnv(config) })
       rows = async (sql) => {
         if (databaseUrl === null) {
-          // The service locks its file, so the test reads a copy. Somebody who steals the disk would see the same
-          // bytes.
+          // The service locks its file, so the test reads a copy. A thief of the disk would see the same bytes.
           const copy = await mkdtemp(join(tmpdir(), 'vitrine-test-copy-'))
           for (const name of ['vitrine.db', 'vitrine.db-wal']) await cp(join(shop.app.dataDir, name), join(copy, name))
           using file = new DatabaseSync(join(copy, 'vitrine.db'))

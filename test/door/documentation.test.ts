@@ -1,5 +1,5 @@
-// Documentation over HTTP, on both stores: texts are proposed, judged, published and described, and are hidden again
-// when the exposure hides their columns.
+// Tests documentation over HTTP, on both stores: texts are proposed, judged, published and described. They are hidden again when the
+// exposure hides their columns.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { CANARY, EXPOSED, openDocumentedShop, type DocumentedShop } from '../support/documented.ts'
@@ -241,7 +241,7 @@ for (const dialect of DIALECTS) {
       }
     })
 
-    test('a personal mark removes the values from the description at once', async () => {
+    test('a personal mark removes the values from the description immediately', async () => {
       const statsOf = async () => {
         const { columns } = await shop.described('customers')
         return columns.find((column: { readonly name: string }) => column.name === 'country').stats

@@ -1,4 +1,4 @@
-// Every refusal is JSON {error, code, …} with a known code under its status, and reveals no internals.
+// Tests that every refusal is JSON {error, code, …} with a known code under its status, and reveals no internals.
 import assert from 'node:assert/strict'
 import { METHODS } from 'node:http'
 import { connect } from 'node:net'
@@ -185,7 +185,7 @@ describe('refusals', () => {
       const routes: Record<string, Route> = SESSION_ROUTES
       for (const [route, { method, path, place }] of Object.entries(routes)) {
         if ((method !== 'PATCH' && method !== 'PUT') || place === 'datasource') continue
-        // These look for the key, the grant or the webhook first.
+        // These routes look for the key, the grant or the webhook first.
         if (['changeKey', 'narrowGrant', 'changeWebhook'].includes(route)) continue
         const answer = await ada.ask(method, path.replace('{teamId}', id).replace('{accountId}', ada.id), body)
         assert.equal(answer.json?.code, 'INVALID_REQUEST', `${route}: ${answer.text}`)

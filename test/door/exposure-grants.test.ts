@@ -1,5 +1,5 @@
-// The commands that grant a database login exactly what is exposed, run against a real PostgreSQL, and the texts of
-// these commands for the other kinds of database.
+// Tests the commands that grant a database login exactly what is exposed. They are run against a real PostgreSQL. For the other kinds of
+// database, only their texts are checked.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Catalog, CatalogTable } from '../../src/drivers/driver.ts'

@@ -1,5 +1,5 @@
-// MongoDB exposures over HTTP: drift of dotted paths, previews of filters and pipelines, and the paths that a refused
-// query needs. Skipped without mongod.
+// Tests MongoDB exposures over HTTP: drift of dotted paths, previews of filters and pipelines, and the paths that a refused query needs.
+// Skipped without mongod.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as shape from '../../src/contract/exposure-schemas.ts'

@@ -1,4 +1,4 @@
-// The history of an exposure over HTTP, a conflict between two authors, and the machine-readable problems of a request.
+// Tests the history of an exposure over HTTP, a conflict between two authors, and the machine-readable problems of a request.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../support/app.ts'
@@ -145,7 +145,7 @@ describe('the versions of an exposure', () => {
   test('one session may check ten drafts a second', async () => {
     const check = () => owner.ask('POST', `${at}/check`, { sql: 'SELECT x FROM b', draft: true })
     const codes = new Set<string>()
-    // Only ten drafts of those that start within one second pass. On a slow machine this takes several attempts.
+    // Of the drafts that start within one second, only ten pass. On a slow machine this takes several attempts.
     while (!codes.has('RATE_LIMITED')) {
       const answers = await Promise.all(Array.from({ length: 40 }, check))
       for (const { json } of answers) codes.add(json.code ?? 'ANSWERED')

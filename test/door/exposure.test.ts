@@ -1,5 +1,5 @@
-// The exposure over HTTP: drift of the database, versions with their authors, previews of a change on past queries, and
-// the change that a refused query needs.
+// Tests the exposure over HTTP: drift of the database, versions with their authors, previews of a change on past queries, and the change
+// that a refused query needs.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import * as shape from '../../src/contract/exposure-schemas.ts'
@@ -48,7 +48,7 @@ describe('the exposure', () => {
       must,
       alter: (sql: string) => shop.postgres.query(database, sql),
       query: (sql: string) => shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } }),
-      /** The audit id of the last request. */
+      /** Returns the audit id of the last request. */
       async last(): Promise<string> {
         const { items } = await shop.owner.must('GET', `/teams/${shop.teamId}/audit?limit=1`)
         return items[0].id
@@ -158,7 +158,7 @@ describe('the exposure', () => {
     ]
     const proposed = [names('customers', ['id', 'email'])]
 
-    test('counts the past queries that would be refused and that would pass', async () => {
+    test('counts the past queries that the change would refuse or allow', async () => {
       const { ask, must, query, ended, at } = await openDatasource()
       for (const sql of past) await query(sql)
       await shop.owner.must('PATCH', `/teams/${shop.teamId}`, { settings: { auditRedactLiterals: true } })

@@ -1,4 +1,4 @@
-// The five endpoints of docs/contract.md, field by field, on a real database.
+// Tests the five endpoints of docs/contract.md, field by field, on a real database.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { ZodType } from 'zod'
@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/
 
-/** The answer matches its schema and has no undeclared field. */
+/** Asserts that the answer matches its schema and has no undeclared field. */
 function assertShape(schema: ZodType, value: unknown): void {
   assert.deepEqual(schema.parse(value), value)
 }

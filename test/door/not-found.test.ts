@@ -1,4 +1,4 @@
-// An unknown datasource and one that the caller may not access give the same bytes, to every caller.
+// Tests that an unknown datasource and one that the caller may not access give the same bytes, to every caller.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { ROUTES } from '../../src/contract/key-routes.ts'
@@ -11,7 +11,7 @@ const IN_DATASOURCE = Object.entries({ ...ROUTES, ...SESSION_ROUTES }).filter(([
   route.path.includes('{id}'),
 )
 
-/** The answer without the headers that change with time. */
+/** Returns the answer without the headers that change with time. */
 function comparable(answer: Answer): unknown[] {
   const names = [...answer.headers.keys()].filter((name) => !/^(date|connection|keep-alive)$/.test(name))
   return [answer.status, answer.text, names.sort()]

@@ -1,5 +1,4 @@
-// The SDK’s client connects to the service: by registration and by a metadata document, in both generations of the
-// protocol.
+// Tests that the SDK’s client connects to the service: by registration and by a metadata document, in both generations of the protocol.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:https'

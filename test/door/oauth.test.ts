@@ -1,5 +1,5 @@
-// OAuth over HTTP, as agents and browsers use it: discovery, registration, authorization, the consent page, tokens at
-// /mcp, and what ends them. src/oauth/oauth.test.ts tests the parts that depend on the store.
+// Tests OAuth over HTTP, as agents and browsers use it: discovery, registration, authorization, the consent page, tokens at /mcp, and the
+// events that end them. src/oauth/oauth.test.ts tests the parts that depend on the store.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Agent } from '../support/agent.ts'
@@ -77,7 +77,7 @@ describe('OAuth', () => {
       const preflight = await service.send('OPTIONS', path, { headers: { origin: 'https://inspector.example' } })
       assert.deepEqual([preflight.status, preflight.headers['access-control-allow-origin']], [204, '*'])
     }
-    // A person’s cookie belongs to our own pages, so no other page may read these answers.
+    // A person’s cookie belongs to the service's own pages, so no other page may read these answers.
     for (const path of ['/auth/consent', '/auth/oauth2/authorize']) {
       const { headers: own } = await service.send('GET', path, { headers: { origin: 'https://inspector.example' } })
       assert.equal(own['access-control-allow-origin'], undefined)
@@ -137,7 +137,7 @@ describe('OAuth', () => {
       ['other fields', { jwks_uri: 'http://169.254.169.254/', skip_consent: true, scope: 'admin' }, [REDIRECT]],
     ]
     for (const [name, metadata, uris] of taken) {
-      test(`takes ${name}`, async () => {
+      test(`accepts ${name}`, async () => {
         const { status, json } = await register(service, metadata)
         assert.equal(status, 201)
         assert.deepEqual(json.redirect_uris, uris)
@@ -209,7 +209,7 @@ describe('OAuth', () => {
       ['without a page', { prompt: 'none' }, 'consent_required'],
     ]
     for (const [name, more, error] of back) {
-      test(`${name} returns to the agent with an error, its state and our name`, async () => {
+      test(`${name} returns to the agent with an error, its state and the name of the service`, async () => {
         const location = locationOf(await ask(more))
         assert.equal(location.origin + location.pathname, REDIRECT)
         // Flows with a token send their errors in the fragment.
@@ -416,7 +416,7 @@ describe('OAuth', () => {
       const reply = await agent.call('modern', 'describe_datasource', { teamId: one, datasourceId: hidden })
       assert.equal(reply.json.result.structuredContent.code, 'NOT_FOUND')
 
-      // Ticking “later ones too” sets no limit on the datasources.
+      // “Later ones too” is ticked, so the datasources have no limit.
       const all = new Agent(app, (await connected(service, dan, client, { teamIds: [one] })).access)
       const later = await datasource(dan, one, 'later')
       const ids = (await all.tool('list_datasources')).datasources.map(({ id }: { id: string }) => id)
@@ -434,7 +434,7 @@ describe('OAuth', () => {
       }
     })
 
-    test('no other credential counts as a token, and REST accepts no token of an agent', async () => {
+    test('accepts only its own tokens, and REST accepts no token of an agent', async () => {
       const { access, refresh: token } = await connect()
       const [head = '', body = '', signature = ''] = access.split('.')
       const claims = JSON.parse(Buffer.from(body, 'base64url').toString())

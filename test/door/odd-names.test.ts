@@ -1,4 +1,4 @@
-// Columns named like members of Object.prototype behave like other columns: in introspection, drafts, marks, profiles,
+// Tests columns named like members of Object.prototype. They behave like other columns in introspection, drafts, marks, profiles,
 // exposures, descriptions and queries.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -39,7 +39,7 @@ describe('columns named like members of Object.prototype are', () => {
 
   const put = (body: string) => app.ask('PUT', `${at}/documentation/public/__proto__`, { token: owner.jwt, body })
   const described = async () => (await app.must('GET', `${at}/schema`, { token: key })).tables[0]
-  /** An object with these names as own properties, as JSON.parse creates it. */
+  /** Returns an object with these names as own properties, as JSON.parse creates it. */
   const byName = (of: (name: string) => unknown) => Object.fromEntries(NAMES.map((name) => [name, of(name)]))
 
   test('exposed by name, and hidden otherwise', async () => {

@@ -1,5 +1,5 @@
-// The order of refusals (docs/session.md#order-of-refusals): first the path (404), then the state of the datasource
-// (409), then the body (400). Every route with a body has a row.
+// Tests the order of refusals (docs/session.md#order-of-refusals): first the path (404), then the state of the datasource (409), then the
+// body (400). Every route with a body has a row.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { ROUTES } from '../../src/contract/key-routes.ts'
@@ -11,7 +11,7 @@ const TABLE = { ...ROUTES, ...SESSION_ROUTES }
 const UNKNOWN = '00000000-0000-4000-8000-000000000000'
 const BAD = 'INVALID_REQUEST'
 
-/** The code for a bad body: on a new datasource, on a disabled new datasource, and on a path that does not exist. */
+/** The codes for a bad body: on a new datasource, on a disabled new datasource, and on a path that does not exist. */
 interface Codes {
   readonly fresh: string
   readonly disabled?: string

@@ -1,4 +1,4 @@
-// Bad input about accounts, teams and keys, over HTTP: each gets its status of docs/errors.md, and nothing is stored.
+// Tests bad input about accounts, teams and keys, over HTTP: each gets its status of docs/errors.md, and nothing is stored.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../support/app.ts'
@@ -26,7 +26,7 @@ describe('bad input about people', () => {
     const answer = await person.ask(method, path, body)
     return [answer.status, answer.json.code]
   }
-  /** A snapshot of the teams and of the account's keys, to compare. */
+  /** Returns a snapshot of the teams and of the account's keys, for comparison. */
   const state = async () =>
     JSON.stringify([
       await ada.must('GET', `/teams/${teamId}`),

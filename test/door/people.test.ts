@@ -1,5 +1,5 @@
-// Accounts and access over HTTP, with mail, on both stores: from an empty store to a colleague in a team, through the
-// links in the mails.
+// Tests accounts and access over HTTP, with mail, on both stores: from an empty store to a colleague in a team, through the links in the
+// mails.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
@@ -11,7 +11,7 @@ import { totp } from '../support/totp.ts'
 
 const OTHER = 'another long password'
 
-/** The policy allows the page's own script only, and no other source. */
+/** Asserts that the policy allows the page's own script only, and no other source. */
 function assertPolicy(page: { readonly headers: Headers }, html: string): void {
   const script = /<script>([\s\S]*?)<\/script>/.exec(html)?.[1] ?? ''
   const hash = createHash('sha256').update(script).digest('base64')

@@ -1,6 +1,6 @@
-// Connections whose queries are read from the socket: which one gives way when the connections are full, and what a
-// refused connection and a hang-up leave behind. All come from an address of their own, so the other requests of the
-// tests take none of their places.
+// Tests connections whose queries are read from the socket: which connection is closed when there are too many, and what a refused
+// connection and a hang-up leave behind. These connections have a separate client address, so they do not count against the limit for the
+// other requests of the tests.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -47,7 +47,7 @@ describe('with two connections for an address', () => {
     (await shop.owner.must('GET', `/teams/${shop.teamId}/audit?action=runQuery&limit=50`)).items
 
   for (const more of ['', 'te: trailers\r\n']) {
-    test(`an idle one gives way before one whose first query is arriving (${more === '' ? 'socket' : 'node:http'})`, async () => {
+    test(`an idle connection is closed before one whose first query is arriving (${more === '' ? 'socket' : 'node:http'})`, async () => {
       const arriving = await dial()
       const bytes = request('SELECT 5 AS n', more)
       await send(arriving, bytes.slice(0, -4))

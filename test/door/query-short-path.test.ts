@@ -1,6 +1,6 @@
-// The short paths of POST …/query give the same answer as the ordinary path, or leave the request to it. Each request
-// is sent in three ways. A usual request is read from the socket. With `te: trailers`, node:http reads it. A body in
-// chunks always takes the ordinary path.
+// Tests the short paths of POST …/query. They give the same answer as the ordinary path, or leave the request to it. Each request is sent
+// in three ways. A usual request is read from the socket. With `te: trailers`, node:http reads the request. A body in chunks always takes
+// the ordinary path.
 import assert from 'node:assert/strict'
 import { subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
@@ -174,7 +174,7 @@ describe('the short path of a query', () => {
     ]
     for (const token of tokens) {
       const headers = { authorization: `Bearer ${token}` }
-      // Sent twice: at the second request, the caches contain all that they can contain.
+      // Each request is sent twice. At the second request, the caches contain everything that they can contain.
       for (const _time of [1, 2]) {
         const { short, ordinary } = await both({ body: sql('SELECT 1 AS one'), headers })
         assert.deepEqual(plain(short), plain(ordinary), token)
@@ -275,7 +275,7 @@ describe('the short path of a query', () => {
     assert.equal((await raw(written({ body: sql('SELECT 1') }, false)))[0]?.status, 200)
   })
 
-  test('a body in single bytes is read whole, and a client that disconnects in the middle of it holds nothing open', async () => {
+  test('a body in single bytes is read whole, and a client that disconnects in the middle of its body leaves nothing open', async () => {
     const bytes = written({ body: sql('SELECT 7 AS n') }, false)
     const socket = dial().setNoDelay(true)
     let received = ''
@@ -402,7 +402,7 @@ describe('the short path of a query', () => {
       assert.equal(received.length > 0, answers.length === 1)
       return answers
     }
-    // More than the connections of a pool.
+    // This is more than the connections of a pool.
     const all = Array.from({ length: 24 }, (_, n) => halfClosed(n % 3 === 0 ? slow : sql('SELECT 1 AS n'), n % 2 === 0))
     for (const answers of await Promise.all(all)) for (const { status } of answers) assert.equal(status, 200)
     for (let i = 0; i < 12; i++) assert.equal((await raw(written({ body: sql('SELECT 1') }, false)))[0]?.status, 200)
@@ -410,7 +410,7 @@ describe('the short path of a query', () => {
 
   test('clients that do not read their answers hold no database connection', async () => {
     const large = sql("SELECT repeat('x', 5000) AS x FROM generate_series(1, 1000)", {})
-    // More than the connections of a pool.
+    // This is more than the connections of a pool.
     const idlers = Array.from({ length: 12 }, () => {
       const socket = dial()
       socket.pause()
@@ -462,8 +462,8 @@ describe('the short path of a query', () => {
 const ACTIVE = `SELECT count(*) AS n FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() AND query LIKE '%count%OPERATOR%'`
 
 /**
- * The part of an answer that must be equal, without the clock and the counters. After a body that is not JSON, the
- * framework closes the connection, but the short path, which has read the whole body, does not.
+ * Returns the part of an answer that must be equal, without the clock and the counters. After a body that is not JSON, the framework closes
+ * the connection. The short path has read the whole body, so it keeps the connection open.
  */
 function plain({ status, headers, body }: Answer): unknown {
   const same = headers.filter(

@@ -1,4 +1,4 @@
-// Refused calls in groups, a person’s own calls, and requests to expose what was refused, up to the query that then
+// Tests refused calls in groups, a person’s own calls, and requests to expose what was refused. Each ends with the query, which then
 // passes.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'

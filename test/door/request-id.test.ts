@@ -1,5 +1,5 @@
-// Every answer names its request in X-Request-Id, on every path. The audit, the log of defects and the access log name
-// it too. The id of a caller is ignored unless it comes through a trusted proxy and is harmless.
+// Tests request ids. Every answer names its request in X-Request-Id, on every path. The audit, the log of defects and the access log name
+// it too. A caller's own id is ignored unless it is harmless and comes through a trusted proxy.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -78,7 +78,7 @@ describe('request ids', () => {
     assert.match(await text(socket), /^HTTP\/1\.1 400 [^]*\r\nx-request-id: [0-9a-f]{12}-[0-9a-z]+\r\n/)
   })
 
-  test('the audit names it, by the short path, the ordinary path and the connector', async () => {
+  test('the audit names the id, for the short path, the ordinary path and the connector', async () => {
     const path = `/teams/${teamId}/datasources/${datasourceId}/query`
     await app.ask('POST', path, { token: key, body: { sql: SQL } })
     const short = await app.ask('POST', path, { token: key, body: { sql: SQL } })
@@ -142,7 +142,7 @@ describe('request ids', () => {
   })
 })
 
-test('with a trusted proxy, its id is used if it is harmless', async () => {
+test('with a trusted proxy, the id from the proxy is used if it is harmless', async () => {
   await using app = await startApp({ env: { VITRINE_TRUST_PROXY: '1' } })
   const idFor = async (given: string) =>
     (await app.ask('GET', '/users/me', { headers: { 'x-request-id': given } })).headers.get('x-request-id') ?? ''

@@ -1,4 +1,4 @@
-// Routes without a token: health, the documents, and sign-in.
+// Tests the routes without a token: health, the documents, and sign-in.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'

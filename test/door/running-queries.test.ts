@@ -1,5 +1,5 @@
-// A running query ends when its caller loses access: within two seconds in the database, with the refusal that a new
-// request would get, and with an audit row.
+// Tests that a running query ends when its caller loses access: within two seconds in the database, with the refusal that a new request
+// would get, and with an audit row.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Client } from 'pg'
@@ -7,7 +7,7 @@ import type { Person } from '../support/app.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 
-/** Runs for minutes unless it is cancelled. */
+/** A query that runs for minutes unless it is cancelled. */
 const SLOW =
   'SELECT count(*) FROM orders a, orders b, orders c, orders d WHERE a.total + b.total + c.total + d.total < 0'
 

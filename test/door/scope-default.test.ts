@@ -1,5 +1,4 @@
-// By default, a route without a scope accepts sessions only; there is no list of these routes. Shown with a route that
-// the test adds.
+// Tests that a route without a scope accepts sessions only by default. No list names these routes, so the test adds one and calls it.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { z } from 'zod'

@@ -1,4 +1,4 @@
-// Repaired queries: only texts that the guard lets through, and only exposed names.
+// Tests repaired queries: the service suggests only texts that the guard accepts, and only exposed names.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openShop, type Shop } from '../support/shop.ts'
@@ -23,7 +23,7 @@ describe('a refusal suggests a repaired query', () => {
     ['SELECT id FROM customers FOR UPDATE', 'SELECT id FROM customers'],
     ['SELECT id, pg_sleep(1) FROM customers', 'SELECT id FROM customers'],
     [`SELECT id FROM customers${' '.repeat(3_000)}FOR UPDATE`, 'SELECT id FROM customers'],
-    // No small change helps.
+    // No small change repairs these queries.
     ['SELECT email FROM customers', undefined],
     ['SELECT salary FROM payroll', undefined],
     ['DELETE FROM customers', undefined],
@@ -37,7 +37,7 @@ describe('a refusal suggests a repaired query', () => {
     })
   }
 
-  test('a hidden name and one that does not exist get the same suggestion', async () => {
+  test('a hidden name and a missing name get the same suggestion', async () => {
     for (const [hidden, none] of [
       ['email', 'emaik'],
       ['note', 'notf'],

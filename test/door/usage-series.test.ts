@@ -1,5 +1,5 @@
-// Usage by hour and day, for the team and by key, datasource or client. The sums equal those of the audit, and nobody
-// sees more than in the lists.
+// Tests usage by hour and day, for the team and by key, datasource or client. The sums equal those of the audit, and nobody sees more than
+// in the lists.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { z } from 'zod'
@@ -30,7 +30,7 @@ for (const dialect of DIALECTS) {
       await shop.app.join(shop.owner, shop.teamId, member)
       const own = await shop.app.key(member)
       for (let n = 0; n < 3; n++) await ask(shop.key, 'SELECT id FROM customers LIMIT 5', 'agent/1')
-      // A second batch, so that the store adds up lines.
+      // This is a second batch, so that the store must add up lines.
       await usage('')
       await ask(shop.key, 'SELECT id FROM customers LIMIT 2', 'agent/1')
       await ask(shop.key, 'SELECT email FROM customers', 'agent/1')

@@ -1,5 +1,4 @@
-// Webhooks over REST. The secret is shown once, the address never. A test message arrives signed, and only at an
-// allowed address.
+// Tests webhooks over REST. The secret is shown once, the address never. A test message arrives signed, and only at an allowed address.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../support/app.ts'
@@ -65,7 +64,7 @@ describe('webhooks', () => {
     await ada.must('DELETE', `${path}/${id}`)
   })
 
-  test('a new secret replaces the first at once', async () => {
+  test('a new secret replaces the first immediately', async () => {
     const { id, secret } = await make()
     const changed = await ada.must('PATCH', `${path}/${id}`, { newSecret: true })
     assert.notEqual(changed.secret, secret)
@@ -116,7 +115,7 @@ describe('webhooks', () => {
     }
   })
 
-  test('a team has ten at most, and another team sees none of them', async () => {
+  test('a team has at most ten webhooks, and another team sees none of them', async () => {
     const made: { id: string }[] = []
     for (let n = 0; n < 10; n++) made.push(await make({ name: `n${n}` }))
     assert.equal((await ada.ask('POST', path, order())).json.code, 'CONFLICT')

@@ -1,5 +1,5 @@
-// The clock of the machine jumps 40 days ahead, and back when it is corrected. In between, sessions and keys count as
-// expired. Afterwards they work again, and every audit row is still there.
+// Tests a clock that jumps 40 days ahead, and back when it is corrected. In between, sessions and keys count as expired. Afterwards they
+// work again, and every audit row is still there.
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, mock, test } from 'node:test'
 import { startApp } from '../support/app.ts'
@@ -9,7 +9,7 @@ const DAY = 86_400_000
 
 describe('a clock that jumps 40 days ahead', () => {
   const start = Date.now()
-  // Replaced before anything is opened, because parts of the service store the function.
+  // The clock is replaced before anything is opened, because parts of the service store the function.
   beforeEach(() => mock.timers.enable({ apis: ['Date'], now: start }))
   afterEach(() => mock.timers.reset())
   const jump = () => mock.timers.setTime(start + 40 * DAY)
@@ -47,7 +47,7 @@ describe('a clock that jumps 40 days ahead', () => {
     await rooms.audit.prune()
     correct()
     assert.deepEqual(await rows(), [7])
-    // The correction is a jump as well.
+    // The correction of the clock is a jump too.
     await rooms.audit.prune()
     assert.deepEqual(await rows(), [7])
   })

@@ -1,6 +1,5 @@
-// Tests the driver with an independent emulator (goccy/bigquery-emulator) at BIGQUERY_EMULATOR_URL: an engine that is
-// not ours must accept the printed text and the requests. The emulator reports no referenced tables and no costs, and
-// cannot cancel.
+// Tests the driver with an independent emulator (goccy/bigquery-emulator) at BIGQUERY_EMULATOR_URL. The emulator is an engine from another
+// author, which must accept the printed text and the requests. It reports no referenced tables and no costs, and cannot cancel.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { createBigQueryDriver } from '../../src/drivers/bigquery/driver.ts'

@@ -1,5 +1,5 @@
-// Every error that BigQuery documents, in both of its forms and at both steps of a query, and the messages of dry runs.
-// The caller gets one of our sentences, which reveals nothing hidden.
+// Tests every error that BigQuery documents, in both of its forms and at both steps of a query, and the messages of dry runs. The caller
+// gets a sentence of the service, which reveals nothing hidden.
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { AppError, type Code } from '../../src/errors.ts'
@@ -23,7 +23,7 @@ after(async () => {
   await at[Symbol.asyncDispose]()
 })
 
-/** The error as an HTTP error, and as HTTP 200 with a failed job or query. */
+/** Returns the error as an HTTP error, and as HTTP 200 with a failed job or query. */
 function carriers(status: number, reason: string, message: string): readonly Reply[] {
   const entry = { reason, message, location: 'query' }
   return [

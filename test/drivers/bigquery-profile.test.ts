@@ -1,5 +1,5 @@
-// Profiles of BigQuery's tables: free if no bytes may be read, otherwise one query of exposed columns within the limit
-// of bytes. Also tests that the guard accepts the example questions.
+// Tests profiles of BigQuery's tables: free if no bytes may be read, otherwise one query of exposed columns within the limit of bytes. Also
+// tests that the guard accepts the example questions.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { countCells } from '../../src/drivers/bigquery/catalog/profile.ts'
@@ -99,7 +99,7 @@ describe('a profile', () => {
     return await at.connection.profile(table, exposed, bounds, soon())
   }
 
-  /** The texts of the runs. */
+  /** Returns the texts of the runs. */
   const ran = (): string[] =>
     at.double.requests.filter(({ kind }) => kind === 'run').map(({ body }) => String(body.query))
 

@@ -1,4 +1,4 @@
-// The requests to BigQuery, and responses of servers that are slow, broken or hostile.
+// Tests the requests to BigQuery, and responses of servers that are slow, broken or hostile.
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { setImmediate as immediate } from 'node:timers/promises'
@@ -224,8 +224,7 @@ describe('requests to BigQuery', () => {
     // A PKCS #8 key in PEM, whose numbers are then replaced by others of the same length.
     const { private_key: pem, ...file } = JSON.parse(at.door.keyFile())
     const der = Buffer.from(String(pem).replace(/-----.*-----/g, ''), 'base64')
-    // Changes the last byte of the modulus, after 26 bytes of envelope, 7 of version and 5 of its own header. A modulus
-    // is odd.
+    // This changes the last byte of the modulus, after 26 bytes of envelope, 7 of version and 5 of its own header. A modulus is odd.
     der.writeUInt8(der.readUInt8(38 + 255) & 0xfe, 38 + 255)
     const damaged = `-----BEGIN PRIVATE KEY-----\n${der.toString('base64')}\n-----END PRIVATE KEY-----\n`
     await using driver = await createBigQueryDriver({ connector: at.double.connector })

@@ -1,5 +1,5 @@
-// The duties of every kind of database, as tests. A kind provides a real server and query bodies in its own language. A
-// duty that a kind cannot fulfil is skipped by name, with the reason.
+// Tests the duties of every kind of database. A kind provides a real server and query bodies in its own language. A duty that a kind cannot
+// fulfil is skipped by name, with the reason.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Confined } from '../../src/drivers/confined.ts'
@@ -51,7 +51,7 @@ export interface Ground extends AsyncDisposable {
   }
   /** A word that no refusal may contain. */
   readonly secret: RegExp
-  /** The queries of the login that run in the database, except the query that asks for them. */
+  /** Returns the number of queries of the login that run in the database, except the query that counts them. */
   working(): Promise<number>
   /** A query that another kind's guard confined, if there is another kind. */
   readonly alien: Confined | null

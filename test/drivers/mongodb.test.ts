@@ -1,4 +1,4 @@
-// The MongoDB driver passes the conformance suite with the narrow login that `test` recommends.
+// Runs the duties of every kind for MongoDB, with the narrow login that `test` recommends.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Catalog, SettingsInput } from '../../src/drivers/driver.ts'
@@ -95,7 +95,7 @@ const skip = await skipWithout(() => startMongod({ auth: true }))
 if (skip === false) conformance('MONGODB', open)
 else test('the rules of every kind: MONGODB', { skip })
 
-test('the driver names its concepts', async () => {
+test('MongoDB names its concepts', async () => {
   await using driver = await createMongoDriver()
   assert.deepEqual(driver.vocabulary, {
     schema: 'database',

@@ -67,7 +67,7 @@ function exposedOnly(catalog: Catalog): Catalog {
 
 conformance('POSTGRES', open)
 
-test('a kind names its concepts', async () => {
+test('PostgreSQL names its concepts', async () => {
   await using driver = await createPostgresDriver()
   assert.deepEqual(driver.vocabulary, { schema: 'schema', table: 'table', queryLanguage: 'PostgreSQL SQL' })
 })

@@ -1,5 +1,5 @@
-// SSH tunnels to real databases through a real SSH server: the pin, the login, refused forwarding, a lost server, and
-// how tunnels are shared and closed.
+// Tests SSH tunnels to real databases through a real SSH server: the pin, the login, refused forwarding, a lost server, and how tunnels are
+// shared and closed.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -52,7 +52,7 @@ describe('SSH tunnels', () => {
   })
   const secrets = (more: Record<string, string>) => ({ password: postgres.password, ...more })
 
-  /** Connects, and returns the sentence of the failure. */
+  /** Connects to the database, and returns the sentence of the failure. */
   async function failure(input: SettingsInput, options = ANY, signal = never()): Promise<string> {
     await using driver = await createPostgresDriver()
     const caught: unknown = await driver.connect(driver.settings(input), options, signal).then(
@@ -66,7 +66,7 @@ describe('SSH tunnels', () => {
     return caught.message
   }
 
-  test('connections of one database share a tunnel, and it closes with the last of them', async () => {
+  test('connections of one database share a tunnel, which closes with the last of them', async () => {
     await using driver = await createPostgresDriver()
     const connect = () => driver.connect(driver.settings(settings()), ANY, never())
     const [one, other] = await Promise.all([connect(), connect()])
@@ -90,7 +90,7 @@ describe('SSH tunnels', () => {
     assert.equal((await again.introspect(never())).tables.length, 1)
   })
 
-  test('a wrong pin is refused before anything secret is sent, and both fingerprints are shown', async () => {
+  test('a wrong pin is refused before any secret is sent, and both fingerprints are shown', async () => {
     const before = ssh.tries.length
     const message = await failure(settings({ config: at({ hostKey: OTHER_PIN }) }))
     assert.equal(

@@ -58,7 +58,7 @@ async function serve(env: Env) {
   const authorization = `Bearer ${token}`
   let [teams, last] = [0, '']
   return {
-    /** Everything that the service has printed so far. */
+    /** Returns everything that the service has printed so far. */
     output: () => output,
     /** Makes one audited change: creates a team or, after 100 teams, renames the last one. */
     async team(): Promise<void> {
@@ -79,7 +79,7 @@ async function serve(env: Env) {
   }
 }
 
-/** On a busy machine, the PostgreSQL store may take longer than the service waits. In that case nothing was changed. */
+/** Repeats a request while the PostgreSQL store is slower than the service waits, as on a busy machine. Nothing was changed then. */
 async function patient(ask: () => Promise<Response>): Promise<Response> {
   for (;;) {
     const answer = await ask()
@@ -139,7 +139,7 @@ describe('audit verify on the embedded store', () => {
 
   test('a start after a kill links the remaining rows, and every chain holds', async () => {
     const env = { VITRINE_DATA_DIR: await folder() }
-    // Rows are linked after half a second, so on a busy machine the service may be killed later than that.
+    // Rows are linked after half a second. On a busy machine, the service may be killed later than that.
     for (let [kills, hasUnlinked] = [0, false]; kills < 2 || !hasUnlinked; kills++) {
       assert.ok(kills < 30, 'no kill left a row without a link')
       const service = await serve(env)

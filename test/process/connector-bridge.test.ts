@@ -1,5 +1,4 @@
-// The stdio bridge as a process: both generations of the protocol, cancellation, a wrong key, and messages alone on
-// stdout.
+// Tests the stdio bridge as a process: both generations of the protocol, cancellation, a wrong key, and that stdout has only messages.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -20,7 +19,7 @@ import { openShop, type Shop } from '../support/shop.ts'
 const FOLDER = fileURLToPath(new URL('../../connector-bridge/', import.meta.url))
 const BRIDGE = join(FOLDER, 'bridge.mjs')
 
-/** One run of the bridge with lines on stdin. */
+/** Starts the bridge with lines on stdin. */
 function start(env: Record<string, string>, args: readonly string[] = []) {
   const child = spawn(process.execPath, [BRIDGE, ...args], { env: { PATH: process.env['PATH'] ?? '', ...env } })
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
@@ -152,7 +151,7 @@ describe('the stdio bridge', () => {
   })
 })
 
-/** Reads the files of a ZIP from their local headers. */
+/** Returns the files of a ZIP, read from their local headers. */
 function unzipped(zip: Buffer): Map<string, string> {
   const files = new Map<string, string>()
   let at = 0

@@ -1,6 +1,6 @@
-// Runs the protocol’s own conformance scenarios against the route of the connector. The scenarios call fixtures by name
-// and send no token, so this test mounts the route with its own server and access check. A scenario that does not apply
-// is listed with its reason; the runner fails if a listed scenario passes.
+// Runs the protocol’s own conformance scenarios against the route of the connector. The scenarios call fixtures by name and send no token,
+// so this test mounts the route with its own server and access check. A scenario that does not apply is listed with its reason. The runner
+// fails if a listed scenario passes.
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -102,7 +102,7 @@ test('conforms as an authorization server: metadata and the grant of a code', as
     [...named.matchAll(/- (\S+)/g)].map(([, name]) => name),
     ['authorization-server-metadata-endpoint', 'authorization-code-grant'],
   )
-  // The scenarios named auth/… do not apply: they test a client, and the runner is the server.
+  // The scenarios named auth/… do not apply, because they test a client, and the runner is the server.
   assert.ok(!named.includes('auth/'))
 
   await using app = await startApp()
@@ -120,7 +120,7 @@ test('conforms as an authorization server: metadata and the grant of a code', as
     const [url] = new RegExp(`^${app.url}/auth/oauth2/authorize\\?\\S+(?=\\n)`, 'm').exec(printed) ?? []
     if (url === undefined) continue
     printed = printed.replace(url, '(opened)')
-    // The steps of the person in the browser.
+    // These are the steps of the person in the browser.
     const page = locationOf(await open(service, url.slice(app.url.length), ada))
     const decided = await decide(service, ada, page.search.slice(1), { teamIds: [teamId] })
     assert.equal((await fetch(decided.json.url)).status, 200)

@@ -1,6 +1,6 @@
-// Faults of a datasource while queries run: it hangs, resets its connections, sends single bytes, or swaps its
-// certificate. Each caller gets a refusal in time that names the fault, the service stays ready, and queries are
-// answered again once the datasource has recovered.
+// Tests faults of a datasource while queries run: it hangs, resets its connections, sends single bytes, or swaps its certificate. Each
+// caller gets in time a refusal that names the fault, and the service stays ready. After the datasource has recovered, queries are answered
+// again.
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -34,9 +34,9 @@ const KINDS = ['200', '504 QUERY_TIMEOUT', '502 DATASOURCE_UNAVAILABLE', '503 OV
 interface Seen {
   readonly kind: string
   readonly text: string
-  /** Queries that were answered during the fault. Their durations show the effect of the fault. */
+  /** Whether queries are answered during the fault. Their durations show the effect of the fault. */
   readonly isDuring: boolean
-  /** Also requested during the fault. */
+  /** Whether the query is also sent during the fault. */
   readonly isWhole: boolean
 }
 
@@ -105,11 +105,11 @@ describe('a PostgreSQL datasource', () => {
   })
 
   for (const [fault, must] of FAULTS) {
-    test(`${fault}: callers get ${must}, then answers again`, () => throughFault(app, ask, way, fault, must))
+    test(`${fault}: callers get ${must}, and answers after the fault`, () => throughFault(app, ask, way, fault, must))
   }
 })
 
-test('a MongoDB datasource that stops answering or resets: callers get a refusal in time, then answers again', async (t) => {
+test('a MongoDB datasource that stops answering or resets: callers get a refusal in time, and answers after the fault', async (t) => {
   await using stack = new AsyncDisposableStack()
   const mongo = await engineOrSkip(t, () => startMongod())
   if (mongo === null) return
@@ -176,7 +176,7 @@ test('a datasource with a new certificate of another authority causes 502, and t
   await until('the new authority is trusted', async () => (await ask()).status === 200)
 })
 
-/** From now on the server presents another certificate, as after a renewal. */
+/** Makes the server present another certificate from now on, as after a renewal. */
 async function swapCertificate(server: TestPostgres, to: Certificates): Promise<void> {
   for (const [setting, name] of [
     ['ssl_cert_file', 'server.crt'],

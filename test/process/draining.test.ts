@@ -1,5 +1,5 @@
-// SIGTERM with running queries: a query that ends within the grace period is answered. The others are cancelled in the
-// database, answered with 503 and JSON, and audited.
+// Tests SIGTERM with running queries: a query that ends within the grace period is answered. The others are cancelled in the database,
+// answered with 503 and JSON, and audited.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -16,7 +16,7 @@ import { startService, type Service } from '../support/service.ts'
 const ENDLESS = 'SELECT count(*) FROM n a, n b, n c, n d WHERE a.i + b.i + c.i + d.i < 0'
 const SHORT = 'SELECT count(*) FROM n'
 
-/** True once the service refuses connections, which shows that it has received the signal. */
+/** Returns true once the service refuses connections, which shows that it has received the signal. */
 const isRefusing = (app: Service) =>
   fetch(`${app.url}/health/live`, { headers: { connection: 'close' } }).then(
     () => false,
@@ -82,8 +82,7 @@ describe('SIGTERM', () => {
   }
 
   test('lets a query finish within the grace period', async () => {
-    // The query, or the introspection before it, waits for the lock. So on any machine it is running when the signal
-    // comes.
+    // The query, or the introspection before it, waits for the lock. It is therefore running when the signal comes, on any machine.
     const locker = new Client({ connectionString: url })
     await locker.connect()
     await using _ended = { [Symbol.asyncDispose]: () => locker.end() }
@@ -185,7 +184,7 @@ describe('SIGTERM', () => {
     busy.destroy()
   })
 
-  test('a second signal ends the grace period at once', async () => {
+  test('a second signal ends the grace period immediately', async () => {
     await withQuery(ENDLESS, { VITRINE_GRACE_MS: '600000' }, async (app, answer) => {
       app.signal('SIGTERM')
       await until('no new connections', () => isRefusing(app))

@@ -1,5 +1,5 @@
-// A full disk under the store: no row is lost or half-written, and requests that cannot be recorded get 503. When there
-// is space again, every row is present. Needs the permission to mount a small file system.
+// Tests a full disk under the store: no row is lost or half-written, and requests that cannot be recorded get 503. When there is space
+// again, every row is present. Needs the permission to mount a small file system.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, rmdirSync, statfsSync, writeFileSync } from 'node:fs'
@@ -48,7 +48,7 @@ function fill(path: string): void {
   writeEnd(path)
 }
 
-/** Fills the rest of the last page. */
+/** Fills the rest of the last page of the disk. */
 function writeEnd(path: string): void {
   try {
     writeFileSync(join(path, 'filler-end'), Buffer.alloc(4096))
@@ -149,6 +149,6 @@ test('a process that ends on a full disk says how many audit rows it lost', asyn
     .split('\n')
     .find((text) => text.includes('audit: rows are lost'))
   const { rows } = JSON.parse(line ?? '{}')
-  // Rows of the first answers may have fitted. The refused query has a row too.
+  // The rows of the first answers may fit on the disk. The refused query also has a row.
   assert.ok(rows >= 1 && rows <= answered + refused, `${rows} of ${answered}`)
 })

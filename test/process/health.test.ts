@@ -1,5 +1,5 @@
-// Probes and the limits on connections. /health/ready changes to 503 before a stopping service refuses requests, probes
-// have a separate listener, and idle connections are closed in favour of new ones.
+// Tests probes and the limits on connections. /health/ready changes to 503 before a stopping service refuses requests, probes have a
+// separate listener, and idle connections are closed in favour of new ones.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtemp } from 'node:fs/promises'
@@ -62,7 +62,7 @@ test('probes are answered on their own address while every connection has a requ
     VITRINE_METRICS_ADDR: health,
   })
   const busy = await Promise.all(Array.from({ length: 16 }, () => open(app.url)))
-  // A request without an end keeps its connection.
+  // A request that never ends keeps its connection.
   const half =
     'POST /auth/sign-in/email HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{'
   for (const socket of busy) socket.write(half)

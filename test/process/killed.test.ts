@@ -37,7 +37,7 @@ class Life {
   readonly named: string[] = []
   /** The names that were sent, in order. */
   readonly asked: string[] = []
-  /** The service reported that every query answered before this time is in the store. */
+  /** The latest such time: the service reported that every query answered before it is in the store. */
   writtenBefore = -Infinity
   listened = false
   /** The number of the next query to send. */
@@ -47,7 +47,7 @@ class Life {
     this.next = from
   }
 
-  /** Names that were sent after the last answered one, and that may have been stored. */
+  /** Returns the names that were sent after the last answered one, and that may have been stored. */
   get unanswered(): readonly string[] {
     return this.asked.slice(this.asked.indexOf(this.named.at(-1) ?? '') + 1)
   }
@@ -105,9 +105,9 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
 
 const report = (t: TestContext, line: string) => t.diagnostic(line)
 
-/** A team with a datasource, the owner's cookie, and a key. */
+/** Creates a team with a datasource, and returns the owner's cookie and a key. */
 async function prepare(dataDir: string, env: Record<string, string>, spec: object) {
-  // Not disposed, because that would remove the data folder.
+  // The service is not disposed, because that would remove the data folder.
   const app = await startService(dataDir, env)
   const owner = await app.person('Olga')
   const teamId = asId<TeamId>(await app.team(owner))
@@ -132,7 +132,7 @@ interface Place {
   readonly hasName: number
 }
 
-/** Starts the service and kills it at a random moment, in a third of the cases before it listens. */
+/** Starts the service and kills it at a random moment. In a third of the cases, this is before the service listens. */
 async function liveAndDie(place: Place): Promise<Life> {
   const child = spawn(process.execPath, [MAIN], {
     env: environment({

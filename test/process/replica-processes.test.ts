@@ -1,6 +1,5 @@
-// Two processes on one PostgreSQL store. A change through one process is effective in the other. If a process is killed
-// during a job, the other takes the job over or fails it with a sentence, once the lease of the killed process has
-// ended.
+// Tests two processes on one PostgreSQL store. A change through one process is effective in the other. If a process is killed during a job,
+// its lease ends first. The other process then takes the job over, or fails it with a sentence.
 import assert from 'node:assert/strict'
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -18,7 +17,7 @@ import { until } from '../support/until.ts'
 const SHOP = `CREATE TABLE orders (id int PRIMARY KEY, state text);
 INSERT INTO orders VALUES (1, 'open'), (2, 'paid'); ANALYZE`
 const WHOLE = [{ schema: 'public', table: 'orders', columns: null }]
-/** Longer than the lease of a job. */
+/** The wait is longer than the lease of a job. */
 const SILENT_MS = 61_000
 
 describe('two processes on one store', () => {
@@ -62,7 +61,7 @@ describe('two processes on one store', () => {
   const statusBecomes = (status: number, ask: () => Promise<Pick<Answer, 'status'>>) =>
     until(`${status} at the other process`, async () => (await ask()).status === status)
 
-  test('the exposure: a table hidden in one process is refused by the other, and an exposed table is answered', async () => {
+  test('a table that is hidden in one process is refused by the other, and an exposed table is answered', async () => {
     assert.equal((await query()).status, 200)
     await owner.must('PUT', `${at}/exposure`, { tables: [] })
     await statusBecomes(403, query)
@@ -70,7 +69,7 @@ describe('two processes on one store', () => {
     await statusBecomes(200, query)
   })
 
-  test('the settings of the team', async () => {
+  test('a change of the settings of the team is effective in the other', async () => {
     const rows = async () => (await query()).json.rows
     assert.deepEqual(await rows(), [[1], [2]])
     await owner.must('PATCH', `/teams/${teamId}`, { settings: { rowCap: 1 } })
@@ -79,7 +78,7 @@ describe('two processes on one store', () => {
     await until('both rows', async () => (await rows()).length === 2)
   })
 
-  test('the access list', async () => {
+  test('a change of the access list is effective in the other', async () => {
     await owner.must('PATCH', at, { accessMode: 'EXPLICIT' })
     await statusBecomes(404, query)
     await owner.must('PUT', `${at}/access`, { accountIds: [bo.id] })
@@ -90,7 +89,7 @@ describe('two processes on one store', () => {
     await statusBecomes(200, query)
   })
 
-  test('the grant of an agent: narrowed and ended', async () => {
+  test('the grant of an agent that is narrowed or ended is effective in the other', async () => {
     const service = overHttp(one)
     const client = await registered(service)
     const second = await one.team(bo, 'Second')
@@ -106,7 +105,7 @@ describe('two processes on one store', () => {
     assert.equal((await refresh(overHttp(other), client.clientId, tokens.refresh)).status, 400)
   })
 
-  test('a key, a role and a membership', async () => {
+  test('the end of a key, a role or a membership is effective in the other', async () => {
     const key = await one.key(bo)
     assert.equal((await query(key)).status, 200)
     const manage = () => other.ask('GET', at, { token: bo.jwt })
@@ -129,7 +128,7 @@ describe('two processes on one store', () => {
     const ask = (method: string, path: string, app: Service = other) =>
       app.ask(method, `${at}/${path}`, { token: owner.jwt })
     const profile = (await ask('POST', 'profile', doomed)).json.jobId
-    // The request is answered when the job ends, or never.
+    // The request is answered only when the job ends.
     const introspected = ask('POST', 'introspect', doomed).catch(() => undefined)
     const running = () => server.query(store, `SELECT kind FROM jobs WHERE state = 'RUNNING' ORDER BY kind`)
     const both = JSON.stringify([['introspect'], ['profile']])

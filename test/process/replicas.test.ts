@@ -1,5 +1,5 @@
-// Two services on one PostgreSQL store: a change at one service is effective at the other within one second. A request
-// may still see the old state only if it began within that second, however long it takes.
+// Tests two services on one PostgreSQL store: a change at one service is effective at the other within one second. A request may still see
+// the old state only if it began within that second, however long the request takes.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Client } from 'pg'

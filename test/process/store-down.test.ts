@@ -1,5 +1,5 @@
-// The PostgreSQL of the store is stopped, killed or frozen while queries run. The process survives, callers get 503
-// STORE_UNAVAILABLE, and nothing that was answered is lost.
+// Tests a PostgreSQL store that is stopped, killed or frozen while queries run. The process survives, callers get 503 STORE_UNAVAILABLE,
+// and nothing that was answered is lost.
 import assert from 'node:assert/strict'
 import { mkdtemp } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
@@ -98,7 +98,7 @@ describe('a store that fails under load', { skip: !existsSync('/proc/self/stat')
     })
   })
 
-  test('frozen: queries and probes get 503 instead of waiting, and are answered once it continues', async () => {
+  test('frozen: queries and probes get 503 instead of waiting, and are answered after the store continues', async () => {
     await underLoad(async (store, seen, app) => {
       const thaw = await store.freeze()
       try {

@@ -1,7 +1,6 @@
-// Upgrades a store of each earlier version that people have used. It must work like a store that this version created. A store of a
+// Upgrades a store of each earlier version that people have used. It must then work like a store that this version created. A store of a
 // newer version is refused with a sentence, and does not change.
-//
-// test/stores contains the stores as SQLite texts, each written by the code of its version (now by scripts/keep-store.ts). Each has
+// test/stores contains the stores as SQLite texts, each written by the code of its version (now by scripts/keep-store.ts). Each store has
 // people, a team, a datasource with its password, an exposure, keys, queries and refusals. Its first line is an API key of the owner.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
@@ -32,7 +31,7 @@ const VERSIONS = globSync('*.sql.gz', { cwd: STORES })
   .map((file) => basename(file, '.sql.gz'))
   .sort()
 
-/** There are no stores of these versions. The newest version gets a store before the next migration is added. */
+/** There are no stores of these versions. A store of the newest version is added before the next migration. */
 const NOT_KEPT = ['0003-people', '0004-audit-chain', '0007-descriptions']
 
 test('there is a store of each version before the newest, and of no other version', () => {
@@ -73,7 +72,7 @@ describe('an upgrade from each earlier version', () => {
     return { dataDir, databaseUrl }
   }
 
-  /** Writes the old store. Returns where it is, an API key, and the number of rows of its audit. */
+  /** Writes the old store. Returns its location, an API key, and the number of rows of its audit. */
   async function oldStore(dialect: DialectName, version: string) {
     const text = gunzipSync(readFileSync(join(STORES, `${version}.sql.gz`))).toString()
     const [, key = ''] = /^-- key: (\S+)\n/.exec(text) ?? assert.fail(version)
@@ -152,7 +151,7 @@ describe('an upgrade from each earlier version', () => {
           const of = (action: string) => items.filter((item: { action: string }) => item.action === action)
           assert.equal(of('putExposure').length, 1, 'the change of the old version')
           const codes = of('runQuery').map(({ code, outcome }: { code?: string; outcome: string }) => code ?? outcome)
-          // Three rows of the old version, two of this one.
+          // The old version wrote three rows, and this version two.
           for (const [code, times] of [
             ['ANSWERED', 2],
             ['QUERY_DENIED', 2],
@@ -195,7 +194,7 @@ describe('an upgrade from each earlier version', () => {
   }
 })
 
-/** Tables with their columns and indexes, independent of the order of the statements that created them. */
+/** Returns the tables with their columns and indexes, independent of the order of the statements that created them. */
 async function schemaOf({ db, dialect }: Store): Promise<readonly unknown[]> {
   const columns =
     dialect === 'sqlite'

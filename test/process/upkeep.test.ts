@@ -1,5 +1,5 @@
-// The work of an operator on a store: back it up while it is used, restore it, move it to PostgreSQL and back, rotate
-// its root key, and check it with the doctor.
+// Tests the work of an operator on a store: back it up while it is used, restore it, move it to PostgreSQL and back, rotate its root key,
+// and check it with the doctor.
 import assert from 'node:assert/strict'
 import { copyFile, link, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
@@ -27,7 +27,7 @@ describe('upkeep of a store', () => {
   let used: Used
   /** The data folder of a stopped service that was used. */
   let folder: string
-  /** Its backup, written while the service ran. */
+  /** The backup of this folder, written while the service ran. */
   let file: string
   let key: string
 
@@ -65,7 +65,7 @@ describe('upkeep of a store', () => {
     return { token, email: owner.email, path, hookPath }
   }
 
-  /** A query needs the key, the exposure, and the datasource's password. */
+  /** Asserts that the service answers a query, which needs the key, the exposure, and the datasource's password. */
   async function answers(service: Service, { token, path }: Used = used): Promise<void> {
     const { status, json } = await service.ask('POST', path, { token, body: { sql: 'SELECT i FROM n' } })
     assert.deepEqual([status, json.rows], [200, [[7]]])
@@ -76,7 +76,7 @@ describe('upkeep of a store', () => {
     await answers(service)
     // The password and the access token prove that sign-in can use its keys.
     const owner = await service.signIn(used.email)
-    // The address and the secret of the webhook are sealed, so a test would fail with INTERNAL.
+    // The address and the secret of the webhook are sealed. If they could not be opened, the test message would fail with INTERNAL.
     assert.equal((await owner.must('POST', used.hookPath)).error, 'The receiver cannot be reached.')
     service.signal('SIGTERM')
     assert.equal(await service.ended, 0)
@@ -84,7 +84,7 @@ describe('upkeep of a store', () => {
     assert.equal(verified.code, 0, verified.out + verified.err)
   }
 
-  /** A copy of the stopped service's folder. */
+  /** Returns a copy of the stopped service's folder. */
   async function copied(): Promise<string> {
     const to = await mkdtemp(join(root, 'copy-'))
     for (const name of ['vitrine.db', 'secret.key']) await copyFile(join(folder, name), join(to, name))
@@ -170,7 +170,7 @@ describe('upkeep of a store', () => {
     }
   })
 
-  test('with two keys in force the service answers before, between and after the rotation', async () => {
+  test('while two keys are valid, the service answers before, between and after the rotation', async () => {
     const dataDir = await copied()
     await rm(join(dataDir, 'secret.key'))
     const both = { VITRINE_SECRET_KEY: NEW_KEY, VITRINE_SECRET_KEY_PREVIOUS: key }

@@ -1,5 +1,5 @@
-// Runs the sample corpus against the guard alone, without an engine: which attacks the guard refuses itself, with which
-// blocked kind, and that accepted queries name exposed data only. http.test.ts runs the rest with Google's engine.
+// Runs the sample corpus against the guard alone, without an engine. Tests which attacks the guard refuses itself, with which blocked kind,
+// and that accepted queries name exposed data only. http.test.ts runs the other attacks with Google's engine.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { unseal } from '../../../src/drivers/confined.ts'

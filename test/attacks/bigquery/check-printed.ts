@@ -1,8 +1,8 @@
-// Checks a printed text with independent rules: every position after FROM, JOIN and their commas has one of the four
-// forms; every table and column of a sub-select is exposed; and the text contains nothing that a query does not need.
+// Checks a printed text with independent rules: every position after FROM, JOIN and their commas has one of the four forms; every table and
+// column of a sub-select is exposed; and the text contains nothing that a query does not need.
 interface Word {
   readonly text: string
-  /** A bare word in capitals if it is not a member; a sign unchanged; otherwise empty. */
+  /** A bare word in capitals if the word is not a member, or a sign unchanged. Otherwise empty. */
   readonly key: string
 }
 
@@ -10,7 +10,7 @@ const TOKENS =
   /\s+|((?:[rR][bB]?|[bB][rR]?)?(?:'''(?:\\[^]|[^\\])*?'''|"""(?:\\[^]|[^\\])*?"""|'(?:\\.|[^'\\\r\n])*'|"(?:\\.|[^"\\\r\n])*"))|`[^`]*`|\d[\w.]*|\w+|\|>|--|\/\*|[^]/gy
 const ENDS = new Set('WHERE GROUP HAVING QUALIFY WINDOW ORDER LIMIT UNION INTERSECT EXCEPT |> )'.split(' '))
 
-/** Problems of the text; empty if there are none. `shown`: the exposed columns of `p.d.t`, null for a hidden table. */
+/** Returns the problems of the text. `shown` returns the exposed columns of `p.d.t`, or null for a hidden table. */
 export function strays(text: string, project: string, shown: (table: string) => readonly string[] | null): string[] {
   const words = scan(text)
   const found: string[] = []
@@ -38,7 +38,7 @@ function bare({ text }: Word): string {
   return text.replaceAll('`', '').toLowerCase()
 }
 
-/** Whether this FROM is directly inside the parentheses of EXTRACT. */
+/** Returns whether this FROM is directly inside the parentheses of EXTRACT. */
 function isExtract(words: readonly Word[], at: number): boolean {
   for (let n = at - 1, depth = 0; n >= 0; n -= 1) {
     const key = words[n]?.key
@@ -51,7 +51,7 @@ function isExtract(words: readonly Word[], at: number): boolean {
   return false
 }
 
-/** Where items of FROM begin: after the word, and after each comma of its level until the next clause. */
+/** Returns where items of FROM begin: after the word, and after each comma of its level until the next clause. */
 function places(words: readonly Word[], at: number): number[] {
   const found = [at + 1]
   for (let n = at + 1, depth = 0; n < words.length; n += 1) {
@@ -84,7 +84,8 @@ function wrong(
 }
 
 /**
- * SELECT _vt.`a`, …, _vt.pseudo AS _vt_pseudo FROM `p.d.t` AS _vt: exposed columns only, and a filter for a wildcard.
+ * Returns the problems of SELECT _vt.`a`, …, _vt.pseudo AS _vt_pseudo FROM `p.d.t` AS _vt. It has exposed columns only, and a filter for a
+ * wildcard.
  */
 function wrongSubSelect(
   words: readonly Word[],

@@ -1,6 +1,6 @@
-// Checks the guard with Google's analyzer. The analyzer must not report a hidden column for an accepted mutant. The
-// mutant must return the same rows whatever the hidden data is, and the same as the original query on tables without
-// hidden data. Mutants that the analyzer of 2023 cannot judge are counted.
+// Checks the guard with Google's analyzer. The analyzer must not report a hidden column for an accepted mutant. The mutant must return the
+// same rows whatever the hidden data is, and the same as the original query on tables without hidden data. Mutants that the analyzer of
+// 2023 cannot judge are counted separately.
 import { unseal } from '../../../src/drivers/confined.ts'
 import type { Catalog, Denied, Limits, Malformed, Verdict } from '../../../src/drivers/driver.ts'
 import { confine } from '../../../src/drivers/bigquery/guard/confine.ts'
@@ -24,7 +24,7 @@ export interface Tally {
   run: number
   /** Judged mutants that were compared with the original over tables without hidden data. */
   compared: number
-  /** Refused mutants that Google can run on exposed data; one in ten is tested. Refusals may be intended. */
+  /** Refused mutants that Google can run on exposed data. One in ten is tested. Such a refusal may be intended. */
   strict: Record<string, { count: number; shortest: string }>
   /** Accepted mutants that the analyzer cannot judge. */
   beyond: Record<string, number>
@@ -44,7 +44,7 @@ interface Judges {
   readonly catalog: Catalog
 }
 
-/** Throws NoSuchEngine. */
+/** Runs `count` mutants. Throws NoSuchEngine. */
 export async function fuzz(seed: number, count: number, tell: (tally: Tally) => void = () => undefined): Promise<Tally> {
   await using zetasql = await openZetasql()
   const language = await languageOptions(zetasql)
@@ -94,7 +94,7 @@ async function judge(judges: Judges, sql: string, tally: Tally): Promise<void> {
   const query = unseal<BigQueryQuery>(verdict.query, 'BIGQUERY')
   const { text } = query
   const note = `${JSON.stringify(sql)} printed ${JSON.stringify(text)}`
-  // This includes errors that the analyzer does not explain.
+  // This also checks texts that the analyzer refuses.
   const stray = strays(text, WORLD.project, shownOf)
   if (stray.length > 0) tally.leaks.push(`names ${stray.join(' ')}: ${note}`)
   try {
@@ -113,14 +113,14 @@ async function judge(judges: Judges, sql: string, tally: Tally): Promise<void> {
   await run(judges, sql, query, note, tally)
 }
 
-/** The engine of 2023 cannot run these mutants. BigQuery would run pipes and GROUP BY ALL. */
+/** Returns why the engine of 2023 cannot run a mutant. BigQuery would run pipes and GROUP BY ALL. */
 function unjudged(message: string, text: string): string {
   if (text.includes('|>')) return 'pipe syntax'
   if (/^GROUP BY ALL|^Syntax error: Unexpected keyword ALL/.test(message)) return 'GROUP BY ALL'
   return /^Syntax error/.test(message) ? 'no query' : 'a name or type that does not resolve'
 }
 
-/** The guard may refuse any text, but must not throw. */
+/** Returns the verdict. The guard may refuse any text, but must not throw. */
 function judged(catalog: Catalog, sql: string): Verdict | { readonly kind: 'crashed'; readonly why: string } {
   try {
     return confine({ text: sql, limit: null }, catalog, LIMITS)
@@ -145,8 +145,8 @@ async function run(judges: Judges, sql: string, query: BigQueryQuery, note: stri
 }
 
 /**
- * Columns and rows as one string, with rows in any order and the caller's names of pseudo columns. An error of the run
- * counts as a result. Null if the query does not analyze.
+ * Returns columns and rows as one string, with rows in any order and the caller's names of pseudo columns. An error of the run counts as a
+ * result. Returns null if the query does not analyze.
  */
 async function answersOf(engine: Engine, sql: string, names?: BigQueryQuery['names']): Promise<string | null> {
   try {

@@ -9,7 +9,7 @@ const WIDE = Array.from({ length: 2_000 }, (_, n) => `column_${n}`)
 const SHARDS = Array.from({ length: 3_000 }, (_, n) => `log.events_${20100101 + n}`)
 const SINGLE = Array.from({ length: 1_500 }, (_, n) => `log.part_${n}x`)
 
-/** Two small tables, a wide one, a family of 3,000 shards, and 1,500 tables with a common prefix. */
+/** Contains two small tables, a wide table, a family of 3,000 shards, and 1,500 tables with a common prefix. */
 export const GROWN = catalogOf(
   [
     { name: 'shop.customers', columns: ['id', 'name', 'address'], hidden: ['ssn'] },
@@ -22,9 +22,9 @@ export const GROWN = catalogOf(
   SHARDS,
 )
 
-/** By name: a function that makes a text of a size. The size is about the number of repeated parts. */
+/** The families by name. Each makes a text of a size, which is about the number of repeated parts. */
 export const FAMILIES: Readonly<Record<string, (size: number) => string>> = {
-  // A star in a star in a star: each level repeats the columns of the level below.
+  // Here a star is inside a star inside a star, and each level repeats the columns of the level below.
   'stars of stars': (n) => {
     let sql = 'SELECT * FROM shop.customers'
     for (let level = 0; level < 20; level++) sql = `SELECT ${times(Math.ceil(n / 20), () => 'a.*')} FROM (${sql}) a`

@@ -1,5 +1,5 @@
-// The hints of refusals: every refusal has a hint, with near names and GoogleSQL's words for other dialects. Positions
-// are in the caller's own text, also for messages that Google's analyzer gives for the printed text.
+// Tests the hints of refusals: every refusal has a hint, with near names and GoogleSQL's words for other dialects. Positions are in the
+// caller's own text, also for messages that Google's analyzer gives for the printed text.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { ColumnSets } from '../../../src/drivers/bigquery/guard/column-sets.ts'

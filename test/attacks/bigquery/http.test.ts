@@ -14,7 +14,7 @@ import { openStage, type Stage } from './stage.ts'
 const HIDDEN_NAMES = ['ssn', 'margin', 'events_secret', 'customer_notes', 'salaries', 'employee']
 const SECRET = new RegExp([...FIXTURE.sentinels, REACHED].join('|').replaceAll('.', '\\.'))
 
-/** What is wrong with the response to an attack. A refusal may repeat the caller's own words. */
+/** Returns what is wrong with the response to an attack. A refusal may repeat the caller's own words. */
 function faults({ sql, expect }: Item, { status, text, json }: Answer): string[] {
   const wrong: string[] = []
   const answered = status === 200
@@ -31,7 +31,7 @@ function faults({ sql, expect }: Item, { status, text, json }: Answer): string[]
   return wrong
 }
 
-/** The engine's result over the cut tables; null if the engine is too old. */
+/** Returns the engine's result over the cut tables, or null if the engine is too old. */
 async function truth({ oracle }: Stage, sql: string): Promise<{ columns: Analyzed['columns']; rows: unknown[][] } | null> {
   try {
     const { columns } = await oracle.analyze(sql)

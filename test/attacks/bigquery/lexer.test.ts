@@ -1,6 +1,6 @@
-// Compares the guard's lexer with Google's parser on random texts of quotes, dots, comment signs and keywords. The
-// tokens, printed with one blank between them, must parse to the same tree as the text. Replacing each literal by
-// another one must not change the form of the tree: then both see the same token boundaries.
+// Compares the guard's lexer with Google's parser on random texts of quotes, dots, comment signs and keywords. The tokens, printed with one
+// blank between them, must parse to the same tree as the text. If each literal is replaced by another one, the form of the tree must not
+// change. This shows that both see the same token boundaries.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { lex } from '../../../src/drivers/bigquery/guard/lex.ts'
@@ -28,7 +28,7 @@ function text(next: () => number): string {
   return `SELECT ${pieces.join('')}${pick(ENDS)}`
 }
 
-/** Another literal of the same kind. */
+/** Returns another literal of the same kind. */
 function other({ kind, text: own }: Token): string {
   if (kind === 'string') return /^r?b/i.test(own) ? "b'other'" : "'other'"
   if (kind === 'quoted') return '`other`'
@@ -38,7 +38,7 @@ function other({ kind, text: own }: Token): string {
 
 const SAID = new Set(['string_value', 'bytes_value', 'image', 'id_string'])
 
-/** The tree without positions, and without literals and names if only the form counts. */
+/** Returns the tree without positions. If only the form counts, literals and names are left out too. */
 function form(tree: Message, saysNothing: boolean): string {
   return JSON.stringify(tree, (key, value) => {
     if (key === 'parse_location_range' || value === null || value === false) return undefined

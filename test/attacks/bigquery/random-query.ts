@@ -1,6 +1,5 @@
-// Random queries over the sample project. They first follow the grammar: every place where a table or column can be
-// named, names that shadow others, hidden names among exposed ones. Then they are damaged: tokens are removed, swapped,
-// repeated or moved.
+// Writes random queries over the sample project. They first follow the grammar: every place where a table or column can be named, names
+// that shadow others, hidden names among exposed ones. Then they are damaged: tokens are removed, swapped, repeated or moved.
 import { chance } from './seeded-random.ts'
 import { ATTACKS, LEGIT } from './sample-project.ts'
 
@@ -146,7 +145,7 @@ export class QueryMaker {
     return this.#pick([() => 'UNNEST([1, 2])', () => 'UNNEST([STRUCT(1 AS sku)])', () => `UNNEST(ARRAY(${this.#query()}))`, () => 'o.items'])()
   }
 
-  /** Adds the item, with an alias or without; later parts can name it. */
+  /** Adds the item, with an alias or without. Later parts can name the item. */
   #alias(columns: readonly string[], implicit = ''): string {
     const name = this.#chance() < 0.6 ? this.#pick(NAMES) : ''
     this.#scopes.at(-1)?.push([name === '' ? implicit : name, columns])

@@ -1,5 +1,5 @@
-// The sample project that is attacked: every table as stored, the same tables cut to the exposed part, and what
-// introspection sees. Everything hidden contains one of the sentinels.
+// Describes the sample project that is attacked: every table as stored, the same tables cut to the exposed part, and what introspection
+// sees. All hidden data contains one of the sentinels.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DoubleDataset, WireTableResource } from '../../support/bigquery.ts'
@@ -47,7 +47,7 @@ export const ATTACKS = read<readonly Item[]>('attacks.json')
 export const LEGIT = read<readonly Item[]>('legit.json')
 
 /**
- * A view over a table that is not exposed: its dry run names that table, so only the recorded closure allows the query.
+ * A view over a table that is not exposed. Its dry run names this table, so only the recorded closure allows the query.
  */
 const VIEW = { name: 'v_notes', over: 'customer_notes', columns: [{ name: 'customer_id', type: 'INT64' }] } as const
 
@@ -58,7 +58,7 @@ const stored = Object.entries(FIXTURE.datasets).flatMap(([dataset, { tables }]) 
 const view: EngineTable = { columns: VIEW.columns, rows: [{ customer_id: 1 }] }
 const viewName = `${project}.shop.${VIEW.name}`
 
-/** Everything in BigQuery. */
+/** All data in BigQuery. */
 export const WORLD: World = {
   project,
   location,
@@ -80,7 +80,7 @@ export const CUT: EngineTables = {
   [viewName]: view,
 }
 
-/** Different and additional hidden data. Results must be the same in this world and in the first. */
+/** A world with different and additional hidden data. Results must be the same in this world and in the first one. */
 export const OTHER_WORLD: World = {
   ...WORLD,
   tables: Object.fromEntries(
@@ -96,7 +96,7 @@ export const OTHER_WORLD: World = {
   ),
 }
 
-/** The exposed columns of a table by its full name, in its order; null if the table is hidden. */
+/** Returns the exposed columns of a table by its full name, in its order. Returns null if the table is hidden. */
 export function shownOf(name: string): readonly string[] | null {
   return CUT[name]?.columns.map((column) => column.name) ?? null
 }
@@ -110,7 +110,7 @@ export const EXPOSED = [
   { schema: 'shop', table: VIEW.name, columns: null },
 ]
 
-/** What the double lists. */
+/** The datasets that the double lists. */
 export const DATASETS: Readonly<Record<string, DoubleDataset>> = Object.fromEntries(
   Object.entries(FIXTURE.datasets).map(([dataset, { tables }]) => {
     const listed = Object.entries(tables).map(([table, each]) => [table, resourceOf(each)] as const)
@@ -119,7 +119,7 @@ export const DATASETS: Readonly<Record<string, DoubleDataset>> = Object.fromEntr
   }),
 )
 
-/** Whether a table (`p.d.t`) or column (`p.d.t.c`) in the analyzer's report is hidden. Wildcards are judged by rows. */
+/** Returns whether a table (`p.d.t`) or column (`p.d.t.c`) in the analyzer's report is hidden. Wildcards are judged by their rows. */
 export function isHidden(read: string): boolean {
   const [, dataset = '', table = '', column] = read.split('.')
   if (`${project}.${dataset}.${table}` === viewName) return false

@@ -1,6 +1,6 @@
-// A seeded random number generator.
+// Generates random numbers from a seed.
 
-/** Numbers from 0 up to 1, the same for the same seed (mulberry32). */
+/** Returns numbers from 0 up to 1 that are the same for the same seed (mulberry32). */
 export function chance(seed: number): () => number {
   let state = seed | 0
   return () => {

@@ -1,4 +1,4 @@
-// Starts what the corpus runs against: the service, a double of BigQuery's interface, and Google's engine behind it.
+// Starts everything against which the corpus runs: the service, a double of BigQuery's interface, and Google's engine behind it.
 import { openBrain, type GoogleBrain } from '../../engines/bigquery/evaluate-query.ts'
 import { Engine, languageOptions } from '../../engines/bigquery/engine.ts'
 import { startApp, type Answer, type TestApp } from '../../support/app.ts'

@@ -1,4 +1,4 @@
-// Runs a body through the guard and the engine, and unguarded on a stripped copy without the hidden data. Both must agree.
+// Runs a body through the guard and the engine, and without the guard on a copy without the hidden data. Both results must agree.
 import assert from 'node:assert/strict'
 import { BSON, type Db, type Document } from 'mongodb'
 import { AppError } from '../../../src/errors.ts'
@@ -17,7 +17,7 @@ import { EXPOSED, FULL, isDocument } from './fixture.ts'
 
 const LIMITS: Limits = { rowCap: 1000, maxResponseBytes: 8 << 20, timeoutMs: 15_000, maxCost: 1e6 }
 
-// A query that times out on a busy machine says nothing about the guard.
+// The timeout is long: a query that times out on a busy machine says nothing about the guard.
 const OPTIONS = { maxTimeMS: 60_000, promoteValues: false, bsonRegExp: true, enableUtf8Validation: false } as const
 
 const KINDS = new Map([
@@ -31,7 +31,7 @@ export type Outcome =
       readonly kind: 'answered'
       readonly documents: readonly Document[]
       readonly query: MongoQuery
-      /** Whether the form with the sort before the projection answered. */
+      /** Whether the form with the sort before the projection returned the answer. */
       readonly early: boolean
     }
   | {
@@ -42,11 +42,11 @@ export type Outcome =
     }
   | { readonly kind: 'failed'; readonly why: string; readonly query?: MongoQuery }
 
-/** The exposed catalog of the attacked database. */
+/** Returns the exposed catalog of the attacked database. */
 export const catalog = (version: readonly number[]): Catalog =>
   mongoCatalog(EXPOSED, { version, database: FULL, kinds: KINDS })
 
-/** The verdict of the guard: the query or the refusal. */
+/** Returns the verdict of the guard: the query or the refusal. */
 export function judge(exposed: Catalog, body: unknown): MongoQuery | Extract<Outcome, { kind: 'refused' }> {
   try {
     const verdict = confine(readBody(body), exposed, LIMITS)
@@ -60,7 +60,7 @@ export function judge(exposed: Catalog, body: unknown): MongoQuery | Extract<Out
   }
 }
 
-/** Runs a query like the runner: the early form first, if there is one. */
+/** Runs a query as the runner does: if there is an early form, it comes first. */
 export async function ask(full: Db, exposed: Catalog, body: unknown, checks = { cache: true }): Promise<Outcome> {
   const query = judge(exposed, body)
   if (checks.cache) checkCached(exposed, body, JSON.stringify(body).length, 2)
@@ -90,7 +90,7 @@ export async function checkSent(query: MongoQuery): Promise<void> {
   assert.equal(outline(), query.outline())
 }
 
-/** The find command that is sent instead of a pipeline brings the same documents. */
+/** Asserts that the find command that is sent instead of a pipeline returns the same documents. */
 async function checkFind(full: Db, { collection, find }: MongoQuery, documents: readonly Document[]): Promise<void> {
   if (find === null) return
   const fields = toBson({ BSON }, Object.fromEntries(fieldsOf(find)))
@@ -105,7 +105,7 @@ export interface Body {
   readonly pipeline?: readonly Document[]
 }
 
-/** The result of the body without a guard on the stripped copy. Null if the engine refuses it. */
+/** Returns the result of the body without a guard on the stripped copy, or null if the engine refuses the body. */
 export async function unguarded(
   bare: Db,
   { collection, filter = {}, pipeline = [] }: Body,
@@ -119,7 +119,7 @@ export async function unguarded(
   }
 }
 
-/** Compares documents as sets or in order; `loose` compares arrays as sets too. Numbers are compared by value. */
+/** Compares documents as sets or in order. With `loose`, arrays are compared as sets too. Numbers are compared by value. */
 export function equal(
   some: readonly Document[],
   others: readonly Document[],
@@ -147,7 +147,7 @@ function canonical(value: unknown, loose: boolean): string {
 
 const SECRET = /SECRET|9000\d\d/
 
-/** Whether the outcome shows a hidden value that the body does not contain. */
+/** Returns whether the outcome shows a hidden value that the body does not contain. */
 export function leaks(outcome: Outcome, body: unknown): boolean {
   const text = outcome.kind === 'answered' ? BSON.EJSON.stringify([...outcome.documents]) : outcome.why
   return SECRET.test(text) && !SECRET.test(JSON.stringify(body))

@@ -1,5 +1,5 @@
-// Every attack is refused with the right code before anything is sent, or is answered as on a copy of the database without
-// the hidden data. No answer or error shows hidden data, and the engine survives.
+// Tests that every attack is refused with the right code before anything is sent, or is answered as on a copy of the database without the
+// hidden data. No answer or error shows hidden data, and the engine survives.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startMongod, startNewest, type TestMongo } from '../../support/mongodb.ts'
@@ -34,7 +34,7 @@ test('refuses hidden names and unknown names with the same sentence', () => {
   )
 })
 
-test('refuses an operator newer than the server, and names the version it needs', () => {
+test('refuses an operator that is newer than the server, and names the required version', () => {
   const verdict = judge(catalog([6, 0, 5]), {
     collection: 'people',
     pipeline: [{ $project: { m: { $median: { input: '$score', method: 'approximate' } } } }],
@@ -63,7 +63,7 @@ for (const [name, start] of [
       if (oracle !== null) assert.ok(equal(outcome.documents, oracle, { loose: true }), `differs: ${text}`)
     }
     assert.equal((await mongo.client.db('admin').command({ ping: 1 }))['ok'], 1)
-    // Known and documented: a $lookup compares raw documents, where null can reveal values that are not objects.
+    // This case is known and documented: a $lookup compares raw documents, where null can reveal values that are not objects.
     const pipeline = [
       { $limit: 1 },
       { $set: { none: null } },

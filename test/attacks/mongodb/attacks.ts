@@ -1,5 +1,5 @@
-// Bodies that attack hidden data, by family. `refused` bodies never reach the engine. `alike` bodies may be answered, but only
-// as on the stripped copy. Sources: docs/guard/mongodb.md and published reports.
+// Lists bodies that attack hidden data, by family. `refused` bodies never reach the engine. `alike` bodies may be answered, but only as on
+// the copy without the hidden data. Sources: docs/guard/mongodb.md and published reports.
 import type { Document } from 'mongodb'
 
 type Expected = 'INVALID_REQUEST' | 'INVALID_QUERY' | 'QUERY_DENIED' | 'alike'

@@ -1,4 +1,4 @@
-// The cache of shapes gives the guard's own verdict, for every body of the corpora and for these bodies with other values.
+// Tests that the cache of shapes gives the guard's own verdict, for every body of the corpora and for the same bodies with other values.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { mongoCatalog } from '../../support/mongo-catalog.ts'
@@ -22,7 +22,7 @@ const LOOKUPS: readonly object[] = [
   { collection: 'orders', filter: { total: { $numberDecimal: '10.5' }, n: { $numberLong: '5' }, u: { $uuid: '81234560-1812-4345-8601-812345610000' } } },
 ]
 
-test('a known shape gives the verdict of the guard, whatever its values', () => {
+test('a known shape gives the verdict of the guard for any values', () => {
   for (const version of [[6, 0, 5], [8, 3, 0]]) {
     const exposed = catalog(version)
     const bodies = [
@@ -38,13 +38,13 @@ test('a known shape gives the verdict of the guard, whatever its values', () => 
   }
 })
 
-test('each of the usual look-ups becomes known', () => {
+test('the cache learns each of the usual look-ups', () => {
   const exposed = catalog([8, 3, 0])
   for (const [n, body] of LOOKUPS.slice(0, 6).entries())
     assert.ok(checkCached(exposed, body, n, 0) >= 1, JSON.stringify(body))
 })
 
-test('another exposure knows none of the shapes', () => {
+test('the shapes of one exposure are not cached for another', () => {
   const body = { collection: 'people', filter: { name: 'name 1' } }
   const [wide, narrow] = [mongoCatalog(EXPOSED), mongoCatalog({ people: ['land'] })]
   assert.equal(checkCached(wide, body, 0, 0), 1)

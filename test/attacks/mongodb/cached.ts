@@ -1,4 +1,5 @@
-// Judges a body through the cache of shapes, then the body with other values. Each verdict must be that of the guard without a cache.
+// Judges a body through the cache of shapes, then the same body with other values. Each verdict must equal that of the guard without a
+// cache.
 import assert from 'node:assert/strict'
 import { AppError } from '../../../src/errors.ts'
 import { unseal } from '../../../src/drivers/confined.ts'
@@ -12,7 +13,7 @@ const LIMITS: Limits = { rowCap: 1000, maxResponseBytes: 8 << 20, timeoutMs: 15_
 const SIGNAL = new AbortController().signal
 const NO_THREADS = { judge: () => Promise.resolve(null), turn: () => Promise.resolve() }
 
-/** What a value may be replaced with. */
+/** The values that may replace a value of the body. */
 const OTHERS: readonly unknown[] = [
   ...[0, -0, 1, 2.5, -1e300, 2 ** 31, 2 ** 53, '', '$name', '$$ROOT', '$where', 'é"\\\u2028', 'x'.repeat(600), true, null],
   ...[{ $oid: 'aaaaaaaaaaaaaaaaaaaaaaa1' }, { $oid: 'short' }, { $date: '2024-02-30' }, { $date: '2024-02-03' }, { $date: 7 }],
@@ -33,12 +34,12 @@ export function checkCached(exposed: Catalog, body: unknown, seed: number, other
   return hits
 }
 
-/** Asks the cache so many times. Returns how often it answered. */
+/** Judges the body `times` times through the cache. Returns how often the cache answered. */
 function checkOne(exposed: Catalog, body: unknown, times = 1): number {
   const read = readOrNull(body)
   if (read === null) return 0
   const shape = shapeOf(read, Math.min(read.limit ?? LIMITS.rowCap, LIMITS.rowCap))
-  // The guard keeps nothing between two calls, so its own verdict is asked for once.
+  // The guard keeps nothing between two calls, so one call is enough to get its own verdict.
   let own: unknown
   let hits = 0
   for (let n = 0; n < times; n++) {
@@ -60,7 +61,7 @@ function readOrNull(body: unknown): MongoBody | null {
   }
 }
 
-/** As plain data; its functions are called. */
+/** Returns the verdict as plain data. Its functions are replaced by their results. */
 function plain(verdict: Verdict): unknown {
   if (verdict.kind !== 'confined') return verdict
   const { printed, outline, unwinds, ...rest } = unseal<MongoQuery>(verdict.query, 'MONGODB')
@@ -69,7 +70,7 @@ function plain(verdict: Verdict): unknown {
 
 type Place = readonly (string | number)[]
 
-/** The places of the values in a body, except its collection, without those deeper than the guard reads. */
+/** Returns the places of the values in a body, except its collection and values that are deeper than the guard reads. */
 function placesIn(value: unknown, place: Place = []): Place[] {
   if (place[0] === 'collection' || place.length > 24) return []
   if (typeof value !== 'object' || value === null) return [place]

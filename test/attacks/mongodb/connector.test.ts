@@ -1,5 +1,5 @@
-// The corpus through both doors: every attack and every plain question has the same outcome over REST and over the
-// connector, in both eras.
+// Sends the corpus over REST and over the connector, in both generations of its protocol. Every attack and every plain question must have
+// the same outcome.
 import { test } from 'node:test'
 import { startApp } from '../../support/app.ts'
 import { sameThroughBothDoors } from '../../support/both-doors.ts'
@@ -9,7 +9,7 @@ import { ATTACKS } from './attacks.ts'
 import { BARE, EXPOSED, FULL, isDocument, load } from './fixture.ts'
 import { LEGIT } from './legit.ts'
 
-test('the corpus through both doors', async (t) => {
+test('the corpus over REST and the connector', async (t) => {
   const mongo = await engineOrSkip(t, () => startMongod({ auth: true }))
   if (mongo === null) return
   await using _ = mongo
@@ -34,7 +34,7 @@ test('the corpus through both doors', async (t) => {
   }
 })
 
-/** A body that JSON.stringify cannot write is sent as text by test/door/connector.test.ts. */
+/** Returns whether JSON.stringify can write a body. test/door/connector.test.ts sends other bodies as text. */
 function isWritable(body: object): boolean {
   try {
     return JSON.stringify(body).length > 0

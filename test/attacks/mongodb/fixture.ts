@@ -1,5 +1,5 @@
-// The attacked database. Hidden values contain SECRET or a number from 900,000 up. Shapes are as irregular as stored data can
-// be (scalars among objects, arrays in arrays, null and missing). The data is the same on every run.
+// Creates the attacked database. Hidden values contain SECRET or a number from 900,000 up. Shapes are as irregular as stored data can be
+// (scalars among objects, arrays in arrays, null and missing). The data is the same on every run.
 import { Decimal128, Double, Int32, Long, ObjectId, UUID, type Db, type Document } from 'mongodb'
 
 export const FULL = 'vt_attack_full'
@@ -122,7 +122,7 @@ const VALUES = [
   new Double(Number.NaN),
   new Double(Number.POSITIVE_INFINITY),
   { vt_look: 5, vt_document: 6, vt_from: [7] },
-  // A name that JavaScript objects inherit.
+  // JavaScript objects inherit these names.
   JSON.parse('{"__proto__": 1, "toString": {"a.b": 2, "$c": [{"": 3}]}}'),
 ]
 
@@ -153,8 +153,8 @@ export async function load(full: Db, bare: Db): Promise<void> {
     vault: count(5, (n) => ({ _id: n, person: id(n), code: `SECRET code ${n}` })),
   }
   for (const [name, documents] of Object.entries(collections)) await full.collection(name).insertMany([...documents])
-  // The engine packs measurements of a day into buckets, and orders buckets of one hour at random. Each measurement gets
-  // a day of its own, so that their order is the same in every copy.
+  // The engine packs measurements of a day into buckets, and orders buckets of one hour at random. Each measurement has a separate day, so
+  // the order of the measurements is the same in every copy.
   const series = { timeseries: { timeField: 'at', metaField: 'meta', granularity: 'minutes' } }
   const measured = count(60, (n) => ({
     _id: n,
@@ -205,7 +205,7 @@ export async function load(full: Db, bare: Db): Promise<void> {
 
 const GONE = Symbol('gone')
 
-/** A value cut to these paths below it; an empty path keeps the whole value. */
+/** Returns a value that is cut to these paths below it. An empty path keeps the whole value. */
 function stripped(value: unknown, paths: readonly (readonly string[])[]): unknown {
   if (paths.some((path) => path.length === 0)) return value
   if (Array.isArray(value))

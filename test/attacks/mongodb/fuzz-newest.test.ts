@@ -1,4 +1,4 @@
-// Non-interference on the newest engine: see fuzz.ts. The other engine has its own file, so that both cores work.
+// Runs the non-interference test of fuzz.ts on the newest engine. The real mongod has a separate file, so that both cores work.
 import { test } from 'node:test'
 import { startNewest } from '../../support/mongodb.ts'
 import { COUNT, fuzz } from './fuzz.ts'

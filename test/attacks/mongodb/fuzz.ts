@@ -1,4 +1,4 @@
-// Non-interference: an allowed query on the full database answers as the same query, unguarded, on a copy without the hidden
+// Tests non-interference: an allowed query returns the same answer on the full database as without the guard on a copy without the hidden
 // data. FUZZ sets the number of queries, SEED the start of the sequence.
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
@@ -12,7 +12,9 @@ import { Generator, know } from './random-query.ts'
 export const COUNT = Number(process.env['FUZZ'] ?? 5000)
 const SEED = Number(process.env['SEED'] ?? 14)
 
-/** `checks.cache`: each query also goes through the cache of shapes. It asks no engine, so one file of two does it. */
+/**
+ * With `checks.cache`, each query also goes through the cache of shapes. This check needs no engine, so only one of the two files does it.
+ */
 export async function fuzz(
   t: TestContext,
   start: () => Promise<TestMongo>,
@@ -37,7 +39,7 @@ export async function fuzz(
 interface Tally {
   equal: number
   withRows: number
-  /** Equal answers with rows for which the early form answered (early), or failed (late). */
+  /** Equal answers with rows: the early form returned the answer (early), or it failed (late). */
   early: number
   late: number
   /** Queries that the engine itself refuses on both databases. */

@@ -1,4 +1,4 @@
-// The guard's work grows no faster than the body: twice the input costs at most 2.5 times the counted work, for deep, wide and
+// Tests that the guard's work grows no faster than the body: twice the input costs at most 2.5 times the counted work, for deep, wide and
 // repeated bodies. No body blocks the event loop. GROW sets the number of random bodies, SEED the start of the sequence.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -16,7 +16,7 @@ import { FAMILIES, randomGrown } from './grown.ts'
 const COUNT = Number(process.env['GROW'] ?? 300)
 const SEED = Number(process.env['SEED'] ?? 23)
 const LIMITS = { rowCap: 1000, maxResponseBytes: 8 << 20, timeoutMs: 15_000, maxCost: 1e6 }
-/** A bound on CPU time of this thread, without other processes. The past defects took seconds. */
+/** The bound on the CPU time of this thread, which excludes other processes. Earlier defects took seconds. */
 const BLOCK_MS = 500
 
 interface Taken {
@@ -25,7 +25,7 @@ interface Taken {
   readonly end: string
 }
 
-/** All processing of a body before the database is asked, and for the audit. */
+/** Processes a body as the service does before it sends a query to the database, and for the audit. */
 function take(body: Document): Taken {
   const text = JSON.stringify(body)
   const began = process.threadCpuUsage()

@@ -1,4 +1,4 @@
-// Families of queries by a size n: deep, wide and repeated. The guard's work must grow no faster than the text.
+// Defines families of queries by a size n: deep, wide and repeated. The guard's work must grow no faster than the text.
 import type { Document } from 'mongodb'
 
 export interface Family {
@@ -82,7 +82,7 @@ const long: readonly Family[] = [
   { name: '$regularExpression', body: (n) => ({ collection: 'people', filter: { name: { $regularExpression: { pattern: 'a*'.repeat(n), options: '' } } } }) },
 ]
 
-/** At most the allowed depth of a body. */
+/** The families nest at most this deep, because the guard limits the depth of a body. */
 const DEEP = 10
 
 const deep: readonly Family[] = [
@@ -133,7 +133,7 @@ const STAGES: readonly ((x: unknown, n: number) => Document)[] = [
   (x) => ({ $lookup: { from: 'orders', let: { v: x }, pipeline: [{ $match: { $expr: { $eq: ['$_id', '$$v'] } } }], as: 'o' } }),
 ]
 
-/** The same query in a size and in twice the size. */
+/** Returns the same query in a size and in twice the size. */
 export function randomGrown(seed: number): { readonly small: Document; readonly large: Document } {
   let state = Math.imul(seed, 2_654_435_761) | 1
   const below = (n: number): number => {

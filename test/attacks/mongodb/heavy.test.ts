@@ -1,5 +1,5 @@
-// Allowed queries end soon after their timeout and use bounded memory in the database. Runs the heaviest queries of many
-// families on real engines, each with a timeout of 300 ms. An engine that grows too large is killed at once.
+// Tests that allowed queries end soon after their timeout and use bounded memory in the database. Runs the heaviest queries of many
+// families on real engines, each with a timeout of 300 ms. An engine that grows too large is killed immediately.
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { test } from 'node:test'
@@ -14,9 +14,9 @@ import { BARE, FULL, load } from './fixture.ts'
 import { ACROSS, HEAVY, TOGETHER, type Heavy } from './heavy.ts'
 
 const TIMEOUT_MS = 300
-/** docs/guard/mongodb.md#when-a-query-ends says 2 s on an idle machine. Other load adds delay; the past defects took minutes. */
+/** docs/guard/mongodb.md#when-a-query-ends says 2 s on an idle machine. Other load adds delay. Earlier defects took minutes. */
 const LATE_MS = 60_000
-/** A bound on mongod's own CPU time for one query, which does not depend on other load. */
+/** The bound on mongod's own CPU time for one query, which does not depend on other load. */
 const CPU_MS = TIMEOUT_MS + 3_000
 /** See docs/guard/mongodb.md#when-a-query-ends. mongod allows each gathering stage 100 MB. */
 const GROWS_MB = 1_000
@@ -70,7 +70,7 @@ for (const [name, start] of [
   })
 }
 
-/** The largest allowed query of a family, or all sizes that the family lists. */
+/** Returns the largest allowed query of a family, or one query for each size that the family lists. */
 function heaviest({ body, sizes }: Heavy, exposed: Catalog): MongoQuery[] {
   const judged = (n: number): MongoQuery | null => {
     const written = body(n)
@@ -94,7 +94,7 @@ function heaviest({ body, sizes }: Heavy, exposed: Catalog): MongoQuery[] {
   return found === null ? [] : [found]
 }
 
-/** Milliseconds beyond the timeout. */
+/** Returns the milliseconds beyond the timeout. */
 async function ask(full: Db, query: MongoQuery): Promise<number> {
   const pipeline: Document[] = query.pipeline.map((stage) => toBson({ BSON }, stage))
   const began = performance.now()
@@ -108,21 +108,21 @@ async function ask(full: Db, query: MongoQuery): Promise<number> {
 
 interface Asked {
   readonly name: string
-  /** Milliseconds beyond the timeout. */
+  /** The milliseconds beyond the timeout. */
   readonly late: number
-  /** CPU time of all threads of mongod. */
+  /** The CPU time of all threads of mongod. */
   readonly cpuMs: number
 }
 
 interface Watch extends AsyncDisposable {
-  /** In MB. */
+  /** The memory before the query, in MB. */
   readonly before: number
   readonly peak: () => Promise<number>
-  /** CPU time so far. */
+  /** Returns the CPU time so far. */
   readonly cpuMs: () => Promise<number>
 }
 
-/** The kernel counts in hundredths of a second. */
+/** The kernel counts CPU time in hundredths of a second. */
 const TICK_MS = 10
 
 async function watched(pid: number): Promise<Watch> {

@@ -1,11 +1,11 @@
-// Families of the heaviest queries that the guard allows, by a size n. Each multiplies documents by constants, or works long
-// on one document.
+// Defines families of the heaviest queries that the guard allows, by a size n. Each query multiplies documents by constants, or works for
+// long on one document.
 import type { Document } from 'mongodb'
 
 export interface Heavy {
   readonly name: string
   readonly body: (n: number) => Document
-  /** The sizes to run; without sizes, the largest that the guard allows. */
+  /** The sizes to run. Without sizes, the largest size that the guard allows is run. */
   readonly sizes?: readonly number[]
 }
 
@@ -13,13 +13,13 @@ const people = (...pipeline: Document[]): Document => ({ collection: 'people', p
 const range = (n: number): object => ({ $range: [0, Math.min(10_000, Math.ceil(n))] })
 const map = (input: unknown, body: unknown, as = 'this'): object => ({ $map: { input, as, in: body } })
 const many = <T>(n: number, make: (k: number) => T): T[] => Array.from({ length: Math.ceil(n) }, (_, k) => make(k))
-/** A loop over n elements, nested if one range is too short. */
+/** Returns a loop over n elements, nested if one range is too short. */
 const loop = (n: number, body: unknown): object =>
   n <= 10_000 ? map(range(n), body) : map(range(n / 5_000), map(range(5_000), body), 'outer')
 const set = (x: unknown): Document => people({ $set: { x: { $size: x } } }, { $match: { x: -1 } })
 const grouped = (x: unknown): Document => people({ $project: { name: 1, since: 1 } }, { $group: { _id: { $size: x } } })
 
-/** Constant strings with the document's name, so that the server cannot compute them once for all documents. */
+/** Returns constant strings with the document's name, so that the server cannot compute them once for all documents. */
 const text = (n: number, of = 'x'): object => ({ $concat: ['$name', of.repeat(Math.ceil(n / of.length))] })
 /** Makes 600,000 documents from 60 by constants. */
 const MULTIPLIED = [{ $project: { name: 1 } }, { $set: { r: range(10_000) } }, { $unwind: '$r' }]
@@ -29,7 +29,7 @@ const all = (n: number, ...then: Document[]): Document =>
 /** Lengths that the guard cannot compute: around the limits that it enforces, and the whole collection. */
 const LENGTHS = [1_000, 2_000, 5_000, 50_000, 500_000]
 
-/** An array of one value. */
+/** Returns an array of one value. */
 const alone = (x: unknown): object => ({ $concatArrays: [[x]] })
 
 const OPERATORS: Readonly<Record<string, (n: number) => unknown>> = {
@@ -84,13 +84,13 @@ const OPERATORS: Readonly<Record<string, (n: number) => unknown>> = {
   'a few doublings': (n) => ({ $reduce: { input: range(16), initialValue: map(range(n), '$name'), in: { $concatArrays: ['$$value', '$$value'] } } }),
 }
 
-/** In a $group, an old mongod computes most documents between two checks for a cancel. */
+/** Operators in a $group: there, an old mongod processes the largest number of documents between two checks for a cancel. */
 const one: readonly Heavy[] = Object.entries(OPERATORS).flatMap(([name, x], k) => [
   { name: `${name}, grouped`, body: (n: number) => grouped(x(n)) },
   ...(k % 4 === 0 ? [{ name: `${name}, set`, body: (n: number) => set(x(n)) }] : []),
 ])
 
-/** About 4 n steps. */
+/** Returns an expression that takes about 4 n steps. */
 const work = (n: number): object => ({ $size: loop(n, { $add: [1, '$$this'] }) })
 
 /** One stored document is far larger than all others: an array of 60,000 elements, another of objects, and a long string. */
@@ -133,7 +133,7 @@ const LARGE: readonly Heavy[] = Object.entries<readonly Document[]>({
 
 const ints = (n: number): number[] => Array.from({ length: n }, (_, k) => k % 7)
 const cards = (n: number): Document[] => ints(n).map((exp) => ({ brand: 'visa', exp }))
-/** Documents whose arrays and texts are long only together, by the field `land` or `state`. */
+/** Documents whose arrays and texts are long only together. Each is selected by the field `land` or `state`. */
 export const TOGETHER: Readonly<Record<'people' | 'orders', readonly Document[]>> = {
   people: [
     { land: 'pair', tags: ints(20_000), cards: [], score: 1, boss: 'none' },
@@ -170,7 +170,10 @@ const joinedTo = (state: string, x: object): Document => ({ $lookup: { from: 'or
 const element = (place: number): object => ({ $arrayElemAt: ['$o', place] })
 const rangeOfTags = { $range: [0, { $size: '$tags' }] }
 const both = { $concatArrays: ['$$t', '$extra'] }
-/** Each was a hole: no document tells the product of what several documents, or several places of one, hold. */
+/**
+ * Each of these queries was once a hole in the guard: the product of values in several documents, or at several places of one document,
+ * cannot be derived from a single document.
+ */
 export const ACROSS: readonly Heavy[] = Object.entries<readonly [land: string, ...pipeline: Document[]]>({
   'a list of both in a loop': ['pair', joinedTo('pair', pairs('$extra', { $concatArrays: ['$$t', '$lines'] }))],
   'a loop in a list of both': ['pair', joinedTo('pair', pairs({ $concatArrays: ['$$t', '$lines'] }, '$extra'))],

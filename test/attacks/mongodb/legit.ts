@@ -1,4 +1,4 @@
-// Plain questions about exposed data.
+// Lists plain questions about exposed data.
 import type { Document } from 'mongodb'
 import type { Body } from './ask.ts'
 

@@ -1,4 +1,4 @@
-// Ordinary queries of analysts and object mappers are allowed, whatever array lengths the sample shows: reports, joins, pages
+// Tests that ordinary queries of analysts and object mappers are allowed, whatever array lengths the sample shows: reports, joins, pages
 // with a total, and arrays that are sorted, compared and written as strings.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -10,7 +10,7 @@ const EXPOSED = {
   users: ['_id', 'name', 'email', 'createdAt', 'roles', 'profile'],
   events: ['_id', 'userId', 'type', 'ts', 'props', 'sessionId'],
 }
-/** Average number of array elements. */
+/** The average number of elements of each array. */
 const ARRAYS = { items: 6, tags: 4, history: 35, events: 250, roles: 2 }
 
 type Pipeline = (...pipeline: object[]) => object

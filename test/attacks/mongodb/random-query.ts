@@ -1,5 +1,5 @@
-// Random filters and pipelines, deterministic for a seed. Most use exposed paths and stored values. Some use a hidden path, a
-// partly shown object, or an array index.
+// Writes random filters and pipelines, which a seed determines. Most use exposed paths and stored values. Some use a hidden path, a partly
+// shown object, or an array index.
 import { BSON, type Document } from 'mongodb'
 import type { Body } from './ask.ts'
 import { EXPOSED, isDocument } from './fixture.ts'
@@ -9,15 +9,15 @@ export type Known = ReadonlyMap<string, ReadonlyMap<string, readonly unknown[]>>
 
 export interface RandomQuery {
   readonly body: Body
-  /** The query names nothing hidden, so it must be answered. */
+  /** Whether the query names nothing hidden, so that it must be answered. */
   readonly clean: boolean
   readonly ordered: boolean
   readonly loose: boolean
 }
 
 /**
- * Collects paths and values from the documents of the stripped copy. Sorted, because the engine gives the fields of a time series in
- * another order each time, and a seed must give the same queries.
+ * Collects paths and values from the documents of the stripped copy. They are sorted, because the engine returns the fields of a time
+ * series in a different order each time, and a seed must always give the same queries.
  */
 export function know(documents: ReadonlyMap<string, readonly Document[]>): Known {
   const known = new Map<string, Map<string, unknown[]>>()
@@ -43,7 +43,7 @@ function gather(value: unknown, path: string, paths: Map<string, unknown[]>): vo
       if (isSaid(name)) gather(below, path === '' ? name : `${path}.${name}`, paths)
 }
 
-/** Whether a path can contain the name. */
+/** Returns whether a path can contain the name. */
 function isSaid(name: string): boolean {
   return name !== '' && name !== '__proto__' && !name.includes('.') && !name.startsWith('$')
 }
@@ -61,7 +61,7 @@ const HIDDEN: Readonly<Record<string, readonly string[]>> = {
 interface State {
   paths: Map<string, readonly unknown[]>
   readonly collection: string
-  /** A path with a total order of the documents; null if there is none. */
+  /** A path that gives the documents a total order. Null if there is none. */
   key: string | null
   ordered: boolean
   loose: boolean
@@ -94,7 +94,7 @@ export class Generator {
   }
 
   #random(): number {
-    // xorshift is good enough for choices.
+    // The generator is xorshift, which is good enough for choices.
     this.#state ^= this.#state << 13
     this.#state ^= this.#state >>> 17
     this.#state ^= this.#state << 5
@@ -241,7 +241,7 @@ export class Generator {
     }
   }
 
-  /** Expressions that the guard prints in another form: computed ranges, values read often, slow stages. */
+  /** Returns expressions that the guard prints in another form: computed ranges, values read often, slow stages. */
   #loop(state: State): unknown {
     const path = (): string => `$${this.#path(state)}`
     const list = path()
@@ -264,7 +264,7 @@ export class Generator {
     }
   }
 
-  /** The first documents by one or two paths through partly shown objects, with the key as the tie breaker. */
+  /** Returns the first documents by one or two paths through partly shown objects. The key breaks ties. */
   #sortedThroughParts(state: State): Document[] {
     const { key } = state
     const parts = (EXPOSED[state.collection] ?? []).filter((path) => path.includes('.'))
@@ -342,7 +342,7 @@ export class Generator {
         }
         this.#only(state, ['_id', 'n', 'm', 's'], null)
         state.loose = true
-        // Groups and sets have no fixed order, so sort them; otherwise later stages would differ.
+        // Groups and sets have no fixed order, so they are sorted. Otherwise later stages would differ.
         const inOrder = { $set: { s: { $sortArray: { input: '$s', sortBy: 1 } } } }
         return [{ $group: stage }, inOrder, { $sort: { _id: 1 } }]
       }
@@ -423,7 +423,7 @@ export class Generator {
     }
     switch (this.#below(6)) {
       case 0: {
-        // A null on a foreign path through arrays can reveal array elements: known and documented.
+        // A null on a foreign path through arrays can reveal array elements. This case is known and documented.
         const whole = (EXPOSED[from] ?? []).filter((path) => !path.includes('.'))
         const stage = {
           from,
@@ -470,8 +470,8 @@ export class Generator {
           state.clean &&= copy.clean
           return stages.length === 0 ? [{ $match: {} }] : stages
         }
-        // Documents without a fixed order, for example of a time series, would give arrays in that order, and later stages
-// would differ.
+        // If documents have no fixed order, as in a time series, arrays made of them would have that order too, and later stages would
+        // differ.
         const inOrder = state.key === null || state.ordered ? [] : [{ $sort: { [state.key]: 1 } }]
         const stage = { a: branch(), b: [...branch(), { $count: 'n' }] }
         this.#only(state, ['a', 'b'], null)
@@ -499,7 +499,7 @@ export class Generator {
     }
   }
 
-  /** The joined documents and their paths are under `j`. */
+  /** Records that the joined documents and their paths are under `j`. */
   #joined(state: State, other: State): void {
     this.#set(state, 'j')
     for (const [path, values] of other.paths) state.paths.set(`j.${path}`, values)

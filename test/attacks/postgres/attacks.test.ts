@@ -14,8 +14,8 @@ import { ATTACKS, EXPOSURE, FIXTURE, LEGIT, ODD, STATE, failures, textOf, type T
 
 const LIMITS: Limits = { rowCap: 1_000, maxResponseBytes: 8 << 20, timeoutMs: 60_000, maxCost: 1e12 }
 /**
- * For attacks that may be answered and may run for long. Any other attack is refused or answered within seconds, even
- * on a busy machine.
+ * The limits for attacks that may be answered and may run for long. Any other attack is refused or answered within seconds, even on a busy
+ * machine.
  */
 const SOON: Limits = { ...LIMITS, timeoutMs: 1_500 }
 const signal = new AbortController().signal
@@ -83,8 +83,7 @@ async function ask(sql: string, limits = LIMITS): Promise<Told & { readonly rows
 }
 
 /**
- * Lets the guard learn the shape of a query from harmless values, so that the query’s own values are then filled in or
- * bound.
+ * Lets the guard learn the shape of a query from harmless values. The query’s own values are then filled in or bound.
  */
 async function teach(sql: string): Promise<void> {
   const harmless = sql.replaceAll(/'[^']*'/g, "'a'").replaceAll(/(?<![\w.$])\d{1,9}(?![\w.])/g, '1')
@@ -114,7 +113,7 @@ describe('an attack returns nothing hidden', () => {
   })
 })
 
-describe('a legitimate query gets the oracle’s answer', () => {
+describe('a legitimate query gets the answer of the oracle', () => {
   for (const { id, sql, oracle_sql, ordered } of LEGIT) {
     test(id, async () => {
       const told = await ask(sql)
@@ -146,11 +145,11 @@ describe('an odd query gets the same answer as without a guard', () => {
   }
 })
 
-test('the guard parses no text of a known form, whatever its names and values, and parsing would give the same result', () => {
+test('the guard does not parse a text of a known form for any names and values, and parsing would give the same result', () => {
   let [parses, seed] = [0, 20_261_122]
   const parse = (text: string) => (parses++, parseText(text))
   const next = (most: number): number => (seed = (seed * 48_271) % 2_147_483_647) % most
-  /** Other plain tokens in the same places. */
+  /** Returns the text with other plain tokens in the same places. */
   const varied = (text: string): string => {
     const form = formOf(text)
     const values = form?.tokens.map((token) => (/^\d+$/.test(token) ? String(1 + next(999_999_999)) : `${'nN_9'[next(4)]}${next(99)}`))
@@ -170,7 +169,7 @@ test('the guard parses no text of a known form, whatever its names and values, a
   assert.ok(forms > 100, `${forms} of ${printed.size} forms are known`)
 })
 
-/** The one SELECT of a text, without positions. */
+/** Returns the one SELECT of a text, without positions. */
 function plainTree(text: string): object {
   const parsed = parseText(text)
   assert.ok(parsed.kind === 'tree', text)

@@ -18,7 +18,7 @@ GRANT USAGE ON SCHEMA public TO twin_small;
 GRANT SELECT (id, title, made, doc) ON public.notes TO twin_small;
 `
 
-/** One set of objects in public, which the login may use, and one in a schema that it may not use. */
+/** Returns one set of objects. The login may use the objects in public, but not those in the other schema. */
 const things = (schema: string): string => `
 CREATE TABLE ${schema}.ghost (id int, ghostcol text);
 CREATE VIEW ${schema}.ghost_view AS SELECT 1 AS id;
@@ -274,7 +274,7 @@ const LOGINS = [
 let server: TestPostgres
 let app: TestApp
 let key: string
-/** By login: the database with the objects, and the one without. */
+/** The two databases of each login: one with the objects, and one without. */
 const places = new Map<string, readonly [string, string]>()
 
 before(async () => {
@@ -301,7 +301,7 @@ after(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-/** Status and body, without the duration of an answer. */
+/** Returns status and body, without the duration of an answer. */
 async function told(at: string, sql: string, params?: readonly unknown[]): Promise<string> {
   const { status, text } = await app.ask('POST', `${at}/query`, { token: key, body: { sql, ...(params && { params }) } })
   return `${status} ${text.replace(/"durationMs":[\d.]+/, '')}`

@@ -1,5 +1,5 @@
-// Extensions on a real server. In a separate schema, their operators and functions work. In a schema with user-defined
-// objects, only qualified names work, and no other object is called silently.
+// Tests extensions on a real server. In a separate schema, their operators and functions work. In a schema with user-defined objects, only
+// qualified names work, and no other object is called silently.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Catalog, Connection, Driver, Limits } from '../../../src/drivers/driver.ts'
@@ -10,7 +10,7 @@ import { settingsOf } from '../../support/postgres-session.ts'
 const LIMITS: Limits = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 5_000, maxCost: 1e9 }
 const signal = new AbortController().signal
 
-/** `where` is the schema of the extensions. The table is always in public. */
+/** Returns the set-up. `where` is the schema of the extensions. The table is always in public. */
 const setUp = (where: string): string => `
 CREATE SCHEMA IF NOT EXISTS ${where};
 CREATE EXTENSION citext SCHEMA ${where};

@@ -1,5 +1,5 @@
-// Random queries that grow: deep, wide and repeated, each at one size and at twice that size. The guard's counted work may grow
-// at most 2.5 times and never exceeds its budget. No text breaks the parser or overflows the stack.
+// Tests random queries that grow: deep, wide and repeated, each at one size and at twice that size. The guard's counted work may grow at
+// most 2.5 times and never exceeds its budget. No text breaks the parser or overflows the stack.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loadModule } from 'libpg-query'
@@ -10,10 +10,10 @@ import { shop } from '../../support/postgres-catalog.ts'
 const CASES = Number(process.env['GROW'] ?? 400)
 const SEED = Number(process.env['SEED'] ?? 23)
 const TEXT_MAX = 65_536
-/** The work for a query of one table, whatever its size. */
+/** The work for a query of one table of any size. */
 const CONSTANT = 500
 
-/** mulberry32: the same numbers for the same seed. */
+/** Returns the same numbers for the same seed (mulberry32). */
 function chance(seed: number): (below: number) => number {
   let state = seed
   return (below) => {
@@ -32,7 +32,7 @@ const nest = (size: number, inner: string, around: (inner: string) => string): s
 
 const ATOMS = ['1', "'x'", 'id', 'name', 'o.id', 'NULL', 'lower(name)', "repeat(name, 2)", 'count(*) OVER ()', "E'a''b'"]
 
-/** Expressions, each of which grows in one way; `atom` is the repeated part. */
+/** Expressions, each of which grows in one way. `atom` is the repeated part. */
 const EXPRESSIONS: readonly ((atom: string) => Grow)[] = [
   (atom) => (size) => list(size, () => `(${atom}) IS NULL`, ' AND '),
   (atom) => (size) => list(size, () => `(${atom})::text`, ' || '),
@@ -47,7 +47,7 @@ const EXPRESSIONS: readonly ((atom: string) => Grow)[] = [
   (atom) => (size) => `json_build_object(${list(Math.min(size, 40), (n) => `'k${n}', (${atom})::text`, ', ')})`,
 ]
 
-/** Queries around an expression; `columns` are their outputs. */
+/** Queries around an expression. `columns` are their outputs. */
 const QUERIES: readonly ((expression: Grow) => Grow)[] = [
   (expression) => (size) => `SELECT ${expression(size)} FROM orders o JOIN customers USING (id)`,
   (expression) => (size) => `SELECT 1 FROM orders o JOIN customers USING (id) WHERE (${expression(size)}) IS NOT NULL`,
@@ -108,7 +108,7 @@ test('work grows in proportion to the text, and ends at the budget', async () =>
     tally.grown++
     const [before, after] = [spentOn(small), spentOn(large)]
     if (multiplies || before.kind !== 'made' || after.kind !== 'made') continue
-    // Compared with the growth of the text, because the repeated part may itself contain a part that grows.
+    // The work is compared with the growth of the text, because the repeated part may itself contain a part that grows.
     const times = Math.max(2, large.length / small.length)
     tally.steepest = Math.max(tally.steepest, (after.spent - CONSTANT) / before.spent / (times / 2))
     assert.ok(after.spent <= 1.25 * times * before.spent + CONSTANT, `${before.spent} → ${after.spent}: ${small.slice(0, 500)}`)

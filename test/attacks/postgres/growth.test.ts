@@ -1,5 +1,5 @@
-// Values that multiply and functions that cannot be cancelled, sent through the service to a real server. Each query
-// ends soon after its timeout, and the memory of no backend grows.
+// Sends values that multiply and functions that cannot be cancelled through the service to a real server. Each query ends soon after its
+// timeout, and the memory of no backend grows.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
@@ -8,7 +8,7 @@ import { Client } from 'pg'
 import { openShop, type Shop } from '../../support/shop.ts'
 
 const TIMEOUT_MS = 300
-/** Two seconds on an idle machine. With the defects, queries ran for minutes. */
+/** On an idle machine, queries take two seconds. With the defects, they ran for minutes. */
 const LATE_MS = 60_000
 const GROWN_MB = 512
 
@@ -119,7 +119,7 @@ const ANSWERS: readonly (readonly [string, string, unknown[][]])[] = [
   ['normalize', "SELECT normalize(name) FROM levels WHERE name IS NFC NORMALIZED ORDER BY id LIMIT 1", [['root']]],
 ]
 
-/** By name: the text, the bounded operation, the size found, its maximum, and the hint. */
+/** The queries by name: the text, the bounded operation, the size found, its maximum, and the hint. */
 const BOUNDED: readonly (readonly [string, string, string, number, number, RegExp])[] = [
   ['repeat', "SELECT repeat('x', id * 20000) FROM levels", 'repeat', 20_000, 10_000, /smaller count/],
   ['repeat of a column', 'SELECT repeat(a, 1000) FROM texts', 'repeat', 1_000_000, 262, /smaller count/],
@@ -149,14 +149,13 @@ describe('queries that multiply rows', () => {
   })
 
   /**
-   * Sets the timeout. A short one is only for queries that must end by it, because on a busy machine any query may take
-   * longer.
+   * Sets the timeout. A short timeout is only for queries that must end by it, because any query may take longer on a busy machine.
    */
   const endAfter = (statementTimeoutMs: number) => async () => {
     await shop.owner.must('PATCH', `/teams/${shop.teamId}`, { settings: { statementTimeoutMs } })
   }
 
-  /** The largest peak memory of the backends that answer the service, in MB. */
+  /** Returns the largest peak memory of the backends that answer the service, in MB. */
   async function grown(): Promise<number> {
     const { rows } = await watch.query(
       "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()",
@@ -178,8 +177,8 @@ describe('queries that multiply rows', () => {
       test(`ends in time: ${name}`, async () => {
         const began = performance.now()
         const { status, json } = await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
-        // 503: a busy machine may not check a long text within the short timeout of this test. 502: it may not even connect. Nothing was
-        // sent then.
+        // 503: a busy machine may not check a long text within the short timeout of this test. 502: the machine may even be too busy to
+        // connect. In both cases nothing was sent.
         assert.ok([200, 403, 422, 502, 503, 504].includes(status), `${status} ${json.error}`)
         while (await isActive()) {
           const took = performance.now() - began
@@ -204,7 +203,7 @@ describe('queries that multiply rows', () => {
     }
 
     for (const sql of ["SELECT substring('abc', 1, id - 2) FROM levels", "SELECT ('vitrine bound ' || name)::int FROM levels"]) {
-      test(`an error of the database is not reported as one of our bounds: ${sql}`, async () => {
+      test(`an error of the database is not reported as a bound of the service: ${sql}`, async () => {
         const { status, json } = await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
         assert.equal(status, 422)
         assert.doesNotMatch(String(json.error), /a size limit of this service/)
@@ -220,7 +219,9 @@ describe('queries that multiply rows', () => {
   })
 })
 
-/** Returns 0 for a backend that has ended. Only Linux reports the memory; elsewhere the test checks the time only. */
+/**
+ * Returns the peak memory in MB, or 0 for a backend that has ended. Only Linux reports the memory; elsewhere the test checks the time only.
+ */
 function peakMb(pid: number): number {
   try {
     return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024

@@ -1,6 +1,6 @@
-// Sends the corpus over HTTP to two datasources: the login of one is a superuser, the login of the other a careless
-// service account that may read and write everything. Each answer is judged as the caller receives it. A refusal must
-// be JSON {error, code}. The only 5xx allowed is the deadline’s: 504 in the database, 503 before it.
+// Sends the corpus over HTTP to two datasources. The login of one is a superuser, and the login of the other is a careless service account
+// that may read and write everything. Each answer is judged as the caller receives it. A refusal must be JSON {error, code}. A 5xx is
+// allowed only for the deadline: 504 in the database, 503 before it.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../../support/app.ts'
@@ -49,8 +49,8 @@ for (const { username, isSuperuser } of LOGINS) {
     const post = (sql: string) => app.ask('POST', `${at}/query`, { token: key, body: { sql } })
 
     /**
-     * Attacks that may be answered may also run for long. All others must be refused before they run, within seconds
-     * even on a busy machine.
+     * Returns the timeout of an attack. An attack that may be answered may also run for long. All others must be refused before they run,
+     * within seconds even on a busy machine.
      */
     const timeoutOf = ({ expect }: Attack) => (expect === 'no-leak' ? 1_500 : 60_000)
 
@@ -79,7 +79,7 @@ for (const { username, isSuperuser } of LOGINS) {
       assert.deepEqual(await server.query('shop', STATE), stateBefore)
     })
 
-    test('every legitimate query gets the oracle’s answer', async (t) => {
+    test('every legitimate query gets the answer of the oracle', async (t) => {
       await owner.must('PATCH', `/teams/${teamId}`, { settings: { statementTimeoutMs: 60_000 } })
       for (const { id, sql, oracle_sql, ordered } of LEGIT) {
         await t.test(id, async () => {

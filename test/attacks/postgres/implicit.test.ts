@@ -1,5 +1,5 @@
-// Objects that a query runs without naming them, created or changed after introspection by somebody who may create
-// them. The login is a superuser, so an object that runs as the login could read everything.
+// Tests objects that a query runs without naming them. Somebody who may create such objects creates or changes them after introspection.
+// The login is a superuser, so an object that runs as the login could read everything.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Catalog, Connection, Driver, Limits } from '../../../src/drivers/driver.ts'
@@ -53,7 +53,7 @@ function connect(by: Driver, database: string): Promise<Connection> {
 const ask = (by: Driver, connection: Connection, exposed: Catalog, sql: string): Promise<string> =>
   answerOf(by, connection, exposed, sql, LIMITS)
 
-/** A session of a process that has not read the database yet. */
+/** Sends a query in a session of a process that has not read the database yet. */
 async function askAnew(world: World, sql: string): Promise<string> {
   await using other = await createPostgresDriver()
   await using connection = await connect(other, world.database)
@@ -63,7 +63,7 @@ async function askAnew(world: World, sql: string): Promise<string> {
 const STALE = 'SCHEMA_STALE'
 const FUNCTION = (what: string): string => `CREATE FUNCTION ${what} LANGUAGE sql IMMUTABLE AS 'SELECT public.leak()'`
 
-/** The objects that are created, and a text that would run each of them. */
+/** The objects that are created, and a text that would run each object. */
 const CHANGES: readonly (readonly [string, string, string])[] = [
   ['a cast of a type made here', `${FUNCTION('f(mood) RETURNS text')}; CREATE CAST (mood AS text) WITH FUNCTION f(mood)`, 'SELECT m::text FROM people'],
   ['a cast of built-in types', `${FUNCTION('f(int) RETURNS text')}; CREATE CAST (int AS text) WITH FUNCTION f(int)`, 'SELECT id::text FROM people'],
@@ -95,7 +95,7 @@ const CHANGES: readonly (readonly [string, string, string])[] = [
   ['a domain that may be named gets a CHECK', `ALTER DOMAIN plain ADD CHECK (public.leak() <> value)`, "SELECT 'y'::plain FROM people"],
 ]
 
-/** Changes that a query can meet and must not notice, because no printed text can refer to the created objects. */
+/** Changes that must not affect a query, because no printed text can refer to the created objects. */
 const HARMLESS: readonly string[] = [
   FUNCTION('public.lower(text) RETURNS text'),
   FUNCTION('public.lower(int) RETURNS text'),

@@ -1,5 +1,5 @@
-// The attack corpus, and the expected answer to each item. The expectation is the same for the guard and over HTTP.
-// attacks.json and legit.json contain a fifth of the cases by which a release is judged.
+// Holds the attack corpus, and the expected answer to each item. The expectation is the same for the guard and over HTTP. attacks.json and
+// legit.json contain a fifth of the cases by which a release is judged.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -35,7 +35,7 @@ export interface Legit {
   readonly ordered: boolean
 }
 
-/** Everything that a caller received. The outcome is `timeout` if the query reached its deadline. */
+/** The parts of an answer that a caller receives. The outcome is `timeout` if the query reached its deadline. */
 export interface Told {
   readonly outcome: 'answered' | 'denied' | 'malformed' | 'failed' | 'timeout'
   readonly text: string
@@ -57,7 +57,7 @@ export const EXPOSURE = read('exposure.json') as {
   readonly tables: readonly { readonly schema: string; readonly table: string; readonly columns: string[] | null }[]
 }
 
-/** The attack’s SQL; undefined if the attack is on the body around the SQL. */
+/** Returns the attack’s SQL, or undefined if the attack is on the body around the SQL. */
 export function textOf(
   attack: Attack,
   place: { readonly database: string; readonly port: number },
@@ -71,7 +71,7 @@ export function textOf(
 
 const CANARY = /CANARY_[A-Za-z0-9_@.]*|\b9876[5-8]\d{4}\b|root:x:0:0|43414e4152595f[0-9a-f]*|Q0FOQVJZ[\w+/=]*/gi
 
-/** The problems of an answer, one line each. */
+/** Returns the problems of an answer, one line each. */
 export function failures(attack: Attack, sql: string, told: Told): string[] {
   const asked = sql.toLowerCase()
   const secrets = (told.text.match(CANARY) ?? []).filter(

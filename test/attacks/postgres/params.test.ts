@@ -1,5 +1,5 @@
-// Parameters on a real server: a value means what it would mean in the text, is bound and never printed, and bypasses
-// no rule of the guard.
+// Tests parameters on a real server: a value means what it would mean in the text, is bound and never printed, and bypasses no rule of the
+// guard.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { unseal } from '../../../src/drivers/confined.ts'
@@ -46,7 +46,7 @@ after(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-/** The rows, or the problem: the kind and name of the refusal, the code, or the details of a bad request. */
+/** Returns the rows, or the problem: the kind and name of the refusal, the code, or the details of a bad request. */
 async function ask(sql: string, params?: unknown): Promise<string> {
   try {
     const verdict = await driver.confine(driver.read({ sql, ...(params !== undefined && { params }) }), exposed, LIMITS, signal)
@@ -119,7 +119,7 @@ describe('a parameter means what its value would mean in the text', () => {
   ]
   for (const [sql, params, expected] of rows) {
     test(`${sql} ${JSON.stringify(params)}`, async () => {
-      // Runs three times: judged, remembered, recalled.
+      // Each query runs three times: it is judged, then remembered, then recalled.
       for (let turn = 0; turn < 3; turn++) assert.equal(await ask(sql, params), expected)
       const query = await printed(sql, params)
       for (const value of params) {

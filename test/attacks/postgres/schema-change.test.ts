@@ -1,6 +1,5 @@
-// A query that was confined before a schema change must never return data that is hidden after it. Each change is
-// tested with a session that has run the query before (its prepared statements use the old schema) and with a new
-// session.
+// Tests that a query that was confined before a schema change never returns data that is hidden after the change. Each change is tested
+// with a session that has run the query before (its prepared statements use the old schema) and with a new session.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Catalog, Connection, Driver, Limits } from '../../../src/drivers/driver.ts'
@@ -149,7 +148,7 @@ describe('after a schema change', () => {
   for (const [title, change, texts] of CHANGES) {
     test(`${title}: SCHEMA_STALE`, async () => {
       await using shop = await openShop()
-      // A session that finds a change is closed, so each text gets its own session that has run it before.
+      // A session that finds a change is closed, so each text has a separate session that has run the text before.
       const warm = await Promise.all(texts.map(() => shop.connect()))
       for (const [at, sql] of texts.entries()) await ask(warm[at] ?? shop.warm, shop.exposed, sql)
       await server.query(shop.database, change)

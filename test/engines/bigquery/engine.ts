@@ -1,4 +1,4 @@
-// Google's analyzer and evaluator over our tables: which tables and columns a text really reads, and its rows.
+// Runs Google's analyzer and evaluator over the tests' tables: which tables and columns a text really reads, and its rows.
 import { byName, parameterOptions, parameterValues } from './parameters.ts'
 import { fromMessage, readType, toMessage, type Type } from './types.ts'
 import { toValue, toWire } from './values.ts'
@@ -20,12 +20,12 @@ export interface EngineTable {
   readonly rows: readonly Readonly<Record<string, unknown>>[]
 }
 
-/** By full name: `project.dataset.table`. */
+/** The tables by full name: `project.dataset.table`. */
 export type EngineTables = Readonly<Record<string, EngineTable>>
 
 export interface Analyzed {
   readonly columns: readonly { readonly name: string; readonly type: Type }[]
-  /** Full names; a wildcard as written. */
+  /** The full names of the tables. A wildcard stays as written. */
   readonly tables: readonly string[]
   /** Columns that the result depends on, as `project.dataset.table.column`. */
   readonly reads: readonly string[]
@@ -36,11 +36,11 @@ interface Registered {
   readonly names: ReadonlyMap<string, string>
 }
 
-/** Newer features, or features that BigQuery does not have. */
+/** The features to turn off: newer features, or features that BigQuery does not have. */
 const LEFT_OUT = ['FEATURE_V_1_3_ALLOW_SLASH_PATHS', 'FEATURE_TIMESTAMP_NANOS', 'FEATURE_EXPERIMENTAL_MODULES']
 const BESIDE = ['FEATURE_INTERVAL_TYPE', 'FEATURE_V_1_4_GROUPING_SETS']
 
-/** The analyzer's options that are nearest to BigQuery's GoogleSQL. */
+/** Returns the analyzer's options that are nearest to BigQuery's GoogleSQL. */
 export async function languageOptions(zetasql: Zetasql): Promise<Message> {
   const options = await zetasql.call('GetLanguageOptions', { maximum_features: true })
   const features: string[] = options.enabled_language_features
@@ -70,12 +70,12 @@ export class Engine {
     this.#tables = tables
   }
 
-  /** Throws ZetasqlError. Pipes are rewritten to equivalent sub-queries. */
+  /** Parses a text. Throws ZetasqlError. Pipes are rewritten to equivalent sub-queries. */
   parse(sql: string): Promise<Parsed> {
     return parse(this.#zetasql, withoutPipes(sql), this.#language)
   }
 
-  /** Throws ZetasqlError. */
+  /** Analyzes a text. Throws ZetasqlError. */
   async analyze(asked: string, given: WireParams = {}): Promise<Analyzed> {
     const { sql, params } = byName(asked, given)
     const { text, catalog } = await this.#prepare(sql, [])
@@ -89,7 +89,7 @@ export class Engine {
   }
 
   /**
-   * The rows, in order if the text has one. TABLESAMPLE reads the whole table, and FOR SYSTEM_TIME reads the present.
+   * Returns the rows, in order if the text has an ORDER BY. TABLESAMPLE reads the whole table, and FOR SYSTEM_TIME reads the present.
    * Throws ZetasqlError.
    */
   async evaluate(asked: string, given: WireParams = {}): Promise<readonly (readonly WireValue[])[]> {
@@ -195,7 +195,7 @@ export class Engine {
     return { id: answer.registered_id, names }
   }
 
-  /** The columns of the newest shard, and the rows of all shards. */
+  /** Returns a table with the columns of the newest shard, and the rows of all shards. */
   #union(wildcard: string): EngineTable {
     const shards = this.#shards(wildcard)
     const newest = this.#tables[shards.at(-1) ?? '']
@@ -218,7 +218,7 @@ function quoted(name: string, table: NamedTable): string {
   return `\`${name}\`${alias}`
 }
 
-/** Names that BigQuery generates: f0_, f1_ for anonymous columns; _1 for a repeated name. */
+/** Returns the columns with names that BigQuery generates: f0_, f1_ for anonymous columns; _1 for a repeated name. */
 function named(columns: readonly Message[]): Analyzed['columns'] {
   const seen = new Map<string, number>()
   let anonymous = 0
@@ -230,7 +230,7 @@ function named(columns: readonly Message[]): Analyzed['columns'] {
   })
 }
 
-/** From the scans of the resolved tree, which contain used columns only. */
+/** Returns the tables and columns in the scans of the resolved tree, which contain used columns only. */
 function readsOf(answer: Message, names: ReadonlyMap<string, string>): Pick<Analyzed, 'tables' | 'reads'> {
   const tables = new Set<string>()
   const reads = new Set<string>()

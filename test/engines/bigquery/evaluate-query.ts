@@ -1,6 +1,6 @@
-// A model of BigQuery for the double, with Google's engine behind it: a dry run with the same blind spots as
-// BigQuery's, and the rows. Table functions, INFORMATION_SCHEMA, system variables and routines "run" and return
-// REACHED: a query that returns that text has passed the guard.
+// Models BigQuery for the double, with Google's engine behind it: a dry run with the same blind spots as BigQuery's, and the rows. Table
+// functions, INFORMATION_SCHEMA, system variables and routines "run" and return REACHED. A query that returns this text has passed the
+// guard.
 import type {
   Analysis,
   Brain,
@@ -23,7 +23,7 @@ const TABLE_BYTES = 10 << 20
 export interface World {
   readonly project: string
   readonly location: string
-  /** By full name: `project.dataset.table`. */
+  /** The tables by full name: `project.dataset.table`. */
   readonly tables: Readonly<
     Record<string, EngineTable & { /** A view over these. */ readonly reads?: readonly string[] }>
   >
@@ -33,9 +33,9 @@ export interface World {
 export interface BrainRequest {
   readonly kind: 'analyze' | 'evaluate'
   readonly sql: string
-  /** `project.dataset.table.column`, as the analyzer reports it. */
+  /** The columns that the analyzer reports as read, as `project.dataset.table.column`. */
   readonly reads: readonly string[]
-  /** Something that a dry run does not report. */
+  /** Whether the text uses something that a dry run does not report. */
   readonly unseen: boolean
 }
 
@@ -110,7 +110,7 @@ export class GoogleBrain implements Brain, AsyncDisposable {
     return { kind, sql, reads: [...tables, ...reads], unseen: false, statistics }
   }
 
-  /** The persistent routines that are called; null if all functions are built in. Other calls with such names: []. */
+  /** Returns the called functions that are not built in. Persistent routines are listed. Returns null if all functions are built in. */
   #routines({ functions }: Parsed): WireStatistics[] | null {
     const strange = functions.filter((names) => {
       const parts = names.map((name) => name.toLowerCase())
@@ -155,7 +155,7 @@ export class GoogleBrain implements Brain, AsyncDisposable {
   }
 }
 
-/** Throws NoSuchEngine. */
+/** Opens the model. Throws NoSuchEngine. */
 export async function openBrain(world: World): Promise<GoogleBrain> {
   const zetasql = await openZetasql()
   const language = await languageOptions(zetasql)
@@ -163,7 +163,7 @@ export async function openBrain(world: World): Promise<GoogleBrain> {
   return new GoogleBrain(zetasql, language, functions, world)
 }
 
-/** The built-in functions in lower case. Operators have names with a $. */
+/** Returns the built-in functions in lower case. Operators have names with a $. */
 async function functionNames(zetasql: Zetasql, language: Message): Promise<ReadonlySet<string>> {
   const { function: all } = await zetasql.call('GetBuiltinFunctions', { language_options: language })
   return new Set(all.map((each: Message) => each.name_path.join('.').toLowerCase()))

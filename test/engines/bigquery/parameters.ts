@@ -4,12 +4,12 @@ import { readType, toMessage, type Type } from './types.ts'
 import { toValue } from './values.ts'
 import type { Message } from './zetasql.ts'
 
-/** A literal, a name in backquotes, or a question mark. */
+/** Matches a literal, a name in backquotes, or a question mark. */
 const PART = /(?:[rRbB]{0,2})(?:'''[^]*?'''|"""[^]*?"""|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")|`[^`]*`|\?/g
 
 /**
- * The evaluator of 2023 binds parameters by name only, so positions get names here. It does not show what BigQuery does
- * with `?` itself.
+ * Gives positions names, because the evaluator of 2023 binds parameters by name only. The evaluator does not show what BigQuery does with
+ * `?` itself.
  */
 export function byName(
   sql: string,

@@ -1,10 +1,10 @@
-// What Google's own parser sees in a text: its tables and aliases, and forms that the evaluator cannot run. It uses
-// byte ranges of the parse tree, not patterns on the text, and shares no code with the guard that it judges.
+// Finds what Google's own parser sees in a text: its tables and aliases, and forms that the evaluator cannot run. The code uses byte ranges
+// of the parse tree, not patterns on the text, and shares nothing with the guard that it judges.
 import { ZetasqlError, type Message, type Zetasql } from './zetasql.ts'
 
 /** A place where a table is named. Positions are UTF-8 bytes of the text. */
 export interface NamedTable {
-  /** Split at the identifiers; a quoted identifier may contain dots. */
+  /** The name, split at the identifiers. A quoted identifier may contain dots. */
   readonly names: readonly string[]
   readonly start: number
   readonly end: number
@@ -13,20 +13,20 @@ export interface NamedTable {
 }
 
 export interface Parsed {
-  /** query, insert, create_table, …: the parser's own word; script for more than one statement. */
+  /** The kind of statement in the parser's own word: query, insert, create_table, …. More than one statement is a script. */
   readonly statement: string
   readonly tables: readonly NamedTable[]
   /** All names that the text defines, in lower case. */
   readonly aliases: ReadonlySet<string>
-  /** Called functions, as written, split into parts. */
+  /** The called functions, as written, split into parts. */
   readonly functions: readonly (readonly string[])[]
-  /** Table functions and system variables, which a dry run does not report. */
+  /** Whether there are table functions or system variables, which a dry run does not report. */
   readonly unseen: boolean
-  /** FOR SYSTEM_TIME and TABLESAMPLE, which the evaluator does not have. */
+  /** The ranges of FOR SYSTEM_TIME and TABLESAMPLE, which the evaluator does not have. */
   readonly cuts: readonly { readonly start: number; readonly end: number }[]
 }
 
-/** Throws ZetasqlError if the text does not parse. `options` are the options of the language. */
+/** Parses a text. Throws ZetasqlError if it does not parse. `options` are the options of the language. */
 export async function parse(zetasql: Zetasql, sql: string, options: Message): Promise<Parsed> {
   try {
     return read((await zetasql.call('Parse', { sql_statement: sql, options })).parsed_statement)
@@ -57,7 +57,7 @@ function read(statement: Message): Parsed {
   return found
 }
 
-/** A statement is nested in its kinds, the most general outside: ddl, create_statement, create_table. */
+/** Returns the kind of a statement. A statement is nested in its kinds, the most general outside: ddl, create_statement, create_table. */
 function kindOf(statement: Message): string {
   let kind = ''
   for (let at = statement; typeof at?.node === 'string' && /^ast_.*_node$/.test(at.node); at = at[at.node])
@@ -82,7 +82,7 @@ function present(node: Message): boolean {
   return node !== null && node !== undefined
 }
 
-/** The range of a node is in the innermost of its parents. */
+/** Returns the range of a node, which is in the innermost of its parents. */
 function rangeOf(node: Message): { start: number; end: number } {
   for (let at = node; present(at); at = at.parent) {
     if (present(at.parse_location_range)) return at.parse_location_range
@@ -100,7 +100,7 @@ function visit(node: Message, see: (name: string, node: Message) => void): void 
   }
 }
 
-/** The text with some byte ranges replaced. The ranges do not overlap. */
+/** Returns the text with some byte ranges replaced. The ranges do not overlap. */
 export function replaced(
   sql: string,
   edits: readonly { readonly start: number; readonly end: number; readonly by: string }[],

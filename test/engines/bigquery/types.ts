@@ -1,4 +1,4 @@
-// GoogleSQL types in three spellings: as text (STRUCT<a INT64>), as the analyzer's message, and as a REST field.
+// Converts GoogleSQL types between three spellings: text (STRUCT<a INT64>), the analyzer's message, and a REST field.
 import type { WireField } from '../../support/bigquery-evaluator.ts'
 import type { Message } from './zetasql.ts'
 
@@ -25,7 +25,7 @@ export function readType(text: string): Type {
   return { kind: 'struct', fields }
 }
 
-/** Splits at commas outside of brackets. */
+/** Splits a text at commas outside of brackets. */
 function parts(text: string): string[] {
   const found: string[] = []
   let depth = 0
@@ -77,7 +77,7 @@ export function fromMessage(message: Message): Type {
   }
 }
 
-/** The form of tables.get and of query responses. */
+/** Returns the type in the form of tables.get and of query responses. */
 export function wireField(name: string, type: Type, mode: WireField['mode'] = 'NULLABLE'): WireField {
   switch (type.kind) {
     case 'array':

@@ -5,7 +5,7 @@ import type { Message } from './zetasql.ts'
 
 const DAY = 86_400_000
 
-/** A fixture's value of a type, in the form of BigQuery's JSON loads. Null is NULL. */
+/** Returns a fixture's value of a type, in the form of BigQuery's JSON loads. Null becomes NULL. */
 export function toValue(type: Type, value: unknown): Message {
   if (value === null || value === undefined) return {}
   if (type.kind === 'array')
@@ -56,7 +56,7 @@ export function toValue(type: Type, value: unknown): Message {
   }
 }
 
-/** The cell of a value. TIMESTAMP is in microseconds, as with formatOptions.useInt64Timestamp. */
+/** Returns the cell of a value. TIMESTAMP is in microseconds, as with formatOptions.useInt64Timestamp. */
 export function toWire(type: Type, value: Message): WireValue {
   const set: string | undefined = value?.value
   if (set === undefined) return type.kind === 'array' ? [] : null
@@ -104,7 +104,7 @@ function simple(name: string, held: Message): string {
   }
 }
 
-/** 64 bits of microseconds, 32 of days, then sign, months (18 bits) and nanoseconds, which BigQuery does not have. */
+/** Decodes 64 bits of microseconds, 32 of days, then sign, months (18 bits) and nanoseconds, which BigQuery does not have. */
 function interval(bytes: Buffer): string {
   const packed = bytes.readUInt32LE(12)
   const months = (packed >>> 13) & 0x3ffff
@@ -116,7 +116,7 @@ function interval(bytes: Buffer): string {
   return `${date} ${bytes.readInt32LE(8)} ${time}`
 }
 
-/** The first number keeps all its bits; each further number takes the given number of bits. */
+/** Packs numbers into bits. The first number keeps all its bits; each further number takes the given number of bits. */
 function pack(numbers: readonly number[], widths: readonly number[]): bigint {
   return numbers.reduce((all, each, n) => (all << BigInt(widths[n] ?? 0)) | BigInt(each), 0n)
 }
@@ -152,7 +152,7 @@ function decimal(value: bigint, scale: number): string {
   return `${value < 0n ? '-' : ''}${digits.slice(0, -scale)}${rest === '' ? '' : `.${rest}`}`
 }
 
-/** Two's complement, in the fewest bytes that include the sign. */
+/** Returns the value in two's complement, in the fewest bytes that include the sign. */
 function littleEndian(value: bigint): Buffer {
   const bytes: number[] = []
   let rest = value

@@ -1,6 +1,6 @@
-// Rewrites pipe syntax to equivalent sub-queries, because the analyzer is older than pipes. It handles plain cases
-// only: table names are lost after the first operator that makes new columns. It leaves unknown operators (RENAME,
-// WINDOW, WITH) unchanged, and the analyzer refuses them.
+// Rewrites pipe syntax to equivalent sub-queries, because the analyzer is older than pipes. Only plain cases are handled: table names are
+// lost after the first operator that makes new columns. Unknown operators (RENAME, WINDOW, WITH) stay unchanged, and the analyzer refuses
+// them.
 import { lex } from '../../../src/drivers/bigquery/guard/lex.ts'
 
 interface Word {
@@ -8,7 +8,7 @@ interface Word {
   readonly key: string
 }
 
-/** Returns the text unchanged if it has no pipes, or unknown ones. */
+/** Returns the rewritten text. Returns the text unchanged if it has no pipes, or unknown pipes. */
 export function withoutPipes(sql: string): string {
   if (!sql.includes('|>')) return sql
   try {
@@ -18,7 +18,7 @@ export function withoutPipes(sql: string): string {
   }
 }
 
-/** Combines parentheses to single words, and first rewrites the pipes inside them. Throws for unknown pipes. */
+/** Combines parentheses into single words, after rewriting the pipes inside them. Throws for unknown pipes. */
 function query(words: readonly Word[]): string {
   const flat: Word[] = []
   for (let at = 0; at < words.length; at++) {

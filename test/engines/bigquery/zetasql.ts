@@ -1,6 +1,5 @@
-// Google's GoogleSQL analyzer and evaluator (ZetaSQL, a build of 2023) as a child process, called over gRPC on
-// loopback. It has 340 MB and is installed only if CI requires it, or by hand. It has no network, and sees only its own
-// files.
+// Runs Google's GoogleSQL analyzer and evaluator (ZetaSQL, a build of 2023) as a child process, called over gRPC on loopback. It has 340 MB
+// and is installed only if CI requires it, or by hand. It has no network, and sees only its own files.
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createRequire } from 'node:module'
@@ -31,7 +30,7 @@ export type Method =
   | 'RegisterCatalog'
   | 'UnregisterCatalog'
 
-/** An error of the server. `code` is gRPC's: 3 a faulty query, 4 too slow, 11 out of range, 14 the server died. */
+/** An error of the server. `code` is a code of gRPC: 3 a faulty query, 4 too slow, 11 out of range, 14 the server died. */
 export class ZetasqlError extends Error {
   override readonly name = 'ZetasqlError'
   readonly code: number
@@ -67,7 +66,7 @@ export class Zetasql implements AsyncDisposable {
     this.#connect = connect
   }
 
-  /** Throws ZetasqlError. */
+  /** Sends a request. Throws ZetasqlError. */
   async call(method: Method, request: Message, milliseconds = 20_000): Promise<Message> {
     const { client } = await this.#server()
     const unary = client[method] as Unary
@@ -125,7 +124,7 @@ export class Zetasql implements AsyncDisposable {
   }
 }
 
-/** Throws NoSuchEngine if it is not installed and not required, or cannot run on this machine. */
+/** Starts the server. Throws NoSuchEngine if it is not installed and not required, or cannot run on this machine. */
 export async function openZetasql(): Promise<Zetasql> {
   await install()
   const here = createRequire(import.meta.url)
