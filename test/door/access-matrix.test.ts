@@ -134,7 +134,7 @@ describe('the access matrix', () => {
   /** A datasource for OWNERs only, one with an empty access list, and one of another team of the same OWNER. */
   let ownersId: string
   let listedId: string
-  let foreign: { teamId: string; id: string }
+  let ofOtherTeam: { teamId: string; id: string }
 
   before(async () => {
     app = await startApp()
@@ -157,7 +157,7 @@ describe('the access matrix', () => {
     ownersId = await connect(teamId, { minRole: 'OWNER' })
     listedId = await connect(teamId, { accessMode: 'EXPLICIT' })
     const otherTeam = await app.team(owner, 'Other')
-    foreign = { teamId: otherTeam, id: await connect(otherTeam) }
+    ofOtherTeam = { teamId: otherTeam, id: await connect(otherTeam) }
     for (const scope of SCOPES) keys.set(scope, await app.key(owner, { scopes: [scope] }))
     fullKeys = await Promise.all(people.map((person) => app.key(person)))
     ended = await makeEndedTokens()
@@ -267,8 +267,8 @@ describe('the access matrix', () => {
         {},
         { id: ownersId },
         { id: listedId },
-        { team: foreign.teamId },
-        { team: foreign.teamId, id: foreign.id },
+        { team: ofOtherTeam.teamId },
+        { team: ofOtherTeam.teamId, id: ofOtherTeam.id },
       ]
       for (const at of TABLE[name].path.includes('/datasources/{id}') ? places : [{}]) {
         const answersOf = async (token?: string) => [
@@ -292,9 +292,15 @@ describe('the access matrix', () => {
       test(`${name}: 404 below minRole, off the access list, and in another team`, async () => {
         assert.deepEqual(await codesOf(name, { id: ownersId }), [NONE, NONE, NONE, NONE, owner])
         assert.deepEqual(await codesOf(name, { id: listedId }), [NONE, NONE, NONE, NONE, owner])
-        assert.deepEqual(await codesOf(name, { id: foreign.id }), [NONE, NONE, NONE, NONE, NONE])
-        assert.deepEqual(await codesOf(name, { team: foreign.teamId }), [NONE, NONE, NONE, NONE, NONE])
-        assert.deepEqual(await codesOf(name, { team: foreign.teamId, id: foreign.id }), [NONE, NONE, NONE, NONE, owner])
+        assert.deepEqual(await codesOf(name, { id: ofOtherTeam.id }), [NONE, NONE, NONE, NONE, NONE])
+        assert.deepEqual(await codesOf(name, { team: ofOtherTeam.teamId }), [NONE, NONE, NONE, NONE, NONE])
+        assert.deepEqual(await codesOf(name, { team: ofOtherTeam.teamId, id: ofOtherTeam.id }), [
+          NONE,
+          NONE,
+          NONE,
+          NONE,
+          owner,
+        ])
       })
     }
   }

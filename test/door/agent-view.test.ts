@@ -64,9 +64,9 @@ describe('the view of an agent', () => {
   test('never contains more than the caller may see', async () => {
     assert.deepEqual((await view({}, member)).page, (await view()).page)
     assert.equal((await ask({ as: 'OWNER' })).code, 'ROLE_REQUIRED')
-    const foreign = await ask({ as: await keyId(shop.owner) })
-    assert.equal(foreign.code, 'NOT_FOUND')
-    assert.deepEqual(await ask({ as: 'no-such-key' }), foreign)
+    const ofOtherPerson = await ask({ as: await keyId(shop.owner) })
+    assert.equal(ofOtherPerson.code, 'NOT_FOUND')
+    assert.deepEqual(await ask({ as: 'no-such-key' }), ofOtherPerson)
   })
 
   test('refuses wrong parameters by name', async () => {

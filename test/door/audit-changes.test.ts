@@ -425,12 +425,12 @@ describe('the audit of changes', () => {
     const [admin, other] = [await shop.app.person('Ada'), await shop.app.person('Otto')]
     await shop.app.join(owner, teamId, admin, 'ADMIN')
     await owner.must('PATCH', at, { accessMode: 'EXPLICIT' })
-    const foreign = await shop.app.team(other, 'Other')
+    const otherTeam = await shop.app.team(other, 'Other')
     const no = { ...(await owner.ask('GET', `${path}/none`)).json }
     assert.equal(no.code, 'NOT_FOUND')
     for (const [who, team] of [
       [admin, teamId],
-      [other, foreign],
+      [other, otherTeam],
     ] as const) {
       const answer = await who.ask('GET', `/teams/${team}/audit/${answered.id}`)
       assert.deepEqual([answer.status, answer.json], [404, no])

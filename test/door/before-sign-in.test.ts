@@ -51,8 +51,8 @@ describe('the options of a sign-in', () => {
   test('are refused like every path under /auth: unknown parameters, and pages of another site', async () => {
     await using app = await startApp()
     assert.equal((await app.ask('GET', '/auth/options?nope=1')).json.code, 'INVALID_REQUEST')
-    const foreign = await app.ask('GET', '/auth/options', { headers: { origin: 'https://evil.example' } })
-    assert.equal(foreign.json.code, 'SIGN_IN_REFUSED')
+    const refused = await app.ask('GET', '/auth/options', { headers: { origin: 'https://evil.example' } })
+    assert.equal(refused.json.code, 'SIGN_IN_REFUSED')
   })
 })
 

@@ -157,11 +157,11 @@ describe('refusals', () => {
       'nul',
       '[] []',
     ]) {
-      const told = async (text: string) => {
+      const answerTo = async (text: string) => {
         const { status, json } = await ada.ask('POST', '/teams', text)
         return [status, json.code, json.error, json.details, json.name]
       }
-      assert.deepEqual(await told(body + ' '.repeat(1 << 17)), await told(body), body)
+      assert.deepEqual(await answerTo(body + ' '.repeat(1 << 17)), await answerTo(body), body)
     }
   })
 

@@ -97,8 +97,8 @@ describe('OAuth', () => {
       assert.ok(paths[new URL(url).pathname]?.[method], name)
     }
     const { json } = await register(service)
-    const told = paths['/auth/oauth2/register'].post.responses[201].content['application/json'].schema.properties
-    assert.deepEqual(Object.keys(json), Object.keys(told))
+    const declared = paths['/auth/oauth2/register'].post.responses[201].content['application/json'].schema.properties
+    assert.deepEqual(Object.keys(json), Object.keys(declared))
     const tokens = paths['/auth/oauth2/token'].post.responses[200].content['application/json'].schema.properties
     assert.deepEqual(Object.keys(tokens), ['access_token', 'token_type', 'expires_in', 'refresh_token', 'scope'])
   })
@@ -368,12 +368,12 @@ describe('OAuth', () => {
 
     test('accepts no choice without a scope, a team or a datasource, and nothing that the person cannot access', async () => {
       const query = await asked(service, ada, client, pkce().challenge)
-      const foreign = await app.team(await app.person('Cy'))
+      const otherTeam = await app.team(await app.person('Cy'))
       const wrong = [
         { scopes: [] },
         { scopes: ['data:read', 'admin'] },
         { teamIds: [] },
-        { teamIds: [foreign] },
+        { teamIds: [otherTeam] },
         { datasourceIds: [] },
         { datasourceIds: ['no-such'] },
         { days: 0 },
@@ -615,9 +615,9 @@ describe('OAuth', () => {
       await exchange(at, { ...coded, verifier: `${coded.verifier}x` }),
       await form(at, 'revoke', { token: tokens.access, client_id: 'other' }),
     ]
-    const told = [...lines, ...wrong.map(({ text }) => text)].join('\n')
+    const printed = [...lines, ...wrong.map(({ text }) => text)].join('\n')
     for (const secret of [coded.code, coded.verifier, tokens.access, tokens.refresh]) {
-      assert.ok(!told.includes(secret))
+      assert.ok(!printed.includes(secret))
     }
   })
 })

@@ -148,7 +148,7 @@ function placeOf(name: string): { schema: string; table: string } {
 
 function resourceOf({ columns, rows }: FixtureTable): WireTableResource {
   const keys = columns.filter((each) => each.primaryKey === true).map((each) => each.name)
-  const foreign = columns.flatMap(({ name, references }) => {
+  const foreignKeys = columns.flatMap(({ name, references }) => {
     const [datasetId, tableId, referencedColumn] = references?.split('.') ?? []
     if (datasetId === undefined) return []
     const referencedTable = { projectId: project, datasetId, tableId }
@@ -159,8 +159,8 @@ function resourceOf({ columns, rows }: FixtureTable): WireTableResource {
     numRows: String(rows.length),
     numBytes: '1024',
     creationTime: '1704067200000',
-    ...(keys.length + foreign.length > 0 && {
-      tableConstraints: { ...(keys.length > 0 && { primaryKey: { columns: keys } }), foreignKeys: foreign },
+    ...(keys.length + foreignKeys.length > 0 && {
+      tableConstraints: { ...(keys.length > 0 && { primaryKey: { columns: keys } }), foreignKeys },
     }),
   }
 }

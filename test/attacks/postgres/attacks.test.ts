@@ -10,7 +10,7 @@ import { parseText } from '../../../src/drivers/postgres/guard/parse-text.ts'
 import { cut } from '../../../src/exposure/cut-catalog.ts'
 import { startPostgres, type TestPostgres } from '../../support/postgres.ts'
 import { openSession, settingsOf, type TestSession } from '../../support/postgres-session.ts'
-import { ATTACKS, EXPOSURE, FIXTURE, LEGIT, ODD, STATE, failures, textOf, type Told } from './judge.ts'
+import { ATTACKS, EXPOSURE, FIXTURE, LEGIT, ODD, STATE, failures, textOf, type Received } from './judge.ts'
 
 const LIMITS: Limits = { rowCap: 1_000, maxResponseBytes: 8 << 20, timeoutMs: 60_000, maxCost: 1e12 }
 /**
@@ -64,7 +64,7 @@ function all(catalog: Catalog, shown: { readonly schema: string; readonly table:
 }
 
 /** Passes the query through the driver. Returns what a caller would receive. */
-async function ask(sql: string, limits = LIMITS): Promise<Told & { readonly rows?: Rows }> {
+async function ask(sql: string, limits = LIMITS): Promise<Received & { readonly rows?: Rows }> {
   try {
     const body = driver.read({ sql })
     const verdict = await driver.confine(body, exposed, limits, signal)
@@ -116,11 +116,11 @@ describe('an attack returns nothing hidden', () => {
 describe('a legitimate query gets the answer of the oracle', () => {
   for (const { id, sql, oracle_sql, ordered } of LEGIT) {
     test(id, async () => {
-      const told = await ask(sql)
-      assert.ok(told.rows, told.text)
+      const received = await ask(sql)
+      assert.ok(received.rows, received.text)
       const expected = await oracle.run(oracle_sql ?? sql, { searchPath: ['public'] })
-      assert.deepEqual(told.rows.columns, expected.columns)
-      assert.deepEqual(sorted(String(told.rows.rows), ordered), sorted(String(expected.rows), ordered))
+      assert.deepEqual(received.rows.columns, expected.columns)
+      assert.deepEqual(sorted(String(received.rows.rows), ordered), sorted(String(expected.rows), ordered))
       await teach(sql)
       const again = await ask(sql)
       assert.deepEqual(again.rows?.columns, expected.columns)
@@ -132,15 +132,15 @@ describe('a legitimate query gets the answer of the oracle', () => {
 describe('an odd query gets the same answer as without a guard', () => {
   for (const sql of ODD) {
     test(sql, async () => {
-      const told = await ask(sql)
-      assert.ok(told.rows, told.text)
+      const received = await ask(sql)
+      assert.ok(received.rows, received.text)
       const expected = await superuser.run(sql, { searchPath: ['public'] })
-      const own = told.rows.columns.map((column) => column.name)
+      const own = received.rows.columns.map((column) => column.name)
       assert.deepEqual(
         own,
         expected.columns.map((column) => column.name),
       )
-      assert.deepEqual(sorted(told.rows.rows, false), sorted(expected.rows, false))
+      assert.deepEqual(sorted(received.rows.rows, false), sorted(expected.rows, false))
     })
   }
 })

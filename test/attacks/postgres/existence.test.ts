@@ -302,7 +302,7 @@ after(async () => {
 })
 
 /** Returns status and body, without the duration of an answer. */
-async function told(at: string, sql: string, params?: readonly unknown[]): Promise<string> {
+async function answerTo(at: string, sql: string, params?: readonly unknown[]): Promise<string> {
   const { status, text } = await app.ask('POST', `${at}/query`, { token: key, body: { sql, ...(params && { params }) } })
   return `${status} ${text.replace(/"durationMs":[\d.]+/, '')}`
 }
@@ -313,8 +313,8 @@ for (const { title, username } of LOGINS) {
       test(kind, async () => {
         const [there, gone] = places.get(username) ?? ['', '']
         for (const sql of probes) {
-          const answer = await told(there, sql)
-          assert.equal(answer, await told(gone, sql), sql)
+          const answer = await answerTo(there, sql)
+          assert.equal(answer, await answerTo(gone, sql), sql)
           assert.doesNotMatch(answer, /HIDDEN|^409|^5/, sql)
         }
       })
@@ -323,8 +323,8 @@ for (const { title, username } of LOGINS) {
     test('a name in a parameter', async () => {
       const [there, gone] = places.get(username) ?? ['', '']
       for (const [sql, params] of WITH_PARAMS) {
-        const answer = await told(there, sql, params)
-        assert.equal(answer, await told(gone, sql, params), `${sql} ${JSON.stringify(params)}`)
+        const answer = await answerTo(there, sql, params)
+        assert.equal(answer, await answerTo(gone, sql, params), `${sql} ${JSON.stringify(params)}`)
         assert.doesNotMatch(answer, /HIDDEN|^409|^5/, sql)
       }
     })
@@ -332,8 +332,8 @@ for (const { title, username } of LOGINS) {
     test('a role', async () => {
       const [there] = places.get(username) ?? ['']
       for (const probe of OF_ROLES) {
-        const answer = await told(there, probe('twin_small'))
-        assert.equal(answer.replaceAll('twin_small', '*'), (await told(there, probe('twin_smxll'))).replaceAll('twin_smxll', '*'))
+        const answer = await answerTo(there, probe('twin_small'))
+        assert.equal(answer.replaceAll('twin_small', '*'), (await answerTo(there, probe('twin_smxll'))).replaceAll('twin_smxll', '*'))
       }
     })
   })

@@ -6,13 +6,13 @@ import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../../support/app.ts'
 import { startPostgres, type TestPostgres } from '../../support/postgres.ts'
 import { openSession, settingsOf, type TestSession } from '../../support/postgres-session.ts'
-import { ATTACKS, EXPOSURE, FIXTURE, LEGIT, STATE, failures, textOf, type Attack, type Told } from './judge.ts'
+import { ATTACKS, EXPOSURE, FIXTURE, LEGIT, STATE, failures, textOf, type Attack, type Received } from './judge.ts'
 
 const LOGINS = [
   { username: 'postgres', isSuperuser: true },
   { username: 'vitrine_svc', isSuperuser: false },
 ]
-const OUTCOMES: Readonly<Record<number, Told['outcome']>> = { 200: 'answered', 400: 'malformed', 403: 'denied' }
+const OUTCOMES: Readonly<Record<number, Received['outcome']>> = { 200: 'answered', 400: 'malformed', 403: 'denied' }
 
 for (const { username, isSuperuser } of LOGINS) {
   describe(`the corpus over HTTP, with the login ${username}`, () => {
@@ -68,8 +68,8 @@ for (const { username, isSuperuser } of LOGINS) {
           const isLate = status === 504 || json.code === 'OVERLOADED'
           const outcome = isLate ? 'timeout' : (OUTCOMES[status] ?? 'failed')
           assert.ok(status < 500 || isLate, `${status} ${text}`)
-          const told = outcome === 'answered' ? { outcome, text, rowCount: json.rowCount } : { outcome, text }
-          assert.deepEqual(failures(attack, sql, told), [])
+          const received = outcome === 'answered' ? { outcome, text, rowCount: json.rowCount } : { outcome, text }
+          assert.deepEqual(failures(attack, sql, received), [])
           if (outcome !== 'answered') assert.match(JSON.stringify([json.error, json.code]), /^\["[^"].*","[A-Z_]+"\]$/)
         })
       }

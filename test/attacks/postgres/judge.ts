@@ -36,7 +36,7 @@ export interface Legit {
 }
 
 /** The parts of an answer that a caller receives. The outcome is `timeout` if the query reached its deadline. */
-export interface Told {
+export interface Received {
   readonly outcome: 'answered' | 'denied' | 'malformed' | 'failed' | 'timeout'
   readonly text: string
   readonly rowCount?: number
@@ -72,28 +72,28 @@ export function textOf(
 const CANARY = /CANARY_[A-Za-z0-9_@.]*|\b9876[5-8]\d{4}\b|root:x:0:0|43414e4152595f[0-9a-f]*|Q0FOQVJZ[\w+/=]*/gi
 
 /** Returns the problems of an answer, one line each. */
-export function failures(attack: Attack, sql: string, told: Told): string[] {
+export function failures(attack: Attack, sql: string, received: Received): string[] {
   const asked = sql.toLowerCase()
-  const secrets = (told.text.match(CANARY) ?? []).filter(
-    (secret) => told.outcome === 'answered' || !asked.includes(secret.toLowerCase()),
+  const secrets = (received.text.match(CANARY) ?? []).filter(
+    (secret) => received.outcome === 'answered' || !asked.includes(secret.toLowerCase()),
   )
   const leaks = [
     ...new Set(secrets),
-    ...(told.outcome === 'answered' && attack.leak_regex !== undefined
-      ? (new RegExp(attack.leak_regex).exec(told.text)?.slice(0, 1) ?? [])
+    ...(received.outcome === 'answered' && attack.leak_regex !== undefined
+      ? (new RegExp(attack.leak_regex).exec(received.text)?.slice(0, 1) ?? [])
       : []),
-    ...(attack.leak_any === undefined ? [] : (new RegExp(attack.leak_any).exec(told.text)?.slice(0, 1) ?? [])),
+    ...(attack.leak_any === undefined ? [] : (new RegExp(attack.leak_any).exec(received.text)?.slice(0, 1) ?? [])),
   ].map((secret) => `it says ${secret}`)
-  const fitting = [attack.expect, ...(attack.alsoOk ?? [])].some((expected) => fits(told.outcome, expected))
-  const tooMany = told.rowCount !== undefined && told.rowCount > (attack.max_rows ?? Number.POSITIVE_INFINITY)
+  const fitting = [attack.expect, ...(attack.alsoOk ?? [])].some((expected) => fits(received.outcome, expected))
+  const tooMany = received.rowCount !== undefined && received.rowCount > (attack.max_rows ?? Number.POSITIVE_INFINITY)
   return [
     ...leaks,
-    ...(fitting ? [] : [`expected ${attack.expect}, but it was ${told.outcome}: ${told.text.slice(0, 200)}`]),
-    ...(tooMany ? [`${told.rowCount} rows`] : []),
+    ...(fitting ? [] : [`expected ${attack.expect}, but it was ${received.outcome}: ${received.text.slice(0, 200)}`]),
+    ...(tooMany ? [`${received.rowCount} rows`] : []),
   ]
 }
 
-function fits(outcome: Told['outcome'], expected: Attack['expect']): boolean {
+function fits(outcome: Received['outcome'], expected: Attack['expect']): boolean {
   if (expected === 'deny') return outcome === 'denied'
   return expected === 'no-leak' || (outcome !== 'answered' && outcome !== 'timeout')
 }

@@ -165,9 +165,9 @@ describe('400 for parameters that do not fit', () => {
   ]
   for (const [sql, params, expected] of rows) {
     test(`${sql.slice(0, 40)} ${JSON.stringify(params)?.slice(0, 80) ?? ''}`, async () => {
-      const told = await ask(sql, params)
-      if (typeof expected === 'string') assert.ok(told.startsWith(expected) || told.includes(expected), told.slice(0, 200))
-      else assert.match(told, expected)
+      const outcome = await ask(sql, params)
+      if (typeof expected === 'string') assert.ok(outcome.startsWith(expected) || outcome.includes(expected), outcome.slice(0, 200))
+      else assert.match(outcome, expected)
     })
   }
 })
@@ -213,9 +213,9 @@ describe('no parameter bypasses a rule of the guard', () => {
   ]
   for (const [sql, params, expected] of rows) {
     test(`${sql} ${JSON.stringify(params)}`, async () => {
-      const told = await ask(sql, params)
-      assert.match(told, expected)
-      assert.ok(!told.includes('CANARY'))
+      const outcome = await ask(sql, params)
+      assert.match(outcome, expected)
+      assert.ok(!outcome.includes('CANARY'))
     })
   }
 

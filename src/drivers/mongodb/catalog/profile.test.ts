@@ -97,10 +97,10 @@ describe('profiles of collections', { skip }, () => {
       ['large', 30_000],
       ['middle', 5_000],
     ] as const) {
-      const told = await profile(name)
-      assert.ok(told.rowsSampled > 800 && told.rowsSampled <= 1_000, `${name} ${told.rowsSampled}`)
-      assert.deepEqual([told.complete, told.estimatedRows], [false, count])
-      const n = told.columns.find((column) => column.name === 'n')
+      const result = await profile(name)
+      assert.ok(result.rowsSampled > 800 && result.rowsSampled <= 1_000, `${name} ${result.rowsSampled}`)
+      assert.deepEqual([result.complete, result.estimatedRows], [false, count])
+      const n = result.columns.find((column) => column.name === 'n')
       assert.ok(Number(n?.range?.max) > count * 0.9 && Number(n?.range?.min) < count * 0.1)
     }
   })
@@ -115,9 +115,9 @@ describe('profiles of collections', { skip }, () => {
   test('reads exposed paths only, and reports a dropped collection', async () => {
     const small = tableOf('small')
     const table = { ...small, columns: small.columns.filter(({ name }) => name === 'home.city') }
-    const told = await connection.profile(table, { ...catalog, tables: [table] }, BOUNDS, soon())
+    const result = await connection.profile(table, { ...catalog, tables: [table] }, BOUNDS, soon())
     assert.deepEqual(
-      told.columns.map(({ name, distinctCount }) => [name, distinctCount]),
+      result.columns.map(({ name, distinctCount }) => [name, distinctCount]),
       [['home.city', 5]],
     )
     await assert.rejects(connection.profile(small, { ...catalog, tables: [] }, BOUNDS, soon()), isAny)

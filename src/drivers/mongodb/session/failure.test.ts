@@ -15,12 +15,12 @@ test('an error of the socket or of the client is a lost connection', async () =>
   const [reset] = await once(socket, 'error')
   server.close()
   for (const error of [reset, new MongoNetworkError('connection 1 to 127.0.0.1:1 closed')]) {
-    const told = failure(error)
+    const shown = failure(error)
     assert.deepEqual(
-      [told.code, told.message, isLost(told)],
+      [shown.code, shown.message, isLost(shown)],
       ['DATASOURCE_UNAVAILABLE', 'The connection to the database was lost.', true],
     )
-    assert.equal(told.cause, error)
+    assert.equal(shown.cause, error)
   }
 })
 

@@ -79,15 +79,15 @@ describe('profiles of tables', () => {
   }
   const profile = (name: string, more: Partial<typeof BOUNDS> = {}): Promise<TableProfile> =>
     connection.profile(tableOf(name), catalog, { ...BOUNDS, ...more }, soon())
-  const columns = (told: TableProfile): Map<string, ColumnProfile> =>
-    new Map(told.columns.map((column) => [column.name, column]))
+  const columns = (profiled: TableProfile): Map<string, ColumnProfile> =>
+    new Map(profiled.columns.map((column) => [column.name, column]))
 
   test('for a small table every number is exact, and values have the same form as in an answer', async () => {
-    const told = await profile('kinds')
-    assert.deepEqual([told.rowsSampled, told.complete, told.estimatedRows], [200, true, 200])
-    const of = columns(told)
+    const profiled = await profile('kinds')
+    assert.deepEqual([profiled.rowsSampled, profiled.complete, profiled.estimatedRows], [200, true, 200])
+    const of = columns(profiled)
     assert.deepEqual(
-      told.columns.map(({ name, kind }) => `${name} ${kind}`).join(', '),
+      profiled.columns.map(({ name, kind }) => `${name} ${kind}`).join(', '),
       'id number, yes boolean, small number, big number, amount number, exact number, part number, label text, ' +
         'code text, mood label, short text, born time, at time, seen time, hour text, ref text, doc other, list other, ' +
         'raw other, net text',
@@ -124,11 +124,11 @@ describe('profiles of tables', () => {
   })
 
   test('for a large table the statistics and some pages are used, and the result is close to plain SQL', async () => {
-    const told = await profile('large')
-    assert.equal(told.complete, false)
-    assert.ok(told.rowsSampled > 5_000 && told.rowsSampled <= 10_000, String(told.rowsSampled))
-    assert.ok(Math.abs((told.estimatedRows ?? 0) - 120_000) < 1_000)
-    const of = columns(told)
+    const profiled = await profile('large')
+    assert.equal(profiled.complete, false)
+    assert.ok(profiled.rowsSampled > 5_000 && profiled.rowsSampled <= 10_000, String(profiled.rowsSampled))
+    assert.ok(Math.abs((profiled.estimatedRows ?? 0) - 120_000) < 1_000)
+    const of = columns(profiled)
     assert.deepEqual([of.get('id')?.distinctCount, of.get('kind')?.distinctCount], [120_000, 6])
     assert.equal(of.get('total')?.distinctCount, 1000)
     assert.ok(of.get('kind')?.values?.every(({ share, rows }) => Math.abs(share - 1 / 6) < 0.02 && rows > 1_000))
@@ -138,9 +138,9 @@ describe('profiles of tables', () => {
   })
 
   test('a table that was never analysed and a partitioned table are sampled', async () => {
-    const told = await profile('unseen', { rows: 1_000 })
-    assert.ok(told.rowsSampled > 200 && told.rowsSampled <= 1_000)
-    assert.equal(columns(told).get('x')?.distinctCount, 3)
+    const profiled = await profile('unseen', { rows: 1_000 })
+    assert.ok(profiled.rowsSampled > 200 && profiled.rowsSampled <= 1_000)
+    assert.equal(columns(profiled).get('x')?.distinctCount, 3)
     const parts = await profile('parts', { rows: 1_000 })
     assert.ok(parts.rowsSampled > 200 && parts.rowsSampled <= 1_000, String(parts.rowsSampled))
     assert.deepEqual([columns(parts).get('part')?.distinctCount, columns(parts).get('id')?.distinctCount], [2, 40_000])
@@ -155,29 +155,32 @@ describe('profiles of tables', () => {
   })
 
   test('an empty table is reported as empty', async () => {
-    const told = await profile('empty')
-    assert.deepEqual([told.rowsSampled, told.complete, told.estimatedRows], [0, true, 0])
-    assert.deepEqual([told.columns[0]?.nullFrac, told.columns[0]?.distinctCount], [null, null])
+    const profiled = await profile('empty')
+    assert.deepEqual([profiled.rowsSampled, profiled.complete, profiled.estimatedRows], [0, true, 0])
+    assert.deepEqual([profiled.columns[0]?.nullFrac, profiled.columns[0]?.distinctCount], [null, null])
   })
 
   test('only the beginning of a text of a megabyte is read', async () => {
     const before = process.memoryUsage().rss
-    const told = await profile('huge')
-    assert.deepEqual([told.rowsSampled, told.columns[1]?.sample?.longest], [60, 257])
-    assert.deepEqual(told.columns[1]?.values, [])
+    const profiled = await profile('huge')
+    assert.deepEqual([profiled.rowsSampled, profiled.columns[1]?.sample?.longest], [60, 257])
+    assert.deepEqual(profiled.columns[1]?.values, [])
     assert.ok(process.memoryUsage().rss - before < 64e6)
   })
 
   test('a table of 1,600 columns is sampled with fewer rows', async () => {
-    const told = await profile('wide')
-    assert.equal(told.columns.length, 1_600)
-    assert.ok(told.rowsSampled > 50 && told.rowsSampled <= 501, String(told.rowsSampled))
-    assert.ok(told.columns.every((column) => column.range !== null))
+    const profiled = await profile('wide')
+    assert.equal(profiled.columns.length, 1_600)
+    assert.ok(profiled.rowsSampled > 50 && profiled.rowsSampled <= 501, String(profiled.rowsSampled))
+    assert.ok(profiled.columns.every((column) => column.range !== null))
   })
 
   test('the first rows of a view are read, unless reading costs too much, fails or takes too long', async () => {
-    const told = await profile('recent')
-    assert.deepEqual([told.rowsSampled, told.complete, columns(told).get('kind')?.distinctCount], [1_000, true, 6])
+    const profiled = await profile('recent')
+    assert.deepEqual(
+      [profiled.rowsSampled, profiled.complete, columns(profiled).get('kind')?.distinctCount],
+      [1_000, true, 6],
+    )
     await assert.rejects(profile('broken'), isCode('QUERY_FAILED'))
     await assert.rejects(profile('dear'), isCode('QUERY_DENIED'))
     const slow = await profile('slow', { timeoutMs: 300 })
@@ -186,9 +189,9 @@ describe('profiles of tables', () => {
   })
 
   test('names never become SQL', async () => {
-    const told = await profile('odd "name"')
+    const profiled = await profile('odd "name"')
     assert.deepEqual(
-      told.columns.map((column) => [column.name, column.nullFrac]),
+      profiled.columns.map((column) => [column.name, column.nullFrac]),
       [
         ['a.b', 0],
         ['SELECT', 0],
@@ -205,9 +208,9 @@ describe('profiles of tables', () => {
     await server.query(database, 'GRANT SELECT (label) ON kinds TO narrow')
     const settings = settingsOf(server, database, { username: 'narrow', secrets: { password: 'n' } })
     await using narrow = await driver.connect(settings, { allowPrivateHosts: true }, soon())
-    const told = await narrow.profile(table, exposed, BOUNDS, soon())
+    const profiled = await narrow.profile(table, exposed, BOUNDS, soon())
     assert.deepEqual(
-      told.columns.map((column) => [column.name, column.distinctCount]),
+      profiled.columns.map((column) => [column.name, column.distinctCount]),
       [['label', 4]],
     )
     await assert.rejects(narrow.profile(tableOf('kinds'), catalog, BOUNDS, soon()), isCode('QUERY_FAILED'))
@@ -241,9 +244,9 @@ describe('profiles of tables', () => {
     const now = await own.introspect(soon())
     const [many] = now.tables
     assert.ok(many)
-    const told = await own.profile(many, now, { ...BOUNDS, timeoutMs: 30_000 }, soon())
+    const profiled = await own.profile(many, now, { ...BOUNDS, timeoutMs: 30_000 }, soon())
     assert.deepEqual(
-      [told.rowsSampled, told.complete, told.columns.map(({ distinctCount }) => distinctCount)],
+      [profiled.rowsSampled, profiled.complete, profiled.columns.map(({ distinctCount }) => distinctCount)],
       [9_000, true, [9_000, 9_000, 9_000]],
     )
   })
@@ -251,12 +254,12 @@ describe('profiles of tables', () => {
   test('a cancelled profile ends in the database', async () => {
     await using own = await connect()
     const control = new AbortController()
-    const told = own.profile(tableOf('slow'), catalog, { ...BOUNDS, timeoutMs: 30_000 }, control.signal)
+    const profiled = own.profile(tableOf('slow'), catalog, { ...BOUNDS, timeoutMs: 30_000 }, control.signal)
     const active = `SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%slow%LIMIT%'
       AND pid <> pg_backend_pid()`
     while (Number((await server.query(database, active))[0]?.[0]) === 0) assert.ok(own.usable)
     control.abort()
-    await assert.rejects(told, isCode('QUERY_TIMEOUT'))
+    await assert.rejects(profiled, isCode('QUERY_TIMEOUT'))
     await own[Symbol.asyncDispose]()
     assert.equal(Number((await server.query(database, active))[0]?.[0]), 0)
     assert.equal(own.usable, false)

@@ -30,11 +30,11 @@ test('repeats little of the text in a message', async () => {
 })
 
 test('ends a thread that takes too long, and continues with another', async () => {
-  const told: string[] = []
-  await using parser = await openParser({ threads: 1, deadlineMs: 1, report: (problem) => told.push(problem) })
+  const problems: string[] = []
+  await using parser = await openParser({ threads: 1, deadlineMs: 1, report: (problem) => problems.push(problem) })
   assert.equal((await parser.judge(of(LONG), SIGNAL)).kind, 'lost')
   assert.equal((await parser.judge(of(LONG), SIGNAL)).kind, 'lost')
-  assert.equal(told.length, 2)
+  assert.equal(problems.length, 2)
 })
 
 test('sends each catalog to a thread once, and an evicted one again', async () => {
@@ -56,19 +56,19 @@ test('stops for a caller that has disconnected', async () => {
 })
 
 test('reports a defect with a hash, never the text', async () => {
-  const told: string[] = []
-  await using parser = await openParser({ report: (problem, hash) => told.push(problem, hash) })
+  const problems: string[] = []
+  await using parser = await openParser({ report: (problem, hash) => problems.push(problem, hash) })
   parser.report('it differs', 'SELECT secret')
-  assert.equal(told[0], 'it differs')
-  assert.match(told[1] ?? '', /^[0-9a-f]{64}$/)
+  assert.equal(problems[0], 'it differs')
+  assert.match(problems[1] ?? '', /^[0-9a-f]{64}$/)
 })
 
 // This test must be the last: it breaks the parser of this process.
 test('does not use the parser of the main thread again after a text broke it, and reports the defect once', async () => {
-  const told: string[] = []
-  await using parser = await openParser({ threads: 1, report: (problem) => told.push(problem) })
+  const problems: string[] = []
+  await using parser = await openParser({ threads: 1, report: (problem) => problems.push(problem) })
   assert.equal(parser.parse(`SELECT 1${'+1'.repeat(100_000)}`).kind, 'lost')
   assert.equal(parser.parse('SELECT 1').kind, 'lost')
   assert.equal((await parser.judge(of('SELECT 1'), SIGNAL)).kind, 'made')
-  assert.equal(told.length, 1)
+  assert.equal(problems.length, 1)
 })

@@ -32,13 +32,13 @@ const SAID: readonly (readonly [string, string, Readonly<Record<string, string>>
     'operator does not exist: int4 + text',
   ],
   [
-    'a name that the text does not hold is not told',
+    'a name that is not in the text is not shown',
     'infinite recursion detected in policy for relation "canary"',
     { C: '42P17' },
     'The database refuses the query in this form.',
   ],
   [
-    'what a function raised is not told',
+    'an error that a function raised is not shown',
     'canary',
     { C: '42883', W: 'PL/pgSQL function f()' },
     'The database refuses the query in this form.',
@@ -56,13 +56,13 @@ const SAID: readonly (readonly [string, string, Readonly<Record<string, string>>
     'The database refuses the query in this form.',
   ],
   [
-    'what a policy does is not told, even of a name of the text',
+    'the error of a policy is not shown, even if it names something in the text',
     'infinite recursion detected in policy for relation "orders"',
     { C: '42P17' },
     'The database refuses the query in this form.',
   ],
   [
-    'what is not there is not told',
+    'the name of a missing object is not shown',
     'text search configuration "orders" does not exist',
     { C: '42704' },
     'A collation, a text search configuration or a JSON path variable that the query names does not exist.',
@@ -74,33 +74,38 @@ const SAID: readonly (readonly [string, string, Readonly<Record<string, string>>
     'The login of this datasource may not read something this query needs.',
   ],
   [
-    'a value is never told',
+    'a value is never shown',
     'invalid input syntax for type integer: "canary"',
     { C: '22P02' },
     'A string is not a valid value of the type it is cast to.',
   ],
   ['an unlisted code of class 22', 'canary', { C: '22ZZZ' }, 'A value does not fit what the query does with it.'],
   [
-    'a path of the server is not told',
+    'a path of the server is not shown',
     'could not write to file "base/pgsql_tmp/canary": No space left on device',
     { C: '53100' },
     'The database does not have enough resources for this query.',
   ],
   [
-    'a limit is told',
+    'a limit is shown',
     'temporary file size exceeds temp_file_limit (65536kB)',
     { C: '53400' },
     'temporary file size exceeds temp_file_limit (65536kB)',
   ],
-  ['depth is told', 'stack depth limit exceeded', { C: '54001' }, 'stack depth limit exceeded'],
+  ['a depth limit is shown', 'stack depth limit exceeded', { C: '54001' }, 'stack depth limit exceeded'],
   [
-    'a foreign server’s words are not',
+    'the message of a foreign server is not shown',
     'canary',
     { C: 'HV000' },
     'A foreign server behind a table of this query failed.',
   ],
-  ['a RAISE is not', 'canary', { C: 'P0001' }, 'The database failed the query.'],
-  ['internal errors are not', 'cache lookup failed for canary', { C: 'XX000' }, 'The database had an internal error.'],
+  ['the message of a RAISE is not shown', 'canary', { C: 'P0001' }, 'The database failed the query.'],
+  [
+    'the message of an internal error is not shown',
+    'cache lookup failed for canary',
+    { C: 'XX000' },
+    'The database had an internal error.',
+  ],
 ]
 
 for (const [title, message, fields, expected] of SAID) {

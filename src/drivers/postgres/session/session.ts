@@ -152,7 +152,7 @@ const NOTHING_AROUND: Around = {
 }
 
 /** The outcome of a transaction, and whether its answer may be returned. */
-export interface Told extends Outcome {
+export interface Completed extends Outcome {
   /** True if a table has changed since the query was confined. The answer must not be returned. */
   readonly isStale: boolean
 }
@@ -213,7 +213,7 @@ export class Session {
    * Runs one query like transaction(), after the statement in `check` if there is one. If a query can be prepared, prepares it at its first
    * run in the session. If the server refuses to prepare the query, sends it as text.
    */
-  query(asked: Asked, check: Buffer, pinned: Pinned, sink: Sink): Promise<Told> {
+  query(asked: Asked, check: Buffer, pinned: Pinned, sink: Sink): Promise<Completed> {
     const { prepared } = asked
     const isPreparable = prepared !== undefined && !this.#isPooled && PreparedStatements.accepts(prepared.shared)
     if (!isPreparable) return this.#textual(asked, check, pinned, sink)
@@ -222,20 +222,21 @@ export class Session {
 
   /** Handles an error of a prepared statement: sends the text instead if that may help. */
   async #afterError(
-    told: Told,
+    completed: Completed,
     error: DatabaseError,
     asked: Asked,
     prepared: NonNullable<Asked['prepared']>,
     ...[check, pinned, sink]: readonly [check: Buffer, pinned: Pinned, sink: Sink]
-  ): Promise<Told> {
-    if (told.isStale || told.answered || !this.wire.usable) return told
+  ): Promise<Completed> {
+    if (completed.isStale || completed.answered || !this.wire.usable) return completed
     const { shared } = prepared
     const isRefused = this.#statements.find(shared) === undefined
     // The result columns changed after the statement was prepared, although the columns of the tables did not.
     const isOutdated = error.code === '0A000'
     if (isOutdated) this.#statements.drop(shared)
     const isUnread = error.code.startsWith(UNREADABLE) && holdsStrings(prepared)
-    if (error.code === CANCELLED || !(isRefused || isOutdated || isUnread || this.#hasForgotten(told))) return told
+    if (error.code === CANCELLED || !(isRefused || isOutdated || isUnread || this.#hasForgotten(completed)))
+      return completed
     const again = await this.#textual(asked, check, pinned, sink)
     if (isRefused && !isOutdated && again.error === null) PreparedStatements.refuse(shared)
     return again
@@ -247,7 +248,7 @@ export class Session {
     check: Buffer,
     pinned: Pinned,
     sink: Sink,
-  ): Promise<Told> {
+  ): Promise<Completed> {
     const { params, reads } = asked
     const { shared, values } = prepared
     const known = this.#statements.find(shared)
@@ -262,26 +263,30 @@ export class Session {
     if (known?.fields) {
       sink.describe(known.fields)
       request.bind(known.name, params, values).add(EXECUTE).add(around.after)
-      const told = await this.#finished(request.bytes, parsing, sink, reads, around.statements + checks)
-      if (isPlain && told.error === null) {
+      const completed = await this.#finished(request.bytes, parsing, sink, reads, around.statements + checks)
+      if (isPlain && completed.error === null) {
         this.#lastPlain = pinned
         this.#kept = around.keeps ? pinned : null
       }
-      return told.error === null ? told : this.#afterError(told, told.error, asked, prepared, check, pinned, sink)
+      return completed.error === null
+        ? completed
+        : this.#afterError(completed, completed.error, asked, prepared, check, pinned, sink)
     }
     const statement = known ?? this.#statements.next(shared)
     if (known === undefined) {
       request.add(this.#statements.closes()).add(parseMessage(statement.name, shared.text, shared.types))
     }
     request.bind(statement.name, params, values).add(DESCRIBE).add(EXECUTE).add(around.after)
-    const told = await this.#finished(request.bytes, parsing, sink, reads)
+    const completed = await this.#finished(request.bytes, parsing, sink, reads)
     const parsedBefore = (around.isNamed ? parsing.length : around.statements) + described.unnamed + checks
-    if (known === undefined && told.parsed > parsedBefore) this.#statements.keep(shared, statement)
-    statement.fields = told.fields
-    return told.error === null ? told : this.#afterError(told, told.error, asked, prepared, check, pinned, sink)
+    if (known === undefined && completed.parsed > parsedBefore) this.#statements.keep(shared, statement)
+    statement.fields = completed.fields
+    return completed.error === null
+      ? completed
+      : this.#afterError(completed, completed.error, asked, prepared, check, pinned, sink)
   }
 
-  #textual({ text, params, reads }: Asked, check: Buffer, pinned: Pinned, sink: Sink): Promise<Told> {
+  #textual({ text, params, reads }: Asked, check: Buffer, pinned: Pinned, sink: Sink): Promise<Completed> {
     return this.#whole(pinned, sink, reads, (request) => request.add(check).question(text, params))
   }
 
@@ -289,7 +294,7 @@ export class Session {
    * Runs a whole transaction in one write. The server must describe the tables in `reads` as expected; otherwise the
    * session is abandoned. Afterwards the session is idle, even if the query failed.
    */
-  transaction(frames: Buffer, pinned: Pinned, sink: Sink, reads: readonly ReadTable[] = []): Promise<Told> {
+  transaction(frames: Buffer, pinned: Pinned, sink: Sink, reads: readonly ReadTable[] = []): Promise<Completed> {
     return this.#whole(pinned, sink, reads, (request) => request.add(frames))
   }
 
@@ -298,15 +303,15 @@ export class Session {
     sink: Sink,
     reads: readonly ReadTable[],
     fill: (request: Request) => Request,
-  ): Promise<Told> {
-    const run = (): Promise<Told> => {
+  ): Promise<Completed> {
+    const run = (): Promise<Completed> => {
       const around = this.#around(pinned)
       const described = this.#describe(reads, around)
       const request = fill(this.#request.begin().add(around.before).add(described.frames)).add(around.after)
       return this.#finished(request.bytes, joined(around, described), sink, reads)
     }
-    const told = await run()
-    return this.#hasForgotten(told) ? run() : told
+    const completed = await run()
+    return this.#hasForgotten(completed) ? run() : completed
   }
 
   /**
@@ -314,17 +319,17 @@ export class Session {
    * follows. The server plans a query without parameters once, under a name, so runExplained() runs the plan that EXPLAIN showed. Leaves
    * the transaction open: runExplained() or end() must follow unless the session is lost.
    */
-  async explain(asked: Asked, check: Buffer, more: Buffer, pinned: Pinned, sink: Sink): Promise<Told> {
-    const run = (): Promise<Told> => {
+  async explain(asked: Asked, check: Buffer, more: Buffer, pinned: Pinned, sink: Sink): Promise<Completed> {
+    const run = (): Promise<Completed> => {
       const around = this.#around(pinned)
       const described = this.#describe(asked.reads, around)
       const explaining = Buffer.concat([check, this.#explaining(asked), more])
       const request = Buffer.concat([around.before, described.frames, explaining, SYNC])
       return this.#send(request, joined(around, described), sink, asked.reads)
     }
-    const told = await run()
-    if (!this.#hasForgotten(told)) return told
-    if (told.status !== 'I') await this.wire.exchange(ROLLBACK, 1, NO_ROWS)
+    const completed = await run()
+    if (!this.#hasForgotten(completed)) return completed
+    if (completed.status !== 'I') await this.wire.exchange(ROLLBACK, 1, NO_ROWS)
     return run()
   }
 
@@ -344,7 +349,7 @@ export class Session {
   }
 
   /** Runs the query that explain() has planned, and ends its transaction. */
-  runExplained(asked: Asked, pinned: Pinned, sink: Sink): Promise<Told> {
+  runExplained(asked: Asked, pinned: Pinned, sink: Sink): Promise<Completed> {
     const name = this.#planned
     const frames = this.plansOnce(asked)
       ? Buffer.concat([bindMessage(name), DESCRIBE, EXECUTE, closeStatement(name)])
@@ -356,7 +361,7 @@ export class Session {
    * Handles a server that no longer has the session's statements: from now on, statements have no names. Returns
    * whether the request may be sent again.
    */
-  #hasForgotten({ error, answered }: Told): boolean {
+  #hasForgotten({ error, answered }: Completed): boolean {
     if (this.#isPooled || error === null || answered || !FORGOTTEN.has(error.code) || !this.wire.usable) return false
     this.#isPooled = true
     this.#last = null
@@ -372,7 +377,7 @@ export class Session {
     await this.#ended(closeStatement(this.#planned), pinned, NO_ROWS)
   }
 
-  #ended(frames: Buffer, pinned: Pinned, sink: Sink): Promise<Told> {
+  #ended(frames: Buffer, pinned: Pinned, sink: Sink): Promise<Completed> {
     const { after } = this.#around(pinned)
     return this.#finished(Buffer.concat([frames, after]), [], sink, [])
   }
@@ -387,24 +392,33 @@ export class Session {
     sink: Sink,
     reads: readonly ReadTable[],
     undescribedAfter: number | null = null,
-  ): Promise<Told> {
+  ): Promise<Completed> {
     // This does the same as #send(), without another promise.
     this.#lastPlain = this.#kept = null
     const held = new Held(reads)
-    const told = this.#toldOf(await this.wire.exchange(request, 1, sink, held, undescribedAfter), held, prepared)
-    if (!this.wire.usable || told.status === 'I') return told
+    const completed = this.#completedOf(
+      await this.wire.exchange(request, 1, sink, held, undescribedAfter),
+      held,
+      prepared,
+    )
+    if (!this.wire.usable || completed.status === 'I') return completed
     const { status } = await this.wire.exchange(ROLLBACK, 1, NO_ROWS)
     if (status !== 'I') this.wire.fail(new LostConnection('a transaction that did not end'))
-    return told
+    return completed
   }
 
-  async #send(request: Buffer, prepared: readonly Prepared[], sink: Sink, reads: readonly ReadTable[]): Promise<Told> {
+  async #send(
+    request: Buffer,
+    prepared: readonly Prepared[],
+    sink: Sink,
+    reads: readonly ReadTable[],
+  ): Promise<Completed> {
     this.#lastPlain = this.#kept = null
     const held = new Held(reads)
-    return this.#toldOf(await this.wire.exchange(request, 1, sink, held), held, prepared)
+    return this.#completedOf(await this.wire.exchange(request, 1, sink, held), held, prepared)
   }
 
-  #toldOf(outcome: Outcome, held: Held, prepared: readonly Prepared[]): Told {
+  #completedOf(outcome: Outcome, held: Held, prepared: readonly Prepared[]): Completed {
     // These statements come first in the request. The first `parsed` of them therefore exist even if a later statement
     // failed.
     if (prepared.length > 0) {
