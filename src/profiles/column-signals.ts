@@ -12,7 +12,7 @@ interface About {
 }
 
 const MOSTLY = 0.9
-/** The minimum number of rows. Fewer rows prove no regularity. */
+/** The minimum number of rows for a signal about a regularity. */
 const ROWS_MIN = 2
 /** The minimum number of distinct values in a sample that proves a column unique. */
 const UNIQUE_MIN = 100
