@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { build } from 'vite'
 
-/** Compressed copies of smaller files would not save a network packet. */
+/** The minimum size of a file with compressed copies. For a smaller file, a copy would not save a network packet. */
 const SMALL_BYTES = 1_000
 
 /**

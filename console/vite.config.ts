@@ -6,7 +6,7 @@ import { SESSION_ROUTES } from '../src/contract/signed-in-routes.ts'
 
 const SERVICE = process.env['VITRINE_URL'] ?? 'http://127.0.0.1:3000'
 
-/** Paths that the service answers itself. All others belong to the console. */
+/** Paths that the service answers itself. All other paths belong to the console. */
 const PATHS = ['/auth', '/users', '/teams', '/invitations', '/instance', '/health', '/openapi.json', '/docs']
 
 /** `virtual:routes`: method and path of every operation, from the contract. The browser gets no schemas. */

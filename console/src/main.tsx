@@ -19,7 +19,7 @@ watchService()
 const place = document.getElementById('root')
 if (place === null) throw new Error('index.html has no #root')
 createRoot(place, {
-  // If an object does not exist, its own page is shown. This is not a defect.
+  // A missing object is no defect, and has its own page.
   onCaughtError: (error) => {
     if (!isNotFound(error)) reportError(error)
   },

@@ -22,7 +22,7 @@ const root = createRootRoute({ component: Root, errorComponent: PageFailed })
 
 // ── signed out ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** If the person is already signed in, skip the sign-in page. */
+/** Skips the sign-in page if the person is already signed in. */
 async function leaveIfSignedIn({ search }: { readonly search: Search<'next'> }): Promise<void> {
   if (await hasSession()) throw redirect(nextPlace(search.next))
 }
@@ -146,7 +146,7 @@ const team = createRoute({
   path: '/t/$team',
   notFoundComponent: NothingHere,
   beforeLoad: async ({ params }) => {
-    // The list may be older than the team, if somebody just created the team or invited this person.
+    // The cached list may lack the team, if somebody just created the team or invited this person.
     const teams = queryClient.getQueryData(read('listTeams', {}).queryKey) ?? []
     const found =
       teamFor(teams, params.team) ?? teamFor(await queryClient.fetchQuery(read('listTeams', {})), params.team)

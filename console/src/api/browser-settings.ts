@@ -1,5 +1,5 @@
-// Stores small preferences in this browser: theme, shortcuts, last team. Storage may be disabled; then a preference
-// lasts as long as the page. Never stores a secret.
+// Stores small preferences in this browser: theme, shortcuts, last team. If storage is disabled, a preference lasts as
+// long as the page. Secrets are never stored.
 import { observable, useObservable } from './observable.ts'
 
 type Name = 'theme' | 'shortcuts' | 'team' | 'signed-out'

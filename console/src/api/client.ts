@@ -1,4 +1,4 @@
-// Calls the operations of the contract by name. A call with a wrong name, parameter or field does not compile.
+// Calls the operations of the contract by name. The compiler rejects a call with a wrong name, parameter or field.
 import { routes } from 'virtual:routes'
 import { Refused } from './failure.ts'
 import { send } from './send.ts'
@@ -11,7 +11,7 @@ interface AnyInput {
   readonly body?: unknown
 }
 
-/** Throws Refused, Unreachable, SignedOut, or the reason of an aborted signal. */
+/** Calls an operation. Throws Refused, Unreachable, SignedOut, or the reason of an aborted signal. */
 export async function call<N extends OperationName>(
   name: N,
   input: Input<N>,
@@ -29,7 +29,7 @@ export async function respond(name: OperationName, input: AnyInput, signal?: Abo
   return authorized({ method, path: addressOf(path, input), body: input.body, signal })
 }
 
-/** A call with an access token. If the service refuses the token, tries once more with a new one. */
+/** Sends a request with an access token. If the service refuses the token, retries once with a new token. */
 async function authorized(request: Parameters<typeof send>[0]): Promise<Response> {
   for (let attempt = 1; ; attempt++) {
     const jwt = await accessToken(request.signal)
@@ -45,7 +45,8 @@ async function authorized(request: Parameters<typeof send>[0]): Promise<Response
 }
 
 /**
- * A deletion, or a new way to sign in, needs a recent sign-in. Throws the refusal if the person does not sign in again.
+ * Asks for the password again, because deleting something or adding a way to sign in needs a recent sign-in. Throws the
+ * refusal if the person does not sign in.
  */
 async function askOnce(refusal: Refused, signal: AbortSignal | undefined): Promise<void> {
   await askAgain('fresh', signal).catch(() => {
@@ -53,7 +54,7 @@ async function askOnce(refusal: Refused, signal: AbortSignal | undefined): Promi
   })
 }
 
-/** A path under /auth. These paths use the session cookie. */
+/** Calls a path under /auth. These paths use the session cookie. */
 export async function auth<N extends AuthName>(
   name: N,
   body?: AuthBody<N>,

@@ -1,6 +1,6 @@
 // The errors of a call: the service refused it, or there was no answer.
 
-/** The service answered with an error. `message` is the sentence of the service, and may be shown unchanged. */
+/** Means that the service answered with an error. `message` is the service's sentence, and may be shown unchanged. */
 export class Refused extends Error {
   override readonly name = 'Refused'
   readonly status: number
@@ -26,7 +26,7 @@ export class Refused extends Error {
   }
 }
 
-/** No answer: the service or the network is down. */
+/** Means that there was no answer: the service or the network is down. */
 export class Unreachable extends Error {
   override readonly name = 'Unreachable'
   constructor() {
@@ -34,7 +34,7 @@ export class Unreachable extends Error {
   }
 }
 
-/** Nobody is signed in, or the person cancelled signing in again. */
+/** Means that nobody is signed in, or that the person cancelled signing in again. */
 export class SignedOut extends Error {
   override readonly name = 'SignedOut'
   constructor() {
@@ -42,12 +42,12 @@ export class SignedOut extends Error {
   }
 }
 
-/** Something failed in the browser. The message explains it to the person. */
+/** Means that something failed in the browser. The message explains the failure to the person. */
 export class Told extends Error {
   override readonly name = 'Told'
 }
 
-/** The sentence to show for a failed call. */
+/** Returns the sentence to show for a failed call. */
 export function sentenceOf(error: unknown): string {
   if (error instanceof Refused) return error.details.length > 0 ? error.details.join(' ') : error.message
   if (error instanceof Unreachable) return 'The service does not answer. Your input is kept. Try again.'

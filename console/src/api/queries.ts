@@ -43,7 +43,7 @@ export function useRead<N extends ReadName>(
   return useQuery({ ...read(name, input), ...options })
 }
 
-/** `changes: false`: the call changes nothing, so no view becomes stale. */
+/** Returns a call. With `changes: false`, no view is fetched again afterwards, because the call changes no data. */
 export function useCall<N extends OperationName>(name: N, options: { readonly changes?: false } = {}) {
   return useMutation({
     mutationFn: (input: Input<N>): Promise<Answer<N>> => call(name, input),

@@ -33,7 +33,7 @@ export async function send(request: Sent): Promise<Response> {
   return response
 }
 
-/** A proxy in between may answer with something other than JSON. */
+/** Returns the body, or an empty object if it is not JSON: a proxy in between may answer in another format. */
 async function bodyOf(response: Response): Promise<Readonly<Record<string, unknown>>> {
   try {
     const body: unknown = await response.json()

@@ -5,7 +5,7 @@ import { observable } from './observable.ts'
 import { send } from './send.ts'
 import { onTabMessage, tellTabs } from './other-tabs.ts'
 
-/** How long before its expiry the token is renewed. */
+/** The token is renewed this long before its expiry. */
 const EARLY_MS = 60_000
 const LIFETIME_MS = 600_000
 
@@ -15,7 +15,7 @@ interface Held {
   readonly until: number
 }
 
-/** Why the page asks for the password again: the session ended, or a deletion needs a recent sign-in. */
+/** The reason why the page asks for the password again: the session ended, or an action needs a recent sign-in. */
 export type Asking = 'ended' | 'fresh' | null
 
 export const asking = observable<Asking>(null)
@@ -31,7 +31,7 @@ let again: {
 } | null = null
 let leave: () => void = () => undefined
 
-/** `onSignedOut`: shows the sign-in page. Called when another tab signed out. */
+/** Opens the session. `onSignedOut` shows the sign-in page; it is called when the person signs out in another tab. */
 export function openSession(onSignedOut: () => void): void {
   leave = onSignedOut
   onTabMessage((message) => {
@@ -42,8 +42,8 @@ export function openSession(onSignedOut: () => void): void {
 }
 
 /**
- * Checks for a session without a request that may be refused, because browsers print refusals as errors. Returns true
- * if this page has had a session: the next call then finds out whether the session has ended.
+ * Checks for a session. Sends no request that may be refused, because browsers print refusals as errors. Returns true if
+ * this page has had a session, even an ended one; the next call notices its end.
  */
 export async function hasSession(): Promise<boolean> {
   if (wasSignedIn) return true
@@ -51,7 +51,7 @@ export async function hasSession(): Promise<boolean> {
   return session !== null
 }
 
-/** Throws SignedOut, or the reason of an aborted signal. */
+/** Returns a valid access token. Throws SignedOut, or the reason of an aborted signal. */
 export async function accessToken(signal?: AbortSignal): Promise<string> {
   for (;;) {
     signal?.throwIfAborted()
@@ -65,12 +65,12 @@ export async function accessToken(signal?: AbortSignal): Promise<string> {
   }
 }
 
-/** The service refused this token. The next call gets another token. */
+/** Drops a token that the service refused. The next call gets another token. */
 export function forget(jwt: string): void {
   if (held?.jwt === jwt) held = null
 }
 
-/** The session of the token was replaced. The next call gets a new token. */
+/** Drops the token because its session was replaced. The next call gets a new token. */
 export function forgetToken(): void {
   held = null
 }
@@ -106,7 +106,7 @@ export async function askAgain(why: 'ended' | 'fresh', signal?: AbortSignal): Pr
   }
 }
 
-/** The person signed in, in this or another tab. Waiting calls continue. */
+/** Lets waiting calls continue, after the person signed in, in this or another tab. */
 function resume(): void {
   held = null
   const waiting = again
@@ -115,7 +115,7 @@ function resume(): void {
   waiting?.resolve()
 }
 
-/** The person cancels signing in again. Waiting calls fail, and the session does not change. */
+/** Lets waiting calls fail, because the person cancelled signing in again. The session does not change. */
 export function giveUp(): void {
   const waiting = again
   again = null
@@ -123,7 +123,7 @@ export function giveUp(): void {
   waiting?.reject(new SignedOut())
 }
 
-/** The person signed in, in this tab. */
+/** Starts the session, after the person signed in, in this tab. */
 export function signedIn(): void {
   resume()
   tellTabs('signed-in')

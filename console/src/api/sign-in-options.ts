@@ -1,4 +1,4 @@
-// The ways to sign in to this service: GET /auth/options, public.
+// Reads the ways to sign in to this service (GET /auth/options, which needs no sign-in).
 import { queryOptions } from '@tanstack/react-query'
 import { auth } from './client.ts'
 import type { AuthAnswer } from './types.ts'
@@ -12,7 +12,7 @@ export const authOptions = queryOptions({
   queryFn: ({ signal }) => auth('GET /auth/options', undefined, signal),
 })
 
-/** Without passkeys: a passkey is added to an existing account. */
+/** Returns the ways to sign up. Passkeys are not among them, because a passkey is added to an existing account. */
 export function waysToSignUp(options: Options | undefined): readonly Method[] {
   return (options?.methods ?? []).filter((method) => method !== 'passkey')
 }

@@ -1,4 +1,4 @@
-// The types of the API, derived from the contract. These are types only: no code of the contract is in the bundle.
+// The types of the API, derived from the contract. Only types are imported, so the bundle contains no contract code.
 import type { z } from 'zod'
 import type { OPEN_ROUTES } from '../../../src/contract/routes-without-token.ts'
 import type { ROUTES } from '../../../src/contract/key-routes.ts'
@@ -61,5 +61,5 @@ export type ApiKey = Answer<'listKeys'>[number]
 export type Scope = ApiKey['scopes'][number]
 export type Usage = Answer<'getUsage'>
 export type AuditItem = Answer<'getAuditItem'>
-/** An invitation, as the holder of its link sees it. */
+/** An invitation in the form for the holder of its link. */
 export type Invitation = Wire<z.output<(typeof OPEN_ROUTES)['getInvitation']['answer']>>

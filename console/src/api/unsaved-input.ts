@@ -1,9 +1,9 @@
-// Stores input that a person has not saved yet in this tab, so that a reload does not lose it. Never stores a secret.
-// Storage may be disabled or full; then the input lasts as long as the page.
+// Stores input that a person has not saved yet, so that a reload of this tab does not lose the input. Never stores a
+// secret. If storage is disabled or full, the input lasts as long as the page.
 
 const place = (name: string) => `vitrine.${name}`
 
-/** Null if nothing is stored. The caller validates the value. */
+/** Returns the stored value, or null. The caller must validate the value. */
 export function readKept(name: string): unknown {
   try {
     return JSON.parse(sessionStorage.getItem(place(name)) ?? 'null')
@@ -12,7 +12,7 @@ export function readKept(name: string): unknown {
   }
 }
 
-/** `null` deletes the stored value. */
+/** Stores a value. `null` deletes the stored value. */
 export function keep(name: string, value: object | null): void {
   try {
     if (value === null) sessionStorage.removeItem(place(name))

@@ -29,7 +29,7 @@ import { chooseTheme, useTheme } from './theme.ts'
 
 const Palette = lazy(async () => ({ default: (await import('./Palette.tsx')).Palette }))
 
-/** Returns the team in the address. If there is none, the last team, otherwise the first. */
+/** Returns the team in the address, or else the last used team, or else the first team. */
 export function teamFor(teams: readonly Team[], wanted: string | undefined): Team | null {
   if (wanted !== undefined)
     return teams.find(({ id }) => id === wanted) ?? teams.find(({ slug }) => slug === wanted) ?? null
@@ -82,7 +82,7 @@ export function Frame() {
   )
 }
 
-/** If another person signs in in another tab, no data of the first person may stay on the page. */
+/** Reloads the page if another person signs in, in another tab: no data of the first person may stay on the page. */
 function useReloadForOther(account: Account | undefined): void {
   const [first, setFirst] = useState<string | null>(null)
   useEffect(() => {
@@ -128,10 +128,10 @@ function SkipLink() {
   )
 }
 
-/** On a narrow screen, these items stay in the bar; the others are in the menu More. */
+/** The number of items that stay in the bar on a narrow screen. The others move to the menu More. */
 const IN_BAR = 4
 
-/** `address`: the team as in the address, by slug or id, so that the current item can be marked. */
+/** Shows the navigation. `address` is the team in the address, by slug or id, which marks the current item. */
 function Navigation({ team, address }: { readonly team: Team | null; readonly address: string | undefined }) {
   const [more, setMore] = useState(false)
   const close = () => setMore(false)

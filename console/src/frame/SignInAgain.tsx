@@ -13,7 +13,7 @@ import { PasswordField, TextField } from '../parts/Field.tsx'
 import { Failure } from '../parts/Notice.tsx'
 import { useAction } from '../parts/useAction.ts'
 
-/** Few people need this part, and every page loads this file. */
+/** This part is loaded separately, because every page loads this file and few people need the part. */
 const OtherWays = lazy(async () => ({ default: (await import('../screens/sign-in/OtherWays.tsx')).OtherWays }))
 
 export function SignInAgain() {
@@ -71,8 +71,8 @@ function Ask({ why }: { readonly why: 'ended' | 'fresh' }) {
     signedIn()
   })
   const options = useQuery(authOptions).data
-  // Only a passkey does not leave the page. Signing in at a provider leaves the page, which loses nothing if there is
-  // no input.
+  // Signing in at a provider leaves the page, so it is offered only if no input can be lost. A passkey does not leave
+  // the page.
   const offered = options?.methods ?? []
   const other = { methods: why === 'fresh' ? offered : offered.filter((method) => method === 'passkey') }
   const here = location.pathname + location.search

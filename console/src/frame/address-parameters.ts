@@ -1,7 +1,7 @@
-// The query parameters of an address. All of them are optional strings; others are dropped.
+// Reads the query parameters of an address. All of them are optional strings. Unknown parameters are dropped.
 export type Search<N extends string> = { [K in N]?: string }
 
-/** For `validateSearch`. The router parses `1` and `true` as a number and a boolean. */
+/** Returns a function for `validateSearch`. It restores strings that the router parsed, such as `1` and `true`. */
 export function texts<const N extends string>(...names: readonly N[]) {
   return (search: Readonly<Record<string, unknown>>): Search<N> => {
     const found: Search<N> = {}

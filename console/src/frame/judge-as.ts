@@ -1,4 +1,4 @@
-// The identity that a check uses: the person, a role up to the person's own, or one of the person's keys.
+// The identities with which a check can judge a query: the person, a role up to the person's own, or a key of the person.
 import { useRead } from '../api/queries.ts'
 import type { Option } from '../parts/Select.tsx'
 import { hasRole, ROLE_NAMES, useTeam } from './current-team.ts'

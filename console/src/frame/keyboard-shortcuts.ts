@@ -1,12 +1,12 @@
 // Keyboard shortcuts for every page. Single letters can be switched off (WCAG 2.1.4), and have no effect while somebody
-// types or a dialog is open. A component that handles a key itself prevents the default.
+// types or a dialog is open. If a component handles a key itself and prevents the default, the shortcut does not run.
 import { useEffect } from 'react'
 import { remember, remembered, useRemembered } from '../api/browser-settings.ts'
 
 export const useShortcuts = () => useRemembered('shortcuts') !== 'off'
 export const setShortcuts = (on: boolean) => remember('shortcuts', on ? 'on' : 'off')
 
-/** The second key of `g d`, … */
+/** The second keys of shortcuts such as `g d`. */
 export type Place = 'd' | 'p' | 'a' | 'm' | 'k' | 'h' | 's'
 
 export interface KeyActions {
@@ -55,7 +55,7 @@ function isBusy(event: KeyboardEvent): boolean {
   )
 }
 
-/** The filter field of the page has the attribute `data-filter`. */
+/** Focuses the filter field of the page, which has the attribute `data-filter`. */
 function focusFilter(): boolean {
   const filter = document.querySelector<HTMLElement>('[data-filter]')
   filter?.focus()

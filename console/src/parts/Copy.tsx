@@ -42,7 +42,7 @@ export function CopyButton({ text, children, label = 'Copy', look, small = false
   )
 }
 
-/** Browsers provide the clipboard only on loopback and over HTTPS. */
+/** Copies a text. Returns false if it fails: browsers provide the clipboard only on loopback and over HTTPS. */
 export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)

@@ -1,4 +1,4 @@
-// Dialogs. Focus moves in, stays in, and returns to what opened the dialog.
+// Dialogs. The focus moves into the dialog, stays there, and returns to the element that opened the dialog.
 import { AlertDialog as BaseAlert } from '@base-ui/react/alert-dialog'
 import { Dialog as Base } from '@base-ui/react/dialog'
 import type { ReactNode, RefObject } from 'react'

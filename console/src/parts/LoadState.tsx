@@ -1,5 +1,5 @@
-// The state of a page while a read runs, and when the read failed. For an object that does not exist, the page Nothing
-// here is shown.
+// Shows the state of a page while a read runs and after the read failed. For an object that does not exist, shows the
+// page “Nothing here”.
 import type { UseQueryResult } from '@tanstack/react-query'
 import { Link, notFound } from '@tanstack/react-router'
 import { RotateCw } from 'lucide-react'

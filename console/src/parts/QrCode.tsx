@@ -1,4 +1,4 @@
-// A QR code as SVG shapes. It is dark on light in both themes: many cameras cannot read it otherwise.
+// A QR code as SVG shapes. It is dark on light in both themes, because many cameras cannot read light on dark.
 import { encode } from 'uqr'
 
 export function QrCode({ label, children }: { readonly label: string; readonly children: string }) {

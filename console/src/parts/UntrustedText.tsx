@@ -1,5 +1,5 @@
-// Texts from people and databases. They are shown as data: never as markup, isolated from the text direction of their
-// surroundings, and cut if they are long.
+// Shows texts from people and databases. Such a text is never markup. It is isolated from the text direction of its
+// surroundings, and cut if it is long.
 import { useState } from 'react'
 
 const LONG = 400

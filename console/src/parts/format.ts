@@ -5,7 +5,7 @@ const UNITS = [
   ['min', 60],
 ] as const
 
-/** `3 min ago`, `in 2 days`, `just now`. */
+/** Returns a time like `3 min ago`, `in 2 days` or `just now`. */
 export function ago(at: string, now = Date.now()): string {
   const seconds = (Date.parse(at) - now) / 1000
   const far = Math.abs(seconds)
@@ -26,7 +26,7 @@ export const exact = (at: string) => EXACT.format(new Date(at))
 export const day = (at: string) => DAY.format(new Date(at))
 export const number = (value: number) => NUMBER.format(value)
 
-/** `1 row`, `2,000 rows`. */
+/** Returns a count like `1 row` or `2,000 rows`. */
 export const counted = (n: number, one: string, many = `${one}s`) => `${number(n)} ${n === 1 ? one : many}`
 
 const SIZES = ['B', 'kB', 'MB', 'GB', 'TB'] as const

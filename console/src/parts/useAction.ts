@@ -4,7 +4,7 @@ import { useCallback, useRef, useState } from 'react'
 export interface Action {
   readonly busy: boolean
   readonly error: unknown
-  /** Does nothing while the last run is in progress. */
+  /** Starts the action, unless it is already running. */
   run(): void
   clear(): void
 }

@@ -1,4 +1,4 @@
-// The person's accounts at GitHub, Google or the company's provider, which can sign in to this account.
+// The person's accounts at GitHub, Google or the company's provider. Each of them can sign in to this account.
 import { useMutation, type UseQueryResult } from '@tanstack/react-query'
 import { useSearch } from '@tanstack/react-router'
 import { useState } from 'react'

@@ -65,7 +65,7 @@ export function Passkeys({ ways, works }: PasskeysProps) {
   )
 }
 
-/** `Chrome on Linux 2`, if the name is already used. */
+/** Returns an unused name: appends a number, like `Chrome on Linux 2`, if the name is already used. */
 function unused(name: string, taken: readonly string[]): string {
   for (let n = 1; ; n++) {
     const candidate = n === 1 ? name : `${name} ${n}`
@@ -73,7 +73,7 @@ function unused(name: string, taken: readonly string[]): string {
   }
 }
 
-/** A passkey is bound to a host name. On this machine, the host name is localhost. */
+/** Explains that passkeys do not work at this address. On this machine, they work only at localhost. */
 function NotHere() {
   const isLocal = /^(127\.|\[::1\])/.test(location.hostname)
   const there = `${location.protocol}//localhost:${location.port}/app/settings/security`

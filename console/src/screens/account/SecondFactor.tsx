@@ -1,5 +1,5 @@
-// The second factor. To turn it on, the person enters the password and a code; to turn it off, both again. Backup codes
-// are shown only once.
+// The second factor. Turning it on needs the password and a code, and so does turning it off. Backup codes are shown only
+// once.
 import { useQuery } from '@tanstack/react-query'
 import { ShieldCheck } from 'lucide-react'
 import { useState } from 'react'
@@ -121,7 +121,7 @@ function TurnOn({ onClose }: StepProps) {
   )
 }
 
-/** In groups of four characters, which are easier to type. */
+/** Returns the secret in groups of four characters, which are easier to type. */
 const secretOf = (uri: string) => (URL.parse(uri)?.searchParams.get('secret') ?? '').replace(/(.{4})(?=.)/g, '$1 ')
 
 function BackupCodes({ codes, onClose }: StepProps & { readonly codes: readonly string[] }) {

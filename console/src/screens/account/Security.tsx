@@ -42,7 +42,7 @@ export function Security() {
   )
 }
 
-/** A person who signed up at a provider sets a password through a mailed link, as after forgetting it. */
+/** Offers a password to a person who signed up at a provider. The person sets it with a mailed reset link. */
 function NoPassword({ mail }: { readonly mail: boolean }) {
   const email = useRead('getAccount', {}).data?.email
   const [sent, setSent] = useState(false)

@@ -15,7 +15,7 @@ const SYSTEMS = [
   [/Linux/, 'Linux'],
 ] as const
 
-/** `Firefox on Linux`, or the header itself if the browser is unknown. */
+/** Returns a name like `Firefox on Linux`, or the header itself if the browser is unknown. */
 export function browserName(userAgent: string | null): string {
   const agent = userAgent ?? ''
   const browser = BROWSERS.find(([pattern]) => pattern.test(agent))?.[1]

@@ -21,7 +21,7 @@ import { blockedWords, callerWords, subjectWords, VIA_WORDS } from './call-words
 import { ANY, KINDS, TIMES, timeWords, useAuditQuery, useFilters, type Chosen } from './filters.ts'
 import { useCalls } from './useCalls.ts'
 
-/** A key may have the same name as a person. */
+/** The icons of callers, which distinguish a key from a person with the same name. */
 const CALLERS = { API_KEY: KeyRound, SESSION: UserRound, CONNECTOR: Bot } as const
 
 export function Calls({ own }: { readonly own: boolean }) {
@@ -97,7 +97,7 @@ export function Calls({ own }: { readonly own: boolean }) {
   )
 }
 
-/** The call in the address: from the list, or fetched separately if it is not in the list. */
+/** Returns the call in the address, from the list or by a separate request. */
 function useShown(id: string | undefined, items: readonly AuditItem[], own: boolean): AuditItem | null {
   const team = useTeam()
   const listed = items.find((item) => item.id === id)

@@ -59,7 +59,7 @@ function Summary({ usage: { budget, days } }: { readonly usage: UsageAnswer }) {
   return <NamedNumbers of={facts} />
 }
 
-/** The table below contains the same numbers, so the bars are an image with a label. */
+/** Shows the bars. They are an image with a label, because the table below contains the same numbers. */
 function Bars({ days }: { readonly days: readonly Day[] }) {
   const most = Math.max(1, ...days.map(({ queries }) => queries))
   const [first] = days

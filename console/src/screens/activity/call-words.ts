@@ -1,31 +1,31 @@
 // Pure: describes an audit item in words.
 import type { AuditItem } from '../../api/types.ts'
 
-/** `runQuery` → `Run query`. */
+/** Converts an operation id to words: `runQuery` becomes `Run query`. */
 export function actionWords(action: string): string {
   const words = action.replace(/([A-Z])/g, (letter) => ` ${letter.toLowerCase()}`)
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-/** The caller: the key or agent, otherwise the person. */
+/** Returns the name of the caller: the key or the agent, or else the person. */
 export function callerWords({ actor, keyName, grantName }: AuditItem): string {
   return keyName ?? grantName ?? actor.name ?? (actor.accountId === null ? 'Somebody who left' : 'Somebody')
 }
 
 export const VIA_WORDS = { API_KEY: 'API key', SESSION: 'Person', CONNECTOR: 'Agent' } as const
 
-/** The blocked object: `column email`. */
+/** Returns the blocked object, like `column email`. */
 export const blockedWords = ({ blocked, code }: Pick<AuditItem, 'blocked' | 'code'>) =>
   blocked === undefined ? (code ?? '') : `${blocked.kind} ${blocked.name}`
 
-/** True if a wider exposure may allow the call: a table or a column was blocked. */
+/** Returns true if a wider exposure may allow the call, because a table or a column was blocked. */
 export const isFixable = ({ outcome, action, blocked, datasourceId }: AuditItem) =>
   outcome === 'DENIED' &&
   action === 'runQuery' &&
   datasourceId !== undefined &&
   (blocked?.kind === 'table' || blocked?.kind === 'column')
 
-/** One line about the call or the change. */
+/** Returns one line about the call or the change. */
 export function subjectWords(item: AuditItem): string {
   if (item.query !== undefined) return item.query.replace(/\s+/g, ' ')
   // Drafts are checked while somebody types. The audit only counts them.

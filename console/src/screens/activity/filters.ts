@@ -1,4 +1,4 @@
-// The filters of the calls. They are stored in the address, so that a view can be shared.
+// The filters of the calls. They are part of the address, so that people can share a view.
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import { useTeam } from '../../frame/current-team.ts'
@@ -18,7 +18,7 @@ const DAY_MS = 86_400_000
 
 export const ANY = 'any'
 
-/** Reads are hidden by default: this page and every list create some. */
+/** The kinds of calls. Reads are hidden by default, because this page and every list create reads. */
 export const KINDS = [
   { value: 'asked', label: 'Queries and changes', kinds: 'query,change' },
   { value: 'query', label: 'Queries', kinds: 'query' },
@@ -74,7 +74,7 @@ export function useFilters(): Chosen {
   }
 }
 
-/** The filters as the query string of listAudit. The start of the period changes once a day, not with each call. */
+/** Returns the query string for listAudit. The start of the period changes only once a day, so that reads can be cached. */
 export function useAuditQuery({
   kind,
   outcome,
@@ -103,7 +103,7 @@ export function useAuditQuery({
   }, [kind, outcome, datasource, key, person, from, q])
 }
 
-/** The days that a list without a day filter covers, in words. */
+/** Returns a period in words. */
 export const timeWords = (from: string) => {
   const found = TIMES.find(({ value }) => value === from)
   return found === undefined || found.value === 'all' ? 'so far' : `in the ${found.label.toLowerCase()}`

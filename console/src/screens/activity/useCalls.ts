@@ -11,7 +11,7 @@ type Query = Readonly<Record<string, string>>
 const PAGE = 50
 const LIVE_MS = 3_000
 
-/** `own`: only the person's own calls, which require no role. */
+/** Returns the calls. With `own`, only the person's own calls, which need no role. */
 export function useCalls(teamId: string, query: Query, own: boolean, live: boolean) {
   const key = [own ? 'listActivity' : 'listAudit', teamId, query]
   const pages = useInfiniteQuery({
@@ -24,8 +24,7 @@ export function useCalls(teamId: string, query: Query, own: boolean, live: boole
         : call('listAudit', { params: { teamId }, query: page }, signal)
     },
     getNextPageParam: ({ nextCursor }) => nextCursor,
-    // The calls are fetched again by Live, by a filter or by a reload. A change elsewhere must not fetch every page
-    // again.
+    // Only live mode, a new filter or a reload fetches calls again. A change elsewhere must not fetch every page again.
     staleTime: Number.POSITIVE_INFINITY,
   })
   const items = pages.data?.pages.flatMap((page) => page.items) ?? []
@@ -43,7 +42,7 @@ export function useCalls(teamId: string, query: Query, own: boolean, live: boole
       )
       if (fresh.items.length > 0) prepend(JSON.parse(keyText), fresh.items)
     }
-    // A failed request is repeated. The offline bar shows the reason.
+    // The timer repeats a failed request. The offline bar shows the reason.
     const timer = setInterval(() => void look().catch(() => undefined), LIVE_MS)
     return () => {
       clearInterval(timer)

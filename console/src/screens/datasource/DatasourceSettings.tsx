@@ -1,5 +1,5 @@
-// Changes the connection of a datasource, and disables or deletes the datasource. Secrets are never shown. A secret
-// that is not typed again is kept, unless it would be sent to another address.
+// Changes the connection of a datasource, and disables or deletes the datasource. Secrets are never shown. If the person
+// types no new secret, the stored one stays, unless it would be sent to another address.
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useCall } from '../../api/queries.ts'
@@ -101,7 +101,7 @@ function ConnectionForm() {
   )
 }
 
-/** Returns nothing if no connection field was changed. Otherwise returns all fields, without empty secrets. */
+/** Returns all connection fields without empty secrets, or an empty object if no field was changed. */
 function changesOf(before: Fields, now: Fields) {
   if (JSON.stringify(before) === JSON.stringify(now)) return {}
   const { type: _, ...rest } = bodyOf(now)

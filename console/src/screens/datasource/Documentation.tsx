@@ -128,7 +128,7 @@ function Page({ documentation }: { readonly documentation: Texts }) {
   )
 }
 
-/** The job that proposes texts ended without a result. */
+/** Means that the job that proposes texts ended without a result. */
 class ProposalEnded extends Error {}
 
 const nameOf = ({ schema, table }: TableTexts) => `${schema}.${table}`

@@ -1,5 +1,5 @@
-// The tables and columns of a datasource that are shown. Loads the data of the editor. If the database was not
-// introspected yet, explains how to do this.
+// The page of a datasource's exposure. Loads the data of the editor. If the database was not introspected yet, explains
+// how to introspect it.
 import { useQuery } from '@tanstack/react-query'
 import { Telescope } from 'lucide-react'
 import { isCode } from '../../api/failure.ts'

@@ -1,5 +1,5 @@
-// Introspects a database: reads its tables and columns. For a large database this continues as a job, whose progress is
-// shown.
+// Introspects a database: reads its tables and columns. For a large database, the introspection continues as a job, and
+// this hook reports its progress.
 import { useRef, useState } from 'react'
 import { call } from '../../api/client.ts'
 import { queryClient } from '../../api/queries.ts'
@@ -18,7 +18,7 @@ export interface Progress {
 
 const POLL_MS = 500
 
-/** The job of an introspection failed or was cancelled. */
+/** Means that the job of an introspection failed or was cancelled. */
 export class LookEnded extends Error {}
 
 export interface Look extends Action {

@@ -1,5 +1,5 @@
-// Connects a database in four steps: database, connection, check, tables. Nothing is saved until the person continues
-// after the check, or saves without it.
+// Connects a database in four steps: database, connection, check, tables. The datasource is saved only when the person
+// continues after the check, or saves without a check.
 import { useNavigate } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
 import { call } from '../../api/client.ts'
@@ -38,7 +38,7 @@ export function Connect() {
 
   const check = useAction(async () => {
     let now = fields
-    // If the connection string was not parsed yet, parse it now.
+    // Parse the connection string now, if this was not done yet.
     if (now.uri.trim() !== '' && now.host === '' && now.type !== 'BIGQUERY') {
       const read = readString(now.uri)
       setProblem(read.problem)
@@ -186,7 +186,7 @@ export function Connect() {
   )
 }
 
-/** A default name that fits most databases. */
+/** Returns a default name that fits most databases. */
 const suggested = ({ database, uri, type }: Fields) =>
   database.trim() !== '' ? database.trim() : uri === '' ? '' : type === 'MONGODB' ? 'mongodb' : 'postgres'
 
@@ -198,7 +198,7 @@ const isComplete = (fields: Fields) =>
       )
     : fields.uri.trim() !== '' || (fields.host.trim() !== '' && fields.database.trim() !== '')
 
-/** The failed steps, by the field to look at. */
+/** Returns the failed steps, by the form field that each step is about. */
 function wrongOf({ steps }: Answer<'tryConnection'>): Readonly<Record<string, string>> {
   const failed = steps.filter(({ status, field }) => status === 'FAIL' && field !== null)
   return Object.fromEntries(failed.map(({ field, message }) => [field ?? '', message]))

@@ -1,10 +1,10 @@
-// The progress on the way to the first answer.
+// Shows the steps from connecting a database to its first answer.
 import { Check } from 'lucide-react'
 import { Icon } from '../../parts/Icon.tsx'
 
 const STEPS = ['Database', 'Connection', 'Check', 'Tables'] as const
 
-/** `at`: the number of the step, from 1. */
+/** Shows the steps. `at` is the number of the current step, from 1. */
 export function ConnectSteps({ at }: { readonly at: 2 | 3 | 4 }) {
   return (
     <ol className="steps" aria-label={`Step ${at} of 4`}>

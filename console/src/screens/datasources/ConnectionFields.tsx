@@ -25,7 +25,7 @@ interface ConnectionFieldsProps {
   readonly onProblem: (problem: string | null) => void
   /** The result of the last check, by the service's name of each field. */
   readonly wrong?: Readonly<Record<string, string>>
-  /** The note under a stored secret, which stays unless a new one is typed. */
+  /** The note under a field with a stored secret. The secret stays unless the person types a new one. */
   readonly kept?: string
 }
 
@@ -33,7 +33,7 @@ export function ConnectionFields(props: ConnectionFieldsProps) {
   return props.fields.type === 'BIGQUERY' ? <BigQueryFields {...props} /> : <ServerFields {...props} />
 }
 
-/** A text field, with the result of the last check for it. */
+/** Returns a function that renders a text field, with the last check's result for this field. */
 function textFor({ fields, onChange, wrong = {} }: ConnectionFieldsProps) {
   return (field: TextName) => ({
     value: fields[field],
@@ -101,7 +101,7 @@ function ServerFields(props: ConnectionFieldsProps) {
     onProblem(read.problem)
     if (read.problem === null) onChange({ ...fields, ...read.fields })
   }
-  // If a connection string is sent unchanged, only the string contains the address.
+  // A string that is sent unchanged contains the address, so errors of the address fields are shown at the string.
   const inString = whole
     ? ['host', 'port', 'database', 'username'].map((field) => wrong[field]).find(Boolean)
     : undefined

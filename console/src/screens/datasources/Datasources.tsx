@@ -103,7 +103,7 @@ function List({ rows, manages, slug }: ListProps) {
   )
 }
 
-/** For managers, the link opens the exposure. For members, the playground. */
+/** Returns the column with the name. For managers, the name opens the exposure; for members, it opens the playground. */
 const named = (slug: string, manages: boolean): Column<Datasource> => ({
   head: 'Name',
   kind: 'main',

@@ -34,7 +34,7 @@ const FIELD_WORDS: Readonly<Record<string, string>> = {
 
 interface TestReportProps {
   readonly of: TestReport
-  /** Scrolls to the fields that a failed step is about. */
+  /** Scrolls to the form fields of a failed step. */
   readonly onChange?: () => void
 }
 

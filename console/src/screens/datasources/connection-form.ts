@@ -7,7 +7,7 @@ export type SslMode = NonNullable<Trial['sslMode']>
 
 export interface Fields {
   readonly type: Kind
-  /** A connection string without its password. MongoDB connects by it; for PostgreSQL it only fills the other fields. */
+  /** A connection string without its password. For MongoDB, it is sent; for PostgreSQL, it only fills the other fields. */
   readonly uri: string
   readonly host: string
   readonly port: string
@@ -16,8 +16,8 @@ export interface Fields {
   readonly password: string
   readonly sslMode: SslMode
   /**
-   * The certificate, in PEM, of the authority that signed the server's certificate. Empty: the authorities that the
-   * service's machine trusts.
+   * The certificate, in PEM, of the authority that signed the server's certificate. If empty, the service trusts the
+   * authorities that its machine trusts.
    */
   readonly tlsCa: string
   /** MongoDB: the database that contains the login. */
@@ -26,7 +26,7 @@ export interface Fields {
   readonly identity: 'key' | 'machine'
   readonly serviceAccountKey: string
   readonly location: string
-  /** Names with commas. Empty: all datasets of the project. */
+  /** Names separated by commas. Empty for all datasets of the project. */
   readonly datasets: string
   /** Another address than Google's, if the operator allows it. */
   readonly apiEndpoint: string
@@ -56,7 +56,7 @@ export const NO_FIELDS: Fields = {
   config: {},
 }
 
-/** A server on this machine seldom has a certificate. The network path to any other server can be intercepted. */
+/** Returns the default TLS mode. A server on this machine seldom has a certificate. Any other connection needs TLS. */
 const sslModeFor = (host: string): SslMode =>
   /^(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?)$/.test(host.trim()) ? 'disable' : 'verify-full'
 
@@ -84,13 +84,13 @@ const DEFAULT_PORT: Readonly<Record<Kind, number | null>> = { POSTGRES: 5432, MO
 
 export const defaultPort = (type: Kind) => DEFAULT_PORT[type]
 
-/** A string with several hosts, or with a DNS record, has more information than the fields. It is sent unchanged. */
+/** Returns true if the string is sent unchanged. A string of MongoDB may contain more than the fields can hold. */
 export const isSentWhole = ({ type, uri }: Fields) => type === 'MONGODB' && uri.trim() !== ''
 
-/** A MongoDB string may set TLS itself. */
+/** Returns true if a MongoDB string sets TLS itself. */
 export const saysTls = (uri: string) => /^mongodb\+srv:/i.test(uri.trim()) || /[?&](?:tls|ssl)=/i.test(uri)
 
-/** The values of the fields, for a test and for creation. */
+/** Returns the request body of a test or a creation. */
 export function bodyOf(fields: Fields): Trial {
   const { type, uri, host, port, database, username, password, sslMode } = fields
   if (type === 'BIGQUERY') return bigQueryBody(fields)
@@ -126,7 +126,7 @@ function bigQueryBody(fields: Fields): Trial {
   return { ...at, connectionMode: 'SERVICE_ACCOUNT', ...(serviceAccountKey === '' ? {} : { serviceAccountKey }) }
 }
 
-/** If the value is empty, the name is omitted. */
+/** Returns the settings. Omits empty values. */
 function configOf(
   before: Fields['config'],
   values: Readonly<Record<string, string | readonly string[]>>,
@@ -159,7 +159,7 @@ const SCHEMES: Readonly<Record<string, Kind>> = {
 }
 
 const STRICT = /^[\w+.-]+:\/\/(?:([^:@/]*)(?::([^@/]*))?@)?([^@]*)$/s
-/** People paste passwords that are not percent-encoded, so the last @ ends the password. */
+/** Matches a string whose password is not percent-encoded, because people paste such strings. The last @ ends it. */
 const LENIENT = /^[\w+.-]+:\/\/([^:@/]*):(.*)@([^@]*)$/s
 
 /** Parses a connection string. The password moves to its field, so that the string can stay visible. */
@@ -204,7 +204,7 @@ export interface Contradiction {
 
 const COMPARED = ['host', 'port', 'database', 'username'] as const
 
-/** The fields that differ from the string. Empty for a string that is sent unchanged. */
+/** Returns the fields that contradict the string. Returns none for a string that is sent unchanged. */
 export function contradictionsOf(fields: Fields): readonly Contradiction[] {
   if (fields.type !== 'POSTGRES' || fields.uri.trim() === '') return []
   const { fields: read, problem } = readString(fields.uri)
@@ -215,7 +215,7 @@ export function contradictionsOf(fields: Fields): readonly Contradiction[] {
   })
 }
 
-/** The values that may be stored in the browser: no secret, and no string that may contain one. */
+/** Returns the values that may be stored in the browser, without secrets and strings that may contain a secret. */
 export function withoutSecrets(fields: Fields): Fields {
   const { fields: read, problem } = readString(fields.uri)
   return { ...fields, uri: problem === null ? (read.uri ?? '') : '', password: '', serviceAccountKey: '' }
@@ -234,7 +234,7 @@ const TEXTS = [
   'apiEndpoint',
 ] as const satisfies readonly TextName[]
 
-/** Fields that withoutSecrets() wrote. Other fields are dropped. */
+/** Reads fields that withoutSecrets() wrote. Drops unknown fields. */
 export function fieldsFrom(kept: unknown): Fields {
   if (typeof kept !== 'object' || kept === null) return NO_FIELDS
   const given: Readonly<Record<string, unknown>> = { ...kept }

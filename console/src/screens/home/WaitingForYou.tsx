@@ -1,4 +1,4 @@
-// Tasks that only this person can do: databases that show nothing or do not answer, keys that expire, refusals that
+// Lists tasks for this person: databases without an exposure or without an answer, keys that expire, and refusals that
 // repeat.
 import { Link } from '@tanstack/react-router'
 import { ChevronRight, Database, Hand, KeyRound, ShieldX, TriangleAlert, type LucideIcon } from 'lucide-react'
@@ -149,7 +149,7 @@ function ofKeys(keys: readonly ApiKey[]): readonly Task[] {
   )
 }
 
-/** A colleague was refused something and requests it. */
+/** Returns a task for each request of a colleague to expose a refused object. */
 function ofRequests(team: Team, requests: Answer<'listRequests'>): readonly Task[] {
   return requests.map(({ id, name, blocked, why }) => ({
     id,
@@ -167,7 +167,7 @@ function ofRequests(team: Team, requests: Answer<'listRequests'>): readonly Task
 
 const SHOWN = 3
 
-/** The most frequent refusals of this week that a change of the exposure may avoid. Each one is a decision to make. */
+/** Returns a task for each of the most frequent refusals of this week that a change of the exposure may avoid. */
 function ofRefusals(team: Team, groups: Answer<'listRefusals'>): readonly Task[] {
   return groups
     .filter(({ fixable }) => fixable)

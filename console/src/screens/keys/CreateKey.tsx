@@ -1,4 +1,4 @@
-// Creates a key: its scopes, its reach, and its expiry.
+// Creates a key. The person chooses its scopes, its teams and datasources, and its expiry.
 import { useState } from 'react'
 import { useCall, useRead } from '../../api/queries.ts'
 import type { Scope } from '../../api/types.ts'

@@ -1,5 +1,5 @@
-// The API keys and agents of members that reach this team. If access is ended here, they keep access to their other
-// teams.
+// Lists the members' API keys and agents that reach this team. A manager can end their access to this team. Access to
+// other teams does not change.
 import { Bot, KeyRound } from 'lucide-react'
 import { useState } from 'react'
 import { useCall, useRead } from '../../api/queries.ts'

@@ -19,7 +19,7 @@ export function LastUse({ of: { lastUsedAt, lastClient } }: { readonly of: Used 
   )
 }
 
-/** A key that never expires is a risk, so this is shown. */
+/** Shows the expiry. Marks a key that never expires, because such a key is a risk. */
 export function Expiry({
   of: { expiresAt, expiring },
 }: {

@@ -1,4 +1,4 @@
-// Invites an address, then shows the link once: the service may send no mail.
+// Invites an address, and then shows the link once, because the service may be unable to send mail.
 import { useState } from 'react'
 import { useCall, useRead } from '../../api/queries.ts'
 import type { Role, Team } from '../../api/types.ts'

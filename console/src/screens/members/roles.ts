@@ -4,6 +4,6 @@ import { hasRole, ROLE_NAMES } from '../../frame/current-team.ts'
 
 const ROLES: readonly Role[] = ['MEMBER', 'ADMIN', 'OWNER']
 
-/** Nobody can grant a role above their own. */
+/** Returns the roles up to the person's own, because nobody can grant a higher role. */
 export const rolesUpTo = (own: Role) =>
   ROLES.filter((role) => hasRole({ role: own }, role)).map((value) => ({ value, label: ROLE_NAMES[value] }))

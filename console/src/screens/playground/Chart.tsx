@@ -1,4 +1,4 @@
-// An answer as a chart. The grid beside it contains the same numbers, so the chart is an image with a label.
+// Shows an answer as a chart. The chart is an image with a label, because the grid beside it contains the same numbers.
 import { useEffect, useRef } from 'react'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
@@ -61,7 +61,7 @@ function optionsOf(shape: ChartShape, element: HTMLElement): uPlot.Options {
   }
 }
 
-/** The width without the padding of the element. */
+/** Returns the width of the element without its padding. */
 function widthOf(element: HTMLElement): number {
   const { paddingLeft, paddingRight } = getComputedStyle(element)
   return element.clientWidth - Number.parseFloat(paddingLeft) - Number.parseFloat(paddingRight)
@@ -74,7 +74,7 @@ function labelAt({ labels }: ChartShape, n: number | null): string {
   return label.length > CUT ? `${label.slice(0, CUT)}…` : label
 }
 
-/** A canvas does not support CSS variables or light-dark(). */
+/** Returns a computed colour, because a canvas does not support CSS variables or light-dark(). */
 function colourOf(element: HTMLElement, name: string): string {
   const probe = document.createElement('span')
   probe.style.color = `var(${name})`

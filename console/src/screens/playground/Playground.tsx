@@ -1,4 +1,5 @@
-// Tries queries: shows a verdict while the person types, then the answer and the text that the database got.
+// The page for trying queries: shows a verdict while the person types, and after a run the answer and the text that the
+// database got.
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Check, Database, LoaderCircle, Play, Square, TriangleAlert, X } from 'lucide-react'
 import { lazy, Suspense, useMemo, useState } from 'react'
@@ -159,7 +160,7 @@ function Bench({ datasources }: { readonly datasources: readonly Datasource[] })
   )
 }
 
-/** The tables that a query may name, for completion. */
+/** Returns the tables that a query may name, for completion. */
 function useTables(params: { readonly teamId: string; readonly id: string }) {
   const { data } = useRead('describeDatasource', { params })
   return useMemo(
@@ -243,7 +244,7 @@ function VerdictWords({
   )
 }
 
-/** The share of the limit that the query would cost, on a logarithmic scale: costs differ by powers of ten. */
+/** Shows the cost as a share of the limit, on a logarithmic scale, because costs differ by powers of ten. */
 function CostMeter({ estimate, limit }: { readonly estimate: number | undefined; readonly limit: number | null }) {
   if (limit === null) return null
   const now = Math.min(limit, Math.round(estimate ?? 0))

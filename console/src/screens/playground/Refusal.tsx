@@ -1,4 +1,4 @@
-// A refusal and how to continue: the blocked object, what to write instead, and a button that requests its exposure.
+// Shows a refusal: the blocked object, what to write instead, and a button that requests the object's exposure.
 import { useNavigate } from '@tanstack/react-router'
 import { Eye } from 'lucide-react'
 import { Refused } from '../../api/failure.ts'
@@ -20,7 +20,7 @@ export interface Told {
   readonly canBeExposed: boolean
 }
 
-/** Made from a verdict or from a refused run. Null if nothing was refused. */
+/** Returns the refusal in a verdict or a run, or null if the query was not refused. */
 export function refusalOf(from: unknown): Told | null {
   if (from instanceof Refused)
     return from.code === 'QUERY_DENIED' || from.code === 'INVALID_QUERY' ? toldOf(from.message, from.body) : null
@@ -89,7 +89,7 @@ export function Refusal({ refusal, at, ran, run }: RefusalProps) {
   )
 }
 
-/** The audit item of the refusal that was just caused: the newest of the person's own refusals. */
+/** Returns the audit item of the refusal that was just caused: the newest of the person's own refusals. */
 async function newestRefusal({ id }: RefusalProps['at']): Promise<string> {
   const { items } = await call('listActivity', {
     query: { datasourceId: id, action: 'runQuery', outcome: 'DENIED', limit: 1 },

@@ -1,5 +1,6 @@
-// The rows of an answer. Only the visible rows and columns are in the document, so that 10,000 rows or 1,600 columns
-// scroll as fast as ten. Arrows move the cell, Enter opens it, the copy key copies it, Shift+Space selects its row.
+// Shows the rows of an answer. Only the visible rows and columns are in the document, so that 10,000 rows or 1,600 columns
+// scroll as fast as ten. Arrow keys move the current cell, and Enter opens it. The copy shortcut copies it, and
+// Shift+Space selects its row.
 import { useVirtualizer, type VirtualItem } from '@tanstack/react-virtual'
 import { memo, useId, useMemo, useRef, useState, type KeyboardEvent } from 'react'
 import { Download } from 'lucide-react'
@@ -213,7 +214,7 @@ function OpenedCell({
 }: ResultTableProps & { readonly cell: Cell | null; readonly onClose: () => void }) {
   const column = cell === null ? undefined : columns[cell.column]
   const value = cell === null ? null : rows[cell.row]?.[cell.column]
-  // A value may stay open for long, and is rendered again with each key press.
+  // Memoized, because an open value is rendered again with each key press.
   const text = useMemo(() => openedOf(value), [value])
   const isCut = text.length > OPENED_MAX
   return (
@@ -252,7 +253,7 @@ interface Bounds {
   readonly lastColumn: number
 }
 
-/** The cell that a key moves to. Null if the key does not move. */
+/** Returns the cell to which a key moves, or null for any other key. */
 function moveOf(event: KeyboardEvent, { row, column }: Cell, { page, lastRow, lastColumn }: Bounds): Cell | null {
   const whole = event.ctrlKey || event.metaKey
   switch (event.key) {

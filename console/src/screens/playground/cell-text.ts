@@ -1,17 +1,17 @@
-// Pure: the values of an answer as strings, for the grid, the clipboard and files.
+// Pure: converts the values of an answer to strings, for the grid, the clipboard and files.
 
 /** Longer texts are cut in the grid. The opened cell shows the whole text. */
 const SHOWN = 400
 
 export const isMissing = (value: unknown) => value === null || value === undefined
 
-/** The whole value as a string. */
+/** Returns the whole value as a string. */
 export function textOf(value: unknown): string {
   if (isMissing(value)) return ''
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
 }
 
-/** The text in a cell of the grid. Cached, because an object may be large and is shown repeatedly. */
+/** Returns the text in a cell of the grid. Cached, because an object may be large and is shown repeatedly. */
 export function shownOf(value: unknown): string {
   if (isMissing(value)) return 'NULL'
   if (typeof value !== 'object' || value === null) return cut(textOf(value))
@@ -25,7 +25,7 @@ export function shownOf(value: unknown): string {
 const shownObjects = new WeakMap<object, string>()
 const cut = (text: string) => (text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text)
 
-/** An object or list over several lines. Other values are unchanged. */
+/** Returns a value for the opened cell. Writes an object or list over several lines. */
 export function openedOf(value: unknown): string {
   if (isMissing(value)) return 'NULL'
   return typeof value === 'object' ? JSON.stringify(value, null, 2) : textOf(value)
@@ -42,13 +42,13 @@ export const isNumeric = ({ dataType }: Column) => NUMERIC.test(dataType)
 
 type Row = readonly unknown[]
 
-/** CSV as in RFC 4180. */
+/** Returns CSV (RFC 4180). */
 export function csvOf(columns: readonly Column[], rows: readonly Row[]): string {
   const lines = [columns.map(({ name }) => name), ...rows].map((row) => row.map(csvCell).join(','))
   return `${lines.join('\r\n')}\r\n`
 }
 
-/** A spreadsheet would execute a text that starts like a formula, so an apostrophe is added (OWASP, CSV injection). */
+/** Returns a cell. Adds an apostrophe to a text that a spreadsheet would execute as a formula (OWASP, CSV injection). */
 function csvCell(value: unknown): string {
   const text = textOf(value)
   const isFormula = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) && !/^[+-]?\d+(?:\.\d+)?$/.test(text)
@@ -56,7 +56,7 @@ function csvCell(value: unknown): string {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
 
-/** One object per row. If columns have the same name, a number is added, so that no value is lost. */
+/** Returns one object per row. Adds numbers to columns with the same name, so that no value is lost. */
 export function jsonOf(columns: readonly Column[], rows: readonly Row[]): string {
   const names = uniqueNames(columns.map(({ name }) => name))
   return `${JSON.stringify(
@@ -75,5 +75,5 @@ function uniqueNames(names: readonly string[]): readonly string[] {
   })
 }
 
-/** Tab-separated, the format that spreadsheets paste. */
+/** Returns a tab-separated row, the format that spreadsheets paste. */
 export const tsvOf = (row: Row) => row.map((value) => textOf(value).replace(/[\t\r\n]+/g, ' ')).join('\t')

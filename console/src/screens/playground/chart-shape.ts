@@ -5,9 +5,9 @@ import { isMissing, isNumeric, textOf } from './cell-text.ts'
 export interface ChartShape {
   readonly kind: 'time' | 'number' | 'label'
   readonly x: string
-  /** Seconds, numbers, or the index of a label. Ascending. */
+  /** Seconds, numbers, or the index of a label, in ascending order. */
   readonly xs: readonly number[]
-  /** One for each x, if the x axis has labels. */
+  /** A label for each x, if the x axis has labels. */
   readonly labels: readonly string[]
   readonly series: readonly { readonly name: string; readonly values: readonly (number | null)[] }[]
 }
@@ -19,11 +19,11 @@ interface Column {
 
 const MAX_SERIES = 6
 const MAX_LABELS = 60
-/** Numbers that identify something are not drawn. */
+/** Matches columns of ids, which are not drawn. */
 const IDENTITY = /(?:^|_)id$/i
 const TIME = /^(?:timestamp|date$|datetime)/i
 
-/** Null if there are fewer than two points, or no numbers to draw. */
+/** Returns the chart, or null if there are fewer than two points or no numbers to draw. */
 export function chartShape(columns: readonly Column[], rows: readonly (readonly unknown[])[]): ChartShape | null {
   if (rows.length < 2 || columns.length < 2) return null
   const at = xColumn(columns)
@@ -49,7 +49,7 @@ export function chartShape(columns: readonly Column[], rows: readonly (readonly 
   }
 }
 
-/** The first time column; otherwise the first text column; otherwise the first number column. */
+/** Returns the first column with times, or else with texts, or else with numbers. */
 function xColumn(columns: readonly Column[]): number {
   const time = columns.findIndex((column) => kindOf(column) === 'time')
   if (time >= 0) return time

@@ -1,4 +1,5 @@
-// Pure: the query as a command line. The key comes from the environment, so that it is not in the shell's history.
+// Pure: writes the query as a command line. The command reads the key from the environment, so that the shell's history
+// does not contain the key.
 import type { Body } from './query-body.ts'
 
 export function curlOf(origin: string, teamId: string, datasourceId: string, body: Body): string {
@@ -14,7 +15,7 @@ export function curlOf(origin: string, teamId: string, datasourceId: string, bod
   ].join('\n')
 }
 
-/** The delimiter must not occur as a line of the text. */
+/** Returns a delimiter that does not occur as a line of the text. */
 function markerFor(json: string): string {
   let marker = 'JSON'
   while (json.split('\n').includes(marker)) marker += '_'

@@ -12,7 +12,7 @@ interface MongoBody {
 }
 export type Body = SqlBody | MongoBody
 
-/** `problem`: why the text is not a body yet. */
+/** The body of the text. `problem` is the reason why the text is not a valid body yet. */
 export type Written =
   | { readonly kind: 'empty' }
   | { readonly kind: 'problem'; readonly problem: string }
@@ -30,7 +30,7 @@ export function bodyOf(kind: Kind, text: string): Written {
   }
 }
 
-/** The editor's content before anything was typed. */
+/** The initial content of the editor. */
 export const STARTER: Readonly<Record<Kind, string>> = {
   POSTGRES: '',
   BIGQUERY: '',
@@ -42,7 +42,7 @@ export interface Span {
   readonly to: number
 }
 
-/** The word at a refusal's position, in the text of the editor. Null if the position is unknown. */
+/** Returns the word at a refusal's position in the editor's text, or null if the position is unknown. */
 export function spanAt(kind: Kind, text: string, position: number | undefined): Span | null {
   if (position === undefined) return null
   const from = kind === 'MONGODB' ? placeInJson(text, position) : position
@@ -52,8 +52,8 @@ export function spanAt(kind: Kind, text: string, position: number | undefined): 
 }
 
 /**
- * A MongoDB position refers to the shortest JSON of the body. It can be mapped to the editor's text if that text is the
- * same JSON except for white space.
+ * Maps a MongoDB position to the editor's text. The position refers to the shortest JSON of the body. Returns null if the
+ * editor's text differs from this JSON in more than white space.
  */
 function placeInJson(text: string, position: number): number | null {
   const places = tokenPlaces(text)
@@ -61,7 +61,7 @@ function placeInJson(text: string, position: number): number | null {
   return short === JSON.stringify(JSON.parse(text)) ? (places[position] ?? null) : null
 }
 
-/** The indexes of all characters that are not white space between tokens. */
+/** Returns the indexes of all characters except white space between tokens. */
 function tokenPlaces(text: string): readonly number[] {
   const found: number[] = []
   let quoted = false

@@ -1,5 +1,5 @@
-// The verdict on a query while it is typed. The check is sent a moment after the last key press. It runs no query, and
-// the audit only counts it.
+// Returns the verdict on a query while it is typed. A check is sent a moment after the last key press. The check does not
+// run the query, and the audit only counts checks.
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { call } from '../../api/client.ts'
@@ -7,7 +7,7 @@ import type { Answer } from '../../api/types.ts'
 import type { Body } from './query-body.ts'
 
 export type Verdict = Answer<'checkQuery'>
-/** Whose rights are checked. Undefined: the person's own. */
+/** The role or key whose rights are checked. Undefined for the person's own rights. */
 export type As = { readonly role: string } | { readonly keyId: string } | undefined
 
 const PAUSE_MS = 350

@@ -1,4 +1,4 @@
-// A member requests from the admins the object that one of their queries was refused.
+// Lets a member ask the admins to expose the object that a query of the member was refused.
 import { Check, Hand } from 'lucide-react'
 import { useState } from 'react'
 import { call } from '../../api/client.ts'

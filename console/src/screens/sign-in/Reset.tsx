@@ -95,7 +95,7 @@ function SetPassword({ token }: { readonly token: string }) {
 const used = ({ lastUsedAt }: { readonly lastUsedAt: string | null }) =>
   lastUsedAt === null ? 'never used' : `last used ${ago(lastUsedAt)}`
 
-/** Access that an intruder with the mailbox could have created. A reset ends it by default, but each item can stay. */
+/** Lists the access that a reset ends, because an intruder may have created it. The person can keep each item. */
 function Choose({ held, token, onDone }: { readonly held: Held; readonly token: string; readonly onDone: () => void }) {
   const { form, field } = useForm({ password: '', code: '' })
   const [kept, setKept] = useState<ReadonlySet<string>>(new Set())

@@ -1,4 +1,4 @@
-// Creates the first account of a service. It becomes the owner of the first team.
+// Creates the first account of a service. This account becomes the owner of the first team.
 import { useQuery } from '@tanstack/react-query'
 import { useRouter, useSearch } from '@tanstack/react-router'
 import { auth } from '../../api/client.ts'

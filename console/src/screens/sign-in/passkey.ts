@@ -33,7 +33,7 @@ export async function addPasskey(name: string): Promise<void> {
   await auth('POST /auth/passkey/add', { name, response: { ...response, ...SAME } })
 }
 
-/** The service accepts no extensions. */
+/** The constant fields of an answer. The service accepts no extensions. */
 const SAME = { type: 'public-key', clientExtensionResults: {} } as const
 
 type Answered = ReturnType<PublicKeyCredential['toJSON']>

@@ -1,9 +1,9 @@
-// The reasons why a sign-in at a provider failed. The address contains a word from the service's list and never a
-// sentence, because anybody can write a link.
+// Explains why a sign-in at a provider failed. The address contains only a word from the service's list. A sentence in the
+// address would not be safe, because anybody can write a link.
 import { Refused, Told } from '../../api/failure.ts'
 import type { ProviderFailure } from '../../api/types.ts'
 
-/** `at`: the provider's name. */
+/** The sentences by reason. `at` is the provider's name. */
 const SENTENCES: Readonly<Record<ProviderFailure, (at: string) => string>> = {
   EXPIRED: (at) => `The sign-in at ${at} took too long, or began in another browser. Try again.`,
   CANCELLED: (at) => `The sign-in at ${at} was cancelled.`,
@@ -22,7 +22,7 @@ const SENTENCES: Readonly<Record<ProviderFailure, (at: string) => string>> = {
   RATE_LIMITED: () => 'Too many attempts. Wait a minute, then try again.',
 }
 
-/** Null if there was no failure, or the address contains an unknown word. */
+/** Returns the sentence, or null if there was no failure or the word is unknown. */
 export function providerSentence(
   { failed, provider }: { readonly failed?: string | undefined; readonly provider?: string | undefined },
   oidcName: string | undefined,
@@ -35,7 +35,7 @@ function sentenceFor(failed: unknown, name: string): string | null {
   return entry === undefined ? null : entry[1](name)
 }
 
-/** The service's refusal, with the provider's name if the reason is in the list. */
+/** Returns the service's refusal, with the provider's name if the reason is in the list. */
 export function named(error: unknown, name: string): unknown {
   const sentence = error instanceof Refused ? sentenceFor(error.body['reason'], name) : null
   return sentence === null ? error : new Told(sentence)

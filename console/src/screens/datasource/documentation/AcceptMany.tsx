@@ -1,4 +1,4 @@
-// Accepts many proposed texts at once: for one table or all tables, for some kinds or all kinds. Stale texts stay
+// Accepts many proposed texts together: for one table or all tables, for some kinds or all kinds. Stale texts stay
 // proposed.
 import { useState } from 'react'
 import { useCall } from '../../../api/queries.ts'

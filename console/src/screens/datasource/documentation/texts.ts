@@ -1,5 +1,5 @@
-// Pure: the texts about one table, and the request body that changes one of them. `statements` and `columns` replace
-// their whole list, so a change sends the other texts back unchanged.
+// Pure: returns the texts about one table, and the request body that changes one of them. In a request, `statements` and
+// `columns` replace the whole list, so a change must also send the unchanged texts.
 import type { Answer, Input } from '../../../api/types.ts'
 
 export type Documentation = Answer<'getDocumentation'>
@@ -44,7 +44,7 @@ export function textsOf(table: TableTexts): readonly Placed[] {
   return placed
 }
 
-/** The request body that changes the status or the words of one text. Words that a person wrote are accepted. */
+/** Returns the body that changes the status or the words of one text. Words that a person wrote count as accepted. */
 export function bodyFor(table: TableTexts, place: Place, change: { text?: string; status: Status }): Body {
   const changed = (text: Text | null): Text => {
     const before = text ?? { text: '', origin: 'HUMAN', status: 'ACCEPTED', restsOn: [], stale: false }

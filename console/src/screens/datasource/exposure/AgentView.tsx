@@ -1,4 +1,4 @@
-// The description as an agent reads it: the text of describe_datasource, page by page, with its size in tokens.
+// Shows the description that agents get: the text of the tool describe_datasource, page by page, with its size in tokens.
 import { ArrowRight, Undo2 } from 'lucide-react'
 import { useState } from 'react'
 import { useRead } from '../../../api/queries.ts'
@@ -70,7 +70,7 @@ function Pages({ datasource: { teamId, id }, as, detail }: PagesProps) {
   const [cursor, setCursor] = useState<string>()
   const query = { as: asParts(as)?.value, detail: detail === 'fit' ? undefined : detail, cursor }
   const read = useRead('viewAsAgent', { params: { teamId, id }, query })
-  // A cursor is valid for one description only, so a retry starts at the first page.
+  // A cursor is valid only for one version of a description, so a retry starts at the first page.
   const again = () => (cursor === undefined ? void read.refetch() : setCursor(undefined))
   if (read.error !== null && read.data === undefined)
     return <LoadFailed what="description" error={read.error} busy={read.isFetching} onRetry={again} />

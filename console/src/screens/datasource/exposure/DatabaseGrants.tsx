@@ -1,4 +1,4 @@
-// "Make the database agree": commands from the service that revoke the login's rights on everything the exposure hides.
+// The dialog “Make the database agree”: shows commands that revoke the login's rights on all hidden tables and columns.
 import { useRead } from '../../../api/queries.ts'
 import type { Answer } from '../../../api/types.ts'
 import { useTeam } from '../../../frame/current-team.ts'
@@ -47,7 +47,7 @@ export function DatabaseGrants({ open, onClose, isChanged }: DatabaseGrantsProps
   )
 }
 
-/** If there are more lines, they are copied but not shown. */
+/** The maximum number of lines that are shown. The copy button copies all lines. */
 const LINES_MAX = 400
 
 function Commands({ grants: { kind, text, notes } }: { readonly grants: Answer<'getExposureGrants'> }) {

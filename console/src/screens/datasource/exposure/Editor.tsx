@@ -220,7 +220,7 @@ export function Editor({ catalog, saved, drift }: EditorProps) {
   )
 }
 
-/** Leaves out names that are not in the database, unless the saved exposure contains them: a save would refuse them. */
+/** Leaves out names that neither the database nor the saved exposure contains, because a save would refuse them. */
 function existing(tables: readonly TableNames[], schemas: readonly SchemaNode[], saved: Choice): Choice {
   const known = new Map(
     schemas.flatMap(({ tables: nodes }) =>
@@ -251,7 +251,7 @@ function useView(schemas: readonly SchemaNode[], choice: Choice, drift: Answer<'
   const [flippedInFilter, setFlippedInFilter] = useState<ReadonlySet<string>>(new Set())
   const isFiltered = settled.show !== 'all' || settled.text.trim() !== ''
   const added = useMemo(() => addedOf(drift), [drift])
-  // Rows stay visible while somebody ticks: the filter uses the choice at the time when the filter was set.
+  // The filter uses the choice at the time when the filter was set, so that rows do not disappear while somebody ticks.
   const latest = useRef(choice)
   latest.current = choice
   const found = useMemo(() => find(schemas, settled, { choice: latest.current, added }), [schemas, settled, added])
@@ -280,7 +280,7 @@ function useView(schemas: readonly SchemaNode[], choice: Choice, drift: Answer<'
   }
 }
 
-/** The number of columns or tables that a filter matches. Only for filters where the number is useful. */
+/** Returns the number of columns or tables that a filter matches, for filters where the number is useful. */
 function countsOf(schemas: readonly SchemaNode[], added: ReadonlySet<string>) {
   let [personal, wanted] = [0, 0]
   for (const { tables } of schemas) {

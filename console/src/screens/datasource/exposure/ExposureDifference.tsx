@@ -14,7 +14,7 @@ export function ExposureDifference({ of }: { readonly of: Difference }) {
   )
 }
 
-/** Up to this many columns, each column has a line. For more columns, each table has a line. */
+/** The maximum number of columns with a line for each column. With more columns, each table has one line. */
 const COLUMNS_MAX = 40
 const TABLES_MAX = 100
 const NAMES_MAX = 8

@@ -1,5 +1,5 @@
-// The last step of connecting a database. After tables are saved, a key is created here, and the first call with this
-// key is shown live.
+// The last step of connecting a database. After tables are saved, the person creates a key here and sees the first call
+// with this key live.
 import { useQuery } from '@tanstack/react-query'
 import { Link, useBlocker } from '@tanstack/react-router'
 import { KeyRound } from 'lucide-react'
@@ -119,7 +119,7 @@ function WithKey({ made, saved, onStored }: WithKeyProps) {
   )
 }
 
-/** A query for a few rows of the first table. */
+/** Returns a query for a few rows of the first table. */
 function exampleOf(type: 'POSTGRES' | 'MONGODB' | 'BIGQUERY', saved: Choice): object {
   const [schema = '', table = ''] = [...saved.keys()][0]?.split('\0') ?? []
   if (type === 'MONGODB') return { collection: table, limit: 5 }

@@ -1,4 +1,4 @@
-// Shows the smallest change that would allow a refused query. After the save, the query is checked again at once. The
+// Shows the smallest change that would allow a refused query. Immediately after the save, the query is checked again. The
 // check runs only EXPLAIN.
 import { useQuery } from '@tanstack/react-query'
 import { useEffect } from 'react'
@@ -87,7 +87,7 @@ export function FromRefusal({ auditId, savedVersion, known, onProposal }: FromRe
 }
 
 interface CheckedProps {
-  /** The query as the audit stores it: SQL, or the JSON of a MongoDB body. */
+  /** The query in the form of the audit: SQL, or the JSON of a MongoDB body. */
   readonly text: string | undefined
   readonly savedVersion: number
   /** The open requests for this refusal. If the query is now allowed, they are closed. */

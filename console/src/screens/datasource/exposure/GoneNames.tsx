@@ -1,5 +1,5 @@
-// Exposed names that are no longer in the database. A save keeps them, in case they come back, unless the person drops
-// them.
+// Shows exposed names that are no longer in the database. A save keeps these names, because the columns may come back.
+// The person can drop them.
 import { Button } from '../../../parts/Button.tsx'
 import { Notice } from '../../../parts/Notice.tsx'
 import { counted } from '../../../parts/format.ts'

@@ -1,4 +1,4 @@
-// The impact of a proposed exposure on the queries of the last days: one line, and the affected queries.
+// Shows the impact of a proposed exposure on the queries of the last days: one line, and the affected queries.
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { call } from '../../../api/client.ts'
@@ -75,7 +75,7 @@ interface QueriesProps {
   readonly words: string
 }
 
-/** The dialog shows at most this many. All of them are in Activity. */
+/** The maximum number of queries in the dialog. The page Activity has all of them. */
 const SHOWN = 10
 
 function Queries({ teamId, of, words }: QueriesProps) {

@@ -36,7 +36,7 @@ export function SaveBar({ difference, impact, onDiscard, onReview }: SaveBarProp
   )
 }
 
-/** The keyboard shortcut for saving does the same as the button. */
+/** Handles the keyboard shortcut for saving, which does the same as the button. */
 function useSaveKey(onReview: () => void): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {

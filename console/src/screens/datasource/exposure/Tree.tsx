@@ -17,7 +17,7 @@ interface TreeProps {
 }
 
 const OVERSCAN = 8
-/** Letters typed within this time are combined into one search. */
+/** Letters that are typed within this time form one search. */
 const WORD_MS = 700
 
 export function Tree({ rows, choice, added, onFlip, onTick }: TreeProps) {
@@ -105,7 +105,7 @@ export function Tree({ rows, choice, added, onFlip, onTick }: TreeProps) {
     }
   }
   const jump = (event: KeyboardEvent): boolean => {
-    // The page handles "/" and "?".
+    // The page itself handles "/" and "?".
     if (event.key.length !== 1 || /[/?]/.test(event.key)) return false
     const word = typed(event.key.toLowerCase())
     const first = word.length === 1 ? 1 : 0
@@ -169,7 +169,7 @@ function parentOf(rows: readonly Row[], at: number): number {
   return at
 }
 
-/** Combines letters that are typed quickly. */
+/** Returns a function that combines letters that are typed quickly. */
 function useTyped(): (letter: string) => string {
   const last = useRef({ word: '', at: 0 })
   return (letter) => {

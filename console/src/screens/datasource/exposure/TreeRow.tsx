@@ -1,5 +1,5 @@
-// One row of the tree: the open/close button, the checkbox, name and type, and facts that help to choose: why it looks
-// personal, how often it was refused, when it was last read.
+// One row of the tree: the open/close button, the checkbox, name and type. It also shows facts that help to choose: the
+// reason why a column looks personal, the number of refusals, and the time of the last read.
 import { ChevronRight, EyeOff, KeyRound, X } from 'lucide-react'
 import type { MouseEvent, ReactNode } from 'react'
 import { classes } from '../../../parts/class-names.ts'
@@ -187,5 +187,5 @@ const Count = ({ shown, of }: { readonly shown: number; readonly of: number }) =
   </span>
 )
 
-/** Turns a sentence of the service into the end of another sentence. */
+/** Returns a sentence of the service in the form for the end of another sentence. */
 const lower = (sentence: string) => sentence.charAt(0).toLowerCase() + sentence.slice(1).replace(/\.$/, '')

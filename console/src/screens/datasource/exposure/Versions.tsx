@@ -1,4 +1,4 @@
-// The history of an exposure. To restore a version, its columns are ticked; they are saved only after a review.
+// The history of an exposure. Restoring a version only ticks its columns. The person then reviews and saves them.
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { call } from '../../../api/client.ts'
 import { isStatus } from '../../../api/failure.ts'

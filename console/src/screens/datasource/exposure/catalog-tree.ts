@@ -1,4 +1,4 @@
-// Pure: the catalog as a tree of schemas, tables and columns, and the parts of it that a choice shows.
+// Pure: builds the tree of schemas, tables and columns from the catalog, and finds the parts that a choice shows.
 import type { Answer } from '../../../api/types.ts'
 import { tableKey, type Choice } from './choice.ts'
 
@@ -10,7 +10,7 @@ export interface TableNode {
   readonly key: string
   readonly of: CatalogTable
   readonly columns: readonly ColumnNode[]
-  /** How many of the columns can be exposed. */
+  /** The number of columns that can be exposed. */
   readonly exposable: number
 }
 
@@ -37,7 +37,7 @@ export function nodesOf(catalog: Catalog): readonly SchemaNode[] {
   return [...schemas].map(([name, tables]) => ({ name, tables }))
 }
 
-/** A column comes before its parts. */
+/** Returns the columns of a table. A column comes before its parts. */
 function columnNodes(table: CatalogTable): ColumnNode[] {
   const depths = new Map<string, number>()
   return table.columns.map((column) => {
@@ -51,7 +51,8 @@ const NOTHING: ReadonlySet<string> = new Set()
 const shownBySet = new WeakMap<ReadonlySet<string>, { readonly node: TableNode; readonly shown: ReadonlySet<string> }>()
 
 /**
- * The columns of a table that are shown: the selected columns and their parts, without columns that cannot be exposed.
+ * Returns the columns of a table that a choice shows: the selected columns and their parts, without columns that cannot
+ * be exposed.
  */
 export function shownIn(node: TableNode, choice: Choice): ReadonlySet<string> {
   const chosen = choice.get(node.key)
@@ -75,13 +76,12 @@ export interface Part {
   readonly columns: readonly ColumnNode[]
 }
 
-/** The state of the checkbox for these columns. Columns that cannot be exposed do not count. */
+/** Returns the state of the checkbox for these columns. Columns that cannot be exposed do not count. */
 export function checkedOf(parts: readonly Part[], choice: Choice): Checked {
   let [on, off] = [false, false]
   for (const { node, columns } of parts) {
     const shown = shownIn(node, choice)
-    // A checkbox may control thousands of tables, and each of its rows needs this state: whole tables are counted
-    // without visiting their columns.
+    // A checkbox may control thousands of tables, so whole tables are counted without visiting their columns.
     if (columns === node.columns) {
       if (shown.size > 0) on = true
       if (shown.size < node.exposable) off = true
@@ -103,9 +103,9 @@ export const canBeTicked = (parts: readonly Part[]) =>
   )
 
 /**
- * The names to choose or to drop for these columns. To show a part of a column, the column is enough. To hide a part,
- * its own name must be removed too. If all columns of a table are hidden, names that the database no longer has are
- * removed as well.
+ * Returns the names to add to or remove from the choice for these columns. Showing a column also shows its parts. Hiding
+ * a column must also remove the names of its parts. If all columns of a table are hidden, names that the database no
+ * longer has are removed too.
  */
 export function namesOf({ node, columns }: Part, on: boolean, choice: Choice): Iterable<string> {
   if (!on) {

@@ -1,6 +1,6 @@
-// Pure: the selected tables and columns of a database. A Choice also contains saved names that are no longer in the
-// database, because a save keeps them. It is immutable. Equal sets of two Choices are often the same object, which
-// makes comparisons cheap.
+// Pure: a Choice is the set of selected tables and columns of a database. It also contains saved names that are no longer
+// in the database, because a save keeps them. A Choice is immutable, and two Choices share their equal sets where
+// possible, which makes comparisons cheap.
 import type { Answer } from '../../../api/types.ts'
 
 export interface TableNames {
@@ -14,7 +14,7 @@ export type Choice = ReadonlyMap<string, ReadonlySet<string>>
 
 export type Exposure = Answer<'getExposure'>
 
-/** A separator that no name contains: NUL. */
+/** Returns the key of a table. No name contains NUL, so it separates the names. */
 export const tableKey = (schema: string, table: string) => `${schema}\0${table}`
 
 export const choiceOf = (tables: readonly TableNames[]): Choice =>
@@ -32,7 +32,7 @@ export interface Difference {
   readonly removed: readonly TableNames[]
 }
 
-/** The columns that `to` has and `from` has not, and vice versa. */
+/** Returns the columns that only `to` has, and the columns that only `from` has. */
 export function differenceOf(from: Choice, to: Choice): Difference {
   return { added: beyond(from, to), removed: beyond(to, from) }
 }
@@ -48,7 +48,7 @@ function beyond(from: Choice, to: Choice): TableNames[] {
   return tables
 }
 
-/** `on`: adds the columns to the choice. Otherwise removes them. */
+/** Returns the choice with the columns added, or removed if `on` is false. */
 export function withColumns(
   choice: Choice,
   changes: Iterable<readonly [string, Iterable<string>]>,

@@ -1,10 +1,10 @@
-// Pure: matches names against patterns with stars. It uses no regular expressions, so that no pattern can be slow.
+// Pure: matches names against patterns with stars, without regular expressions, so that no pattern can be slow.
 
 type Matcher = (schema: string, table: string, column: string) => boolean
 
 /**
- * `*_id` matches columns, `orders.*` columns of tables, and `public.orders.*` columns with schema and table. Case does
- * not matter.
+ * Returns a matcher for a list of patterns. `*_id` matches columns, `orders.*` columns of a table, and `public.orders.*`
+ * columns of a table in a schema. Case does not matter.
  */
 export function matcherOf(patterns: string): Matcher {
   const each = patterns
@@ -22,7 +22,7 @@ export function matcherOf(patterns: string): Matcher {
   }
 }
 
-/** Takes linear time for each star. */
+/** Returns true if the text matches the pattern. Takes linear time for each star. */
 function isLike(pattern: string, text: string): boolean {
   const [first = '', ...rest] = pattern.split('*')
   if (rest.length === 0) return text === pattern

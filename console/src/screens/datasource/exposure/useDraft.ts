@@ -1,5 +1,5 @@
-// The exposure that a person is editing: the saved version at the start, and the person's choice. If nothing was
-// changed here, a version that others save meanwhile is taken over.
+// The exposure that a person is editing: the saved version at the start, and the person's choice. If others save a
+// version meanwhile and the person has changed nothing, the new version replaces the choice.
 import { useEffect, useMemo, useState } from 'react'
 import { call } from '../../../api/client.ts'
 import { isCode, Refused } from '../../../api/failure.ts'
@@ -21,7 +21,7 @@ interface Base {
   readonly choice: Choice
 }
 
-/** Somebody saved a newer version. */
+/** A newer version that somebody else saved. */
 export interface Conflict {
   readonly version: number | null
   readonly author: string | null
@@ -36,9 +36,9 @@ export interface Draft {
   readonly conflict: Conflict | null
   set(choice: Choice): void
   discard(): void
-  /** Throws Refused. A conflict is stored in `conflict` instead, and null is returned. */
+  /** Saves the choice. After a conflict, sets `conflict` and returns null. Throws Refused for other refusals. */
   save(note: string): Promise<Exposure | null>
-  /** The changes that others have saved since. */
+  /** Returns the changes that others have saved since. */
   theirs(): Promise<Difference>
   /** Takes over the version of others, and reapplies the changes made here. */
   putOnTop(): Promise<void>

@@ -1,5 +1,5 @@
-// The outcomes of the audited queries of the last days under a proposed exposure. The service replays the queries as a
-// job. A newer proposal cancels the older job.
+// Returns the outcomes of the audited queries of the last days under a proposed exposure. The service replays the queries
+// in a job. A newer proposal cancels the older job.
 import { useEffect, useState } from 'react'
 import { call } from '../../../api/client.ts'
 import type { Datasource } from '../../../api/types.ts'
@@ -33,7 +33,7 @@ interface Known {
 
 const BEGUN: ImpactState = { state: 'replaying', done: 0, total: 0 }
 
-/** Null if there is no proposal. */
+/** Returns the state of the preview, or null if there is no proposal. */
 export function usePreview({ teamId, id }: Datasource, proposal: Choice | null): ImpactState | null {
   const [known, setKnown] = useState<Known | null>(null)
   useEffect(() => {
@@ -79,7 +79,7 @@ async function replay(
   }
 }
 
-/** The job ended without a result. */
+/** Means that the job ended without a result. */
 export class ReplayEnded extends Error {}
 
 function impactOf(result: unknown): Impact | null {

@@ -1,4 +1,4 @@
-// Pure: the rows of the tree for a filter and a set of open rows.
+// Pure: computes the rows of the tree for a filter and a set of open rows.
 import type { Answer } from '../../../api/types.ts'
 import { tableKey, type Choice } from './choice.ts'
 import { shownIn, type ColumnNode, type Part, type SchemaNode, type TableNode } from './catalog-tree.ts'
@@ -31,7 +31,7 @@ export interface Found {
 }
 
 interface FoundTable extends Part {
-  /** True if the table matches because of some of its columns. These are then shown at once. */
+  /** True if the table matches because of some of its columns. The row of the table is then open, to show them. */
   readonly byColumns: boolean
 }
 
@@ -108,10 +108,10 @@ export interface ColumnRow extends InTree {
   readonly column: ColumnNode
 }
 
-/** If more columns match a filter, they are not opened at once. */
+/** The maximum number of matching columns for which the rows are opened automatically. */
 const OPENED_MAX = 2_000
 
-/** `flipped`: the rows whose state differs from their default. */
+/** Returns the rows. `flipped` contains the rows that are not in their default state. */
 export function rowsOf(found: readonly Found[], flipped: ReadonlySet<string>, isFiltered: boolean): readonly Row[] {
   const tables = found.reduce((sum, { parts }) => sum + parts.length, 0)
   const columns = found.reduce((sum, { parts }) => sum + parts.reduce((all, part) => all + part.columns.length, 0), 0)
@@ -133,7 +133,7 @@ export function rowsOf(found: readonly Found[], flipped: ReadonlySet<string>, is
   return rows
 }
 
-/** Siblings are counted over the whole table: parts of a column are identified by their names, which are paths. */
+/** Adds the columns of a table. All columns are siblings; the name of a part is a path that contains its column. */
 function columnRows({ node, columns }: Part, rows: Row[]): void {
   columns.forEach((column, n) => {
     const id = `${node.key}\0${column.of.name}`
