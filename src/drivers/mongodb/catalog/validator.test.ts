@@ -10,13 +10,13 @@ const labelsIn = (state: object, options: object = {}) => {
 
 for (const [title, state, options, want] of [
   ['an enum', { enum: ['open', 'paid', null] }, {}, ['open', 'paid']],
-  ['numbers and truth values', { enum: [1, true] }, {}, [1, true]],
-  ['one that only warns', { enum: ['open'] }, { validationAction: 'warn' }, undefined],
-  ['one that lets old documents be', { enum: ['open'] }, { validationLevel: 'moderate' }, undefined],
+  ['a list of numbers and booleans', { enum: [1, true] }, {}, [1, true]],
+  ['a validator that only warns', { enum: ['open'] }, { validationAction: 'warn' }, undefined],
+  ['a validator that exempts old documents', { enum: ['open'] }, { validationLevel: 'moderate' }, undefined],
   ['a document among the values', { enum: ['open', { a: 1 }] }, {}, undefined],
   ['a long text', { enum: ['x'.repeat(65)] }, {}, undefined],
-  ['too many', { enum: Array.from({ length: 101 }, (_, n) => n) }, {}, undefined],
-  ['none', {}, {}, undefined],
+  ['a list of too many values', { enum: Array.from({ length: 101 }, (_, n) => n) }, {}, undefined],
+  ['an empty validator', {}, {}, undefined],
 ] as const) {
   test(`${title} gives ${JSON.stringify(want) ?? 'no labels'}, also in arrays`, () => {
     assert.deepEqual(labelsIn(state, options), [want, want])

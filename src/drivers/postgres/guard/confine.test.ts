@@ -45,7 +45,7 @@ each('prints a query that can read nothing else', [
     `SELECT "t1"."id" AS "id", "t1"."name" AS "name" FROM ${customers('id, name, country')} WHERE ("t1"."country" OPERATOR("pg_catalog".=) 'DE')`,
   ],
   [
-    '* means the exposed columns',
+    '* expands to the exposed columns',
     'SELECT * FROM customers',
     `SELECT "t1"."id" AS "id", "t1"."name" AS "name", "t1"."country" AS "country", "t1"."created_at" AS "created_at" FROM ${customers('id, name, country, created_at')}`,
   ],
@@ -55,22 +55,22 @@ each('prints a query that can read nothing else', [
     'SELECT "pg_catalog"."count"(*) AS "count" FROM (SELECT FROM "public"."customers" AS "t0") AS "t1"',
   ],
   [
-    'a table of pg_catalog gives way to an exposed one of its name',
+    'an exposed table takes precedence over a table of pg_catalog with the same name',
     'SELECT label FROM pg_class',
     'SELECT "t1"."label" AS "label" FROM (SELECT "label" FROM "public"."pg_class" AS "t0") AS "t1" ("label")',
   ],
   [
-    'names are quoted, whatever they hold',
+    'names are quoted, whatever they contain',
     'SELECT "Id", "select", "a.b", "Col""umn" FROM "Weird Table"',
     'SELECT "t1"."Id" AS "Id", "t1"."select" AS "select", "t1"."a.b" AS "a.b", "t1"."Col""umn" AS "Col""umn" FROM (SELECT "Id", "Col""umn", "select", "a.b" FROM "public"."Weird Table" AS "t0") AS "t1" ("Id", "Col""umn", "select", "a.b")',
   ],
   [
-    'ONLY stays',
+    'ONLY is kept',
     'SELECT id FROM ONLY customers',
     'SELECT "t1"."id" AS "id" FROM (SELECT "id" FROM ONLY "public"."customers" AS "t0") AS "t1" ("id")',
   ],
   [
-    'a sample is taken inside',
+    'TABLESAMPLE is printed inside the sub-select',
     'SELECT id FROM customers TABLESAMPLE system (5) REPEATABLE (1)',
     'SELECT "t1"."id" AS "id" FROM (SELECT "id" FROM "public"."customers" AS "t0" TABLESAMPLE "pg_catalog"."system" (5) REPEATABLE (1)) AS "t1" ("id")',
   ],
@@ -82,20 +82,20 @@ each('prints a query that can read nothing else', [
 ])
 
 each(
-  'keeps clear of columns that look like something else',
+  'avoids confusion with columns that look like something else',
   [
     [
-      'no column is qualified: gone, it would be a call on the whole row',
+      'no column is qualified, because a dropped column would become a call on the whole row',
       'SELECT max FROM odd',
       'SELECT "_t1"."max" AS "max" FROM (SELECT "max" FROM "public"."odd" AS "_t0") AS "_t1" ("max")',
     ],
     [
-      'a column called like our aliases changes these',
+      'a column that looks like a generated alias changes the generated aliases',
       'SELECT t1 FROM odd',
       'SELECT "_t1"."t1" AS "t1" FROM (SELECT "t1" FROM "public"."odd" AS "_t0") AS "_t1" ("t1")',
     ],
     [
-      'so does a word of the query',
+      'a word of the query that looks like a generated alias changes them too',
       'SELECT __c7.n FROM odd __c7',
       'SELECT "___t1"."n" AS "n" FROM (SELECT "n" FROM "public"."odd" AS "___t0") AS "___t1" ("n")',
     ],
@@ -103,24 +103,24 @@ each(
   catalog([table('odd', ['max int4', 't1 int4', 'n int4'])]),
 )
 
-each('takes fields of rows it knows and calls nothing by a dot', [
+each('reads fields of known rows, and a dot calls no function', [
   [
-    'f.pg_read_file of a function',
+    'f.pg_read_file, where f is a function in FROM',
     "SELECT f.pg_read_file FROM unnest(ARRAY['/etc/passwd']) AS f",
     'column: f.pg_read_file',
   ],
   [
-    '… with a decoy beside it',
+    'f.pg_read_file, while another FROM item has a column of this name',
     "SELECT f.pg_read_file FROM unnest(ARRAY['/etc/passwd']) f, (SELECT 1 AS pg_read_file) g",
     'column: f.pg_read_file',
   ],
   [
-    '… from a sub-select',
+    'f.pg_read_file in a sub-select',
     "SELECT (SELECT f.pg_read_file FROM (SELECT 1) g) FROM unnest(ARRAY['/etc/passwd']) f",
     'column: f.pg_read_file',
   ],
   [
-    'an alias list may call a column pg_read_file',
+    'an alias list may name a column pg_read_file',
     "SELECT f.pg_read_file FROM unnest(ARRAY['/etc/passwd']) f(pg_read_file)",
     `SELECT "t1"."pg_read_file" AS "pg_read_file" FROM "pg_catalog"."unnest"(ARRAY['/etc/passwd']) AS "t1" ("pg_read_file")`,
   ],
@@ -129,48 +129,56 @@ each('takes fields of rows it knows and calls nothing by a dot', [
   ['(x).type is a cast', "SELECT ('pg_authid').regclass", 'column: regclass'],
   ['f.type is a cast', "SELECT f.regclass FROM unnest(ARRAY['pg_authid']) f", 'column: f.regclass'],
   ['f.text is a cast', 'SELECT c.text FROM customers c', 'column: c.text'],
-  ['a function of a row', 'SELECT (c).customer_secret FROM customers c', 'column: customer_secret'],
-  ['… by (c.*)', 'SELECT (c.*).customer_secret FROM customers c', 'column: customer_secret'],
-  ['a column as a function of the row', 'SELECT ssn(c) FROM customers c', 'function: ssn'],
+  ['a function applied to a row by a dot', 'SELECT (c).customer_secret FROM customers c', 'column: customer_secret'],
+  ['a function applied to (c.*) by a dot', 'SELECT (c.*).customer_secret FROM customers c', 'column: customer_secret'],
+  ['a column called as a function of the row', 'SELECT ssn(c) FROM customers c', 'function: ssn'],
   ['(c).id is c.id', 'SELECT (c).id FROM customers c', `SELECT "t1"."id" AS "id" FROM ${customers('id')}`],
   [
-    'a field of a row that a sub-select passes on',
+    'a field of a row that a sub-select returns',
     'SELECT (x.c).name FROM (SELECT c FROM customers c) x',
     `SELECT ("t2"."c")."name" AS "name" FROM (SELECT "t1" AS "c" FROM ${customers('id, name, country, created_at')}) AS "t2" ("c")`,
   ],
-  ['… but no hidden one', 'SELECT (x.c).ssn FROM (SELECT c FROM customers c) x', 'column: ssn'],
+  [
+    'a hidden field of a row that a sub-select returns',
+    'SELECT (x.c).ssn FROM (SELECT c FROM customers c) x',
+    'column: ssn',
+  ],
   [
     'fields of a function with named columns',
     `SELECT (jsonb_each(meta)).key FROM orders`,
     `SELECT ("pg_catalog"."jsonb_each"("t1"."meta"))."key" AS "key" FROM (SELECT "meta" FROM "public"."orders" AS "t0") AS "t1" ("meta")`,
   ],
-  ['fields of a function without', "SELECT (to_jsonb('x')).text", 'column: text'],
+  ['a field of a function without named columns', "SELECT (to_jsonb('x')).text", 'column: text'],
   ['a system column', 'SELECT ctid FROM customers', 'column: ctid'],
-  ['… of a row', 'SELECT c.tableoid FROM customers c', 'column: c.tableoid'],
+  ['a system column of a row', 'SELECT c.tableoid FROM customers c', 'column: c.tableoid'],
 ])
 
-each('cannot be led astray about what a name means', [
-  ['our own aliases are not the caller’s', 'SELECT b.ssn FROM customers', 'column: b.ssn'],
-  ['… nor the outer ones', 'SELECT t1.id FROM customers', 'column: t1.id'],
-  ['… nor as a row', 'SELECT to_jsonb(b) FROM customers', 'column: b'],
+each('resolves each name like PostgreSQL', [
+  ['a caller cannot use the generated alias inside a sub-select', 'SELECT t0.ssn FROM customers', 'column: t0.ssn'],
+  ['a caller cannot use the generated alias of a sub-select', 'SELECT t1.id FROM customers', 'column: t1.id'],
+  ['a caller cannot read a generated alias as a row', 'SELECT to_jsonb(t0) FROM customers', 'column: t0'],
   [
-    'WITH of a table’s name reads the table inside, and its columns',
+    'a WITH query with a table’s name reads the table, and shows its exposed columns',
     'WITH customers AS (SELECT * FROM customers) SELECT ssn FROM customers',
     'column: ssn',
   ],
-  ['WITH does not see itself', 'WITH secrets AS (SELECT token FROM secrets) SELECT 1', 'table: secrets'],
+  ['a WITH query does not see itself', 'WITH secrets AS (SELECT token FROM secrets) SELECT 1', 'table: secrets'],
   [
-    'WITH RECURSIVE does',
+    'a WITH RECURSIVE query sees itself',
     'WITH RECURSIVE secrets AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM secrets WHERE n < 3) SELECT n FROM secrets',
     'WITH RECURSIVE "c1" ("n") AS ((SELECT 1 AS "n") UNION ALL (SELECT ("t2"."n" OPERATOR("pg_catalog".+) 1) AS "?column?" FROM "c1" AS "t2" ("n") WHERE ("t2"."n" OPERATOR("pg_catalog".<) 3))) SELECT "t3"."n" AS "n" FROM "c1" AS "t3" ("n")',
   ],
-  ['WITH sees only what is before it', 'WITH a AS (SELECT * FROM b), b AS (SELECT 1) SELECT 1', 'table: b'],
+  ['a WITH query sees only earlier WITH queries', 'WITH a AS (SELECT * FROM b), b AS (SELECT 1) SELECT 1', 'table: b'],
   [
-    'a WITH ends with its sub-select',
+    'a WITH query is not visible outside its sub-select',
     'SELECT * FROM (WITH secrets AS (SELECT 2 z) TABLE secrets) q, secrets',
     'table: secrets',
   ],
-  ['a schema means no WITH', 'WITH a AS (SELECT 1) SELECT * FROM public.a', 'table: public.a'],
+  [
+    'a name with a schema never refers to a WITH query',
+    'WITH a AS (SELECT 1) SELECT * FROM public.a',
+    'table: public.a',
+  ],
   [
     'an alias hides the table’s name',
     'SELECT customers.id FROM orders AS customers, public.customers c WHERE customers.name = 1',
@@ -182,12 +190,12 @@ each('cannot be led astray about what a name means', [
     'column: c.id',
   ],
   ['JOIN USING a hidden column', 'SELECT 1 FROM customers JOIN customers c USING (ssn)', 'column: ssn'],
-  ['two tables of one name', 'SELECT 1 FROM customers, customers', 'table: customers'],
-  ['a bare column that two tables have', 'SELECT id FROM customers, orders', 'column: id'],
+  ['two tables with the same name', 'SELECT 1 FROM customers, customers', 'table: customers'],
+  ['an unqualified column that two tables have', 'SELECT id FROM customers, orders', 'column: id'],
   ['another database', 'SELECT 1 FROM other.public.customers', 'table: other.public.customers'],
   ['a schema that is not the exposed one', 'SELECT 1 FROM private.orders', 'table: private.orders'],
-  ['U& spells a name', 'SELECT U&"\\0071uery_to_xml"(1)', 'function: query_to_xml'],
-  ['quotes keep the case', 'SELECT 1 FROM "Customers"', 'table: Customers'],
+  ['a name written with U&', 'SELECT U&"\\0071uery_to_xml"(1)', 'function: query_to_xml'],
+  ['quotes preserve the case of a name', 'SELECT 1 FROM "Customers"', 'table: Customers'],
 ])
 
 test('NATURAL JOIN joins on the exposed columns that both sides have', async () => {
@@ -317,13 +325,13 @@ describe('cannot read a table from any part of an expression', () => {
   }
 })
 
-each('is one SELECT that only reads', [
+each('accepts only one SELECT that only reads', [
   ['two statements', 'SELECT 1; SELECT 2', 'statement: more than one statement'],
   ['a trailing semicolon is fine', 'SELECT 1;', 'SELECT 1 AS "?column?"'],
   ['DELETE', 'DELETE FROM orders', 'statement: DELETE'],
   ['INSERT in WITH', 'WITH x AS (INSERT INTO orders VALUES (1) RETURNING *) SELECT 1', 'statement: INSERT'],
   ['FOR UPDATE', 'SELECT id FROM orders FOR UPDATE', 'statement: FOR UPDATE'],
-  ['… deep down', 'SELECT 1 FROM (SELECT id FROM orders FOR SHARE) x', 'statement: FOR UPDATE'],
+  ['FOR SHARE in a sub-select', 'SELECT 1 FROM (SELECT id FROM orders FOR SHARE) x', 'statement: FOR UPDATE'],
   ['INTO', 'SELECT id INTO x FROM orders', 'statement: SELECT INTO'],
   ['a parameter zero', 'SELECT $0', 'statement: parameter $0'],
   ['EXPLAIN', 'EXPLAIN ANALYZE SELECT 1', 'statement: EXPLAIN'],
@@ -332,17 +340,17 @@ each('is one SELECT that only reads', [
   ['MERGE_ACTION', 'SELECT merge_action()', 'function: merge_action'],
   ['XMLTABLE', "SELECT 1 FROM XMLTABLE('/a' PASSING '<a/>' COLUMNS x int)", 'function: xmltable'],
   ['xmlelement', 'SELECT xmlelement(name a, 1)', 'function: xmlelement'],
-  ['nothing', ' \n\t ', 'malformed'],
+  ['an empty text', ' \n\t ', 'malformed'],
   ['a NUL', 'SELECT 1\0; DROP TABLE x', 'malformed'],
-  ['no SQL', 'SELEC 1', 'malformed'],
+  ['a text that is not SQL', 'SELEC 1', 'malformed'],
 ])
 
-each('calls only functions of the list, by their own schema', [
+each('calls only listed functions, printed with their schema', [
   ['a user’s function', 'SELECT get_ssn(1)', 'function: get_ssn'],
-  ['… with its schema', 'SELECT public.get_ssn(1)', 'function: public.get_ssn'],
+  ['a user’s function with its schema', 'SELECT public.get_ssn(1)', 'function: public.get_ssn'],
   ['a listed name in another schema', 'SELECT public.lower($$A$$)', 'function: public.lower'],
-  ['the same in pg_catalog', 'SELECT pg_catalog.lower($$A$$)', `SELECT "pg_catalog"."lower"('A') AS "lower"`],
-  ['three parts', 'SELECT shop.pg_catalog.pg_read_file(1)', 'function: shop.pg_catalog.pg_read_file'],
+  ['the listed name in pg_catalog', 'SELECT pg_catalog.lower($$A$$)', `SELECT "pg_catalog"."lower"('A') AS "lower"`],
+  ['a name of three parts', 'SELECT shop.pg_catalog.pg_read_file(1)', 'function: shop.pg_catalog.pg_read_file'],
   ['in FROM', 'SELECT * FROM pg_read_file(1)', 'function: pg_read_file'],
   ['current_user', 'SELECT current_user', 'function: current_user'],
   ['in FROM too', 'SELECT * FROM current_schema', 'function: current_schema'],
@@ -352,22 +360,22 @@ each('calls only functions of the list, by their own schema', [
     `SELECT "pg_catalog"."extract"('year', "pg_catalog"."now"()) AS "extract"`,
   ],
   [
-    'what is hidden in a unit stays a text',
+    'SQL inside a quoted unit stays a string',
     `SELECT extract('year FROM now()), (SELECT token FROM secrets), extract(year' FROM now())`,
     `SELECT "pg_catalog"."extract"('year FROM now()), (SELECT token FROM secrets), extract(year', "pg_catalog"."now"()) AS "extract"`,
   ],
   [
-    'what is hidden in an argument’s name stays a name',
+    'SQL inside the name of an argument stays a name',
     `SELECT make_interval("days => 1), (select 1), make_interval(days" => 1)`,
     `SELECT "pg_catalog"."make_interval"("days => 1), (select 1), make_interval(days" => 1) AS "make_interval"`,
   ],
   [
-    'unnest of several is printed by its bare name, which the grammar needs',
+    'unnest of several arrays is printed without its schema, as the grammar requires',
     'SELECT * FROM unnest(ARRAY[1], ARRAY[2]) u(a, b)',
     'SELECT "t1"."a" AS "a", "t1"."b" AS "b" FROM "unnest"(ARRAY[1], ARRAY[2]) AS "t1" ("a", "b")',
   ],
   [
-    'pg_typeof answers a text',
+    'pg_typeof returns text',
     'SELECT pg_typeof(1)',
     'SELECT CAST("pg_catalog"."pg_typeof"(1) AS "pg_catalog"."text") AS "pg_typeof"',
   ],
@@ -376,59 +384,67 @@ each('calls only functions of the list, by their own schema', [
     "SELECT 'a' NOT LIKE 'b' ESCAPE '!'",
     `SELECT ('a' OPERATOR("pg_catalog".!~~) "pg_catalog"."like_escape"('b', '!')) AS "?column?"`,
   ],
-  ['json_to_record needs its columns', "SELECT * FROM json_to_record('{}')", 'function: json_to_record'],
+  ['json_to_record without column definitions', "SELECT * FROM json_to_record('{}')", 'function: json_to_record'],
   [
-    'and takes them from the caller',
+    'json_to_record with column definitions',
     "SELECT * FROM json_to_record('{}') AS t(a int)",
     `SELECT "t1"."a" AS "a" FROM "pg_catalog"."json_to_record"('{}') AS "t1" ("a" "pg_catalog"."int4")`,
   ],
-  ['but not of any type', "SELECT * FROM json_to_record('{}') AS t(a regclass)", 'type: regclass'],
-  ['a row type', 'SELECT * FROM json_populate_record(NULL::private.salaries, $${}$$)', 'type: private.salaries'],
-  ['a row type that nobody knows', "SELECT * FROM json_populate_record(NULL, '{}')", 'function: json_populate_record'],
   [
-    'a configuration of text search is PostgreSQL’s own',
+    'json_to_record with a column of a type that is not allowed',
+    "SELECT * FROM json_to_record('{}') AS t(a regclass)",
+    'type: regclass',
+  ],
+  ['a row type', 'SELECT * FROM json_populate_record(NULL::private.salaries, $${}$$)', 'type: private.salaries'],
+  [
+    'json_populate_record with an unknown row type',
+    "SELECT * FROM json_populate_record(NULL, '{}')",
+    'function: json_populate_record',
+  ],
+  [
+    'a text search configuration of PostgreSQL itself',
     "SELECT to_tsvector('english'::regconfig, 'a')",
     `SELECT "pg_catalog"."to_tsvector"('pg_catalog.english', 'a') AS "to_tsvector"`,
   ],
   [
-    '… however it is written',
+    'a text search configuration with a quoted schema',
     `SELECT to_tsquery('English', 'a'), to_tsquery(' "pg_catalog" . "german" ', 'a'), to_tsquery(' pg_catalog . german ', 'a')`,
     'function: to_tsquery',
   ],
   [
-    '… in capitals and with spaces',
+    'a text search configuration in capitals and with spaces',
     `SELECT to_tsquery(' pg_catalog . German ', 'a'), to_tsquery('"dutch"', 'a')`,
     `SELECT "pg_catalog"."to_tsquery"('pg_catalog.german', 'a') AS "to_tsquery", "pg_catalog"."to_tsquery"('pg_catalog.dutch', 'a') AS "to_tsquery"`,
   ],
-  ['a configuration of somebody', "SELECT to_tsvector('public.cfg', 'a')", 'function: to_tsvector'],
-  ['a configuration by its oid', "SELECT to_tsvector('16384', 'a')", 'function: to_tsvector'],
-  ['a configuration that is computed', 'SELECT to_tsvector(name, country) FROM customers', 'function: to_tsvector'],
+  ['a user-defined text search configuration', "SELECT to_tsvector('public.cfg', 'a')", 'function: to_tsvector'],
+  ['a text search configuration by its oid', "SELECT to_tsvector('16384', 'a')", 'function: to_tsvector'],
+  ['a computed text search configuration', 'SELECT to_tsvector(name, country) FROM customers', 'function: to_tsvector'],
   [
-    'the document of ts_headline is a text, where its options follow',
+    'the first argument of ts_headline is a document if options follow',
     "SELECT ts_headline('public.cfg', to_tsquery('a'), 'MaxWords=5')",
     `SELECT "pg_catalog"."ts_headline"(CAST('public.cfg' AS "pg_catalog"."text"), "pg_catalog"."to_tsquery"('a'), 'MaxWords=5') AS "ts_headline"`,
   ],
   [
-    'else a constant before it is a configuration',
+    'the first argument of ts_headline is a configuration if a document follows',
     "SELECT ts_headline('public.cfg', name, to_tsquery('a')) FROM customers",
     'function: ts_headline',
   ],
   [
-    'a column is the document',
+    'a column as the document of ts_headline',
     "SELECT ts_headline(name, to_tsquery('a'), 'a' || 'b') FROM customers",
     `SELECT "pg_catalog"."ts_headline"("t1"."name", "pg_catalog"."to_tsquery"('a'), ('a' OPERATOR("pg_catalog".||) 'b')) AS "ts_headline" FROM ${customers('name')}`,
   ],
-  ['a collation of somebody', 'SELECT name COLLATE germanphones FROM customers', 'operator: germanphones'],
+  ['a user-defined collation', 'SELECT name COLLATE germanphones FROM customers', 'operator: germanphones'],
   [
     'a collation of the operating system',
     'SELECT name COLLATE "de_DE.utf8" FROM customers',
     `SELECT ("t1"."name" COLLATE "pg_catalog"."de_DE.utf8") AS "name" FROM ${customers('name')}`,
   ],
   ['an operator that PostgreSQL does not have', 'SELECT 1 @!! 2', 'operator: @!!'],
-  ['a prefix operator that it does not have', 'SELECT ! true', 'operator: !'],
+  ['a prefix operator that PostgreSQL does not have', 'SELECT ! true', 'operator: !'],
 ])
 
-each('asks for no more at once than it must', [
+each('limits the memory that a function allocates', [
   ['repeat', "SELECT repeat('x', 1000000000)", 'limit: repeat'],
   [
     'lpad of a column by a constant',
@@ -437,23 +453,31 @@ each('asks for no more at once than it must', [
   ],
   ['rpad', "SELECT rpad('x', 10001)", 'limit: rpad'],
   ['array_fill', 'SELECT array_fill(1, ARRAY[1000, 1000])', 'limit: array_fill'],
-  ['a width of format', "SELECT format('%10001s', 'x')", 'limit: format'],
-  ['a width from elsewhere', "SELECT format('%*s', 1000000, 'x')", 'limit: format'],
-  ['a width from a column', "SELECT format('%s %*s', 'a', id, 'x') FROM customers", 'limit: format'],
-  ['a plain one', "SELECT format('%-5s|%%', 'x')", `SELECT "pg_catalog"."format"('%-5s|%%', 'x') AS "format"`],
+  ['a width in a format string', "SELECT format('%10001s', 'x')", 'limit: format'],
+  ['a width of format() from an argument', "SELECT format('%*s', 1000000, 'x')", 'limit: format'],
+  ['a width of format() from a column', "SELECT format('%s %*s', 'a', id, 'x') FROM customers", 'limit: format'],
+  [
+    'a format string with a small width',
+    "SELECT format('%-5s|%%', 'x')",
+    `SELECT "pg_catalog"."format"('%-5s|%%', 'x') AS "format"`,
+  ],
 ])
 
 each(
-  'names only types that run nothing',
+  'accepts only type names that run no user-defined code',
   [
     ['regclass', "SELECT 'x'::regclass", 'type: regclass'],
-    ['its array', "SELECT '{}'::regclass[]", 'type: regclass'],
+    ['an array of regclass', "SELECT '{}'::regclass[]", 'type: regclass'],
     ['_regclass', "SELECT '{}'::_regclass", 'type: _regclass'],
     ['a row type of a table', 'SELECT NULL::customers', 'type: customers'],
     ['a domain with a CHECK', 'SELECT 5::public.leaky_dom', 'type: public.leaky_dom'],
-    ['a domain without', 'SELECT 5::plain_dom', 'SELECT CAST(5 AS "public"."plain_dom") AS "plain_dom"'],
-    ['an enum that only a hidden column is made of', 'SELECT enum_range(NULL::hidden_mood)', 'type: hidden_mood'],
-    ['a composite of the same', 'SELECT (NULL::public.hidden_pair).*', 'type: public.hidden_pair'],
+    ['a domain without a CHECK', 'SELECT 5::plain_dom', 'SELECT CAST(5 AS "public"."plain_dom") AS "plain_dom"'],
+    ['an enum that only a hidden column uses', 'SELECT enum_range(NULL::hidden_mood)', 'type: hidden_mood'],
+    [
+      'a composite type that only a hidden column uses',
+      'SELECT (NULL::public.hidden_pair).*',
+      'type: public.hidden_pair',
+    ],
     ['an enum', "SELECT 'paid'::order_status[]", `SELECT CAST('paid' AS "public"."order_status"[]) AS "order_status"`],
     ['numeric(10, 2)', 'SELECT 1::numeric(10, 2)', 'SELECT CAST(1 AS "pg_catalog"."numeric"(10, 2)) AS "numeric"'],
     ['INTERVAL YEAR', "SELECT INTERVAL '1' YEAR", `SELECT CAST('1' AS "pg_catalog"."interval"(4)) AS "interval"`],
@@ -463,24 +487,24 @@ each(
       'SELECT (home).city FROM people',
       'SELECT ("t1"."home")."city" AS "city" FROM (SELECT "home" FROM "public"."people" AS "t0") AS "t1" ("home")',
     ],
-    ['one that it has not', 'SELECT (home).pg_read_file FROM people', 'column: pg_read_file'],
+    ['a field that the composite type does not have', 'SELECT (home).pg_read_file FROM people', 'column: pg_read_file'],
     [
-      'all of them',
+      'all fields of a composite',
       'SELECT (p.home).* FROM people p',
       'SELECT ("t1"."home")."city" AS "city", ("t1"."home")."zip" AS "zip" FROM (SELECT "home" FROM "public"."people" AS "t0") AS "t1" ("home")',
     ],
     [
-      'of an element of an array',
+      'a field of an element of an array',
       'SELECT (homes[1]).city, (homes[1:2])[1].zip FROM people',
       'SELECT (("t1"."homes")[1])."city" AS "city", (("t1"."homes")[1:2])[1]."zip" AS "zip" FROM (SELECT "homes" FROM "public"."people" AS "t0") AS "t1" ("homes")',
     ],
     [
-      'unnest of such an array shows its fields',
+      'unnest of an array of composites shows its fields',
       'SELECT u.city FROM people, unnest(homes) u',
       'SELECT "t2"."city" AS "city" FROM (SELECT "homes" FROM "public"."people" AS "t0") AS "t1" ("homes"), "pg_catalog"."unnest"("t1"."homes") AS "t2" ("city", "zip")',
     ],
     [
-      'json_populate_record of it',
+      'json_populate_record of a composite type',
       "SELECT city FROM json_populate_record(NULL::address, '{}')",
       `SELECT "t1"."city" AS "city" FROM "pg_catalog"."json_populate_record"(CAST(NULL AS "public"."address"), '{}') AS "t1" ("city", "zip")`,
     ],
@@ -502,7 +526,7 @@ each(
   ),
 )
 
-each('says numbers and strings as every server reads them', [
+each('prints numbers and strings in a form that every server reads alike', [
   [
     'hexadecimal',
     'SELECT 0xFFFFFFFFFF, 0b101, 0o17',
@@ -510,7 +534,7 @@ each('says numbers and strings as every server reads them', [
   ],
   ['underscores', 'SELECT 1_000_000_000_000, 1_0.5_0', 'SELECT 1000000000000 AS "?column?", 10.50 AS "?column?"'],
   [
-    'negative ones',
+    'negative numbers',
     'SELECT -1, -1.5, 2 - -3',
     'SELECT (-1) AS "?column?", (-1.5) AS "?column?", (2 OPERATOR("pg_catalog".-) (-3)) AS "?column?"',
   ],
@@ -520,17 +544,17 @@ each('says numbers and strings as every server reads them', [
   ['dollars', 'SELECT $x$;--$x$', `SELECT ';--' AS "?column?"`],
 ])
 
-describe('groups by a table’s key like a server', () => {
+describe('groups by a table’s key as a server does', () => {
   const rows: readonly Row[] = [
     [
-      'the key covers the rest',
+      'the key covers the other columns',
       'SELECT id, name, count(*) FROM customers GROUP BY id',
       'GROUP BY "t1"."id", "t1"."name"',
     ],
     ['by place', 'SELECT id, name FROM customers GROUP BY 1', 'GROUP BY 1, "t1"."name"'],
     ['by an output’s name', 'SELECT id AS k, name FROM customers GROUP BY k', 'GROUP BY 1, "t1"."name"'],
     [
-      'what an aggregate reads needs no grouping',
+      'a column inside an aggregate needs no grouping',
       'SELECT id, max(name) FROM customers GROUP BY id',
       'GROUP BY "t1"."id"',
     ],
@@ -548,13 +572,17 @@ describe('groups by a table’s key like a server', () => {
     ],
     ['half a key covers nothing', 'SELECT country, label FROM regions GROUP BY country', 'GROUP BY "t1"."country"'],
     [
-      'the whole key does',
+      'the whole key covers the other columns',
       'SELECT label FROM regions GROUP BY (country, code)',
       'GROUP BY ("t1"."country", "t1"."code"), "t1"."label"',
     ],
-    ['not in grouping sets', 'SELECT id, name FROM customers GROUP BY ROLLUP (id)', 'GROUP BY ROLLUP ("t1"."id")'],
     [
-      'of a merged column',
+      'a key in grouping sets covers nothing',
+      'SELECT id, name FROM customers GROUP BY ROLLUP (id)',
+      'GROUP BY ROLLUP ("t1"."id")',
+    ],
+    [
+      'a key that is a merged column of USING',
       'SELECT id, name FROM customers JOIN stores USING (id) GROUP BY id',
       'GROUP BY "t3"."id", "t1"."name"',
     ],

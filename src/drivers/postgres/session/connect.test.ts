@@ -79,7 +79,7 @@ async function tryLogin(wanted: Wanted, allowPrivateHosts = true): Promise<strin
 const OK = /^in, pins held$/
 const TLS: readonly (readonly [string, () => Wanted, RegExp])[] = [
   ['verify-full with the right CA and name', () => ({ secrets: { tlsCa: pem['ca.crt'] ?? '' } }), OK],
-  ['verify-full is the default, and knows no private CA', () => ({}), /authority that is not trusted/],
+  ['verify-full is the default, and trusts no private CA', () => ({}), /authority that is not trusted/],
   [
     'verify-full with another CA',
     () => ({ secrets: { tlsCa: pem['other.crt'] ?? '' } }),
@@ -102,7 +102,7 @@ const TLS: readonly (readonly [string, () => Wanted, RegExp])[] = [
   ],
   ['verify-ca with no CA', () => ({ sslMode: 'verify-ca' }), /authority that is not trusted/],
   ['require with no CA, under another name', () => ({ host: '127.0.0.1', sslMode: 'require' }), OK],
-  ['disable where the server wants TLS', () => ({ sslMode: 'disable' }), /refuses this login/],
+  ['disable, although the server requires TLS', () => ({ sslMode: 'disable' }), /refuses this login/],
   [
     'a client certificate',
     () => ({
@@ -112,7 +112,7 @@ const TLS: readonly (readonly [string, () => Wanted, RegExp])[] = [
     OK,
   ],
   [
-    'no client certificate where one is asked for',
+    'no client certificate, although the server requires one',
     () => ({ database: 'certified', secrets: { tlsCa: pem['ca.crt'] ?? '' } }),
     /refuses this login/,
   ],
@@ -138,8 +138,8 @@ const LOGINS: readonly (readonly [string, Wanted, RegExp])[] = [
     { database: 'plain', username: 'full_up', password: 'x' },
     /no free connection/,
   ],
-  ['a database that one may not connect to', { database: 'logins' }, /may not connect to that database/],
-  ['no line of pg_hba.conf', { database: 'nowhere' }, /refuses this login/],
+  ['a database to which the user may not connect', { database: 'logins' }, /may not connect to that database/],
+  ['a login without a line in pg_hba.conf', { database: 'nowhere' }, /refuses this login/],
   [
     'a host that does not exist',
     { host: 'no-such-host.invalid' },

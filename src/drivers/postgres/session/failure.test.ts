@@ -13,14 +13,19 @@ const QUERY = {
 
 const SAID: readonly (readonly [string, string, Readonly<Record<string, string>>, string])[] = [
   [
-    'our alias becomes the caller’s name',
+    'a generated alias becomes the caller’s name',
     'column "t7.id" must appear in the GROUP BY clause',
     { C: '42803' },
     'column "orders.id" must appear in the GROUP BY clause',
   ],
-  ['an unquoted alias too', 'column t7.id is of type x', { C: '42804' }, 'column orders.id is of type x'],
   [
-    'pg_catalog. is taken out',
+    'an unquoted generated alias becomes the caller’s name',
+    'column t7.id is of type x',
+    { C: '42804' },
+    'column orders.id is of type x',
+  ],
+  [
+    'the prefix pg_catalog. is removed',
     'function pg_catalog.abs(pg_catalog.text) does not exist',
     { C: '42883' },
     'function abs(text) does not exist',
@@ -68,7 +73,7 @@ const SAID: readonly (readonly [string, string, Readonly<Record<string, string>>
     'A collation, a text search configuration or a JSON path variable that the query names does not exist.',
   ],
   [
-    'permissions have a sentence',
+    'a missing permission has its own sentence',
     'permission denied for table canary',
     { C: '42501' },
     'The login of this datasource may not read something this query needs.',

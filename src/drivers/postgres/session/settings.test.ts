@@ -71,11 +71,11 @@ const REFUSED: readonly (readonly [string, SettingsInput, RegExp])[] = [
   ['an unknown setting', { ...DIRECT, config: { options: SECRET }, secrets: {} }, /config\.options/],
   ['a list as config', { ...DIRECT, config: [], secrets: {} }, /config/],
   ['a secret of another kind', { ...DIRECT, secrets: { serviceAccountKey: SECRET } }, /serviceAccountKey/],
-  ['a CA that is none', { ...DIRECT, secrets: { tlsCa: SECRET } }, /tlsCa: is not a PEM/],
+  ['a CA that is not a PEM certificate', { ...DIRECT, secrets: { tlsCa: SECRET } }, /tlsCa: is not a PEM/],
   ['a certificate without key', { ...DIRECT, secrets: { tlsCertificate: SECRET } }, /must be sent together/],
   ['URI without uri', { connectionMode: 'URI', secrets: {} }, /uri: is required/],
   ['another scheme', uri(`mysql://ann:${SECRET}@h/d`), /uri: must be postgres/],
-  ['no URI at all', uri(SECRET), /uri: must be postgres/],
+  ['a text that is not a URI', uri(SECRET), /uri: must be postgres/],
   ['a socket by URI', uri('postgres://ann@%2Fvar%2Frun/d'), /host/],
   ['a socket by parameter', uri('postgres:///d?host=/var/run&user=ann'), /parameter host is not allowed/],
   ['two hosts by URI', uri(`postgres://ann:${SECRET}@a:1,b:2/d`), /uri: must be postgres/],
@@ -89,7 +89,7 @@ const REFUSED: readonly (readonly [string, SettingsInput, RegExp])[] = [
   ['no user', uri('postgres://h/d'), /names no user/],
   ['a password that breaks the URI in two', uri('postgres://ann:x?hunter2=1@h/d'), /uri/],
   ['a password with a #', uri('postgres://ann:x#hunter2@h/d'), /uri/],
-  ['a password badly encoded', uri('postgres://ann:%zzhunter2@h/d'), /percent-encoded/],
+  ['a password with an invalid percent-encoding', uri('postgres://ann:%zzhunter2@h/d'), /percent-encoded/],
 ]
 
 for (const [title, input, expected] of REFUSED) {
