@@ -68,7 +68,7 @@ describe('bad input', () => {
   const playground = (sql: string) => `/app/t/shop/playground?ds=${shop.datasourceId}&q=${encodeURIComponent(sql)}`
 
   for (const [what, isEnd] of [
-    ['while the changes are weighed', (request: Request) => request.url().endsWith('/exposure/preview')],
+    ['while the changes are reviewed', (request: Request) => request.url().endsWith('/exposure/preview')],
     ['just before the save', (request: Request) => request.method() === 'PUT'],
   ] as const) {
     test(`a session that ends in the middle of an exposure loses nothing: ${what}`, async (t) => {

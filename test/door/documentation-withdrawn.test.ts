@@ -102,7 +102,7 @@ for (const dialect of DIALECTS) {
         },
       ],
       [
-        'an introspection that finds the column unexposable',
+        'an introspection after which the column cannot be exposed',
         async () => {
           await shop.sql(`
             CREATE TYPE state AS (of regclass);

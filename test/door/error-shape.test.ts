@@ -63,7 +63,7 @@ describe('refusals', () => {
     ['an unknown field', 'POST', '/teams', 'INVALID_REQUEST', { body: { name: 'x', role: 'OWNER' } }],
     ['NUL in a name', 'POST', '/teams', 'INVALID_REQUEST', { body: { name: 'x\0' } }],
     ['a lone surrogate in a name', 'POST', '/teams', 'INVALID_REQUEST', { body: { name: 'x\ud800' } }],
-    ['a name of spaces', 'POST', '/teams', 'INVALID_REQUEST', { body: { name: '  ' } }],
+    ['a name that consists of spaces', 'POST', '/teams', 'INVALID_REQUEST', { body: { name: '  ' } }],
     [
       'a body for an operation without a body',
       'POST',

@@ -131,9 +131,9 @@ describe('OAuth', () => {
         ['http://localhost/cb'],
       ],
       ['IPv6 loopback', { redirect_uris: ['http://[::1]:9/cb'] }, ['http://[::1]:9/cb']],
-      ['the three of Cursor', { redirect_uris: ofCursor, application_type: 'web' }, ofCursor],
-      ['a scheme that is not known beside one that is', { redirect_uris: ['weird://x', REDIRECT] }, [REDIRECT]],
-      ['a client that wants a secret', { token_endpoint_auth_method: 'client_secret_post' }, [REDIRECT]],
+      ['the three redirect URIs of Cursor', { redirect_uris: ofCursor, application_type: 'web' }, ofCursor],
+      ['an unknown scheme in addition to a known one', { redirect_uris: ['weird://x', REDIRECT] }, [REDIRECT]],
+      ['a client that requests a secret', { token_endpoint_auth_method: 'client_secret_post' }, [REDIRECT]],
       ['other fields', { jwks_uri: 'http://169.254.169.254/', skip_consent: true, scope: 'admin' }, [REDIRECT]],
     ]
     for (const [name, metadata, uris] of taken) {
@@ -176,12 +176,12 @@ describe('OAuth', () => {
 
     const wrong: [string, object][] = [
       ['client_credentials', { grant_types: ['client_credentials'] }],
-      ['client_credentials beside a code', { grant_types: ['authorization_code', 'client_credentials'] }],
+      ['client_credentials in addition to a code', { grant_types: ['authorization_code', 'client_credentials'] }],
       ['implicit', { grant_types: ['implicit'], response_types: ['token'] }],
       ['no redirect URI', { redirect_uris: [] }],
-      ['redirect URIs that are no list', { redirect_uris: REDIRECT }],
+      ['redirect URIs that are not a list', { redirect_uris: REDIRECT }],
       ['21 redirect URIs', { redirect_uris: Array.from({ length: 21 }, (_, n) => `${REDIRECT}/${n}`) }],
-      ['a name that is no text', { client_name: { a: 1 } }],
+      ['a name that is not a string', { client_name: { a: 1 } }],
     ]
     for (const [name, metadata] of wrong) {
       test(`refuses ${name}`, async () => {
@@ -198,9 +198,9 @@ describe('OAuth', () => {
     const back: [string, Params, string][] = [
       ['without PKCE', { code_challenge: null, code_challenge_method: null }, 'invalid_request'],
       ['with plain PKCE', { code_challenge_method: 'plain' }, 'invalid_request'],
-      ['without a method of PKCE', { code_challenge_method: null }, 'invalid_request'],
+      ['without a PKCE method', { code_challenge_method: null }, 'invalid_request'],
       ['for an unknown scope', { scope: 'data:read admin' }, 'invalid_scope'],
-      ['for a foreign resource', { resource: 'https://other.example/mcp' }, 'invalid_target'],
+      ['for the resource of another service', { resource: 'https://other.example/mcp' }, 'invalid_target'],
       ['for REST', { resource: 'vitrine:rest' }, 'invalid_target'],
       ['for two resources', { resource: ['', '/'].map((end) => `http://localhost:1/mcp${end}`) }, 'invalid_target'],
       ['for a token instead of a code', { response_type: 'token' }, 'unsupported_response_type'],
@@ -223,7 +223,7 @@ describe('OAuth', () => {
       ['an unknown client', { client_id: 'nobody' }],
       ['no client', { client_id: null }],
       ['two clients', { client_id: ['a', 'b'] }],
-      ['a foreign redirect URI', { redirect_uri: 'https://evil.example/cb' }],
+      ['a redirect URI of another host', { redirect_uri: 'https://evil.example/cb' }],
       ['a longer redirect URI', { redirect_uri: `${REDIRECT}/more` }],
       ['another host of loopback', { redirect_uri: REDIRECT.replace('127.0.0.1', 'localhost') }],
       ['a redirect URI with a user', { redirect_uri: 'http://127.0.0.1:33418@evil.example/callback' }],

@@ -169,11 +169,11 @@ describe('BigQuery over HTTP', () => {
     ['broken JSON', { serviceAccountKey: `{"type": "${CANARY}` }, 'serviceAccountKey'],
     ['a file of another type', { serviceAccountKey: door.keyFile({ type: 'external_account' }) }, 'serviceAccountKey'],
     [
-      'a foreign token_uri',
+      'a token_uri of another host',
       { serviceAccountKey: door.keyFile({ token_uri: `https://${CANARY}.example/` }) },
       'serviceAccountKey',
     ],
-    ['no key at Google', { config: {} }, 'serviceAccountKey'],
+    ['no key for Google', { config: {} }, 'serviceAccountKey'],
     ['the machine’s identity', { connectionMode: 'APPLICATION_DEFAULT', config: {} }, 'connectionMode'],
     ['an invalid address', { config: { apiEndpoint: 'ftp://x' } }, 'config.apiEndpoint'],
     ['a host', { host: 'localhost' }, 'host'],

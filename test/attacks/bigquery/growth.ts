@@ -34,11 +34,11 @@ export const FAMILIES: Readonly<Record<string, (size: number) => string>> = {
   'bare stars': (n) => `SELECT ${times(n, () => '*')} FROM shop.wide a, shop.orders b`,
   'stars beside a pseudo column': (n) =>
     `SELECT ${times(n, () => '*')} FROM ${times(n, (k) => `shop.daily d${k}`)} WHERE d0._PARTITIONTIME IS NULL`,
-  'stars in WITH, one upon the other': (n) =>
+  'stars in WITH, each of the previous query': (n) =>
     `WITH c0 AS (SELECT * FROM shop.wide)${times(n, (k) => `, c${k + 1} AS (SELECT *, ${k} AS x${k} FROM c${k})`, '')} SELECT * FROM c${n}`,
   'stars in WITH, doubled': (n) =>
     `WITH c0 AS (SELECT * FROM shop.customers)${times(n, (k) => `, c${k + 1} AS (SELECT a.*, b.* FROM c${k} a, c${k} b)`, '')} SELECT * FROM c${n}`,
-  'arrays of what WITH brings up': (n) =>
+  'arrays of columns of WITH queries': (n) =>
     `WITH c0 AS (SELECT 1 AS y0)${times(n, (k) => `, c${k + 1} AS (SELECT *, 1 AS y${k + 1} FROM c${k}, y${k}.z)`, '')} SELECT 1 FROM c${n}`,
   'WITH queries, each read often': (n) =>
     `WITH ${times(n, (k) => `c${k} AS (SELECT ${k} AS x)`)} SELECT 1 FROM ${times(n, () => 'c0')}`,
@@ -58,7 +58,7 @@ export const FAMILIES: Readonly<Record<string, (size: number) => string>> = {
     `SELECT 1 FROM ${'(shop.orders CROSS JOIN '.repeat(40)}(${times(n, (k) => `shop.orders t${k}`, ' CROSS JOIN ')})${')'.repeat(40)}`,
   'arms of a UNION': (n) => times(n, (k) => `SELECT ${k} AS x${k}`, ' UNION ALL '),
   'arms of a UNION over a wide table': (n) => times(n, () => 'SELECT * FROM shop.wide', ' UNION ALL '),
-  'sub-queries one behind the other': (n) => `SELECT ${times(n, () => '(SELECT id FROM shop.orders)')}`,
+  'many sub-queries in one list': (n) => `SELECT ${times(n, () => '(SELECT id FROM shop.orders)')}`,
   'names deep inside': (n) => {
     const inner = times(n, (k) => `t${k % 40}.id + x${k}`, ' + ')
     let sql = `(SELECT ${inner} FROM shop.orders t0)`
@@ -67,7 +67,7 @@ export const FAMILIES: Readonly<Record<string, (size: number) => string>> = {
   },
   'paths with calls': (n) => `SELECT x${'.y'.repeat(n)}(1)`,
   'fields of a struct': (n) => `SELECT STRUCT(${times(n, (k) => `${k} AS f${k}`)})`,
-  'calls of calls side by side': (n) => `SELECT ${times(n, () => 'ABS(1)', ' + ')}`,
+  'many calls in one sum': (n) => `SELECT ${times(n, () => 'ABS(1)', ' + ')}`,
   'IN lists': (n) => `SELECT 1 FROM shop.orders WHERE id IN (${times(n, String)})`,
   'PIVOT lists': (n) => `SELECT * FROM shop.orders PIVOT (SUM(total) FOR id IN (${times(n, String)}))`,
   'UNPIVOT lists': (n) => `SELECT * FROM shop.wide UNPIVOT (v FOR k IN (${times(n, (k) => `column_${k % 2000}`)}))`,
@@ -77,7 +77,7 @@ export const FAMILIES: Readonly<Record<string, (size: number) => string>> = {
     `SELECT 1 FROM shop.orders shop, ${times(n, (k) => `UNNEST(shop.items.x${k})`)}`,
   'chains of UNNEST': (n) => `SELECT 1 FROM shop.orders t0${times(n, (k) => `, t${k}.items AS t${k + 1}`, '')}`,
   'wildcards': (n) => `SELECT 1 FROM ${times(Math.min(n, 45), (k) => `\`log.events_20${10 + (k % 10)}*\` w${k}`)}`,
-  'a wildcard over many tables, often': (n) => `SELECT 1 FROM ${times(n, (k) => `\`log.part_*\` w${k}`)}`,
+  'a wildcard over many tables, used many times': (n) => `SELECT 1 FROM ${times(n, (k) => `\`log.part_*\` w${k}`)}`,
   'comments': (n) => `SELECT 1 ${'/**/'.repeat(n)}${'--\n'.repeat(n)}`,
   'blanks': (n) => `SELECT${' \t\n'.repeat(n)}1`,
   'a long string': (n) => `SELECT '${'\\\''.repeat(n)}'`,
@@ -89,7 +89,7 @@ export const FAMILIES: Readonly<Record<string, (size: number) => string>> = {
   'an array of many parts': (n) => `SELECT 1 FROM shop.orders t, UNNEST(\`${'a.'.repeat(n)}b\`)`,
   'semicolons': (n) => `SELECT 1${';'.repeat(n)}`,
   'dots': (n) => `SELECT t${'.a'.repeat(n)} FROM shop.orders t`,
-  'names like ours': (n) => `SELECT ${times(n, (k) => `_vt${100_000 + k}`)} FROM shop.orders`,
+  'names like the generated alias': (n) => `SELECT ${times(n, (k) => `_vt${100_000 + k}`)} FROM shop.orders`,
   'parentheses': (n) => `SELECT ${'('.repeat(60)}${times(n, () => '(1)', ' + ')}${')'.repeat(60)}`,
   'brackets': (n) => `SELECT ${'['.repeat(60)}${times(n, () => '[1]')}${']'.repeat(60)}`,
   'CASE': (n) => `SELECT ${'CASE WHEN TRUE THEN '.repeat(n)}1${' END'.repeat(n)}`,

@@ -430,7 +430,7 @@ family('alike', 'alike', [
 ])
 
 family(
-  'names that are none',
+  'names that are not allowed as field names',
   'INVALID_QUERY',
   [
     { $lookup: { from: 'orders', localField: '_id', foreignField: 'person', as: '__proto__' } },

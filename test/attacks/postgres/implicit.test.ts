@@ -65,11 +65,11 @@ const FUNCTION = (what: string): string => `CREATE FUNCTION ${what} LANGUAGE sql
 
 /** The objects that are created, and a text that would run each object. */
 const CHANGES: readonly (readonly [string, string, string])[] = [
-  ['a cast of a type made here', `${FUNCTION('f(mood) RETURNS text')}; CREATE CAST (mood AS text) WITH FUNCTION f(mood)`, 'SELECT m::text FROM people'],
+  ['a cast of a user-defined type', `${FUNCTION('f(mood) RETURNS text')}; CREATE CAST (mood AS text) WITH FUNCTION f(mood)`, 'SELECT m::text FROM people'],
   ['a cast of built-in types', `${FUNCTION('f(int) RETURNS text')}; CREATE CAST (int AS text) WITH FUNCTION f(int)`, 'SELECT id::text FROM people'],
-  ['a cast over a built-in function', 'CREATE CAST (text AS regtype) WITH FUNCTION to_regtype(text)', 'SELECT name FROM people'],
+  ['a cast with a built-in function', 'CREATE CAST (text AS regtype) WITH FUNCTION to_regtype(text)', 'SELECT name FROM people'],
   [
-    'the default operator class of a type made here',
+    'the default operator class of a user-defined type',
     `CREATE FUNCTION f(mood, mood) RETURNS boolean LANGUAGE sql AS 'SELECT 1 / length(public.leak()) = 0';
      CREATE OPERATOR public.<< (LEFTARG = mood, RIGHTARG = mood, FUNCTION = f);
      CREATE FUNCTION g(mood, mood) RETURNS int LANGUAGE sql AS 'SELECT length(public.leak())';

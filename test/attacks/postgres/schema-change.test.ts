@@ -106,7 +106,7 @@ const CHANGES: readonly (readonly [string, string, readonly string[]])[] = [
     ['SELECT note FROM seen', 'SELECT * FROM seen'],
   ],
   [
-    'a view is made anew with other columns',
+    'a view is created again with other columns',
     'DROP VIEW seen; CREATE VIEW seen AS SELECT id, secret_note AS note FROM people',
     ['SELECT note FROM seen'],
   ],
@@ -116,7 +116,7 @@ const CHANGES: readonly (readonly [string, string, readonly string[]])[] = [
     ['SELECT note FROM people', 'SELECT count(*) FROM people', 'SELECT 1 FROM people'],
   ],
   [
-    'a table is dropped and made again',
+    'a table is dropped and created again',
     'DROP TABLE people CASCADE; CREATE TABLE people AS SELECT id, note FROM secret_people',
     ['SELECT note FROM people', 'SELECT count(*) FROM people'],
   ],
@@ -132,11 +132,11 @@ const CHANGES: readonly (readonly [string, string, readonly string[]])[] = [
   ],
   ['a column has another type', 'DROP VIEW seen; ALTER TABLE people ALTER note TYPE varchar(80)', ['SELECT note FROM people']],
   [
-    'columns of a partitioned table change names',
+    'columns of a partitioned table swap names',
     'ALTER TABLE parted RENAME note TO note_old; ALTER TABLE parted RENAME secret_note TO note',
     ['SELECT note FROM parted'],
   ],
-  ['the schema is another one', 'ALTER SCHEMA public RENAME TO old; CREATE SCHEMA public', ['SELECT id FROM people']],
+  ['the schema is renamed, and a new one has its name', 'ALTER SCHEMA public RENAME TO old; CREATE SCHEMA public', ['SELECT id FROM people']],
   [
     'the schema is replaced by one with the same tables',
     'ALTER SCHEMA public RENAME TO old; CREATE SCHEMA public; CREATE TABLE public.people AS SELECT id, note FROM old.secret_people',

@@ -56,7 +56,11 @@ describe('a service account’s key', () => {
     ['that is empty', '', /is not JSON/],
     ['of another type', door.keyFile({ type: 'external_account' }), /type must be service_account/],
     ['of a person', door.keyFile({ type: 'authorized_user' }), /type must be service_account/],
-    ['with a foreign token_uri', door.keyFile({ token_uri: `https://${CANARY}.example/token` }), /token_uri must be/],
+    [
+      'with a token_uri of another host',
+      door.keyFile({ token_uri: `https://${CANARY}.example/token` }),
+      /token_uri must be/,
+    ],
     [
       'with a token_uri that only begins correctly',
       door.keyFile({ token_uri: 'https://oauth2.googleapis.com/token@evil' }),
@@ -71,8 +75,8 @@ describe('a service account’s key', () => {
       /private_key/,
     ],
     ['with a key that is too short', door.keyFile({ private_key: pem('rsa') }), /private_key/],
-    ['with a key that would take seconds to sign with', door.keyFile({ private_key: hugeKey(16_384) }), /private_key/],
-    ['with a key longer than its PEM may be', door.keyFile({ private_key: hugeKey(65_536) }), /private_key/],
+    ['with a key that takes seconds to sign', door.keyFile({ private_key: hugeKey(16_384) }), /private_key/],
+    ['with a key that exceeds the limit on its PEM', door.keyFile({ private_key: hugeKey(65_536) }), /private_key/],
     ['with a key of another kind', door.keyFile({ private_key: pem('ec') }), /private_key/],
     ['with an address that breaks a header', door.keyFile({ client_email: 'a@b.c\r\nx: y' }), /client_email/],
     ['with an invalid key id', door.keyFile({ private_key_id: '../x' }), /private_key_id/],
