@@ -1,5 +1,5 @@
-// The account a PostgreSQL server runs as, and how that account reaches its binaries and its data folder. Folders that
-// are closed to other accounts stay closed.
+// Finds the account as which a PostgreSQL server runs, and paths by which this account reaches the server's binaries and
+// data folder. Folders that are closed to other accounts stay closed.
 import { chmod, cp, lstat, mkdtemp, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -14,12 +14,12 @@ export interface Account {
   readonly gid: number
 }
 
-/** Null if this process is not root: the server then runs as the same account. */
+/** Returns the account. Returns null if this process is not root, because the server then runs as the same account. */
 export function serverAccount(): Account | null {
   return process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : null
 }
 
-/** True if the account can enter a folder: every folder above it must allow that. */
+/** Returns true if the account can enter a folder. Every folder above it must allow that too. */
 async function canEnter(folder: string, account: Account | null): Promise<boolean> {
   if (account === null) return true
   for (let path = folder; ; path = dirname(path)) {
@@ -32,8 +32,8 @@ async function canEnter(folder: string, account: Account | null): Promise<boolea
 export const platform = `${process.platform}-${process.arch}`
 
 /**
- * The native/ folder of PostgreSQL 18 from npm; null if the optional dependency is missing or not available for this
- * platform.
+ * Returns the native/ folder of PostgreSQL 18 from npm. Returns null if the optional dependency is missing or not
+ * available for this platform.
  */
 export function packagedNative(): string | null {
   try {
@@ -44,8 +44,8 @@ export function packagedNative(): string | null {
 }
 
 /**
- * The `bin` of a native/ folder from npm. If the account cannot enter the checkout, the folder is copied once to the
- * temporary folder (60 MB, 0.2 s).
+ * Returns the `bin` of a native/ folder from npm. If the account cannot enter the checkout, copies the folder once to
+ * the temporary folder (60 MB, 0.2 s).
  */
 export async function reachableBin(native: string, account: Account | null): Promise<string> {
   if (account === null || (await canEnter(join(native, 'bin'), account))) return join(native, 'bin')
@@ -56,7 +56,7 @@ export async function reachableBin(native: string, account: Account | null): Pro
   const making = await mkdtemp(`${copy}-`)
   await cp(native, making, { recursive: true, verbatimSymlinks: true })
   await chmod(making, 0o755)
-  // Another process may have been faster. Its copy is identical.
+  // Another process may have made the copy first. Its copy is identical.
   await rename(making, copy).catch(() => rm(making, { recursive: true, force: true }))
   return join(copy, 'bin')
 }
@@ -69,8 +69,8 @@ export interface Handed {
 }
 
 /**
- * The path itself. If the account cannot enter a folder above it, returns the path of descriptor `at`, which the child
- * inherits. The data folder of a service that runs as root then stays closed to others.
+ * Returns the path itself. If the account cannot enter a folder above it, returns the path of descriptor `at`, which the
+ * child inherits. So the data folder of a service that runs as root stays closed to others.
  */
 export async function hand(path: string, at: number, account: Account | null): Promise<Handed> {
   if (await canEnter(dirname(path), account)) return { name: path, fd: 'ignore', close: () => Promise.resolve() }

@@ -8,8 +8,7 @@ import { join } from 'node:path'
 import { hand, type Account } from './account.ts'
 
 /**
- * Creates a cluster in `folder`, which must be missing or empty. The superuser is `postgres`; everybody authenticates
- * with SCRAM.
+ * Creates a cluster in `folder`, which must be missing or empty. The superuser is `postgres`. All logins use SCRAM.
  */
 export async function initCluster(
   bin: string,
@@ -64,7 +63,7 @@ exit $code`
 export interface ServerOptions {
   readonly settings: Readonly<Record<string, string>>
   readonly account: Account | null
-  /** Used if this port is free. */
+  /** The preferred port. It is used if it is free. */
   readonly port?: number
 }
 
@@ -77,7 +76,7 @@ export async function startCluster(
 ): Promise<RunningCluster> {
   for (let attempt = 1; ; attempt++) {
     signal?.throwIfAborted()
-    // This must be done before a port is chosen: a server that is still stopping occupies the preferred port.
+    // Clean up before a port is chosen, because a server that is still stopping occupies the preferred port.
     if (await exists(join(folder, 'postmaster.pid'))) await clearStaleServer(folder)
     const started = await tryStart(bin, folder, await freePort(attempt < 5 ? options.port : undefined), options)
     if (typeof started !== 'string') return started
@@ -106,7 +105,7 @@ async function tryStart(
   }
   const args = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const data = await hand(folder, 3, options.account)
-  // Detached: Ctrl-C in the terminal must reach only us. We then stop the server in order.
+  // The child is detached, so that Ctrl-C in the terminal reaches only this process, which then stops the server.
   const child = spawn('/bin/sh', ['-c', keeper, 'sh', join(bin, 'postgres'), '-D', data.name, ...args], {
     ...options.account,
     cwd: '/',
@@ -160,7 +159,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** A server's working directory is its data folder. Without /proc, the folder is on its command line. */
+/** Returns true if the process serves this folder. Its working directory, or without /proc its command line, tells. */
 async function isServerOf(pid: number, folder: string): Promise<boolean> {
   const workingFolder = await readlink(`/proc/${pid}/cwd`).catch(() => null)
   if (workingFolder !== null) return workingFolder === (await realpath(folder))
@@ -199,12 +198,12 @@ async function freePort(wanted = 0): Promise<number> {
   return address.port
 }
 
-/** The parent's PG* and LC_* variables must not affect this server. */
+/** Returns the environment without PG* and LC_* variables, which must not affect this server. */
 function environment(): Record<string, string> {
   return { PATH: process.env['PATH'] ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }
 }
 
-/** The last 4,000 characters of a child's standard error, which is drained continuously. */
+/** Returns a function to the last 4,000 characters of a child's standard error, which is drained continuously. */
 function tail(child: ChildProcess): () => string {
   let text = ''
   child.stderr?.setEncoding('utf8').on('data', (part: string) => (text = (text + part).slice(-4000)))

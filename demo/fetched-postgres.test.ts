@@ -1,4 +1,4 @@
-// The PostgreSQL that npm fetches for the demo must be the one that the tests of this repository use.
+// Tests that npm fetches the same PostgreSQL for the demo as the tests of this repository use.
 import assert from 'node:assert/strict'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

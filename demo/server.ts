@@ -14,7 +14,7 @@ import { fetchedNative } from './fetched-postgres.ts'
 const DATABASE = 'shop'
 const READER = 'vitrine_demo'
 const MAJOR = '18'
-// This path is right from demo/ and from dist/, where the bundle is.
+// This path is valid from demo/ and from dist/, which contains the bundle.
 const seedFile = new URL('../demo/seed.sql', import.meta.url)
 
 /** The address of the demo's database, and its read-only login. Disposing it shuts the server down cleanly. */
@@ -75,7 +75,7 @@ export async function startDemoServer(options: {
   }
 }
 
-// Small and quick to start. Writes survive a crash of the machine.
+// The server is small and starts quickly. Writes survive a crash of the machine.
 const settings = {
   max_connections: '40',
   shared_buffers: '16MB',
