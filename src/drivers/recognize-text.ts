@@ -72,8 +72,8 @@ const LOOKS: readonly (readonly [Look, (value: string) => boolean])[] = [
 ]
 
 /**
- * Returns whether the value is an IBAN (ISO 13616): the first four characters move to the end, letters count from 10, and the number is 1
- * modulo 97.
+ * Returns whether the value is an IBAN (ISO 13616). The first four characters move to the end, and letters count from 10. The number must
+ * then be 1 modulo 97.
  */
 function isIban(value: string): boolean {
   const packed = value.replaceAll(' ', '').toUpperCase()

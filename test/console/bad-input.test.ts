@@ -1,6 +1,6 @@
-// Problems that a person meets: a session that ends or a service that fails during an edit, disabled storage, hidden
-// addresses, hostile names, very wide answers and very large values. Nothing typed is lost, and text from a database is
-// never rendered as markup.
+// Tests problems that a person meets: a session that ends or a service that fails during an edit, disabled storage and hidden addresses.
+// Other problems are hostile names, very wide answers and very large values. Nothing typed is lost, and text from a database is never
+// rendered as markup.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import type { Page, Request } from 'playwright-core'

@@ -38,7 +38,7 @@ async function wizard(browser: TestBrowser, app: TestApp): Promise<Page> {
   return page
 }
 
-/** From a passed check to the answer of the first call with a new key. */
+/** Goes from a passed check to the first call with a new key, and returns its answer. */
 async function showAndAsk(page: Page, app: TestApp, table: string): Promise<unknown> {
   await page
     .getByRole('list', { name: 'Checks', exact: true })

@@ -70,7 +70,7 @@ test('with mail, a sign-up is verified and a password is reset by links that lea
   browser.clean()
 })
 
-/** The path of the link in a mail. */
+/** Returns the path of the link in a mail. */
 function pathIn({ text }: { readonly text: string }): string {
   const link = /https?:\/\/\S+/.exec(text)?.[0] ?? ''
   return new URL(link).pathname + new URL(link).search

@@ -17,10 +17,10 @@ import {
 import { startOidc } from '../support/oidc.ts'
 import { stopDates, totp } from '../support/totp.ts'
 
-/** The service under its other name, because a passkey needs a host name. */
+/** Returns the address of the service with a host name, which a passkey needs. */
 const local = (app: TestApp) => ({ url: app.url.replace('127.0.0.1', 'localhost') })
 
-/** A tab whose authenticator answers at once, as if the person touched the sensor. */
+/** Gives a tab an authenticator that answers immediately, as if the person touched the sensor. */
 async function withAuthenticator(page: Page) {
   const cdp = await page.context().newCDPSession(page)
   await cdp.send('WebAuthn.enable')

@@ -56,7 +56,7 @@ test('nothing is skipped if the engine exists, and a server started for the chec
   assert.equal(ended, 1)
 })
 
-/** All test files that start a MongoDB server. */
+/** Returns all test files that start a MongoDB server. */
 async function filesWithMongo(): Promise<string[]> {
   const files: string[] = []
   for await (const file of glob(['src/**/*.test.ts', 'test/**/*.test.ts'], { cwd: ROOT })) {

@@ -1,4 +1,4 @@
-// Sign-in providers on this machine. startOidc() runs a certified implementation of OpenID Connect in this process, and the test chooses
+// Starts sign-in providers on this machine. startOidc() runs a certified implementation of OpenID Connect in this process. The test chooses
 // the next person. startRogue() runs a provider whose every answer a test can forge, also as GitHub.
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'

@@ -50,7 +50,10 @@ export class Profiled {
     this.accountId = at.accountId
   }
 
-  /** `order` is the connection part; `tables` lists the exposed tables, with null for all columns of a table. */
+  /**
+   * Creates a datasource and exposes tables. `order` is the connection part. `tables` lists the exposed tables, with null for all columns
+   * of a table.
+   */
   static async connect(rooms: Rooms, order: object, tables: readonly Shown[] | null): Promise<Profiled> {
     const teamId = await addTeam(rooms)
     const owner = await addMember(rooms, teamId, 'OWNER')

@@ -5,10 +5,7 @@ import { connect, createServer, type Socket } from 'node:net'
 
 export interface TransactionPooler extends AsyncDisposable {
   readonly port: number
-  /**
-   * The number of the server session in which the next transactions run. A new session gets the options of the next
-   * client.
-   */
+  /** Sets the number of the server session in which the next transactions run. A new session gets the options of the next client. */
   use(session: number): void
 }
 

@@ -21,8 +21,8 @@ export interface BigQueryCapture {
 export type TableType = 'TABLE' | 'VIEW' | 'EXTERNAL' | 'MATERIALIZED_VIEW' | 'SNAPSHOT'
 
 /**
- * Dated shards listed as one table (`events_*`): every table whose id is `prefix` followed by exactly `digits` digits,
- * except the ids in `apart`, which are listed separately (for example, a view named events_20240101).
+ * Dated shards listed as one table (`events_*`). A shard is a table whose id is `prefix` followed by exactly `digits` digits. The ids in
+ * `apart` are listed separately (for example, a view named events_20240101).
  */
 export interface ShardFamily {
   readonly prefix: string

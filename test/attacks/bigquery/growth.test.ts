@@ -30,7 +30,7 @@ function cost(sql: string, catalog = GROWN): Cost {
   return { work: work.spent, verdict }
 }
 
-/** An accepted text must be short enough, and a text that is refused for its size must name the bound. */
+/** Checks that an accepted text is short enough, and that the refusal of a text for its size names the bound. */
 function checkBound({ verdict }: Cost, note: string): void {
   if (verdict.kind === 'confined') {
     const { text } = unseal<BigQueryQuery>(verdict.query, 'BIGQUERY')

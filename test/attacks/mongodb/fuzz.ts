@@ -13,7 +13,8 @@ export const COUNT = Number(process.env['FUZZ'] ?? 5000)
 const SEED = Number(process.env['SEED'] ?? 14)
 
 /**
- * With `checks.cache`, each query also goes through the cache of shapes. This check needs no engine, so only one of the two files does it.
+ * Runs the random queries. With `checks.cache`, each query also goes through the cache of shapes. This check needs no engine, so only one
+ * of the two files does it.
  */
 export async function fuzz(
   t: TestContext,

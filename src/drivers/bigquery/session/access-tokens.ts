@@ -155,7 +155,7 @@ function applicationDefault(): TokenSource {
   }
 }
 
-/** Throws an error with our own sentence. The library's message may name files and accounts of this machine. */
+/** Throws an error with the service's own sentence. The library's message may name files and accounts of this machine. */
 function noIdentity(cause: unknown): never {
   throw unavailable('The application default credentials of this machine give no token.', cause)
 }

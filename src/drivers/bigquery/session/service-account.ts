@@ -1,5 +1,5 @@
-// Parses a service account's key file. Only the validated fields are used: a key file of another type can name files, addresses and
-// programs, and a token_uri other than Google's would receive an assertion that the service signed.
+// Parses a service account's key file. Only the validated fields are used. A key file of another type can name files, addresses and
+// programs. A token_uri other than Google's would receive an assertion that the service signed.
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
 

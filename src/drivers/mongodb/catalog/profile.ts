@@ -82,7 +82,7 @@ async function readAll(
   }
 }
 
-/** After each slice, pauses for as long as the slice took, so that other requests are served. */
+/** Pauses after each slice for as long as the slice took, so that other requests are served. */
 async function resting(work: Generator<undefined, void>): Promise<void> {
   for (let isDone = false; !isDone;) {
     const began = performance.now()

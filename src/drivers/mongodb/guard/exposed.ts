@@ -24,7 +24,7 @@ export interface ExposedCollection {
   readonly extents: ReadonlyMap<string, Extent>
   /** The exposed top-level names, in catalog order. */
   readonly tops: readonly string[]
-  /** Whether this is a view or a time series. The server then adds stages before ours. */
+  /** Whether this is a view or a time series. The server then adds stages before those of the guard. */
   readonly rewritten: boolean
 }
 

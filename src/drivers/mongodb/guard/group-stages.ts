@@ -116,8 +116,8 @@ export function count(value: Bson, flow: Flow): void {
 }
 
 /**
- * The limit on elements in all arrays that windows gather for one document. mongod copies them for each document, at 160 ns an element, and
- * the newest engine checks for a cancel every 128 documents: 20,000 elements take 0.4 s.
+ * The limit on elements in all arrays that windows gather for one document. mongod copies them for each document, at 160 ns an element. The
+ * newest engine checks for a cancel every 128 documents, so 20,000 elements take 0.4 s.
  */
 const WINDOW_ELEMENTS = 20_000
 

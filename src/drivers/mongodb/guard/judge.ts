@@ -134,7 +134,7 @@ function query(body: MongoBody, stages: Bson, { catalog, rowCap, work }: Asked):
   const reads = readsOf(catalog, [name, ...joins.map((join) => join.collection)])
   const early = flow.early === null ? null : sortedEarly(flow.out, flow.early)
   const { columns, shape, out: pipeline } = flow
-  // The server puts stages of a view or a time series before ours.
+  // The server puts the stages of a view or a time series before those of the guard.
   const mayFind = early === null && !collection.rewritten && rowCap <= SMALL_ROWS_MAX
   const find = mayFind ? findOf(pipeline) : null
   return {

@@ -167,7 +167,7 @@ function isText(value: unknown, form: RegExp): value is string {
   return typeof value === 'string' && form.test(value)
 }
 
-/** No number needs more characters. The regular expressions above take quadratic time, so they need a short input. */
+/** Returns whether a value is a string short enough for a number. The regular expressions above take quadratic time. */
 function isShort(value: unknown): value is string {
   return typeof value === 'string' && value.length <= 200
 }

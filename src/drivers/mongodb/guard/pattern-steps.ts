@@ -87,7 +87,7 @@ function partsOf(pattern: string): Parts {
   }
 }
 
-/** {n,} or {n,m} with a large m. */
+/** Returns whether a token is {n,} or {n,m} with a large m. */
 function isLong(token: string): boolean {
   const [, least = '', comma = '', most = ''] = /^\{(\d*)(,?)(\d*)\}$/.exec(token) ?? []
   return comma !== '' && (most === '' || Number(most) - Number(least) > 3)

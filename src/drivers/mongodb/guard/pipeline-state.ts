@@ -131,7 +131,7 @@ export class Flow {
     this.out.push(...this.#looks()(STEPS_MAX, NOTHING))
   }
 
-  /** $bsonSize needs MongoDB 4.4. */
+  /** Returns what to measure before the stage. Measures nothing before MongoDB 4.4, which introduced $bsonSize. */
   #measured(isRead: boolean): Measured {
     const [{ stage }, size] = [this.#meter, this.size]
     this.size += worstOf(stage.bytes, size) + stage.bytes.constant

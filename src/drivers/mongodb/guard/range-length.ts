@@ -86,8 +86,8 @@ const SMALL_NUMBERS = new Set(
 const LENGTHS = new Set('$indexOfArray $indexOfBytes $indexOfCP $size $strLenBytes $strLenCP'.split(' '))
 
 /**
- * Returns the largest absolute value that an operator returns, by the bounds of its arguments (in order) and by the
- * number of elements or bytes that they have. Returns null if it is unknown.
+ * Returns the largest absolute value that an operator returns. `all` are the bounds of its arguments, in order. `size` is the number of
+ * elements or bytes that they have. Returns null if it is unknown.
  */
 function boundOf(name: string, operand: Bson, all: readonly (Amount | null)[], size: Amount | null): Amount | null {
   const [first = null, second = null, third = null] = all

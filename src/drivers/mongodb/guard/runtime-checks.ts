@@ -1,5 +1,5 @@
-// Stages that the guard adds so that the database enforces the guard's assumptions: gathered arrays are no longer than
-// assumed, no document is too large for a stage, and mongod checks for a cancel often enough if a stage takes long for one.
+// Prints the stages that the guard adds so that the database enforces the guard's assumptions. Gathered arrays are no longer than assumed.
+// No document is too large for a stage. If a stage takes long for one document, mongod checks for a cancel often enough.
 import { MADE_MAX, TURNS_MAX, UNSEEN, type Measured } from './measured-work.ts'
 import { STEPS_MAX } from './step-meter.ts'
 import type { Bson, BsonDocument } from '../confined-query.ts'

@@ -57,7 +57,7 @@ export function locate(path: string, scope: Scope): Located {
 
 export type Located = Found & { readonly components: readonly string[] }
 
-/** Like locate(). A barrier also keeps a partly shown value behind the projection. */
+/** Looks up a path like locate(). A barrier also keeps a partly shown value behind the projection. */
 export function resolve(path: string, scope: Scope): Located {
   const found = locate(path, scope)
   hold(found, scope)

@@ -1,7 +1,7 @@
 // Caches confined queries by shape. Programs send the same query repeatedly with other values in its filters. After a shape was confined
-// twice, its printed stages are cached with gaps for these values. The guard's verdict does not depend on such a value: it is a scalar,
-// such as a number, a string or a date, compared with a path in a filter. To check this, the guard confines the body with a marker in place
-// of each value. The shape is cached only if each marker appears in the printed filters and nowhere else.
+// twice, its printed stages are cached with gaps for these values. The guard's verdict does not depend on such a value. The value is a
+// scalar, such as a number, a string or a date, and a filter compares it with a path. To check this, the guard confines the body with a
+// marker in place of each value. The shape is cached only if each marker appears in the printed filters and nowhere else.
 import type { Catalog } from '../../driver.ts'
 import { SeenTwice } from '../../seen-twice-cache.ts'
 import { isArray, isDocument, type Bson, type BsonDocument, type MongoQuery } from '../confined-query.ts'
@@ -94,8 +94,8 @@ export function remember(
 }
 
 /**
- * Returns the kind of a value that does not affect the verdict. Returns null for all other values: null and the ends of
- * the sort order stay behind a barrier; regular expressions are measured; arrays and objects are walked.
+ * Returns the kind of a value that does not affect the verdict. Returns null for all other values. null and the ends of the sort order stay
+ * behind a barrier. Regular expressions are measured. Arrays and objects are walked.
  */
 function kindOf(value: unknown): string | null {
   if (typeof value === 'string' || typeof value === 'number') return typeof value

@@ -1,7 +1,7 @@
-// Borrows a connection that the client library has logged in. Small queries send their command directly over the socket
-// of this connection: the library spends more processor time on a command than the rest of the query takes. The library
-// still finds the servers, logs in, and decides which server answers. The code uses internal properties of the library,
-// so the library's version is pinned, and tests fail with another version.
+// Borrows a connection that the client library has logged in. Small queries send their command directly over the socket of this connection.
+// The library would spend more processor time on the command than the rest of the query takes. The library still finds the servers, logs
+// in, and decides which server answers. The code uses internal properties of the library, so the library's version is pinned, and tests
+// fail with another version.
 import { Duplex } from 'node:stream'
 import type { Login } from './connect.ts'
 import { Wire } from './wire.ts'

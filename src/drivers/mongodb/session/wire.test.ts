@@ -6,7 +6,7 @@ import { FRAME, LostConnection, Wire } from './wire.ts'
 
 interface Pair extends AsyncDisposable {
   readonly wire: Wire
-  /** Our end of the socket. */
+  /** The client's end of the socket. */
   readonly own: Socket
   /** The server's end. */
   readonly far: Socket

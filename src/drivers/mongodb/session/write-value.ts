@@ -1,6 +1,6 @@
-// Converts stored values from BSON bytes to JSON bytes (docs/contract.md#values, docs/drivers/mongodb.md#values). The client
-// library's reader is not used: it throws on dates outside JavaScript's range, invalid UTF-8 and unusual regular expressions,
-// and one bad stored value must never fail a query.
+// Converts stored values from BSON bytes to JSON bytes (docs/contract.md#values, docs/drivers/mongodb.md#values). The client library's
+// reader is not used, because one bad stored value must never fail a query. That reader throws on dates outside JavaScript's range, invalid
+// UTF-8 and unusual regular expressions.
 import { writeText, type JsonBytes } from '../../json-bytes.ts'
 import { writeDecimal } from './decimal128.ts'
 

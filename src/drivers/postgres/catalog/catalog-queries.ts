@@ -8,10 +8,9 @@ const firstUserOid = 16384
 export const pinPath = `SELECT pg_catalog.set_config('search_path', 'pg_catalog', false)`
 
 /**
- * Reads the version, the database, whether the login is a superuser, and the schemas on the login's own search_path.
- * ALTER ROLE and ALTER DATABASE set that path; otherwise the server's default applies. A reset value that begins with
- * pg_catalog is our own setting from the start-up options. The session's path is fixed, so only this statement uses the
- * login's path.
+ * Reads the version, the database, whether the login is a superuser, and the schemas on the login's own search_path. ALTER ROLE and ALTER
+ * DATABASE set that path; otherwise the server's default applies. A reset value that begins with pg_catalog comes from the service's
+ * start-up options. The session's path is fixed, so only this statement uses the login's path.
  */
 export const server = `
 SELECT current_setting('server_version_num'), current_database(), rolsuper, array_to_json(current_schemas(false))
@@ -39,7 +38,7 @@ FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace ORDER BY e.ext
 
 /**
  * Lists the functions and operators of each extension in its own schema. Also lists other functions and operators with the same name in the
- * same schema, which could be called instead, each with the extension to which it belongs (0: none).
+ * same schema, which could be called instead. Each has the extension to which it belongs (0: none).
  */
 export const extensionMembers = `
 WITH member AS (

@@ -9,8 +9,8 @@ interface Place {
 }
 
 /**
- * Returns the SQL for a table with its partitions and child tables: the pages now, the pages and rows at the last ANALYZE, whether all
- * parts were analysed, and whether there are parts. The result has no row if the table is gone.
+ * Returns the SQL for the size of a table with its partitions and child tables. The result has the pages now, the pages and rows at the
+ * last ANALYZE, whether all parts were analysed, and whether there are parts. The result has no row if the table is gone.
  */
 export function sizeSql({ schema, table }: Place): string {
   return `WITH RECURSIVE part(oid) AS (

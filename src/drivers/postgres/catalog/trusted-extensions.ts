@@ -82,8 +82,8 @@ export function isOfTrusted(extensions: Extensions, oid: number): boolean {
 }
 
 /**
- * Returns the schemas that may be on the path (docs/guard/postgres.md, the Path rule): every object in them belongs to a trusted extension,
- * and PUBLIC may not create objects there.
+ * Returns the schemas that may be on the path. Every object in them belongs to a trusted extension, and PUBLIC may not create objects there
+ * (docs/guard/postgres.md, the Path rule).
  */
 export function trustedSchemas(extensions: Extensions, rows: readonly Row[]): string[] {
   const refused = new Set(
@@ -140,10 +140,9 @@ function isCallable(kind: string, name: string): boolean {
 }
 
 /**
- * Returns the user-defined code that may run for each user-defined type, by the type's oid. A cast between a built-in
- * and a user-defined type counts only for the user-defined type: the built-in type reaches the function only if a query
- * names or reads the other type. Throws AppError DATASOURCE_UNAVAILABLE if all types of a cast or operator class are
- * built in, because any query could run it.
+ * Returns the user-defined code that may run for each user-defined type, by the type's oid. A cast between a built-in and a user-defined
+ * type counts only for the user-defined type. The cast can run only if a query names or reads the user-defined type. Throws AppError
+ * DATASOURCE_UNAVAILABLE if all types of a cast or operator class are built in, because any query could run it.
  */
 export function taintedTypes(
   made: readonly UserMade[],

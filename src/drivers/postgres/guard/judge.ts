@@ -93,7 +93,7 @@ export function locate(
   return at === null ? null : fromBytes(scanned.text, at)
 }
 
-/** Like positionIn(), within the bounds of the main thread. Never throws. */
+/** Maps a position like locate(), within the bounds of the main thread. Returns 'heavy' if they do not suffice. Never throws. */
 export function locateHere(parse: Parse, asked: Case, sought: Sought): number | null | 'heavy' {
   if (Buffer.byteLength(asked.text) > HERE.bytes || sought.printed.length > HERE.printed) return 'heavy'
   const scanned = prescan(asked.text)

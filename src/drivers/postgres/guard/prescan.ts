@@ -82,8 +82,8 @@ class Comments {
   }
 
   /**
-   * Two strings with a block comment between them are two tokens. Without the comment, a line break would join them, so an empty
-   * comment remains.
+   * Keeps an empty comment between two strings that a block comment separates. Without the comment, a line break would join the strings to
+   * one token.
    */
   before({ kind, start }: Scanner): void {
     const isString = kind === 'string'
@@ -99,8 +99,8 @@ class Comments {
 }
 
 /**
- * How a word changes the depth: it extends a chain, extends a chain that no comma ends, opens a level, closes a level,
- * or restarts the chain.
+ * The effect of each word on the depth. A word extends a chain, extends a chain that no comma ends, opens a level, closes a level, or
+ * restarts the chain.
  */
 const WORDS: ReadonlyMap<string, Change> = new Map([
   ...words('chain', 'NOT IS ISNULL NOTNULL IN LIKE ILIKE SIMILAR BETWEEN COLLATE AT OVERLAPS'),

@@ -1,4 +1,4 @@
-// Bounds how large a confined query can make a value. PostgreSQL limits one value to a gigabyte, and has no memory limit below that: nested
+// Bounds how large a confined query can make a value. PostgreSQL limits one value to a gigabyte, and has no other memory limit. Nested
 // repeat(), replace() and || grew a few letters to 2.7 GB in one backend. This walk computes sizes bottom up through expressions,
 // sub-selects and WITH. The guard refuses a query whose constants multiply too much. The walk visits every node. An unknown node counts as
 // the sum of its parts.

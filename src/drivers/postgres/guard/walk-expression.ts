@@ -424,8 +424,8 @@ export function window(walk: Walk, level: Level, def: Struct<'WindowDef'>): Stru
   }
 }
 
-// (x).field, (x).* and x[1]. A field can be taken only of a row whose columns the guard knows: PostgreSQL may also read
-// (x).field as the call field(x), and (x).regclass as a cast.
+// (x).field, (x).* and x[1]. A field can be read only from a row whose columns the guard knows. Otherwise PostgreSQL may read (x).field as
+// the call field(x), and (x).regclass as a cast.
 
 /** Confines an A_Indirection. Throws Refusal. */
 export function indirection(walk: Walk, level: Level, { arg, indirection: steps }: Struct<'A_Indirection'>): Typed {

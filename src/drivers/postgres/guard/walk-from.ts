@@ -233,7 +233,7 @@ interface Wrapping {
 
 /**
  * Prints (SELECT c FROM schema.t AS t0) AS t1(c). The list of columns that the query reads is complete only at the end, and is filled in
- * then. Columns are printed without the alias t0: if c was dropped since introspection, PostgreSQL would read t0.c as the call c(t0) with
+ * then. Columns are printed without the alias t0. If c was dropped since introspection, PostgreSQL would read t0.c as the call c(t0) with
  * the whole row (manual, 8.16.5). An unqualified c is a column or an error. It cannot mean the row t0, because no exposed column has the
  * name of a generated alias. It could mean a column of an outer query. In that case the session answers SCHEMA_STALE
  * (session/lock-columns.ts).

@@ -423,7 +423,7 @@ function nameFor(walk: Walk, node: Node): string {
 }
 
 // GROUP BY. An output that is named or numbered is printed as its number. If GROUP BY contains a table's primary key, the other columns
-// that are read from the table are added: PostgreSQL uses keys of tables, but the sub-selects around them have no keys.
+// that are read from the table are added. PostgreSQL uses keys of tables, but the sub-selects around the tables have no keys.
 
 const SETS: ReadonlySet<string> = new Set([
   'GROUPING_SET_EMPTY',

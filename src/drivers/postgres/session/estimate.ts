@@ -30,8 +30,8 @@ export function planCost(answer: readonly (readonly (string | null)[])[]): numbe
 }
 
 /**
- * Returns the SQL for the size of one plain table. The result has no row if the size does not bound the cost, because of partitions, child
- * tables, row-level security (whose conditions add cost) or virtual generated columns.
+ * Returns the SQL for the size of one plain table. The result has no row if the size does not bound the cost. This is so for partitions,
+ * child tables, row-level security (whose conditions add cost) and virtual generated columns.
  */
 export function sizeSql(at: { readonly schema: string; readonly table: string }): string {
   return `SELECT pg_catalog.pg_relation_size(c.oid) / pg_catalog.current_setting('block_size')::int8, c.relpages, c.reltuples,

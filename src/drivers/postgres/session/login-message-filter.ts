@@ -1,6 +1,5 @@
-// Filters the server's messages to `pg` during login. pg trusts its input: a message that is too short makes it throw in a
-// socket event or loop past the end, and it buffers a message of any length. So pg receives only complete, well-formed
-// login messages.
+// Filters the server's messages to `pg` during login. pg trusts its input. A message that is too short makes pg throw in a socket event or
+// loop past the end. pg also buffers a message of any length. So pg receives only complete, well-formed login messages.
 import type { Duplex } from 'node:stream'
 
 /** Servers and poolers send much shorter messages. */

@@ -40,7 +40,7 @@ interface Caller extends TestSession {
   catalog: Catalog
   /** Runs a query through the guard and the server. Returns the rows as JSON, or the code of the error. */
   ask(sql: string, params?: readonly (number | string)[]): Promise<string>
-  /** The callers' queries that the server has prepared. */
+  /** Returns the callers' queries that the server has prepared. */
   prepared(): Promise<readonly (readonly [name: string, generic: string, custom: string])[]>
 }
 
@@ -288,7 +288,7 @@ test('a session keeps a bounded number of prepared queries, and those of one exp
   assert.equal((await caller.prepared()).length, 1)
 })
 
-/** The statements that the session sends by name from now on, a list for each request. */
+/** Records the statements that the session sends by name from now on, in one list for each request. */
 function sentBy({ login }: Caller): string[][] {
   const { wire } = login.session
   const requests: string[][] = []

@@ -103,8 +103,8 @@ export class Result implements Sink {
   }
 
   /**
-   * While rows are buffered, the session is needed for the type look-up. The remaining rows are therefore read and
-   * dropped.
+   * Returns whether the exchange continues. While rows are buffered, the session is still needed for the type look-up, so the remaining
+   * rows are read and dropped.
    */
   tooLong(): boolean {
     this.#truncated = true

@@ -121,9 +121,8 @@ const NOTHING = Buffer.alloc(0)
 const NO_CHECK: ImplicitCheck = { frames: NOTHING, passed: () => undefined }
 
 /**
- * Returns a statement that fails the transaction if implicit objects have changed since introspection. It takes one or
- * two milliseconds, so the connections of a datasource share its result: while queries run, one query sends the
- * statement every 0.9 s.
+ * Returns a statement that fails the transaction if implicit objects have changed since introspection. The statement takes one or two
+ * milliseconds, so the connections of a datasource share its result. While queries run, one query sends the statement every 0.9 s.
  */
 function implicitCheck(known: Known, objects: ImplicitObjects, now: number): ImplicitCheck {
   const { digest } = objects

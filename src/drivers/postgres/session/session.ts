@@ -458,9 +458,9 @@ export class Session {
   }
 
   /**
-   * Returns the frames around a look-up that calls no function, so that it cannot change a setting. When such look-ups
-   * follow one another with the same settings, the second sets them for the session, and all further ones run without
-   * a statement around them (docs/decisions/0051-settings-kept.md).
+   * Returns the frames around a look-up that calls no function, so that it cannot change a setting. When such look-ups follow one another
+   * with the same settings, the second sets them for the session. All further look-ups run without a statement around them
+   * (docs/decisions/0051-settings-kept.md).
    */
   #aroundPlain(pinned: Pinned): Around {
     if (this.#kept !== null && isSame(this.#kept, pinned)) return NOTHING_AROUND
