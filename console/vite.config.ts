@@ -9,7 +9,7 @@ const SERVICE = process.env['VITRINE_URL'] ?? 'http://127.0.0.1:3000'
 /** Paths that the service answers itself. All other paths belong to the console. */
 const PATHS = ['/auth', '/users', '/teams', '/invitations', '/instance', '/health', '/openapi.json', '/docs']
 
-/** `virtual:routes`: method and path of every operation, from the contract. The browser gets no schemas. */
+/** Provides `virtual:routes`: method and path of every operation in the contract. The browser gets no schemas. */
 function routes(): Plugin {
   const [name, resolved] = ['virtual:routes', '\0virtual:routes']
   return {

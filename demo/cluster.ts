@@ -47,7 +47,7 @@ export interface RunningCluster extends AsyncDisposable {
   readonly port: number
   /** Resolves when the server has stopped, for any reason. */
   readonly ended: Promise<void>
-  /** fast: ends sessions and writes everything. immediate: as if killed, but faster. */
+  /** Stops the server. `fast` ends sessions and writes all data. `immediate` is like a kill, but faster. */
   stop(how?: 'fast' | 'immediate'): Promise<void>
 }
 

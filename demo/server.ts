@@ -1,5 +1,5 @@
-// The demo's database: a PostgreSQL 18 from npm as a child process on loopback, with the shop of seed.sql and a login
-// that can read only the exposed columns. It starts after the service is ready and stops with it.
+// The demo's database: a PostgreSQL 18 from npm as a child process on loopback. It has the shop of seed.sql and a login
+// that can read only the exposed columns. It starts after the service is ready, and stops with the service.
 import { randomBytes } from 'node:crypto'
 import { access, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

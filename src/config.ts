@@ -325,7 +325,7 @@ function plain(name: string): string {
 type Reader = ReturnType<typeof reader>
 
 function reader(env: Environment, problems: string[]) {
-  /** An empty variable counts as unset, as in compose files. */
+  /** Returns a variable. An empty variable counts as unset, as in compose files. */
   const text = (name: string): string | null => env[name]?.trim() || null
   const parsed = <T>(name: string, what: string, parse: (text: string) => T | null): T | null => {
     const given = text(name)
@@ -360,7 +360,7 @@ function ceilings(from: Reader): Partial<Record<Ceiling, number>> {
   return found
 }
 
-/** A listener on loopback is reachable from this machine only. */
+/** Returns true for an address that is reachable only from this machine. */
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
 }
@@ -384,7 +384,7 @@ function origins(text: string): ReadonlySet<string> | null {
   return known.length === parts.length ? new Set(known) : null
 }
 
-/** The standard variables (opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables). */
+/** Reads the standard variables (opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables). */
 function otelOf(from: Reader, problems: string[]): Config['otel'] {
   const of = (name: string) => from.text(`OTEL_EXPORTER_OTLP_TRACES_${name}`) ?? from.text(`OTEL_EXPORTER_OTLP_${name}`)
   const own = from.text('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT')

@@ -555,7 +555,7 @@ test('the checksum of a key detects typing errors', () => {
 })
 
 let first: unknown
-/** The refusal must be the same for every cause. */
+/** Asserts that the refusal is the same for every cause. */
 async function assertRefused(gate: Authenticator, authorization: string | undefined): Promise<void> {
   const refused = await refusal(gate.authenticate(authorization))
   assert.equal(refused['code'], 'UNAUTHENTICATED')

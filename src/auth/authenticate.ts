@@ -17,14 +17,14 @@ const TOKEN_MAX = 4096
 export interface Authenticator {
   /** Re-authenticates an earlier caller. Throws UNAUTHENTICATED if the key, session or grant has ended. */
   again(caller: Caller): Promise<Caller>
-  /** For REST: an API key, or a session's token. Throws the same UNAUTHENTICATED for every failure. */
+  /** Authenticates REST calls, by an API key or a session's token. Throws the same UNAUTHENTICATED for every failure. */
   authenticate(authorization: string | undefined, userAgent?: string): Promise<Caller>
   /**
    * Returns the caller of an API key that authenticate() accepted before, without waiting. If it returns null,
    * authenticate() must decide.
    */
   known(authorization: string, userAgent?: string): KeyCaller | null
-  /** For the connector: an API key, or an OAuth token. Throws the same UNAUTHENTICATED for every failure. */
+  /** Authenticates calls of the connector, by an API key or an OAuth token. Throws the same UNAUTHENTICATED. */
   authenticateConnector(authorization: string | undefined, userAgent?: string): Promise<KeyCaller | GrantCaller>
 }
 

@@ -38,7 +38,7 @@ export function hintOf(key: string): string {
   return `…${key.slice(-HINT_LETTERS)}`
 }
 
-/** CRC-32 in base62. Detects typing errors; it is not a secret. */
+/** Returns the CRC-32 in base62. It detects typing errors, and is no secret. */
 function checksum(text: string): string {
   let rest = crc32(text)
   let letters = ''

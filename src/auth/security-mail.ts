@@ -18,7 +18,7 @@ export interface DoneFrom {
 }
 
 export interface Notices {
-  /** Never throws. Resolves when the letter is queued. */
+  /** Queues a letter. Never throws. Resolves when the letter is queued. */
   tell(accountId: AccountId, change: SecurityChange, from: DoneFrom): Promise<void>
 }
 

@@ -40,7 +40,7 @@ export async function runQuery(
 
 const Place = z.strictObject({ teamId: Id, datasourceId: Id, budgetTokens: BudgetTokens.exactOptional() })
 
-/** The driver reads the query's own fields. Fields that no driver knows are refused here. */
+/** Reads ids and budget, and refuses fields that no driver knows. The driver reads the query's own fields. */
 function readPlace(place: JsonObject, rest: JsonObject) {
   const given = Object.fromEntries(Object.entries(place).filter(([, value]) => value !== undefined))
   const read = Place.safeParse(given)

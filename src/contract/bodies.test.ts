@@ -16,7 +16,7 @@ const WRONG: Readonly<Record<string, unknown>> = {
   'an object of objects': Object.fromEntries(many(5_000, (k) => [`k${k}`, { a: 1, b: 2 }])),
 }
 
-/** The fields of a body. */
+/** Returns the fields of a body. */
 function fieldsOf(body: ZodType): readonly string[] {
   return body instanceof z.ZodObject ? Object.keys(body.shape) : []
 }

@@ -6,7 +6,7 @@ import { configOf, type DatasourceRow } from './datasource-rows.ts'
 /** Values by secret field. A value may be the secret itself, or any value that changes when the secret changes. */
 type Secrets = Readonly<Record<string, unknown>>
 
-/** `before` is null for a creation, `after` for a deletion. */
+/** Returns the changes. `before` is null for a creation, and `after` is null for a deletion. */
 export function datasourceChanges(before: DatasourceRow | null, after: DatasourceRow | null): Changes {
   return changesOf(before && fieldsOf(before), after && fieldsOf(after))
 }

@@ -164,7 +164,7 @@ function dangerOf(stored: ConnectionSettings, next: ConnectionSettings): string 
   return strength(next.sslMode) < strength(stored.sslMode) ? 'sslMode weakens' : null
 }
 
-/** An unknown mode counts as the weakest. */
+/** Returns the strength of a mode. An unknown mode counts as the weakest. */
 function strength(mode: string | null): number {
   return SSL_MODES.findIndex((known) => known === mode)
 }

@@ -270,7 +270,7 @@ class Pool {
     return this.#idle.length
   }
 
-  /** In use, or being opened. */
+  /** The number of connections that are in use or being opened. */
   get used(): number {
     return this.#count - this.#idle.length
   }

@@ -61,7 +61,7 @@ export async function renderCatalog(
 const NONE_SEEN: ReadonlyMap<string, SeenTable> = new Map()
 const NO_MARKS: Marks = new Map()
 
-/** By tableKey. */
+/** Returns the personal marks by tableKey. */
 async function marksOf(
   deps: Pick<RenderCatalogDeps, 'store'>,
   { id, row }: Pick<Reached, 'id' | 'row'>,

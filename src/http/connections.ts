@@ -51,7 +51,7 @@ const LINGER_MS = 1_000
 /** Extra connections for Node's own limit, because Node still counts sockets that are closing. */
 const CLOSING = 256
 
-/** `nextId` creates the request ids of refusals. */
+/** Starts to limit the connections of a server. `nextId` creates the request ids of refusals. */
 export function holdConnections(server: Server, limits: ConnectionLimits, nextId: () => string): Connections {
   return new HeldConnections(server, limits, nextId)
 }

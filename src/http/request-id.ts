@@ -16,7 +16,7 @@ export interface RequestIds {
   of(request: IncomingMessage): string
 }
 
-/** Without `trustsProxy`, given ids are ignored: a caller could send the id of another caller's request. */
+/** Creates request ids. Without `trustsProxy`, ignores given ids: a caller could send the id of another request. */
 export function openRequestIds(trustsProxy: boolean): RequestIds {
   const start = randomBytes(6).toString('hex')
   let count = 0

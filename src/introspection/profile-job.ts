@@ -1,5 +1,5 @@
-// Profiles the values of exposed columns, table by table over its own connection, in a job that survives restarts.
-// profiles/privacy.ts decides which data is stored, under the exposure at the time of writing.
+// Profiles the values of exposed columns, table by table over its own connection, in a job that survives restarts. The
+// rules in profiles/privacy.ts decide which data is stored, under the exposure at the time of writing.
 import { z } from 'zod'
 import type { Call } from '../auth/caller.ts'
 import type { Config } from '../config.ts'

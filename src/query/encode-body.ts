@@ -30,7 +30,7 @@ export class LentJson {
     return this.#parts
   }
 
-  /** Only the first call has an effect. */
+  /** Releases the memory. Only the first call has an effect. */
   release(): void {
     if (this.#parts === null) return
     this.#parts = null

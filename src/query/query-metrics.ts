@@ -31,7 +31,7 @@ interface Kind {
 
 export interface QueryMeter {
   answered(type: DatasourceType, marks: QueryMarks, endedAt: number, rows: number, bytes: number): void
-  /** `code`: null if the caller hung up. */
+  /** Counts a refused or failed query. `code` is null if the caller hung up. */
   refused(type: DatasourceType, marks: QueryMarks, code: Code | null, blocked: BlockedKind | null): void
   families(): readonly Family[]
 }

@@ -82,7 +82,7 @@ describe('the path of a query', () => {
   const run = async (body: unknown, who = call(), on = id) =>
     runQuery(rooms, who, await reach(rooms, who, teamId, on), body)
   const checkAs = async (who: Call, body: unknown) => checkQuery(rooms, who, await reach(rooms, who, teamId, id), body)
-  /** The refusal, or null if the query was answered. */
+  /** Returns the refusal, or null if the query was answered. */
   const refusal = async (answer: Promise<unknown>): Promise<AppError | null> =>
     answer.then(
       () => null,

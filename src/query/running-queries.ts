@@ -92,7 +92,7 @@ class WatchedQueries implements RunningQueries {
     this.endAll()
   }
 
-  /** One timer for all queries. It stops when none is running. */
+  /** Starts the timer, which all queries share. It stops when no query is running. */
   #start(): NodeJS.Timeout {
     const timer = setInterval(() => {
       const before = performance.now() - CHECK_MS

@@ -9,7 +9,7 @@ import { suggestionFor } from './suggest-repair.ts'
 const LIMITS: Limits = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 1_000, maxCost: 1e6 }
 const NEVER = new AbortController().signal
 
-/** The blocked name, and the suggestion. */
+/** Returns the suggestion for a body. */
 async function suggested(driver: Driver, exposed: Catalog, body: object, signal = NEVER) {
   const read = driver.read(body)
   const denied = await driver.confine(read, exposed, LIMITS, NEVER)

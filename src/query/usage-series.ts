@@ -48,7 +48,7 @@ export class UsageSums {
     this.#by = by
   }
 
-  /** `isOwn`: whether the caller may see the name behind the line. */
+  /** Adds a line. `isOwn` is true if the caller may see the key or client of the line. */
   add(line: UsageSlot, isOwn: boolean): void {
     const at = this.#step === 'hour' ? `${line.slot}:00:00Z` : `${line.slot.slice(0, 10)}T00:00:00Z`
     addTo(this.#points, at, line)

@@ -8,7 +8,7 @@ import { cookiesOf } from './cookies.ts'
 const ROUTES: ReadonlyMap<string, SignInRoute> = new Map(Object.entries(SIGN_IN_ROUTES))
 const WithToken = z.looseObject({ token: z.string() })
 
-/** `name`: for example `GET /auth/token`. `sessionCookie`: the library's name of the session cookie. */
+/** Returns the shaped answer of a path, such as `GET /auth/token`. `sessionCookie` is the library's name of the cookie. */
 export async function shapedAnswer(
   name: string,
   request: Request,

@@ -17,7 +17,7 @@ const EMAIL = 'ada@example.test'
 const OTHER = 'another long password'
 const headers = { 'user-agent': 'curl/8 ü' }
 
-/** The secret of a session cookie. */
+/** Returns the secret of a session cookie. */
 const secretOf = (cookie: string) => /session_token=([^;.]+)/.exec(cookie)?.[1] ?? assert.fail(cookie)
 
 for (const dialect of DIALECTS) {

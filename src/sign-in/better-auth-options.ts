@@ -18,7 +18,7 @@ export interface SharedDeps {
 const SESSION_SECONDS = 7 * 86_400
 const SESSION_RENEWED_SECONDS = 86_400
 
-/** `origin`: the only origin that the library trusts. */
+/** Returns the shared options. `origin` is the only origin that the library trusts. */
 export function sharedOptions(deps: SharedDeps, origin: string) {
   return {
     appName: 'Vitrine',

@@ -1,5 +1,5 @@
-// Consumes a code of a second factor for actions that need no code in the library: turning the factor off, showing its
-// secret, renewing its backup codes, or ending it with a new password. Every code works only once, here or at sign-in.
+// Consumes a code of a second factor for actions that need no code in the library. These actions turn the factor off,
+// show its secret, renew its backup codes, or end it with a new password. Every code works only once, here or at sign-in.
 import { hash } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { AccountId } from '../ids.ts'

@@ -1,5 +1,5 @@
-// Handles paths under /auth that the library does not handle, or not alone: address verification, password changes and
-// resets, passkeys, providers, and the code required to weaken a second factor.
+// Handles paths under /auth that the library does not handle alone. They verify addresses, change and reset passwords,
+// use passkeys and providers, and require a code before a second factor is weakened.
 import {
   PasskeyAdded,
   PasskeyEnd,

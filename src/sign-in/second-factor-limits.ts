@@ -18,13 +18,13 @@ const BY_LINK = { limit: 10, windowMs: 900_000 }
 type Settle = () => Promise<void>
 
 export interface CodeTries {
-  /** For a sign-in that is waiting for a code. A device that passed this factor before has its own limit. */
+  /** Counts a code of a waiting sign-in. A device that passed this factor before has its own limit. */
   waiting(request: Request, accountId: AccountId): Promise<Settle>
   signedIn(request: Request, accountId: AccountId): Promise<Settle>
   byLink(accountId: AccountId): Promise<Settle>
 }
 
-/** All methods throw RATE_LIMITED above their limit. */
+/** Opens the limits. All methods throw RATE_LIMITED above their limit. */
 export function openCodeTries(deps: {
   readonly store: Store
   readonly tries: Attempts

@@ -60,7 +60,7 @@ function costsOf({ name, request }: Attempt): readonly Allowance[] {
   return PATHS.get(name)?.costly === true ? [{ key: `address ${networkOf(addressOf(request))}`, ...BY_ADDRESS }] : []
 }
 
-/** Each kind of mail has its own limit, so that sign-up requests cannot use up the password reset mails. */
+/** Returns the limits on mails. Each kind has its own limit, so that sign-ups cannot use up the password reset mails. */
 function mailsOf({ name, request, email, mailIsOn }: Attempt, devices: KnownDevices): readonly Allowance[] {
   if (PATHS.get(name)?.mails !== true || email === undefined || (!mailIsOn && name === SIGN_UP)) return []
   const device = devices.of(request, email)

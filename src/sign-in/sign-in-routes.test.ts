@@ -144,7 +144,7 @@ test('each answer matches the document', async () => {
   assert.ok(smtp.received.some((mail) => LINK.test(mail.text)))
 })
 
-/** The documented schema, but without additional fields. */
+/** Returns the documented schema without additional fields. */
 function strict(schema: z.ZodType): z.ZodType {
   if (schema instanceof z.ZodObject) return schema.strict()
   if (schema instanceof z.ZodArray && schema.element instanceof z.ZodType) return z.array(strict(schema.element))

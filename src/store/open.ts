@@ -1,5 +1,5 @@
-// Opens Vitrine's own database: the embedded file or PostgreSQL. Only this file knows which. Modules run SQL on `db`,
-// and write only within write() or append().
+// Opens Vitrine's own database: the embedded file or PostgreSQL. Other modules need not know which of the two it is. They
+// read through `db`, and write only within write(), append() or commit().
 import { setTimeout } from 'node:timers/promises'
 import { Kysely, type Transaction } from 'kysely'
 import type { Config } from '../config.ts'
@@ -17,24 +17,24 @@ import type { Tables } from './tables.ts'
 type Isolation = 'serializable' | 'read committed'
 
 export interface Store extends AsyncDisposable {
-  /** For reading. Within write(), use `tx` only: the embedded store has one connection, so `db` would deadlock. */
+  /** For reads. Within write(), use only `tx`: the embedded store has one connection, so `db` would deadlock. */
   readonly db: Kysely<Tables>
   readonly dialect: DialectName
   /**
    * Runs one durable, serializable transaction, and then clears the cache. On PostgreSQL, `work` may run again after a
-   * serialization failure, so it must have no other side effects. Throws OVERLOADED if the disk is full or retries are
-   * exhausted; nothing is then stored.
+   * serialization failure, so it must have no other side effects. If the disk is full or retries are exhausted, rolls
+   * the transaction back and throws OVERLOADED.
    */
   write<T>(work: (tx: Transaction<Tables>) => Promise<T>): Promise<T>
   /**
-   * Runs a durable transaction for rows that are never cached (audit, progress): does not clear the cache. The embedded
-   * store syncs without blocking other work; if the sync fails, the transaction may still be durable. `read committed`
-   * is for transactions that lock the rows they read. The embedded store is always serializable.
+   * Runs a durable transaction for rows that are never cached (audit, progress), so it does not clear the cache. The
+   * embedded store syncs without blocking other work. If the sync fails, the transaction may still be durable. `read
+   * committed` is for transactions that lock the rows that they read. The embedded store is always serializable.
    */
   append<T>(work: (tx: Transaction<Tables>) => Promise<T>, isolation?: Isolation): Promise<T>
   /**
-   * Like append(), but the transaction survives a power failure only after settled(), which covers many commits at
-   * once.
+   * Runs a transaction like append(), but it survives a power failure only after settled(). One settled() covers many
+   * commits.
    */
   commit<T>(work: (tx: Transaction<Tables>) => Promise<T>, isolation?: Isolation): Promise<T>
   settled(): Promise<void>
@@ -45,7 +45,7 @@ export interface Store extends AsyncDisposable {
    * PostgreSQL, entries expire within 1 s, because another process may have written. Each key has one value type.
    */
   recall<T>(key: string, load: () => Promise<T>): Promise<T>
-  /** Returns what recall() would return, without loading. Returns undefined if nothing is cached yet. */
+  /** Returns the cached value of recall() without loading. Returns undefined if no value is cached. */
   known<T>(key: string): T | undefined
   forget(): void
   /** Runs a statement on counters, which a crash of the database may lose. Null for the embedded store. */
@@ -69,8 +69,8 @@ interface StoreMeter {
 const PAUSE_MS = 5
 
 /**
- * Locks the data folder and migrates the store. `asIs`: the store must exist in this version, and is not changed.
- * `admit` may reject the store before the first write. Throws an Error of one sentence on failure.
+ * Opens the store: locks the data folder and migrates. With `asIs`, the store must already have this version, and is
+ * not changed. `admit` may reject the store before the first write. Throws an Error of one sentence on failure.
  */
 export async function openStore(
   config: Pick<Config, 'dataDir' | 'databaseUrl'>,
@@ -79,7 +79,7 @@ export async function openStore(
     readonly log?: ServerLog
     readonly asIs?: boolean
     readonly admit?: (db: Kysely<Tables>) => Promise<void>
-    /** If an announcement is lost, how long a change by another process may stay invisible. */
+    /** The maximum age of cached values. It matters only if the announcement of a change is lost. */
     readonly maxAgeMs?: number
   } = {},
 ): Promise<Store> {
@@ -167,7 +167,7 @@ export async function openStore(
       try {
         return await timed(() => transact(announced))
       } finally {
-        // Also after an error: a commit whose answer was lost may be durable.
+        // Clear the cache even after an error, because a commit whose answer was lost may be durable.
         forget()
       }
     },
@@ -209,7 +209,7 @@ function commitWithoutSync<T>(
   })
 }
 
-/** SQLite's SQLITE_FULL and SQLITE_IOERR_WRITE, PostgreSQL's disk_full. */
+/** Returns true for SQLITE_FULL and SQLITE_IOERR_WRITE of SQLite, and for disk_full of PostgreSQL. */
 function isDiskFull(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if ('errcode' in error) return error.errcode === 13 || error.errcode === 778

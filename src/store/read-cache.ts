@@ -2,8 +2,9 @@
 // visible to the next request.
 
 /**
- * The maximum age of an entry. It bounds how long a change by another process, such as a revoked key, stays invisible if
- * its announcement is lost: with the time to read it, one second (docs/session.md#when-a-change-takes-effect).
+ * The maximum age of an entry. If the announcement of a change by another process is lost, such as a revoked key, the
+ * change is visible after this time. Including the read, this takes at most one second
+ * (docs/session.md#when-a-change-takes-effect).
  */
 export const CACHE_MAX_AGE_MS = 750
 

@@ -34,12 +34,12 @@ export function canReach(
   }
 }
 
-/** Nobody can grant a role above their own. */
+/** Returns true if a member may grant a role. Nobody can grant a role above the own role. */
 export function canGrant(granter: Standing, role: Role): boolean {
   return roleAtLeast(granter.role, role)
 }
 
-/** Only an OWNER can change OWNERs. */
+/** Returns true if a member may change another one. Only an OWNER can change OWNERs. */
 export function canTouch(toucher: Standing, target: Standing): boolean {
   return toucher.role === 'OWNER' || target.role !== 'OWNER'
 }

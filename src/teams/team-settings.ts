@@ -90,7 +90,7 @@ export function holding(stored: string, ceilings: Ceilings): TeamSettings {
   }
 }
 
-/** `stored`: the settings column. */
+/** Returns true if the team requires a second factor. `stored` is the settings column. */
 export function requiresSecondFactor(stored: string): boolean {
   return Stored.parse(JSON.parse(stored)).requireSecondFactor ?? DEFAULTS.requireSecondFactor
 }

@@ -92,7 +92,7 @@ async function sealAgain(store: Store, secrets: Secrets): Promise<number> {
   }
 }
 
-/** A team has only a few webhooks, so they can be read together. */
+/** Seals the secrets of webhooks again. Reads all webhooks together, because a team has only a few. */
 async function sealWebhooksAgain(store: Store, secrets: Secrets): Promise<number> {
   let count = 0
   for (const { id } of await store.db.selectFrom('webhooks').select('id').orderBy('id').execute()) {

@@ -19,7 +19,7 @@ export class Refused extends Error {
     return typeof this.body['requestId'] === 'string' ? this.body['requestId'] : null
   }
 
-  /** One sentence for each invalid field of a request. */
+  /** Returns one sentence for each invalid field of a request. */
   get details(): readonly string[] {
     const { details } = this.body
     return Array.isArray(details) ? details.filter((each): each is string => typeof each === 'string') : []

@@ -27,7 +27,7 @@ online.subscribe(() => {
   if (online.get()) void queryClient.invalidateQueries()
 })
 
-/** A read, for useQuery, useSuspenseQuery and ensureQueryData. */
+/** Returns a read, for useQuery, useSuspenseQuery and ensureQueryData. */
 export function read<N extends ReadName>(name: N, input: Input<N>) {
   return queryOptions({
     queryKey: [name, input],

@@ -47,7 +47,7 @@ async function bodyOf(response: Response): Promise<Readonly<Record<string, unkno
 
 const CHECK_MS = 2_000
 
-/** While the service does not answer, polls it until it does. */
+/** Polls a service that does not answer until it answers again. */
 export function watchService(): void {
   let timer: ReturnType<typeof setTimeout> | undefined
   const check = () => {

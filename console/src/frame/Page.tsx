@@ -60,7 +60,7 @@ function Forbidden({ team, needs }: { readonly team: Team; readonly needs: Role 
 
 const SHOWN = 4
 
-/** `Ada, Bo or Cy`. */
+/** Joins names like `Ada, Bo or Cy`. */
 function listed(names: readonly string[]): string {
   const shown = names.slice(0, SHOWN)
   const rest = names.length - shown.length

@@ -5,7 +5,7 @@ import { hasRole, ROLE_NAMES, useTeam } from './current-team.ts'
 
 export const ME = 'me'
 
-/** The values are `me`, `role:ROLE` and `key:ID`. */
+/** Returns the options. Their values are `me`, `role:ROLE` and `key:ID`. */
 export function useAsOptions(): readonly Option<string>[] {
   const team = useTeam()
   const keys = useRead('listKeys', {}).data ?? []

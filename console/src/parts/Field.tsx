@@ -12,7 +12,7 @@ export interface Labelled {
   readonly error?: string | undefined
 }
 
-/** The ids that connect a control with its label, note and error. */
+/** Returns the ids that connect a control with its label, note and error. */
 export function useLabelled({ note, error }: Labelled) {
   const id = useId()
   const described = [error === undefined ? '' : `${id}-error`, note === undefined ? '' : `${id}-note`].join(' ').trim()

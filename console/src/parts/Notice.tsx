@@ -7,7 +7,7 @@ import { Icon } from './Icon.tsx'
 
 const ICONS = { none: Info, ok: CheckCircle2, warn: AlertTriangle, bad: AlertCircle }
 
-/** `bad` interrupts a screen reader, because the person is waiting for the outcome. */
+/** Shows a sentence. `bad` interrupts a screen reader, because the person is waiting for the outcome. */
 export function Notice({
   tone = 'none',
   role,

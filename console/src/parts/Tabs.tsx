@@ -40,7 +40,7 @@ export interface LinkTab<V extends string> extends TabOf<V> {
   readonly link: LinkProps
 }
 
-/** `value`: the tab of the current page. */
+/** Shows tabs that are links between pages. `value` is the tab of the current page. */
 export function LinkTabs<V extends string>({
   label,
   tabs,

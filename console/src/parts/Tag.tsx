@@ -25,7 +25,7 @@ export function Tag({
   )
 }
 
-/** Set in a code font: scopes, types, columns. */
+/** Shows scopes, types and columns in a code font. */
 export const CodeTag = ({ children }: { readonly children: ReactNode }) => (
   <code className="tag tag-code">{children}</code>
 )
@@ -40,7 +40,7 @@ const STATES = {
   DISABLED: ['none', Pause, 'Disabled'],
 } as const satisfies Record<string, readonly [Tone, LucideIcon, string]>
 
-/** The state of a call or a datasource. */
+/** Shows the state of a call or a datasource. */
 export function State({ of, bare = true }: { readonly of: keyof typeof STATES; readonly bare?: boolean }) {
   const [tone, icon, word] = STATES[of]
   return (

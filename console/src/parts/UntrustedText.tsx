@@ -4,10 +4,10 @@ import { useState } from 'react'
 
 const LONG = 400
 
-/** A name or short text on one line. */
+/** Shows a name or short text on one line. */
 export const Name = ({ children }: { readonly children: string }) => <bdi>{children}</bdi>
 
-/** A text of any length. */
+/** Shows a text of any length. */
 export function LongText({ children }: { readonly children: string }) {
   const [whole, showWhole] = useState(false)
   if (children.length <= LONG || whole) return <bdi>{children}</bdi>

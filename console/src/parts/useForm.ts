@@ -13,7 +13,7 @@ export function useForm<F extends Record<string, string>>(initial: F) {
   return { form, field, setForm }
 }
 
-/** For `onSubmit`: prevents the browser from leaving the page. */
+/** Returns a handler for `onSubmit` that keeps the browser on the page. */
 export const submitting = (run: () => void) => (event: FormEvent) => {
   event.preventDefault()
   run()

@@ -59,7 +59,7 @@ export interface Seal {
   registry(registry: Registry): string
 }
 
-/** `key`: 32 bytes, secrets.derive('audit chain'). */
+/** Returns the seals with a key. `key` has 32 bytes, from secrets.derive('audit chain'). */
 export function sealWith(key: Uint8Array): Seal {
   const { hmac, hmacBehind } = hmacWith(key)
   return {
@@ -125,7 +125,7 @@ export function contentOf(row: Content): ContentValues {
   ]
 }
 
-/** The inverse of contentOf(). */
+/** Inverts contentOf(). */
 function contentFrom(values: ContentValues): Content {
   return {
     id: values[0],

@@ -34,7 +34,7 @@ for (const dialect of DIALECTS) {
     })
     after(() => source[Symbol.asyncDispose]())
 
-    /** An empty store. */
+    /** Opens an empty store. */
     const open = async () => openStore(await source.config())
 
     /** Writes rows of numbered calls in one batch. */
@@ -331,7 +331,7 @@ for (const dialect of DIALECTS) {
     describe('pruned', () => {
       const start = Date.parse('2026-01-01T00:00:00.000Z')
 
-      /** Twenty rows, one a day, alternating between two teams. The second team has a longer retention. */
+      /** Writes twenty rows, one a day, alternating between two teams. The second team has a longer retention. */
       async function twentyDays() {
         const store = await open()
         let at = start

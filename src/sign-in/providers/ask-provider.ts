@@ -22,7 +22,7 @@ interface ProviderQuestion {
 /** Sends a request. Throws an Error without secrets if no answer comes. */
 export type AskProvider = (url: string, question?: ProviderQuestion) => Promise<ProviderAnswer>
 
-/** Only tests pass `transport`. */
+/** Returns the function that asks providers. Only tests pass `transport`. */
 export function askerOf(
   { issuer }: Pick<Provider, 'issuer'>,
   {

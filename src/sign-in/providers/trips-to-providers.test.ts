@@ -26,7 +26,7 @@ const EMAIL = 'ada@example.test'
 const browserOf = (rooms: Rooms) => testBrowser(rooms, ORIGIN)
 const ADA = { email: EMAIL, email_verified: true, name: 'Ada' }
 
-/** VITRINE_OIDC_… for a provider that lies. */
+/** Returns the variables VITRINE_OIDC_… for a provider that lies. */
 const rogueEnv = ({ url }: Pick<Rogue, 'url'>) => ({
   VITRINE_OIDC_ISSUER: url,
   VITRINE_OIDC_CLIENT_ID: CLIENT.id,

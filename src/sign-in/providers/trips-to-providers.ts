@@ -54,7 +54,7 @@ export function openProviders(deps: ProvidersDeps): Providers {
   const { config, secrets, secure, now, transport, log } = deps
   const { allowPrivateHosts } = config
   const flows = new Map<Provider['id'], Promise<Flow>>()
-  /** Loaded at the first sign-in at a provider. */
+  /** Loads the flow of a provider at its first sign-in. */
   const open = async (provider: Provider): Promise<Flow> => {
     const ask = askerOf(provider, { allowPrivateHosts, ...(transport === undefined ? {} : { transport }) })
     if (provider.id === 'github') return (await import('./github.ts')).gitHubFlow(provider, ask)

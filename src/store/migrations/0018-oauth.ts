@@ -22,7 +22,7 @@ function table<T extends string>(tx: Transaction<Tables>, name: T): CreateTableB
   return tx.schema.createTable(name).addColumn('id', 'text', (column) => column.primaryKey().notNull())
 }
 
-/** Registered clients. Clients with a metadata document have no row. */
+/** Creates the table of registered clients. Clients with a metadata document have no row. */
 async function clients(tx: Transaction<Tables>, dialect: DialectName): Promise<void> {
   await table(tx, 'oauth_clients')
     .addColumn('clientId', 'text', (column) => column.notNull().unique())
@@ -35,7 +35,7 @@ async function clients(tx: Transaction<Tables>, dialect: DialectName): Promise<v
   await tx.schema.createIndex('oauth_clients_by_age').on('oauth_clients').column('createdAt').execute()
 }
 
-/** The library looks for these rows when it issues a code. They exist only during this time. */
+/** Creates the table of consents. The library needs a row while it issues a code, and rows exist only for this time. */
 async function consents(tx: Transaction<Tables>, dialect: DialectName): Promise<void> {
   await table(tx, 'oauth_consents')
     .addColumn('clientId', 'text', (column) => column.notNull())

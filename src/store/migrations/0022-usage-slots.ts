@@ -1,4 +1,4 @@
-// Adds query counts by hour, caller, datasource and client. Earlier hours have none.
+// Adds query counts by hour, caller, datasource and client. Hours before the upgrade have no counts.
 import type { ColumnDefinitionBuilder } from 'kysely'
 import type { Migration } from '../migrate.ts'
 

@@ -30,7 +30,7 @@ interface Row {
   readonly connection: Connection | undefined
 }
 
-/** The result of a redirect to a provider. */
+/** Shows the result of a redirect to a provider. */
 export function ConnectionOutcome({ oidcName }: { readonly oidcName: string | undefined }) {
   const { failed, provider, connected } = useSearch({ strict: false })
   const failure = providerSentence({ failed, provider }, oidcName)

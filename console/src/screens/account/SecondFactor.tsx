@@ -21,7 +21,7 @@ import { useForm } from '../../parts/useForm.ts'
 
 type Step = 'on' | 'off' | 'codes'
 
-/** `needsPassword`: the account has no password yet, but the setup of a second factor requires one. */
+/** Shows the second factor. With `needsPassword`, the account must first get a password, which the setup requires. */
 export function SecondFactor({ needsPassword }: { readonly needsPassword: boolean }) {
   const session = useQuery({
     queryKey: ['session'],

@@ -10,7 +10,7 @@ import { LinkTabs } from '../../parts/Tabs.tsx'
 
 const Context = createContext<DatasourceItem | null>(null)
 
-/** The datasource of the page. Only the tabs below may call this hook. */
+/** Returns the datasource of the page. Only the pages of its tabs may call this hook. */
 export function useDatasource(): DatasourceItem {
   const datasource = useContext(Context)
   if (datasource === null) throw new Error('this screen has no datasource')

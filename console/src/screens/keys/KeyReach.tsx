@@ -22,7 +22,7 @@ export function KeyReach({ of: { teamIds, datasourceIds } }: { readonly of: Reac
   return <Listed names={found} all={teamIds?.length ?? 0} one="team" />
 }
 
-/** The names by id, from all given teams. */
+/** Returns the names by id, from all given teams. */
 function useDatasourceNames(teamIds: readonly string[]): ReadonlyMap<string, string> {
   const lists = useQueries({ queries: teamIds.map((teamId) => read('listDatasources', { params: { teamId } })) })
   return new Map(lists.flatMap(({ data = [] }) => data.map(({ id, name }): [string, string] => [id, name])))

@@ -67,7 +67,7 @@ export function Setup() {
   )
 }
 
-/** The field for a new password, with its minimum length. */
+/** Shows the field for a new password, with its minimum length. */
 export function NewPassword(
   props: Pick<Parameters<typeof PasswordField>[0], 'label' | 'value' | 'onChange' | 'autoFocus'>,
 ) {

@@ -194,7 +194,7 @@ function Make({ onClose, onFresh }: { readonly onClose: () => void; readonly onF
   )
 }
 
-/** Escape and a click outside do not close the dialog, because the value would be lost. */
+/** Shows a new secret. Escape and a click outside do not close the dialog, because the value would be lost. */
 function FreshSecret({ fresh, onDone }: { readonly fresh: Fresh | null; readonly onDone: () => void }) {
   return (
     <Dialog

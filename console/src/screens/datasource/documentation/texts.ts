@@ -27,7 +27,7 @@ export const keyOf = (place: Place) =>
       ? `column ${place.name}`
       : place.kind
 
-/** Every text except the summary. */
+/** Returns every text except the summary. */
 export function textsOf(table: TableTexts): readonly Placed[] {
   const placed: Placed[] = table.statements.map((text, index) => ({
     place: { kind: 'statement', index },
@@ -70,7 +70,7 @@ export function bodyFor(table: TableTexts, place: Place, change: { text?: string
 export const KINDS = ['summary', 'columns', 'statements', 'examples'] as const
 export type Kind = (typeof KINDS)[number]
 
-/** The number of proposed texts of these kinds, without texts whose columns have changed. */
+/** Returns the number of proposed texts of these kinds, without texts whose columns have changed. */
 export function proposedIn(tables: readonly TableTexts[], kinds: ReadonlySet<Kind>): number {
   const waits = (text: Partial<Pick<Text, 'status' | 'stale'>> | null) =>
     text?.status === 'PROPOSED' && text.stale !== true

@@ -243,7 +243,7 @@ function existing(tables: readonly TableNames[], schemas: readonly SchemaNode[],
 const same = (before: ReadonlySet<string> | undefined, now: ReadonlySet<string>) =>
   before !== undefined && before.size === now.size && now.isSubsetOf(before) ? before : now
 
-/** The filter, the rows, and which rows are open. */
+/** Returns the filter, the rows, and which rows are open. */
 function useView(schemas: readonly SchemaNode[], choice: Choice, drift: Answer<'getDrift'> | undefined) {
   const [filter, setFilter] = useState(NO_FILTER)
   const settled = useDeferredValue(filter)

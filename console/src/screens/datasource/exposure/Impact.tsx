@@ -10,7 +10,7 @@ import { Notice } from '../../../parts/Notice.tsx'
 import { ago, counted, number } from '../../../parts/format.ts'
 import { IMPACT_DAYS, ReplayEnded, type Impact, type ImpactState } from './usePreview.ts'
 
-/** The short form, for the bar of unsaved changes. */
+/** Shows the short form, for the bar of unsaved changes. */
 export function ImpactLine({ is }: { readonly is: ImpactState | null }) {
   if (is === null || is.state === 'failed') return null
   if (is.state === 'replaying') return <span className="soft">Replaying the last {IMPACT_DAYS} days…</span>
@@ -31,7 +31,7 @@ function wordsOf({ nowAllowed, nowRefused, cannotTell }: Impact): string[] {
   return words
 }
 
-/** The long form, for the dialog. */
+/** Shows the long form, for the dialog. */
 export function ImpactRegion({ teamId, is }: { readonly teamId: string; readonly is: ImpactState | null }) {
   return (
     <section className="impact" aria-label="Impact" role="region">

@@ -141,7 +141,7 @@ function columnRows({ node, columns }: Part, rows: Row[]): void {
   })
 }
 
-/** The tables and columns that the checkbox of a row controls. */
+/** Returns the tables and columns that the checkbox of a row controls. */
 export function partsOf(row: Row): readonly Part[] {
   if (row.kind === 'schema') return row.found.parts
   return row.kind === 'table' ? [row.part] : [{ node: row.node, columns: [row.column] }]
