@@ -22,7 +22,7 @@ test('has the versions and hashes of package-lock.json', async () => {
   }
 })
 
-test('a package that npm cannot fetch is one sentence, and leaves no folder', async () => {
+test('a package that npm cannot fetch gives an error of one sentence, and leaves no folder', async () => {
   const cache = await mkdtemp(join(tmpdir(), 'vitrine-fetched-'))
   const said: string[] = []
   const pinned = { name: 'no such package', version: '1.0.0', integrity: 'sha512-AAAA' }

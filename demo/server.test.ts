@@ -56,7 +56,7 @@ test('is created on the first start in a closed data folder, and found on the ne
   assert.deepEqual(await rows(again, 'SELECT count(*)::int FROM orders'), [[2200]])
 })
 
-test('its login reads only what is exposed and writes nothing', { skip }, async () => {
+test('the login can read only exposed columns and cannot write', { skip }, async () => {
   await using demo = await start(root)
   for (const { table, columns } of exposure.tables) {
     const list = columns?.join(', ') ?? '*'
@@ -76,7 +76,7 @@ test('its login reads only what is exposed and writes nothing', { skip }, async 
   await assert.rejects(rows({ ...demo, password: 'wrong' }, 'SELECT 1'), /password authentication failed/)
 })
 
-test('stops with a killed process, and starts again whatever postmaster.pid says', { skip }, async () => {
+test('stops with a killed process, and starts again with any postmaster.pid', { skip }, async () => {
   const program = `import { startDemoServer } from ${JSON.stringify(import.meta.resolve('./server.ts'))}
     const demo = await startDemoServer({ dataDir: ${JSON.stringify(root)}, say: () => {}, signal: AbortSignal.timeout(60000) })
     console.log(demo.port); setInterval(() => {}, 1000)`
@@ -99,7 +99,7 @@ test('stops with a killed process, and starts again whatever postmaster.pid says
   assert.deepEqual(await rows(after, 'SELECT count(*)::int FROM orders'), [[2200]])
 })
 
-test('an aborted first start leaves nothing running, and the next start begins again', { skip }, async () => {
+test('an aborted first start leaves no process behind, and the next start begins again', { skip }, async () => {
   const dataDir = await mkdtemp(join(root, 'given-up-'))
   await chmod(dataDir, 0o700)
   // Abort while the cluster is being created, which takes about a second.

@@ -202,7 +202,7 @@ describe('the environment', () => {
       assert.equal(own[0]?.issuer, 'https://git.example')
     })
 
-    test('needs all variables of a provider or none, and says which is missing', () => {
+    test('needs all variables of a provider or none, and names the missing variable', () => {
       for (const [env, missing] of [
         [{ VITRINE_GITHUB_CLIENT_ID: 'id' }, 'VITRINE_GITHUB_CLIENT_SECRET: required with VITRINE_GITHUB_CLIENT_ID'],
         [{ VITRINE_GOOGLE_CLIENT_SECRET: 'hunter2' }, 'VITRINE_GOOGLE_CLIENT_ID: required with'],
@@ -262,7 +262,7 @@ describe('the environment', () => {
       assert.equal(problemOf(url), '')
   })
 
-  test('refuses names that are almost those of settings', () => {
+  test('refuses names that resemble names of settings', () => {
     assert.throws(
       () => readConfig({ vitrine_port: '1' }),
       /vitrine_port: unknown setting\. Names are in capitals\. Did you mean PORT\?/,

@@ -43,7 +43,7 @@ export interface Smtp {
    */
   readonly tls: 'implicit' | 'required' | 'offered' | 'local' | 'none'
   readonly login: { readonly user: string; readonly password: string } | null
-  /** The sender. Null: derived from the login or the public URL. */
+  /** The sender. If null, it is derived from the login or the public URL. */
   readonly from: string | null
 }
 
@@ -100,11 +100,11 @@ export interface Config {
   readonly secretKeyCommand: string | null
   /** The previous root key, which opens secrets while the root key is rotated. */
   readonly secretKeyPrevious: Uint8Array | null
-  /** The mail server. Null: links go to the log. Contains a password, so it is never logged. */
+  /** The mail server. If null, links go to the log. Contains a password, so it is never logged. */
   readonly smtp: Smtp | null
   /** The providers with which people may sign in. They contain secrets, so they are never logged. */
   readonly providers: readonly Provider[]
-  /** Null: documentation is proposed without a model. Contains a key, so it is never logged. */
+  /** If null, documentation is proposed without a model. Contains a key, so it is never logged. */
   readonly model: ModelSettings | null
   /** The time for which running requests may continue after SIGTERM. */
   readonly graceMs: number
@@ -131,7 +131,7 @@ export interface Config {
     readonly headers: Readonly<Record<string, string>>
     readonly serviceName: string
     readonly resource: Readonly<Record<string, string>>
-    /** The share of traces to keep. Null: all. */
+    /** The share of traces to keep. Null means all. */
     readonly ratio: number | null
   } | null
   /** One log line for each answer. */

@@ -64,7 +64,7 @@ describe('a deadline', () => {
     assert.equal(again.timedOut, true)
   })
 
-  test('of two calls with the same timeout, the later one ends later', async () => {
+  test('ends two calls with the same timeout in the order of their start', async () => {
     using first = deadlineOf(never, 30)
     using tick = deadlineOf(never, 10)
     await once(tick.signal, 'abort')

@@ -60,7 +60,7 @@ interface RootKey {
 
 /**
  * Returns the secrets of a store. The root key comes from the configuration, or is created once in the data folder
- * (0600). `asIs`: creates nothing, and throws an Error of one sentence if no key exists. `db`: the store, if its root
+ * (0600). With `asIs`, creates no key, and throws an Error of one sentence if there is none. `db`: the store, if its root
  * key may have been rotated.
  */
 export async function openSecrets(

@@ -77,7 +77,7 @@ for (const dialect of DIALECTS) {
       })
     })
 
-    test('keeps names, changes and read tables as they were', async () => {
+    test('keeps names, changes and read tables as they were at the time of the row', async () => {
       await using audit = openAudit({ store, key })
       const teamId = newId<TeamId>()
       const call = byKey()

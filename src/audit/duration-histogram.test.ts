@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { addTime, addTimes, percentile, type Times } from './duration-histogram.ts'
 
-test('a percentile is within 8 % of the exact one', () => {
+test('a percentile is within 8 % of the exact percentile', () => {
   for (const scale of [0.06, 1, 77, 60_000]) {
     const times: Times = new Map()
     const exact = Array.from({ length: 1_000 }, (_, n) => scale * (1 + n / 100))
@@ -28,7 +28,7 @@ test('sums of parts have the percentiles of the whole', () => {
   assert.equal(percentile(one, 0.95), percentile(whole, 0.95))
 })
 
-test('without durations there is no percentile, and durations of 0 have the smallest one', () => {
+test('without durations there is no percentile, and durations of 0 have the smallest percentile', () => {
   assert.equal(percentile(new Map(), 0.5), null)
   const times: Times = new Map()
   addTime(times, 0)

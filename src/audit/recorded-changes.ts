@@ -28,7 +28,7 @@ export interface Changed {
   readonly changes?: Changes
 }
 
-/** The values before or after the change, by field. Undefined: the field does not exist. */
+/** The values before or after the change, by field. Undefined if the field does not exist. */
 export type Fields = Readonly<Record<string, FieldValue>>
 type FieldValue = string | number | boolean | null | undefined | readonly string[]
 

@@ -50,7 +50,7 @@ export function authenticator(deps: {
         return caller satisfies never
     }
   }
-  /** Maps headers to cache keys, so that a known header need not be hashed. An entry proves nothing: see keys.known(). */
+  /** Maps headers to cache keys, so that a known header need not be hashed. An entry grants no access: see keys.known(). */
   const headers = new BoundedMap<string, string>(HEADERS_MAX)
   return {
     again: async (caller) => required(await again(caller)),

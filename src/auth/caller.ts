@@ -10,13 +10,13 @@ export interface Restricted {
   /** The account's name, for the audit. */
   readonly name: string
   readonly scopes: ReadonlySet<Scope>
-  /** Null: every team of the account. */
+  /** Null means every team of the account. */
   readonly teamIds: ReadonlySet<TeamId> | null
-  /** Null: every datasource. */
+  /** Null means every datasource. */
   readonly datasourceIds: ReadonlySet<DatasourceId> | null
   /** Teams that the account left, or from which a manager removed this key or grant. */
   readonly endedTeamIds: ReadonlySet<TeamId>
-  /** ISO 8601. Null: the key does not expire. */
+  /** ISO 8601. Null means that the key does not expire. */
   readonly expiresAt: string | null
 }
 

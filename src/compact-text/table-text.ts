@@ -8,7 +8,7 @@ export type Detail = (typeof DETAILS)[number]
 type Kind = 'POSTGRES' | 'MONGODB' | 'BIGQUERY'
 type Column = Table['columns'][number]
 
-/** Returns the first line of every text. `word`: what the database calls a table. */
+/** Returns the first line of every text. `word` is the database's word for a table. */
 export function legend(detail: Detail, word: string): string {
   if (detail === 'names') return `# ${word} ~rows, columns: description`
   const columns = 'column type, pk: primary key, !: not null, >: references'

@@ -122,7 +122,7 @@ export function progressMessage(progressToken: MessageId, progress: number, mess
   return JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params })
 }
 
-/** JSON-RPC's own codes, and those of the protocol. */
+/** The error codes of JSON-RPC and of the protocol. */
 export const RPC = { parse: -32700, invalidRequest: -32600, noMethod: -32601, refused: -32000 } as const
 
 /** Returns an error message. `id` is the id of the refused message, or null if the id is unknown. */

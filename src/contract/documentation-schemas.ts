@@ -42,7 +42,7 @@ const optionalFields = {
   origin: Origin.exactOptional(),
   status: Status.exactOptional(),
   restsOn: listOf(identifier, 100).exactOptional(),
-  /** Accepted, so that a client can send back what it read, but ignored: the service computes the value. */
+  /** This field is accepted and ignored, so that a client can send back an answer. The service computes the value. */
   stale: z.boolean().exactOptional(),
 }
 const submittedText = (max: number) => z.strictObject({ text: text(max).min(1), ...optionalFields })

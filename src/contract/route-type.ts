@@ -45,7 +45,7 @@ export interface Route {
   readonly bodyLimit?: number
   /** The maximum number of JSON values in a body. Default: VALUES.few. */
   readonly valuesMax?: number
-  /** Null: the answer has no body. */
+  /** The schema of the answer. Null means that the answer has no body. */
   readonly answer: ZodType | null
   /** The status of the answer. Default: 200. */
   readonly status?: 200 | 201 | 202 | 204

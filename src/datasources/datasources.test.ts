@@ -108,7 +108,7 @@ describe('datasources', () => {
     assert.ok(!JSON.stringify([item, stored]).includes(postgres.password))
   })
 
-  test('refuses by name the settings that its driver does not accept', async () => {
+  test('refuses settings that the driver does not accept, and names them', async () => {
     for (const [more, field] of [
       [{ host: '' }, 'host'],
       [{ port: 70_000 }, 'port'],
@@ -397,7 +397,7 @@ describe('datasources', () => {
     assert.deepEqual(await getAccess(rooms, id), { accountIds: [other.accountId] })
   })
 
-  test('deletes a datasource with everything stored about it except the audit, which OWNERs can still read', async () => {
+  test('deletes a datasource with all its rows except the audit, which OWNERs can still read', async () => {
     const id = await create()
     await introspectDatasource(rooms, call('introspectDatasource'), await at(id))
     await putExposure(rooms, call('putExposure'), await at(id), { tables: [columns('id')] })

@@ -20,7 +20,7 @@ export function publishedChanges(before: readonly PublishedTable[], after: reado
   return compared('texts', publishedTexts(before), publishedTexts(after))
 }
 
-/** Returns how many texts a publication has, and how it differs from the one before it. */
+/** Returns the number of texts in a publication, and its difference from the previous publication. */
 export function publishedCounts(before: readonly PublishedTable[], after: readonly PublishedTable[]) {
   const [was, is] = [publishedTexts(before), publishedTexts(after)]
   const kept = [...is].filter(([place]) => was.has(place))

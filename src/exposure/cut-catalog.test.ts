@@ -74,7 +74,7 @@ test('keeps a reference only if its target is exposed', () => {
   )
 })
 
-test('shows nothing if nothing was named', () => {
+test('shows no table if the exposure names none', () => {
   assert.deepEqual(shown(cut(catalog(table('a', [column('x')])), [])), [])
 })
 

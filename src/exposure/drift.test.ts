@@ -88,7 +88,7 @@ test('removes a rare path after many samples without it, and a common path after
   assert.deepEqual(rounds.at(-1), ['_id'])
 })
 
-test('keeps an exposed path that is too rare for any sample, and removes an exposed common one', async () => {
+test('keeps an exposed path that is too rare for any sample, and removes an exposed common path', async () => {
   let known = catalog(
     table('a', [column('_id'), column('rare', seenIn(2, 1_000)), column('often', seenIn(50, 1_000))], SAMPLED),
   )
@@ -98,7 +98,7 @@ test('keeps an exposed path that is too rare for any sample, and removes an expo
   assert.deepEqual(namesOf(known), ['_id', 'rare'])
 })
 
-test('removes a missing path if all rows were read; learns nothing from zero rows', async () => {
+test('removes a missing path if all rows were read, unless there were no rows', async () => {
   const before = catalog(table('a', [column('_id'), column('x', seenIn(1, 1_000))], SAMPLED))
   const whole = catalog(table('a', [column('_id')], { rows: 40, all: true }))
   assert.deepEqual(namesOf(retainUnsampled(before, whole, [{ schema: 'shop', table: 'a', columns: ['x'] }])), ['_id'])
@@ -106,7 +106,7 @@ test('removes a missing path if all rows were read; learns nothing from zero row
   assert.deepEqual(namesOf(retainUnsampled(before, emptied, [])), ['_id', 'x'])
 })
 
-test('keeps nothing if the database declares its columns, and keeps no removed table', async () => {
+test('keeps no missing column if the database declares its columns, and keeps no removed table', async () => {
   const before = catalog(table('a', [column('x', seenIn(1, 1_000))]), table('b', [column('x')]))
   assert.deepEqual(namesOf(retainUnsampled(before, catalog(table('a', [column('y')])), [])), ['y'])
 })

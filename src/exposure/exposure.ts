@@ -132,7 +132,7 @@ async function save(deps: SavingDeps, call: Call, at: ExposurePlace, request: Re
     throw await conflict(deps.store, at.id)
   const [catalog, saved] = await Promise.all([deps.catalogs.full(current), deps.catalogs.shown(current)])
   // With tens of thousands of columns, each step takes about 10 ms. Yield to the event loop between steps. The
-  // transaction below checks that nothing changed in the meantime.
+  // transaction below checks that no version changed in the meantime.
   await setImmediate()
   const { tables, problems } = freeze(request.tables, catalog, saved)
   if (problems.length > 0) throw invalidRequest(problems, 'The exposure cannot be saved in this form.')

@@ -1,5 +1,5 @@
 // Lets web pages of the origins in VITRINE_CORS_ORIGINS call the API with a token. By default, the list is empty. The
-// list never applies to /auth, which uses a cookie: a page of another site must not act with the cookie.
+// list never applies to /auth, because /auth uses a cookie, and a page of another site must not act with the cookie.
 import type { FastifyInstance } from 'fastify'
 
 const METHODS = 'GET, POST, PUT, PATCH, DELETE'

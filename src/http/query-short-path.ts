@@ -144,7 +144,7 @@ function readBody(request: IncomingMessage, length: number, done: (body: Buffer)
   })
 }
 
-/** Sends headers and body in one write: Node collects what is written before the end of a tick. */
+/** Sends headers and body in one write, because Node joins all writes of one tick. */
 class ResponseSender implements Sender {
   readonly #response: ServerResponse
   readonly #isOpen: () => boolean

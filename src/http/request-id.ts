@@ -10,7 +10,7 @@ const SAFE = /^[\w-]{8,64}$/
 
 export interface RequestIds {
   next(): string
-  /** Returns the id that a trusted proxy gave, if the id is safe. Otherwise returns the next own id. */
+  /** Returns the id that a trusted proxy gave, if the id is safe. Otherwise returns a new id. */
   from(given: string | undefined): string
   /** Returns from() of the request's header, and replaces the header with the result. */
   of(request: IncomingMessage): string

@@ -67,7 +67,7 @@ export interface Door {
   readonly metrics: Metrics | null
   /** Null turns the access log off. */
   readonly accessLog: AccessLog | null
-  /** Creates the spans of an answer. Null: requests are not traced. */
+  /** Creates the spans of an answer. Null if requests are not traced. */
   readonly tracing: { request(answered: Answered): void } | null
   readonly requestIds: RequestIds
   readonly log: Logger

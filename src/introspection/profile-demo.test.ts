@@ -66,7 +66,7 @@ describe('the profile of the demo shop', () => {
     assert.ok(compared > 40, String(compared))
   })
 
-  test('lists the most common values with their shares, and none with fewer than five rows', async () => {
+  test('lists the most common values with their shares, and no value with fewer than five rows', async () => {
     let compared = 0
     for (const { at, table, name, stats } of cells()) {
       for (const { value, share } of stats?.values ?? []) {

@@ -57,7 +57,7 @@ describe('profiles', () => {
   const whole = (table: string) => ({ schema: 'public', table, columns: null })
   const SHOWN = [whole('customers'), whole('orders')]
 
-  test('the description shows what plain SQL counts', async () => {
+  test('the description shows the same counts as plain SQL', async () => {
     const at = await shop()
     assert.equal((await at.describe()).profileCapturedAt, null)
     assert.deepEqual(await at.profile(), { tables: 2, columns: 15, skipped: [] })

@@ -68,7 +68,7 @@ test('a running job shows its step and who started it, an ended job only who sta
   assert.equal((await jobs.find(id, own.id))?.startedBy, null)
 })
 
-test('a failed job reports our own message, never the thrown one', async () => {
+test('a failed job reports our own message, never the thrown message', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   await using jobs = await openJobs({ store })

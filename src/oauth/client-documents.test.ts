@@ -97,7 +97,7 @@ describe('client metadata documents', () => {
     assert.equal((await documents.read(ID))?.name, 'Agent')
   })
 
-  test('a name is one line of at most 100 characters; without one, the host is the name', async () => {
+  test('a name is one line of at most 100 characters; without a name, the host is the name', async () => {
     const names: [unknown, string][] = [
       [undefined, 'agent.example'],
       [' \n ', 'agent.example'],

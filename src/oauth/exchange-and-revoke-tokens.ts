@@ -1,5 +1,5 @@
 // Exchanges codes and refresh tokens for tokens, with the provider, and revokes tokens. A code that is used twice was
-// stolen, and so was a refresh token that is used again after its successor. Such a theft ends only the one grant.
+// stolen, and so was a refresh token that is used again after its successor. Such a theft ends only this token's grant.
 import { hash } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import type { GrantCaller } from '../auth/caller.ts'

@@ -91,7 +91,7 @@ test('several processes share a budget in Redis, and count for themselves while 
   const budgets = [one, other].map((counter) => openBudget({ store: { count: null }, redis: counter }))
   const [first, second] = budgets
   assert.ok(first !== undefined && second !== undefined)
-  // Only Redis can show one process what the other counted.
+  // Only through Redis can one process see the count of the other.
   const counts = async (by: Budget, seenBy: Budget) => {
     const fresh = newId<TeamId>()
     await spend(by, fresh, 10)

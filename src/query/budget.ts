@@ -34,7 +34,7 @@ const UNLIMITED = Number.MAX_SAFE_INTEGER
 
 interface BudgetDeps {
   readonly store: Pick<Store, 'count'>
-  /** Counts for several processes. Null: counted in the store, or in memory with the embedded store. */
+  /** Counts for several processes. If null, the store counts, or with the embedded store this process. */
   readonly redis?: Counter | null
 }
 

@@ -32,7 +32,7 @@ export interface CheckResult {
 export type CheckDeps = Omit<QueryDeps, 'budget'> & { readonly drafts: Drafts }
 
 /**
- * Checks one query body, which may also have `as` ({role} or {keyId} of an own key) and `draft`. Throws the errors of
+ * Checks one query body, which may also have `as` ({role}, or {keyId} of the caller's own key) and `draft`. Throws the errors of
  * runQuery(), but returns the guard's refusals. A draft is checked while the user types. The audit only counts drafts,
  * and a session may send ten per second (429).
  */

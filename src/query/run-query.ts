@@ -61,7 +61,7 @@ interface Trail extends QueryMarks {
 
 /**
  * Runs one read-only query within the exposure. Throws the errors of walk(), in its order. A refusal after the budget
- * check has the headers of the budget. Every call that reached the datasource is audited, whatever its outcome.
+ * check has the headers of the budget. Every call that reached the datasource is audited, with any outcome.
  */
 export async function runQuery(deps: QueryDeps, call: Call, at: Reached, body: unknown): Promise<QueryAnswer> {
   const trail: Trail = {

@@ -17,7 +17,7 @@ interface Traits {
   readonly needsCode?: true
   /** On this path, the library creates a session, or a sign-in that is waiting for a code. */
   readonly makesSession?: true
-  /** The action name in the audit. If absent, the path changes nothing or records its own row. */
+  /** The action name in the audit. If absent, the path only reads, or records its own row. */
   readonly action?: string
   /** The path records its row itself, in the transaction of the change. Only refusals use `action`. */
   readonly ownRow?: true
@@ -26,7 +26,7 @@ interface Traits {
 }
 
 interface AuthPath extends Traits {
-  /** Null: a GET without a body. */
+  /** The schema of the body. Null for a GET without a body. */
   readonly body: z.ZodType | null
   readonly query?: z.ZodType
 }

@@ -189,7 +189,7 @@ async function passwordOf(store: Pick<Store, 'db'>, accountId: AccountId): Promi
 
 /**
  * Returns the account that a request's cookies identify. Uses the library's own parser, so that both find the same
- * account. Renews and consumes nothing.
+ * account. It does not renew sessions or consume codes.
  */
 function identify({ createAuthEndpoint }: { readonly createAuthEndpoint: typeof CreateEndpoint }) {
   return createAuthEndpoint.serverOnly({ method: 'GET', requireHeaders: true }, async (ctx) => {
@@ -222,7 +222,7 @@ function signedIn(lib: {
   })
 }
 
-/** Repeats what the library does after the correct password of an account with a second factor. */
+/** Repeats the library's steps after the correct password of an account with a second factor. */
 function awaitCode(lib: {
   readonly createAuthEndpoint: typeof CreateEndpoint
   readonly deleteSessionCookie: typeof DeleteSessionCookie

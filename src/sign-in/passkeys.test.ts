@@ -58,7 +58,7 @@ for (const dialect of DIALECTS) {
     })
     after(() => source[Symbol.asyncDispose]())
 
-    test('sign in without a password or a code, and are listed, renamed and removed', async () => {
+    test('sign in without a password or a code, and can be listed, renamed and removed', async () => {
       await using rooms = await openRooms(source, ENV)
       const own = await signedUp(rooms)
       const { json: begun } = await own.ask('POST two-factor/enable', { password: PASSWORD })

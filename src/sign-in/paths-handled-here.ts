@@ -160,7 +160,7 @@ async function signedIn({ store }: OwnDeps, identity: Identity): Promise<Person>
   return person
 }
 
-/** Ends a session of the caller. For another account's session, does nothing, silently. Throws UNAUTHENTICATED. */
+/** Ends a session of the caller. Ignores the id of another account's session. Throws UNAUTHENTICATED. */
 async function revokeSession(store: Store, { signedIn }: Identity, id: string): Promise<void> {
   if (signedIn === null) throw notSignedIn()
   await store.write((tx) =>

@@ -114,7 +114,7 @@ for (const dialect of DIALECTS) {
       await verify(rooms, third.cookie, next)
     })
 
-    test('a backup code signs in once, and new codes replace the old', async () => {
+    test('a backup code signs in once, and new codes replace the old codes', async () => {
       await using rooms = await openRooms(source)
       const { uri, backupCodes, cookie } = await setUp(rooms)
       const [first = '', second = ''] = backupCodes

@@ -37,7 +37,7 @@ export interface Migration {
 // A type, not an interface: withTables() requires an index signature.
 type Recorded = { migrations: { name: string; at: string } }
 
-/** Append-only: a released migration never changes. Do not use 0008 or 0012: no commit ever had a migration with these numbers. */
+/** The migrations. Only append: a released migration never changes. The numbers 0008 and 0012 were never used. */
 export const MIGRATIONS: readonly Migration[] = [
   first,
   marks,

@@ -121,7 +121,7 @@ function adapt(db: DatabaseSync): Pick<SqliteDatabase, 'prepare'> {
 const isRollback = (sql: string) => /^rollback$/i.test(sql)
 const NO_CHANGE = { changes: 0, lastInsertRowid: 0 } as const
 
-/** Returns the same list if nothing needs converting: audit inserts have hundreds of parameters. */
+/** Converts values. Returns the same list if no value needs it, because audit inserts have hundreds of values. */
 function bindable(values: readonly unknown[]): readonly SQLInputValue[] {
   return values.every(isBindable) ? values : values.map(bindableOf)
 }

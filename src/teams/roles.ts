@@ -34,7 +34,7 @@ export function canReach(
   }
 }
 
-/** Returns true if a member may grant a role. Nobody can grant a role above the own role. */
+/** Returns true if a member may grant a role. Nobody can grant a role above their own. */
 export function canGrant(granter: Standing, role: Role): boolean {
   return roleAtLeast(granter.role, role)
 }

@@ -19,7 +19,7 @@ export type TeamGrant = ShownGrant & { readonly accountId: string; readonly emai
 
 type Deps = Pick<GrantDeps, 'store' | 'audit' | 'now'>
 
-/** Returns the members' grants that reach this team, oldest first. Restrictions show only what the manager reaches. */
+/** Returns the members' grants that reach this team, oldest first. Hides restrictions that the manager does not reach. */
 export async function listTeamGrants(
   deps: Pick<Deps, 'store' | 'now'>,
   membership: Membership,

@@ -16,7 +16,7 @@ import { reachedIdsOf } from './team-counts.ts'
 
 export type TeamKey = ShownKey & { readonly accountId: string; readonly email: string }
 
-/** Returns the members' keys that reach this team, oldest first. Restrictions show only what the manager reaches. */
+/** Returns the members' keys that reach this team, oldest first. Hides restrictions that the manager does not reach. */
 export async function listTeamKeys(
   deps: Pick<KeyDeps, 'store' | 'now'>,
   membership: Membership,

@@ -202,7 +202,7 @@ for (const dialect of DIALECTS) {
       ])
     })
 
-    test('only managers see pending invitations; a new one replaces the old, and can be revoked', async () => {
+    test('only managers see pending invitations; a new invitation replaces the old one, and can be revoked', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
       const cy = await member(rooms, call, teamId, 'MEMBER', 'cy@example.test')

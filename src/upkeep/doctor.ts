@@ -1,5 +1,5 @@
 // `vitrine doctor`: checks the configuration, the store, the root key and the machine. Prints one line per check, with
-// the remedy. Changes nothing.
+// the remedy. Only reads.
 import { statfs } from 'node:fs/promises'
 import { existsSync, statSync } from 'node:fs'
 import { connect } from 'node:net'

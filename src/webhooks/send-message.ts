@@ -17,7 +17,7 @@ export interface SendOptions {
   /** Also permits http://. */
   readonly allowPrivateHosts: boolean
   readonly now: () => number
-  /** The only certificates to trust, for tests. If absent: the certificates that Node trusts. */
+  /** The only certificates to trust, for tests. If absent, Node's certificates are trusted. */
   readonly ca?: string
 }
 

@@ -109,7 +109,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('one process links 429s that several count into one row; late ones get their own row', async () => {
+    test('one process links a row of 429s that several processes count; late 429s get their own row', async () => {
       await using store = await open()
       const teamId = newId<TeamId>()
       const now = () => Date.parse('2026-01-01T00:00:30.000Z')
@@ -231,7 +231,7 @@ for (const dialect of DIALECTS) {
         assert.match((await findingOf(store)).what, /every row and the list of chains were removed/)
       })
 
-      test('names two swapped rows, and a row that replaced another', async () => {
+      test('names two swapped rows, and a row that replaced another row', async () => {
         const { store, id } = await tenRows()
         await using _store = store
         await sql`update audit set seq = 100 where seq = 6`.execute(store.db)
@@ -312,7 +312,7 @@ for (const dialect of DIALECTS) {
       })
     })
 
-    test('a row inserted in the next place does not stop the audit, and is named', async () => {
+    test('verification names a row inserted in the next place, and the audit continues', async () => {
       await using store = await open()
       const teamId = newId<TeamId>()
       await using audit = openAudit({ store, key })
@@ -371,7 +371,7 @@ for (const dialect of DIALECTS) {
         assert.deepEqual(await store.db.selectFrom('audit').select('id').execute(), [])
       })
 
-      test('manually removed rows do not pass as pruned, nor does a removed or changed gap', async () => {
+      test('finds manually removed rows, removed gaps and changed gaps', async () => {
         const { store, audit } = await twentyDays()
         await using _store = store
         await using _audit = audit
@@ -462,7 +462,7 @@ for (const dialect of DIALECTS) {
         assert.deepEqual(marks, [])
       })
 
-      test('a manually inserted entry neither ends an existing team nor stops pruning', async () => {
+      test('a manually inserted entry cannot end an existing team or stop pruning', async () => {
         await using store = await open()
         let at = start
         const [lives, ended] = [newId<TeamId>(), newId<TeamId>()]
@@ -518,7 +518,7 @@ for (const dialect of DIALECTS) {
         )
       })
 
-      test('a forged batch number does not pass for a written batch', async () => {
+      test('a forged batch number does not make a batch count as written', async () => {
         await using store = await open()
         const teamId = newId<TeamId>()
         let fails = 0

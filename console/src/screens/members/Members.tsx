@@ -125,7 +125,7 @@ function StatusOf({ member }: { readonly member: Member }) {
   )
 }
 
-/** Shows the role, as a menu for people who have at least this role. Nobody can grant a role above the own role. */
+/** Shows the role, as a menu for people who have at least this role. Nobody can grant a role above their own. */
 function RoleOf({ team, member, isMe }: { readonly team: Team; readonly member: Member; readonly isMe: boolean }) {
   const change = useCall('changeMember')
   const { accountId, email, role } = member
