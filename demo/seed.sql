@@ -1,9 +1,9 @@
--- The demo shop: invented data, the same rows on every start. Loaded once, as superuser, into an empty database. The
--- login that Vitrine uses gets its column grants in server.ts.
+-- Creates the demo shop: invented data, with the same rows on every start. A superuser loads this file once into an
+-- empty database. server.ts grants columns to the login that Vitrine uses.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 
--- A pseudo-random number from 0 to n - 1, always the same for the same arguments.
+-- Returns a pseudo-random number from 0 to n - 1. Equal arguments always give the same number.
 CREATE FUNCTION pg_temp.pick(i integer, salt text, n integer) RETURNS integer LANGUAGE sql IMMUTABLE AS
 $$ SELECT ('x' || substr(md5(salt || ':' || i), 1, 7))::bit(28)::integer % n $$;
 CREATE FUNCTION pg_temp.one_of(i integer, salt text, choices text[]) RETURNS text LANGUAGE sql IMMUTABLE AS

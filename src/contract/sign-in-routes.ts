@@ -7,14 +7,14 @@ import { listOf } from './long-lists.ts'
 import { PasskeyAssertion, PasskeyCreated, PasskeyCreation, PasskeyRequest } from './passkey-schemas.ts'
 import { text } from './schemas.ts'
 
-/** Characters of a password. */
+/** The fewest and the most characters that a new password may have. */
 export const PASSWORD = { min: 8, max: 128 } as const
 
 export interface SignInRoute {
   /** The operation id. */
   readonly id: string
   readonly summary: string
-  /** The body. A path without one is a GET. */
+  /** The request body. A path without a body uses the method GET. */
   readonly body?: z.ZodType
   /** Query parameters. If absent, any parameter is refused. */
   readonly query?: z.ZodType

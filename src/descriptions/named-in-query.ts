@@ -9,7 +9,7 @@ const TABLES_MAX = 4
 
 /** The names of a catalog's tables, folded to lower case. */
 export interface TableNames {
-  /** By the table's own name. */
+  /** The tables by name, without their schema. */
   readonly byName: ReadonlyMap<string, readonly CatalogTable[]>
   /** Shard families (BigQuery `events_*`), by the prefix of their names. */
   readonly families: readonly { readonly prefix: string; readonly table: CatalogTable }[]

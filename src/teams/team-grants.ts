@@ -1,5 +1,5 @@
-// A team's view of its members' agents. Managers can end a grant for this team only. The end of a membership does the
-// same for all grants of the account.
+// Lists and ends the agents of a team's members. Managers can end a grant for this team only. The end of a membership
+// does the same for all grants of the account.
 import type { Transaction } from 'kysely'
 import { changesOf } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'

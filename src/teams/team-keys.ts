@@ -1,5 +1,5 @@
-// A team's view of its members' API keys. Managers can end a key for this team only. The end of a membership does the
-// same for all keys of the account.
+// Lists and ends the API keys of a team's members. Managers can end a key for this team only. The end of a membership
+// does the same for all keys of the account.
 import type { Transaction } from 'kysely'
 import { changesOf } from '../audit/recorded-changes.ts'
 import { keyTarget, shownKey, type KeyDeps, type ShownKey } from '../auth/api-keys.ts'

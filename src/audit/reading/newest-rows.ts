@@ -10,8 +10,8 @@ import { singleRows } from './single-rows.ts'
 
 /**
  * Returns the rows within the scope that are older than `before`, newest first, in batches. Yields watermarks between
- * the batches: all later rows are older than the watermark. `teamId` null: the rows without a team. Throws the reason
- * of `signal`.
+ * the batches: all later rows are older than the watermark. A `teamId` of null selects the rows without a team. Throws
+ * the reason of `signal`.
  */
 export async function* searched(
   store: Pick<Store, 'db'>,
