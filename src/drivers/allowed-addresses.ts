@@ -64,8 +64,8 @@ function add(list: BlockList, entry: string, family: 'ipv4' | 'ipv6', whole: num
 }
 
 /**
- * Returns the kind of an IP address. An IPv6 address with an IPv4 address in it has the kind of the IPv4 address. Text
- * that is not an address counts as private.
+ * Returns the kind of an IP address. An IPv6 address that contains an IPv4 address has the kind of the IPv4 address. Text that is not an
+ * address counts as private.
  */
 export function addressKind(address: string): AddressKind {
   const plain = address.replace(/%.*$/, '')

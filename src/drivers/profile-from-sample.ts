@@ -1,5 +1,5 @@
 // Computes the profile of a column from a bounded sample: shares, most common values, range, looks. Each value is counted without being
-// stored. All kinds of database use this code. The values have the same JSON form as in query results.
+// stored. All kinds of database use this code. The values have the JSON form of query results.
 import { hash } from 'node:crypto'
 import { lookOf, type Look } from './recognize-text.ts'
 import type { ColumnProfile, Scalar, ValueKind } from './driver.ts'

@@ -202,7 +202,7 @@ describe('the access matrix', () => {
 
   test('has a row for every operation of openapi.json', () => {
     const document = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'))
-    // Routes under /auth take a cookie or nothing, and are tested in sign-in-routes.test.ts. oauth.test.ts has those of agents.
+    // Routes under /auth take a cookie or nothing, and are tested in sign-in-routes.test.ts. oauth.test.ts tests the routes of agents.
     const operations = Object.entries<Record<string, { operationId?: string }>>(document.paths)
       .filter(([path]) => !/^\/(auth|\.well-known)\//.test(path))
       .flatMap(([, path]) => Object.values(path))

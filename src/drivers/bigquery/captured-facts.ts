@@ -54,7 +54,7 @@ export interface BigQueryTableDetail {
   readonly createdAt: number | null
   /** True if BigQuery refuses a query without a filter on the partition. */
   readonly requirePartitionFilter: boolean
-  /** The stored bytes, for a family those of all shards. Null if they are unknown, as for views. */
+  /** The stored bytes. For a family, these are the bytes of all shards. Null if they are unknown, as for views. */
   readonly bytes: number | null
 }
 

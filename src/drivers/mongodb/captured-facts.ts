@@ -1,6 +1,5 @@
-// Facts that introspection captures for the guard, the runner and the description, besides collections and paths. They
-// are stored as JSON with the catalog, so they are plain data. If CAPTURE_VERSION has changed, the datasource must be
-// introspected again.
+// The facts that introspection captures for the guard, the runner and the description, in addition to collections and paths. They are
+// stored as JSON with the catalog, so they are plain data. If CAPTURE_VERSION has changed, the datasource must be introspected again.
 
 export const CAPTURE_VERSION = 1
 

@@ -1,7 +1,7 @@
 // The sealed query that the PostgreSQL guard passes to the runner.
 import type { ImplicitObjects } from './captured-facts.ts'
 
-/** A column that the printed text reads. The server's description of it must equal the one from introspection. */
+/** A column that the printed text reads. The server's description of the column must equal the description from introspection. */
 interface ReadColumn {
   readonly name: string
   /** pg_attribute.attnum. */

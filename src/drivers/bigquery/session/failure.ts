@@ -70,8 +70,8 @@ const QUERY: ReadonlyMap<string, string> = new Map(
 )
 
 /**
- * Returns the error for connecting, `test`, introspection and queries if Google, the network or the credentials refuse
- * access, whatever the query is. Returns null if the query caused the error.
+ * Returns the error for connecting, `test`, introspection and queries if Google, the network or the credentials refuse access for a reason
+ * that does not depend on the query. Returns null if the query caused the error.
  */
 export function accessFailure(error: unknown): AppError | null {
   if (error instanceof AppError) return error

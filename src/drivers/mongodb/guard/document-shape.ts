@@ -24,7 +24,7 @@ interface Cut {
 export interface Shape {
   /** Null if the whole value is shown or computed: any path below it may be read. */
   readonly kids: ReadonlyMap<string, Shape> | null
-  /** Whether there may be fields besides the known ones. */
+  /** Whether there may be other fields than the known fields. */
   readonly open: boolean
   /**
    * The projections that cut this object. They drop values that are not objects. A comparison with null could reveal such
@@ -83,7 +83,7 @@ export function find(shape: Shape, components: readonly string[]): Found {
   return { kind: at.kids === null ? 'whole' : 'parent', shape: at, numeric, isNamed, crossed }
 }
 
-/** The shape of a document while one stage changes it. Each object is copied once, however many of its fields change. */
+/** The shape of a document while one stage changes it. Each object is copied once, even if many of its fields change. */
 export class Draft {
   readonly #work: Work
   /** The copies made by this draft, and their fields, which may still change. */

@@ -201,7 +201,7 @@ function tests(path: string, value: BsonDocument, found: Located, walk: Walk): B
   return printed
 }
 
-/** An operator of a filter; `options` are those of a $regex. */
+/** An operator of a filter. `options` are the options of a $regex. */
 interface Test {
   readonly path: string
   readonly name: string

@@ -1,5 +1,5 @@
-// Computes bounds for the value of an expression and for the steps that it takes, before the query is sent. Repetitions multiply.
-// mongod builds such a value in memory whatever its size, and no timeout ends it there.
+// Computes bounds for the value of an expression and for the steps that it takes, before the query is sent. Repetitions multiply. mongod
+// builds a value of any size in memory, and no timeout ends this work.
 import { constant, HUGE, isConstant, most, plus, product, scaled, sizeOf, type Amount, type Size } from './amount.ts'
 import {
   anyOf,

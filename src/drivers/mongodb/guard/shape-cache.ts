@@ -28,7 +28,7 @@ interface Template {
   readonly texts: ReadonlyMap<BsonDocument, string>
 }
 
-/** A printed value: a gap with the number of its value, or a value that contains gaps, or one that contains none. */
+/** A printed value: a gap with the number of its value, a value that contains gaps, or a value without gaps. */
 type Part =
   | { readonly kind: 'gap'; readonly index: number }
   | { readonly kind: 'fixed'; readonly value: Bson }

@@ -136,7 +136,7 @@ export function number(bound: Amount | null): Extent {
   return bound === null ? SMALL : { ...SMALL, number: bound }
 }
 
-/** Returns the extent of a value of which only the bytes are known. */
+/** Returns the extent of a value if only its bytes are known. */
 export function anything(bytes: Amount, usual = ITEMS): Extent {
   const items = scaled(bytes, 1 / ELEMENT_LEAST)
   return { ...SMALL, bytes, items, isLoose: true, kept: bytes, usual, isSingle: false, isScalar: false }
@@ -356,7 +356,7 @@ export function literalExtent(value: Bson): Extent {
   return object(new Map(Object.entries(value).map(([name, each]) => [name, literalExtent(each)])))
 }
 
-/** The bytes of a string besides its characters. */
+/** The bytes that a string takes in addition to its characters. */
 export const TEXT_BYTES = 8
 
 /** Returns the extent of the element of an array in a loop, whose size is `own`. */

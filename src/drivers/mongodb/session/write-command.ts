@@ -19,7 +19,7 @@ export interface Command {
 /** Writes commands for one borrowed connection. */
 export class CommandWriter {
   readonly #bytes: BsonBytes
-  /** The fields that are the same in all commands, as BSON. */
+  /** The fields that all commands share, as BSON. */
   readonly #rest: Uint8Array
   /** The fields of a command that reads no data. */
   readonly #session: Uint8Array

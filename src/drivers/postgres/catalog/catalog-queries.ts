@@ -82,7 +82,7 @@ SELECT DISTINCT s.nspname, has_schema_privilege('public', s.oid, 'CREATE'), m.ex
 FROM space s JOIN member m ON m.space = s.oid ORDER BY 1, 3`
 
 /**
- * Casts that run a user-defined function, or a built-in function that may read data. They apply whatever the search_path is
+ * Casts that run a user-defined function, or a built-in function that may read data. They apply under every search_path
  * (docs/guard/postgres.md). The built-in casts from a range to its multirange are internal.
  */
 export const userCasts = `

@@ -33,7 +33,7 @@ interface Facts {
   readonly mayCreateSchemas: boolean
   readonly made: readonly { readonly what: string; readonly isBuiltIn: boolean; readonly drop: string }[]
   readonly missing: readonly Shown[]
-  /** Columns that the login may read, and those of them that are not exposed. */
+  /** The numbers of columns that the login may read, and of columns that it may read although they are not exposed. */
   readonly readable: number
   readonly beyond: number
   readonly exposed: Catalog | null

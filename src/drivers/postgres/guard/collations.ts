@@ -1,4 +1,4 @@
-// Collations by name: PostgreSQL's own and the ones that initdb imports from the operating system and from ICU, all in
+// Finds collations by name: PostgreSQL's own, and those that initdb imports from the operating system and from ICU. All of them are in
 // pg_catalog. The name of a user-defined collation is never sent to the server, so no error reveals whether it exists.
 import { didYouMean, nearest } from '../../nearest.ts'
 import { word, words, type Node, type Struct } from './allowed-nodes.ts'

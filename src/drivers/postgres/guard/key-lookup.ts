@@ -53,7 +53,7 @@ function isConstantCast(value: Node | undefined): boolean {
   return cast?.arg !== undefined && isConstant(cast.arg)
 }
 
-/** Nodes that call no function, except those of operators. */
+/** Nodes that call no function, except the functions of operators. */
 const QUIET: ReadonlySet<string> = new Set([
   'A_Const',
   'A_Expr',

@@ -1,6 +1,6 @@
-// Parameters in a query's text. A parameter means the same as its value written as a literal. A number has a type by
-// its size, a boolean is boolean, and the context determines the type of a string or null. {type, value} is a cast. The
-// printed text contains $1 and casts, never a value.
+// Confines the parameters in a query's text. A parameter means the same as its value written as a literal. A number has a type by its size,
+// a boolean is boolean, and the context determines the type of a string or null. {type, value} is a cast. The printed text contains $1 and
+// casts, never a value.
 import { word, type Node, type Struct } from './allowed-nodes.ts'
 import { refusedLimit, refusedStatement } from './refusal.ts'
 import type { Level, SqlType, Typed, Walk } from './scope.ts'

@@ -1,4 +1,4 @@
-// The scanner must find the same tokens as PostgreSQL's scanner. Otherwise prescan would count the wrong tokens.
+// Tests that the scanner finds the same tokens as PostgreSQL's scanner. Otherwise prescan would count the wrong tokens.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { loadModule, scanSync } from 'libpg-query'

@@ -1,5 +1,5 @@
-// Prepared statements on a real server give the same answers as unprepared queries, also after a table, the server or the
-// number of shapes has changed.
+// Tests that prepared statements on a real server give the same answers as unprepared queries. This must also hold after a table, the
+// server or the number of shapes has changed.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { LIMITS, openSession, settingsOf, type TestSession } from '../../../../test/support/postgres-session.ts'

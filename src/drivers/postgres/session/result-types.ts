@@ -7,7 +7,7 @@ import { arrayWriter, compositeWriter } from './write-nested-value.ts'
 import { WRITERS, type WriteValue } from './write-scalar-value.ts'
 
 export interface ColumnType {
-  /** The database's name for the type. An array's name is that of its element and []. */
+  /** The database's name for the type. The name of an array is the name of its element, followed by []. */
   readonly name: string
   readonly write: WriteValue
 }
