@@ -1,4 +1,4 @@
-// A thread of event-loop.ts: requests /health/live repeatedly and reports the longest wait on demand.
+// Requests /health/live repeatedly in a thread of event-loop.ts, and reports the longest wait on demand.
 import { get } from 'node:http'
 import { parentPort, workerData } from 'node:worker_threads'
 

@@ -1,4 +1,4 @@
-// The errors for a deadline or a disconnect that came before the database's answer. If the database confirms the cancel, the driver
+// Makes the errors for a deadline or a disconnect that came before the database's answer. If the database confirms the cancel, the driver
 // throws a separate QUERY_TIMEOUT error instead.
 import { AppError } from '../errors.ts'
 import type { Stop } from './stop.ts'

@@ -1,5 +1,5 @@
-// The addresses that a datasource may connect to. Vitrine resolves the host name itself and connects to the checked
-// address, so a DNS answer cannot change between the check and the connection (DNS rebinding).
+// Decides to which addresses a datasource may connect. Vitrine resolves the host name itself and connects to the checked address, so a DNS
+// answer cannot change between the check and the connection (DNS rebinding).
 import { lookup, type LookupAddress } from 'node:dns'
 import { BlockList, connect, isIP, isIPv4, type LookupFunction, type OnReadOpts, type Socket } from 'node:net'
 import { AppError } from '../errors.ts'

@@ -1,5 +1,5 @@
-// The interface that each kind of database implements. A Driver confines queries, and a Connection runs them. A query
-// that no driver confined cannot reach a database. This file does not depend on accounts, teams or HTTP.
+// Defines the interface that each kind of database implements. A Driver confines queries, and a Connection runs them. A query that no
+// driver confined cannot reach a database. This file does not depend on accounts, teams or HTTP.
 import type { Confined } from './confined.ts'
 import type { Question } from './example-question.ts'
 import type { Stop } from './stop.ts'

@@ -1,4 +1,4 @@
-// A simple question about tables. Each kind of database writes a query for it in its own language. Names come from an
+// Defines simple questions about tables. Each kind of database writes the query for a question in its own language. Names come from an
 // exposed catalog, never from a caller.
 
 export interface QuestionTable {

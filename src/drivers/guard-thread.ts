@@ -1,4 +1,4 @@
-// One worker thread of a guard: sends messages to the thread, and remembers which catalogs the thread has. The pool in
+// Runs one worker thread of a guard: sends messages to the thread, and remembers which catalogs the thread has. The pool in
 // guard-threads.ts owns it; serve-guard.ts is the other end. Each kind's driver decides what the thread does.
 import { Worker } from 'node:worker_threads'
 import { setImmediate } from 'node:timers/promises'

@@ -1,4 +1,4 @@
-// The kinds of database that this build supports, one line each. Only composition-root.ts imports this file.
+// Lists the kinds of database that this build supports, one line each. Only composition-root.ts imports this file.
 import { createBigQueryDriver, type BigQueryOptions } from './bigquery/driver.ts'
 import type { DatasourceType, Driver } from './driver.ts'
 import { createMongoDriver } from './mongodb/driver.ts'

@@ -1,5 +1,4 @@
-// "Did you mean": the names nearest to an unknown name. The caller of this code must pass only exposed or allowed
-// names.
+// Finds the names nearest to an unknown name, for "Did you mean". The caller of this code must pass only exposed or allowed names.
 
 /** Only the beginning of a longer name is compared, which bounds the work. */
 const LENGTH_MAX = 64

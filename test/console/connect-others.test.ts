@@ -1,5 +1,5 @@
-// A person connects MongoDB and BigQuery in a real browser, up to the first answer. MongoDB is the real engine.
-// BigQuery is the double of the driver’s tests, which the operator allows like an emulator.
+// Tests how a person connects MongoDB and BigQuery in a real browser, up to the first answer. MongoDB is the real engine. BigQuery is the
+// double of the driver’s tests, which the operator allows like an emulator.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'

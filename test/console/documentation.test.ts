@@ -1,4 +1,4 @@
-// The documentation of a datasource in a real browser: propose, accept, edit, reject, publish.
+// Tests the documentation of a datasource in a real browser: propose, accept, edit, reject, publish.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { accessible, browserOrSkip, consoleDir, eachLook, ready, said, shot, signIn } from '../support/console.ts'

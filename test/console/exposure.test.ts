@@ -1,4 +1,4 @@
-// The list of datasources and the exposure in a real browser, on a real PostgreSQL.
+// Tests the list of datasources and the exposure in a real browser, on a real PostgreSQL.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'

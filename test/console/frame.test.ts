@@ -1,4 +1,4 @@
-// The frame of the console in a real browser: navigation, palette, keyboard shortcuts, sessions that end, other tabs.
+// Tests the frame of the console in a real browser: navigation, palette, keyboard shortcuts, sessions that end, other tabs.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { PASSWORD, startApp, type Person, type TestApp } from '../support/app.ts'

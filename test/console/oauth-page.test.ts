@@ -1,5 +1,5 @@
-// The pages of an authorization in a real browser: signing in with a second factor, choosing, and returning to the
-// agent. The service renders these pages itself, without the console.
+// Tests the pages of an authorization in a real browser: signing in with a second factor, choosing, and returning to the agent. The service
+// renders these pages itself, without the console.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PASSWORD, startApp, type Person, type TestApp } from '../support/app.ts'

@@ -1,5 +1,5 @@
-// The addresses, headings, titles and accessible names that people learn and that external programs rely on. Each row
-// is one address. The tests of each journey cover what the pages do.
+// Tests the addresses, headings, titles and accessible names that people learn and on which external programs rely. Each row is one
+// address. The tests of each journey cover what the pages do.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'

@@ -1,4 +1,4 @@
-// The playground in a real browser: a verdict while typing, an answer, and a refusal with its remedy.
+// Tests the playground in a real browser: a verdict while typing, an answer, and a refusal with its remedy.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import {

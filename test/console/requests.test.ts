@@ -1,5 +1,5 @@
-// A member is refused and asks for an exposure. An admin sees the request, and exposes the columns or declines it.
-// Typing alone stores nothing of the text.
+// Tests requests for an exposure in a real browser. A member is refused and asks for an exposure. An admin sees the request, and exposes
+// the columns or declines it. Typing alone stores nothing of the text.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'

@@ -1,4 +1,4 @@
-// Webhooks in the settings of a team, in a real browser with a real receiver.
+// Tests webhooks in the settings of a team, in a real browser with a real receiver.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startApp } from '../support/app.ts'

@@ -1,4 +1,4 @@
-// The sealed query that the PostgreSQL guard passes to the runner.
+// Defines the sealed query that the PostgreSQL guard passes to the runner.
 import type { ImplicitObjects } from './captured-facts.ts'
 
 /** A column that the printed text reads. The server's description of the column must equal the description from introspection. */

@@ -1,4 +1,4 @@
-// The allowed accumulators of $group, $bucket and $bucketAuto, and the allowed operators of $setWindowFields.
+// Confines the accumulators of $group, $bucket and $bucketAuto, and the operators of $setWindowFields.
 import { fieldsOf, operatorOf, textOf } from './read-arguments.ts'
 import { reasonAgainst, type Fields } from './expression-list.ts'
 import { computed } from './computed-value.ts'

@@ -1,6 +1,5 @@
-// mongod 6.0 leaves gaps in arrays when it projects computed values (fields of a view, measurements of a time series).
-// Answers do not show the gaps, but $size, $map and $unwind count them, which reveals the number of hidden elements. This
-// expression closes the gaps.
+// mongod 6.0 leaves gaps in arrays when it projects computed values (fields of a view, measurements of a time series). Answers do not show
+// the gaps. However, $size, $map and $unwind count them, which reveals the number of hidden elements. This expression closes the gaps.
 import type { Tree } from './exposed.ts'
 import type { Bson } from '../confined-query.ts'
 

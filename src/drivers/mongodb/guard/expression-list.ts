@@ -1,4 +1,4 @@
-// The allowed expression operators and the form of their arguments (docs/guard/mongodb.md#what-is-allowed).
+// Lists the allowed expression operators and the form of their arguments (docs/guard/mongodb.md#what-is-allowed).
 
 /**
  * `any` takes one expression or an array of expressions, and `date` also takes {date, timezone?}. `special` has its own reader in

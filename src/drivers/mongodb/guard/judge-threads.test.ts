@@ -1,4 +1,4 @@
-// Long bodies are judged in a thread, with the same verdict as on the main thread. A body that crashes the thread is
+// Tests that long bodies are judged in a thread, with the verdict that the main thread would give. A body that crashes the thread is
 // refused, and other requests are not affected.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

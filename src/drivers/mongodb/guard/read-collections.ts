@@ -1,4 +1,4 @@
-// The introspected facts about the collections that a query reads, for the cost estimate. A pure function.
+// Finds the introspected facts about the collections that a query reads, for the cost estimate. The function is pure.
 import type { Catalog, CatalogTable } from '../../driver.ts'
 import type { MongoTableDetail } from '../captured-facts.ts'
 import type { ReadCollection } from '../confined-query.ts'

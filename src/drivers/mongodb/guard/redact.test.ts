@@ -1,4 +1,4 @@
-// The redacted text of a body or a printed pipeline keeps names of fields and operators, and no values.
+// Tests that the redacted text of a body or a printed pipeline keeps names of fields and operators, and no values.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readBody } from './read-body.ts'

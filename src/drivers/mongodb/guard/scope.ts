@@ -1,4 +1,4 @@
-// The context of a filter or an expression: its fields, its variables, and the server that will run it.
+// Holds the context of a filter or an expression: its fields, its variables, and the server that will run it.
 import { didYouMean, nearest } from '../../nearest.ts'
 import type { Barrier } from './barrier.ts'
 import type { Exposed } from './exposed.ts'

@@ -1,4 +1,4 @@
-// A sort specification: 1 or -1 for each field, in the order written.
+// Reads a sort specification: 1 or -1 for each field, in the order written.
 import { numberOf } from './parse-ejson.ts'
 import { isDocument, type Bson, type BsonDocument } from '../confined-query.ts'
 import { within } from './error-place.ts'

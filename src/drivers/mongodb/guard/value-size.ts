@@ -1,5 +1,5 @@
-// Upper bounds for the value of an expression: its bytes, with everything in it, and its elements. Bounds of what the query
-// writes are numbers. Bounds of stored values are sizes that the database measures (measured-work.ts).
+// Bounds the value of an expression: its bytes, with everything in it, and its elements. Bounds of what the query writes are numbers.
+// Bounds of stored values are sizes that the database measures (measured-work.ts).
 import {
   constant,
   isConstant,

@@ -1,4 +1,4 @@
-// Introspection of real servers: the fixture of the corpus with three logins, and databases with unusual objects.
+// Introspects real servers: the fixture of the corpus with three logins, and databases with unusual objects.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'

@@ -1,5 +1,5 @@
-// The statements of a profile: the table's size, the server's statistics of its columns, and a bounded sample of its rows. They
-// name only the table and its exposed columns.
+// Writes the statements of a profile: the table's size, the server's statistics of its columns, and a bounded sample of its rows. They name
+// only the table and its exposed columns.
 import { identifier, literal, qualified } from '../quote.ts'
 import type { ReadColumn } from './profile-columns.ts'
 

@@ -1,4 +1,4 @@
-// No text may delay other requests. Long texts are judged in a thread, and no text breaks the thread or exceeds its deadline.
+// Tests that no text delays other requests. Long texts are judged in a thread, and no text breaks the thread or exceeds its deadline.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { shop } from '../../../../test/support/postgres-catalog.ts'

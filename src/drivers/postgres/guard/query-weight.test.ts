@@ -1,4 +1,4 @@
-// Short texts that cause much work are refused immediately, before the database is used.
+// Tests that short texts that cause much work are refused immediately, before the database is used.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { shop, table } from '../../../../test/support/postgres-catalog.ts'

@@ -1,4 +1,4 @@
-// No literal of a parsed text remains in the redacted text. Names remain.
+// Tests that no literal of a parsed text remains in the redacted text. Names remain.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, test } from 'node:test'

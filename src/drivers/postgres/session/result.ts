@@ -1,5 +1,4 @@
-// Row sinks: they write an answer as JSON while rows arrive, and cut it at the caps. For catalog queries, they collect
-// strings.
+// Receives rows. For a caller, writes the answer as JSON while rows arrive, and cuts it at the caps. For catalog queries, collects strings.
 import type { ResultColumn, Rows } from '../../driver.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
 import type { Field } from './protocol-messages.ts'

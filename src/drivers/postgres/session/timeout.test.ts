@@ -1,4 +1,4 @@
-// A 504 says that the query was cancelled only if the server confirmed it.
+// Tests that a 504 says that the query was cancelled only if the server confirmed the cancellation.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, connect, type Socket } from 'node:net'
