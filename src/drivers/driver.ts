@@ -257,7 +257,7 @@ interface SampleFacts {
   /** The length of the longest text, in characters. */
   readonly longest: number | null
   readonly meanLength: number | null
-  /** For each kind of look: the share of texts, from 0 to 1, that have it. */
+  /** For each kind of text, such as an e-mail address: the share of texts of this kind, from 0 to 1. */
   readonly looks: Readonly<Record<string, number>>
 }
 

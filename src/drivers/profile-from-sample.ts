@@ -1,10 +1,10 @@
-// Computes the profile of a column from a bounded sample: shares, most common values, range, looks. Each value is counted without being
-// stored. All kinds of database use this code. The values have the JSON form of query results.
+// Computes the profile of a column from a bounded sample: shares, most common values, range, and the kinds of texts (recognize-text.ts).
+// Each value is counted without being stored. All kinds of database use this code. The values have the JSON form of query results.
 import { hash } from 'node:crypto'
 import { lookOf, type Look } from './recognize-text.ts'
 import type { ColumnProfile, Scalar, ValueKind } from './driver.ts'
 
-/** The number of rows of the whole table. */
+/** The size of the whole table. */
 interface Whole {
   /** Null if unknown, or if the sample is the whole table. */
   readonly rows: number | null
@@ -14,16 +14,16 @@ interface Whole {
 
 /** The maximum number of distinct values that are counted, so that a sample of many large values needs little memory. */
 const DISTINCT_MAX = 20_000
-/** Longer values are never listed among the most common values. */
+/** Values longer than this are never listed among the most common values. */
 const VALUE_CHARS = 64
 const VALUES_MAX = 50
-/** If a column has more distinct values, no common values are listed. */
+/** If a column has more distinct values than this, no common values are listed. */
 const CATEGORIES_MAX = 1_000
 
 export class ColumnSample {
   readonly #kind: ValueKind
   readonly #rows = new Map<Scalar, number>()
-  /** The look of each text that has one. */
+  /** The kind of each text that lookOf() recognizes, such as an e-mail address. */
   readonly #lookByText = new Map<Scalar, Look>()
   readonly #looks = new Map<Look, number>()
   #seen = 0

@@ -21,7 +21,7 @@ const LOOKED_AT = 256
 /** A sentence has several words and is longer than a label. */
 const FREE_TEXT = { words: 4, characters: 25 } as const
 
-/** Returns the first look that matches, or null. Takes linear time; only the first 256 characters are checked. */
+/** Returns the first kind of text that matches, or null. Takes linear time, and checks only the first 256 characters. */
 export function lookOf(text: string): Look | null {
   const value = text.slice(0, LOOKED_AT).trim()
   if (value === '') return null

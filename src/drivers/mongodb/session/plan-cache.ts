@@ -37,8 +37,8 @@ export function remember(lookups: Lookups, lookup: string | null, cost: number):
 }
 
 /**
- * Returns the type of the value, or of the value in {$eq: value}; null for any other condition. The type matters,
- * because collations apply to strings only.
+ * Returns the type of the value, or of the value in {$eq: value}. Returns null for any other condition. The type matters, because
+ * collations apply to strings only.
  */
 function kindOf(value: Bson | undefined): string | null {
   if (value instanceof Scalar) return value.of.kind === '$regularExpression' ? null : value.of.kind

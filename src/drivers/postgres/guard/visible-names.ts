@@ -10,11 +10,11 @@ type Star =
   | readonly Column[]
   | { readonly merged: readonly Column[]; readonly names: ReadonlySet<string>; readonly sides: readonly Star[] }
 
-/** Lists up to this length are copied, so that `*` and NATURAL need not walk a long chain. */
+/** Lists of columns up to this length are copied. Without the copy, `*` and NATURAL would walk a long chain of joins. */
 const LISTED_MAX = 64
 
 export class Shown {
-  /** In the order of the text. */
+  /** The FROM items, in the order of the text. */
   readonly items: Item[] = []
   /** The number of columns of `*`. */
   count = 0
@@ -34,17 +34,17 @@ export class Shown {
     return shown
   }
 
-  /** Returns the column that an unqualified name refers to. Returns null if the name is ambiguous. */
+  /** Returns the column to which an unqualified name refers. Returns null if the name is ambiguous. */
   column(name: string): Column | null | undefined {
     return this.#indexed().get(name)
   }
 
-  /** Returns the names of its columns. */
+  /** Returns the names of all visible columns. */
   names(): Iterable<string> {
     return this.#indexed().keys()
   }
 
-  /** Returns the tables that `name` or `schema.name` refers to. */
+  /** Returns the tables to which `name` or `schema.name` refers. */
   tables(name: string, schema: string | undefined): readonly Item[] {
     const found = this.#tables.get(name) ?? []
     return schema === undefined ? found : found.filter((item) => item.schema === schema)
