@@ -18,8 +18,9 @@ export interface Amount {
 
 /** Keeps sums and products finite. It is above every limit. */
 export const HUGE = 1e100
-/** An amount with more terms, or with a product of more sizes, becomes HUGE. */
-const TERMS_MAX = 48
+/** An amount with more terms, and a product of more terms or sizes, becomes HUGE. */
+const TERMS_MAX = 512
+const PAIRS_MAX = 2_500
 export const DEGREE_MAX = 6
 
 const NO_TERMS: ReadonlyMap<string, Term> = new Map()
@@ -97,6 +98,7 @@ export function scaled(amount: Amount, n: number): Amount {
 export function product(one: Amount, other: Amount): Amount {
   if (isConstant(one)) return scaled(other, one.constant)
   if (isConstant(other)) return scaled(one, other.constant)
+  if (one.terms.size * other.terms.size > PAIRS_MAX) return constant(HUGE)
   const terms = new Map<string, Term>()
   for (const a of each(one)) {
     for (const b of each(other)) {

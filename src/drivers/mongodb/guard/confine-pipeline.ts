@@ -3,7 +3,7 @@
 // (docs/guard/mongodb.md#how-it-is-confined).
 import { barrierOf, shapeOf, type ExposedCollection } from './exposed.ts'
 import type { Extent } from './value-size.ts'
-import { filter } from './filter.ts'
+import { EARLY_STEPS_MAX, filter } from './filter.ts'
 import { Flow, type Whole } from './pipeline-state.ts'
 import { isDocument, type Bson, type BsonDocument } from '../confined-query.ts'
 import { within } from './error-place.ts'
@@ -27,7 +27,8 @@ export function confinePipeline(
   const out: BsonDocument[] = []
   const barrier = barrierOf(collection, out)
   const flow = new Flow(whole, variables, false, out, barrier, shapeOf(collection, barrier), collection.tops, {
-    isRead,
+    // The stages of a view are unknown: they may make many documents of one.
+    isRead: isRead && !collection.rewritten,
   })
   const rest = hoist(stages, flow)
   const isCached = collection.rewritten && !variables.isEmpty
@@ -47,10 +48,11 @@ export function confinePipeline(
  */
 function hoist(stages: readonly BsonDocument[], flow: Flow): readonly BsonDocument[] {
   let at = 0
+  const steps = { left: EARLY_STEPS_MAX }
   for (let stage = stages[at]; stage !== undefined; stage = stages[++at]) {
     const [name, value] = stageOf(stage)
     if (name !== '$match') break
-    const { hoistable, early } = within(stage, name, () => filter(value, flow.scope))
+    const { hoistable, early } = within(stage, name, () => filter(value, flow.scope, steps))
     if (hoistable || Object.keys(early).length > 0) flow.out.push({ $match: early })
     if (!hoistable) return stages.slice(at)
   }

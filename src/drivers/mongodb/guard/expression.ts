@@ -2,7 +2,8 @@
 // again from the parsed form. The guard refuses everything that it does not understand.
 import { arrayOf, booleanOf, fieldsOf, textOf } from './read-arguments.ts'
 import { EXPRESSION_HINT, EXPRESSIONS, reasonAgainst, type Fields } from './expression-list.ts'
-import { checkPattern, numberOf } from './parse-ejson.ts'
+import { numberOf } from './parse-ejson.ts'
+import { parsePattern } from './pattern-tree.ts'
 import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from '../confined-query.ts'
 import { capped, isShort } from './range-length.ts'
 import { within } from './error-place.ts'
@@ -242,10 +243,14 @@ function matching(name: string, value: Bson | undefined, scope: Scope): Bson {
     expression(regex, scope)
     throw refusedOperator(name, 'its pattern must be a constant', `Write the pattern of ${name} as a constant string.`)
   }
-  if (pattern !== null) checkPattern(pattern)
+  if (options !== undefined && options !== null && !(typeof options === 'string' && /^[imsux]*$/.test(options)))
+    throw refusedOperator(name, 'its options must be a constant of the letters i m s u x', `Write {"options": "i"}.`)
+  const own = constant instanceof Scalar && constant.of.kind === '$regularExpression' ? constant.of.options : ''
+  if (typeof pattern === 'string' && isDocument(value))
+    within(value, 'regex', () => parsePattern(pattern, own + (options ?? '')))
   return {
     input: expression(input, scope),
     regex: literal === undefined ? (constant ?? null) : { $literal: literal },
-    ...(options === undefined ? {} : { options: expression(options, scope) }),
+    ...(options === undefined ? {} : { options }),
   }
 }

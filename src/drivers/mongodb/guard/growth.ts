@@ -34,7 +34,7 @@ import {
 import { EXPRESSIONS } from './expression-list.ts'
 import { numberOf } from './parse-ejson.ts'
 import type { Meter } from './step-meter.ts'
-import { groupsOf, patternOf, STEP_READS, stepsOf } from './operator-steps.ts'
+import { patternOf, STEP_READS, stepsOf } from './operator-steps.ts'
 import { afterTurns } from './reduce-growth.ts'
 import { isArray, isDocument, type Bson, type BsonDocument } from '../confined-query.ts'
 import { itemsBetween, numberBound, writtenItems } from './range-length.ts'
@@ -467,9 +467,9 @@ const PIECE_KEPT = 32
 /** Returns the extent of the matches of a regular expression. Each match contains the text of each group. */
 function ofMatches(operand: Bson, args: readonly Extent[], items: Amount, kept: number): Extent {
   const input = inputOf(operand, args)
-  const groups = groupsOf(patternOf(operand))
+  const { groups, hasLookaround } = patternOf(operand) ?? { groups: 1, hasLookaround: false }
   // With a lookahead, a group may match the rest of the text at each match.
-  const ahead = /\(\?<?[=!]/.test(patternOf(operand)) ? product(scaled(input.bytes, groups), input.bytes) : input.bytes
+  const ahead = hasLookaround ? product(scaled(input.bytes, groups), input.bytes) : input.bytes
   const all = plus(
     ahead,
     scaled(input.bytes, groups),

@@ -7,16 +7,17 @@ import { barrierOf, shapeOf, type ExposedCollection } from './exposed.ts'
 import { computed } from './computed-value.ts'
 import { at, DOCUMENT, settled, STORED, type Extent } from './value-size.ts'
 import { withoutGaps } from './close-gaps.ts'
-import { filter } from './filter.ts'
+import { EARLY_STEPS_MAX, filter } from './filter.ts'
 import { within } from './error-place.ts'
 import type { Flow } from './pipeline-state.ts'
 import { outputPath } from './field-names.ts'
 import { isDocument, type Bson, type BsonDocument } from '../confined-query.ts'
-import { Broken, refusedCollection, refusedOperator, refusedPath, refusedStage } from './refusal.ts'
-import { fieldsHint, resolve, withVariables, type Scope } from './scope.ts'
+import { Broken, refusedCollection, refusedIndex, refusedOperator, refusedPath, refusedStage } from './refusal.ts'
+import { fieldsHint, resolve, withVariables, type Located, type Scope } from './scope.ts'
 import { confinePipeline } from './confine-pipeline.ts'
 import { checkWeight, union, valueAt, WHOLE, type Shape } from './document-shape.ts'
 import { atLeast } from './minimum-versions.ts'
+import { Meter } from './step-meter.ts'
 
 function collectionOf(of: string, name: Bson | undefined, flow: Flow): ExposedCollection {
   const text = textOf(of, name)
@@ -78,10 +79,16 @@ function equality(
   if (read['localField'] === undefined && read['foreignField'] === undefined) return null
   const localField = textOf('$lookup', read['localField'])
   const foreignField = textOf('$lookup', read['foreignField'])
-  const { components } = within(read, 'localField', () => resolve(localField, flow.scope))
+  const { components } = within(read, 'localField', () => withoutIndexes(localField, flow.scope))
   countSought(valueAt(flow.shape, components), flow)
   within(read, 'foreignField', () => checkRaw(foreignField, rawScope(from, flow)))
   return { localField, foreignField }
+}
+
+function withoutIndexes(path: string, scope: Scope): Located {
+  const found = resolve(path, scope)
+  if (found.numeric) throw refusedIndex('localField', path)
+  return found
 }
 
 /** The bytes that mongod keeps for each value that it looks up. */
@@ -154,7 +161,10 @@ export function graphLookup(value: Bson, flow: Flow): void {
   within(read, 'connectToField', () => checkNullAlike(connectToField, raw))
   const { maxDepth } = read
   const depthField = depthOf(read['depthField'], raw)
-  const restriction = restrictionOf(read['restrictSearchWithMatch'], raw)
+  const restriction = restrictionOf(read['restrictSearchWithMatch'], {
+    ...raw,
+    meter: new Meter(flow.whole.load, true),
+  })
   flow.whole.join({ stage: '$graphLookup', collection: from.name, foreignField: connectToField, perDocument: true })
   const start = computed(read['startWith'], flow.scope)
   countSought(start.extent, flow)
@@ -194,7 +204,7 @@ function depthOf(value: Bson | undefined, raw: Scope): string | null {
 /** Confines a filter that runs on raw documents. The filter must match the same documents before and after the projection. */
 function restrictionOf(value: Bson | undefined, raw: Scope): BsonDocument | null {
   if (value === undefined) return null
-  const { printed, hoistable } = filter(value, raw)
+  const { printed, hoistable } = filter(value, raw, { left: EARLY_STEPS_MAX })
   if (hoistable) return printed
   throw refusedOperator(
     'restrictSearchWithMatch',

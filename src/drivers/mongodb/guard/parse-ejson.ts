@@ -2,10 +2,10 @@
 // other form of a wrapper is an error. All other values stay unchanged. A body is never passed to the client library's
 // parser.
 import { within } from './error-place.ts'
-import { Broken, refusedLimit } from './refusal.ts'
+import { parsePattern } from './pattern-tree.ts'
+import { Broken } from './refusal.ts'
 import { Scalar, type Bson, type ScalarValue } from '../confined-query.ts'
 
-const PATTERN_MAX = 512
 const DATE_MAX = 8.64e15
 const LONG = { min: -(2n ** 63n), max: 2n ** 63n - 1n }
 
@@ -139,15 +139,9 @@ function binary(value: unknown): ScalarValue | undefined {
 function regularExpression(value: unknown): ScalarValue | undefined {
   const { pattern, options } = exactly(value, 'pattern', 'options')
   if (typeof pattern !== 'string' || !isText(options, /^[imsux]{0,5}$/)) return undefined
-  checkPattern(pattern)
+  parsePattern(pattern, options)
   const sorted = [...new Set(options)].sort().join('')
   return { kind: '$regularExpression', pattern, options: sorted }
-}
-
-/** Throws Refusal if a pattern is too long to be sent to a server. */
-export function checkPattern(pattern: string): void {
-  if (pattern.length <= PATTERN_MAX) return
-  throw refusedLimit('regular expression', `a regular expression is longer than ${PATTERN_MAX} characters`)
 }
 
 function longOf(value: unknown): bigint | undefined {

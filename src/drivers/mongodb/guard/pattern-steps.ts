@@ -1,94 +1,320 @@
-// Estimates the steps of a regular expression by how much it can backtrack. mongod fails a match that backtracks for about
-// 3 ms from one start position, but it starts again at every position of the string.
+// Bounds the steps of a regular expression by how much it can backtrack. From each start position, mongod tries one way after another
+// to match. The number of ways is a polynomial in the length of the text, or the pattern is heavy: then mongod's own limit ends the
+// attempt after about 3 ms.
+import { constant, isConstant, NONE, plus, product, scaled, type Amount } from './amount.ts'
+import { ALL_CHARS, NO_CHARS, type Chars, type ParsedPattern, type Pattern } from './pattern-tree.ts'
 
-/** The maximum number of steps for one start position, by mongod's own backtracking limit. */
+/** The maximum number of steps for one start position, by mongod's own limit. */
 const ATTEMPT_MAX = 60_000
+/** The steps of one more try at a position. */
 const TRY = 0.6
+/** The steps to run over a byte in a repetition and back. */
+const RUN = 1 / 20
+const DEGREE_MAX = 3
+const TRIES_MAX = 1e9
 
-/** Returns the steps for a string of this many bytes that does not match the pattern. */
-export function patternSteps(pattern: string, bytes: number): number {
-  const { repeats, branches, isAnchored } = partsOf(pattern)
-  let tries = 1
-  for (let n = 1; n <= repeats && tries < ATTEMPT_MAX / TRY; n++) tries *= bytes / n
-  const attempt = Math.min(ATTEMPT_MAX, 0.2 + branches / 50 + (repeats === 0 ? 0 : tries * TRY))
-  // If matches can start at few positions only, mongod only scans the string for these positions.
-  return 2 + bytes / 5 + (isAnchored ? attempt : attempt * bytes)
+/** Coefficients by degree: [3, 2] means 3 + 2n for a text of n characters. */
+type Polynomial = readonly number[]
+
+/** An upper bound for the tries of one attempt. `ways`: how often a match of the part ends, so that the next part is tried. */
+interface Effort {
+  readonly tries: Polynomial
+  readonly ways: Polynomial
 }
 
-/** Returns the steps for each byte of a long text. They depend on the branches that are tried at each position. */
-export function branchSteps(pattern: string): number {
-  return 0.4 + partsOf(pattern).branches / 3
+/** What a text costs. `run`: the bytes of its longest word. `starts`: the number of texts. */
+export interface MatchedText {
+  readonly bytes: Amount
+  readonly run: Amount
+  readonly starts: Amount
+}
+
+/** Returns the steps to search the texts for a match, if there is none. */
+export function matchSteps(pattern: ParsedPattern, { bytes, run, starts }: MatchedText): Amount {
+  const { tree, branches } = pattern
+  // All lines together are the text, and the first repetition tries each of their characters.
+  const from = pattern.isAnchored || triesEachLine(tree) ? starts : scaled(bytes, 1 / periodOf(tree))
+  const tries = triesOf(tree)
+  if (tries === null) return plus(scaled(starts, 2), bytes, scaled(from, ATTEMPT_MAX))
+  const [once = 0, ...growing] = tries
+  const fixed = Math.min(ATTEMPT_MAX, Math.max(0, once - 1) * TRY)
+  const written = bytes.constant
+  const attempt = Math.min(ATTEMPT_MAX, 0.2 + branches / 50 + fixed + powers(growing, written))
+  // A text of the query may be the worst text for the pattern.
+  const own = plus(scaled(starts, 2 + written / 5), scaled(constant(from.constant), attempt))
+  if (isConstant(bytes) && isConstant(from)) return own
+  const length = isWide(tree) ? bytes : run
+  // If a match must begin with a certain letter, few positions can start a match.
+  const share = branches === 0 && isRare(tree) ? 1 / 8 : 1
+  // The sum of a power over all texts is at most the power of their sum, so the number of texts does not count again.
+  let power = from === starts ? constant(1) : from
+  const grown = growing.map((times, n) => {
+    power = product(power, length)
+    return scaled(power, n === 0 ? times * RUN * share : (times * TRY) / factorial(n + 1))
+  })
+  return plus(own, scaled(bytes, 0.4 + branches / 3), fixed === 0 ? NONE : scaled(from, fixed), ...grown)
+}
+
+function powers(growing: Polynomial, length: number): number {
+  return growing.reduce((sum, times, n) => sum + (times * TRY * length ** (n + 1)) / factorial(n + 1), 0)
+}
+
+/** Returns whether a pattern begins with `.*` and can end it anywhere. mongod then starts at the beginnings of lines only. */
+function triesEachLine(tree: Pattern): boolean {
+  const [first, second] = tree.kind === 'sequence' ? tree.of : []
+  if (first?.kind !== 'repeat' || first.least > 0 || first.most < Infinity || first.of.kind !== 'char') return false
+  return (
+    second !== undefined &&
+    (first.of.first | LINE_BREAK) === ALL_CHARS &&
+    (second.first & first.of.first) !== 0n &&
+    !refersBack(tree)
+  )
+}
+
+function refersBack(part: Pattern): boolean {
+  if (part.kind === 'char' || part.kind === 'position') return false
+  return part.kind === 'back reference' || [part.of].flat().some(refersBack)
+}
+
+/** Returns how far apart the positions are at which a match can begin. */
+function periodOf(tree: Pattern): number {
+  return tree.kind === 'sequence' ? literalPeriod(tree.of, 0) : 1
+}
+
+const factorial = (n: number): number => (n <= 1 ? 1 : n * factorial(n - 1))
+
+/** Returns the tries of one attempt, or null if only mongod's own limit bounds them. */
+export function triesOf(tree: Pattern): Polynomial | null {
+  const { tries } = (tree.kind === 'sequence' ? sequence(failing(tree.of), NO_CHARS) : effortOf(tree, NO_CHARS)) ?? {}
+  return tries === undefined || tries.length > DEGREE_MAX + 1 ? null : tries
+}
+
+/** Returns the parts of a sequence without repetitions at its end: when one of them is reached and has its least turns, the match succeeds. */
+function failing(parts: readonly Pattern[]): readonly Pattern[] {
+  const last = parts.at(-1)
+  if (last?.kind !== 'repeat') return parts
+  if (last.least === 0) return failing(parts.slice(0, -1))
+  return last.least === last.most ? parts : [...parts.slice(0, -1), { ...last, most: last.least }]
+}
+
+/** Returns the effort of a part. `next`: the characters with which the parts behind it can begin. Null: it is heavy. */
+function effortOf(part: Pattern, next: Chars): Effort | null {
+  switch (part.kind) {
+    case 'char':
+      return { tries: NOTHING, ways: ONE }
+    case 'position':
+      return { tries: NOTHING, ways: ONE }
+    case 'back reference':
+      return { tries: LENGTH, ways: ONE }
+    case 'lookaround': {
+      // mongod does not go back into it.
+      const effort = effortOf(part.of, part.first)
+      return effort === null ? null : { tries: effort.tries, ways: ONE }
+    }
+    case 'sequence':
+      return sequence(part.of, next)
+    case 'alternatives':
+      return alternatives(part.of, next)
+    case 'repeat':
+      return part.most <= 1 ? optional(part, next) : repeated(part, next)
+  }
+}
+
+const NOTHING: Polynomial = [0]
+const ONE: Polynomial = [1]
+const LENGTH: Polynomial = [0, 1]
+
+function sequence(parts: readonly Pattern[], next: Chars): Effort | null {
+  const behind = followers(parts, next)
+  let [tries, ways] = [ONE, ONE]
+  for (const [n, part] of parts.entries()) {
+    const effort = effortOf(part, behind[n] ?? next)
+    if (effort === null) return null
+    tries = sum(tries, times(ways, effort.tries))
+    const ended = times(ways, effort.ways.length > 1 ? rarer(effort.ways, literalPeriod(parts, n + 1)) : effort.ways)
+    // Each further way is one more try of what follows.
+    tries = sum(tries, less(ended, ways))
+    ways = ended
+    if (tries.length > DEGREE_MAX + 1) return null
+  }
+  return { tries, ways }
+}
+
+/** Returns the ways to end before a string that occurs at most once in `period` characters. */
+function rarer([once = 0, ...growing]: Polynomial, period: number): Polynomial {
+  return period < 2 ? [once, ...growing] : [once + 1, ...growing.map((n) => n / period)]
 }
 
 /**
- * Returns the steps for each pair of bytes of a long text. From each possible start of a match, a wide repetition such as `.*` runs to the
- * end of the line and back.
+ * Returns how far apart the occurrences of the string are that begins at this part: its smallest period. Returns 1 if there is no string
+ * of at least two characters.
  */
-export function wideSteps(pattern: string): number {
-  const { isWide, isAnchored, branches, repeats } = partsOf(pattern)
-  if (isAnchored || !isWide) return 0
-  const steps = WIDE_STEPS * Math.max(1, repeats)
-  // If a match must begin with a letter, only few positions can start a match.
-  return branches === 0 && /^\w(?![*?{])/.test(pattern) ? steps / 8 : steps
+function literalPeriod(parts: readonly Pattern[], start: number): number {
+  const end = parts.findIndex((part, n) => n >= start && part.kind !== 'char')
+  const chars = parts.slice(start, end === -1 ? undefined : end).map(({ first }) => first)
+  const fits = (period: number): boolean =>
+    chars.every((each, n) => n < period || (each & (chars[n - period] ?? 0n)) !== 0n)
+  let period = 1
+  while (period < chars.length && !fits(period)) period++
+  return period
 }
 
-const WIDE_STEPS = 1 / 20
-
-/** Returns the steps for each pair of a byte of the text and a byte of its longest word. Repetitions such as `\w+` end at a space. */
-export function narrowSteps(pattern: string): number {
-  const { repeats, isWide, isAnchored } = partsOf(pattern)
-  return isAnchored || isWide || repeats === 0 ? 0 : WIDE_STEPS * repeats
-}
-
-interface Parts {
-  /** Number of repetitions without a small bound, and of back references. */
-  readonly repeats: number
-  /** Whether something that most characters match is repeated. */
-  readonly isWide: boolean
-  readonly branches: number
-  /** Whether a match can start only at the beginning of a line. */
-  readonly isAnchored: boolean
-}
-
-/** With this option, `^` matches at the beginning of each line. */
-const LINES = /\(\?[a-z]*m/
-
-/** Returns the pattern with its options inside. */
-export function withOptions(pattern: string, options: string): string {
-  return options.includes('m') ? `(?m)${pattern}` : pattern
-}
-
-const TOKEN = /\\[\s\S]|\[\^?\]?(?:\\[\s\S]|[^\]\\])*\]|\{\d*,?\d*\}|[\s\S]/g
-/** A dot, a negated class, and escapes that match most characters. */
-const MOST = /^(?:\.|\[\^[\s\S]*|\\[DSW]|\[[\s\S]*\\[DSWs][\s\S]*)$/
-
-function partsOf(pattern: string): Parts {
-  let [repeats, branches] = [0, 0]
-  let [isGroup, counts] = [false, 0]
-  let [isRepeat, isMost, holdsMost, isWide] = [false, false, false, false]
-  for (const [token] of pattern.matchAll(TOKEN)) {
-    // A + or ? after a repetition only makes it possessive or lazy.
-    const again: boolean = !isRepeat && (token === '*' || token === '+' || isLong(token))
-    if (again || /^\\[1-9gk]/.test(token)) repeats++
-    const isQuantifier = token === '*' || token === '+' || (token.length > 2 && token.startsWith('{'))
-    if ((again && isMost) || (isQuantifier && isGroup && counts > 0)) isWide = true
-    if (isQuantifier) counts++
-    if (token === '|') branches++
-    isRepeat = again
-    holdsMost ||= MOST.test(token)
-    isGroup = token === ')'
-    isMost = isGroup ? holdsMost : MOST.test(token)
+/** Returns, for each part, the characters with which the parts behind it can begin. */
+function followers(parts: readonly Pattern[], next: Chars): readonly Chars[] {
+  const behind: Chars[] = []
+  let chars = next
+  for (const part of parts.toReversed()) {
+    behind.push(chars)
+    chars = part.mayBeEmpty ? chars | part.first : part.first
   }
-  return {
-    repeats,
-    isWide,
-    branches,
-    isAnchored: branches === 0 && /^(?:\(\?[a-z]*\))?(?:\^|\\A)/.test(pattern) && !LINES.test(pattern),
+  return behind.reverse()
+}
+
+function alternatives(parts: readonly Pattern[], next: Chars): Effort | null {
+  const efforts = parts.map((part) => effortOf(part, next))
+  const isOneWay = areDistinct(parts, next)
+  let [tries, ways]: [Polynomial, Polynomial] = [NOTHING, NOTHING]
+  for (const effort of efforts) {
+    if (effort === null) return null
+    tries = sum(tries, effort.tries)
+    ways = isOneWay ? larger(ways, effort.ways) : sum(ways, effort.ways)
+  }
+  return { tries, ways }
+}
+
+/** Returns whether the next character decides which of the alternatives can match. */
+function areDistinct(parts: readonly Pattern[], next: Chars): boolean {
+  let seen = NO_CHARS
+  for (const part of parts) {
+    const first = part.mayBeEmpty ? part.first | next : part.first
+    if ((seen & first) !== 0n || (part.mayBeEmpty && first === NO_CHARS && parts.length > 1)) return false
+    seen |= first
+  }
+  return true
+}
+
+type Repeat = Pattern & { readonly kind: 'repeat' }
+
+function optional({ of, least, most }: Repeat, next: Chars): Effort | null {
+  if (most === 0) return { tries: NOTHING, ways: ONE }
+  const effort = effortOf(of, next)
+  if (effort === null || least === 1) return effort
+  const isDecided = !of.mayBeEmpty && (of.first & next) === 0n
+  return { tries: effort.tries, ways: isDecided ? larger(ONE, effort.ways) : sum(ONE, effort.ways) }
+}
+
+function repeated(repeat: Repeat, next: Chars): Effort | null {
+  const { of, least, most } = repeat
+  const isShort = most - least <= 3
+  if (of.kind === 'char') {
+    if (most === least) return { tries: NOTHING, ways: ONE }
+    const isDecided = (of.first & next) === 0n
+    if (isShort) return { tries: NOTHING, ways: isDecided ? ONE : [most - least + 1] }
+    return { tries: LENGTH, ways: isDecided ? ONE : LENGTH }
+  }
+  // Each turn begins and ends in one way only, so all turns together run over the text like one repetition.
+  if (!of.mayBeEmpty && isDecided(of, of.first)) {
+    const endsInOneWay = (of.first & next) === 0n && isDecided(of, of.first | next)
+    return { tries: LENGTH, ways: endsInOneWay || most === least ? ONE : LENGTH }
+  }
+  const effort = most > TURNS_MAX ? null : effortOf(of, of.first | next)
+  if (effort === null) return null
+  let [tries, ways, turn]: [Polynomial, Polynomial, Polynomial] = [NOTHING, least === 0 ? ONE : NOTHING, ONE]
+  for (let n = 1; n <= most && tries.length <= DEGREE_MAX + 1; n++) {
+    tries = sum(tries, times(turn, sum(ONE, effort.tries)))
+    turn = times(turn, effort.ways)
+    if (n >= least) ways = sum(ways, turn)
+  }
+  return { tries, ways }
+}
+
+/** With more turns, a repetition of a part that can match in several ways is heavy. */
+const TURNS_MAX = 8
+
+/**
+ * Returns whether the next character always decides how to go on in a part, if `next` are the characters with which the parts behind it
+ * can begin. Then a text has at most one way to match.
+ */
+function isDecided(part: Pattern, next: Chars): boolean {
+  switch (part.kind) {
+    case 'char':
+    case 'position':
+      return true
+    case 'back reference':
+    case 'lookaround':
+      return false
+    case 'sequence': {
+      const behind = followers(part.of, next)
+      return part.of.every((each, n) => isDecided(each, behind[n] ?? next))
+    }
+    case 'alternatives':
+      return areDistinct(part.of, next) && part.of.every((each) => isDecided(each, next))
+    case 'repeat': {
+      const { of, least, most } = part
+      if (of.mayBeEmpty) return false
+      if (least !== most && (of.first & next) !== 0n) return false
+      return isDecided(of, most > 1 ? of.first | next : next)
+    }
   }
 }
 
-/** Returns whether a token is {n,} or {n,m} with a large m. */
-function isLong(token: string): boolean {
-  const [, least = '', comma = '', most = ''] = /^\{(\d*)(,?)(\d*)\}$/.exec(token) ?? []
-  return comma !== '' && (most === '' || Number(most) - Number(least) > 3)
+/** Returns whether something that matches a space or a line break is repeated: such a repetition runs over whole texts. */
+function isWide(part: Pattern): boolean {
+  switch (part.kind) {
+    case 'char':
+    case 'position':
+      return false
+    case 'back reference':
+      return true
+    case 'lookaround':
+      return isWide(part.of)
+    case 'sequence':
+    case 'alternatives':
+      return part.of.some(isWide)
+    case 'repeat':
+      return isWide(part.of) || (part.most > 1 && part.most - part.least > 3 && holdsSpace(part.of))
+  }
+}
+
+const SPACE: Chars = 1n << 32n
+const LINE_BREAK: Chars = 1n << 10n
+
+function holdsSpace(part: Pattern): boolean {
+  if (part.kind === 'char') return (part.first & SPACE) !== 0n
+  if (part.kind === 'position') return false
+  return part.kind === 'back reference' || [part.of].flat().some(holdsSpace)
+}
+
+/** Returns whether a match must begin with a certain letter or digit. */
+function isRare(part: Pattern): boolean {
+  if (part.kind === 'char') return isWordChar(part.first)
+  const [first] = part.kind === 'sequence' ? part.of : []
+  return first !== undefined && isRare(first)
+}
+
+function isWordChar(chars: Chars): boolean {
+  return /^1?0*$/.test(chars.toString(2)) && /\w/.test(String.fromCharCode(chars.toString(2).length - 1))
+}
+
+function sum(one: Polynomial, other: Polynomial): Polynomial {
+  const [long, short] = one.length >= other.length ? [one, other] : [other, one]
+  return long.map((n, degree) => Math.min(TRIES_MAX, n + (short[degree] ?? 0)))
+}
+
+/** Returns the part of `one` that is above `other`. */
+function less(one: Polynomial, other: Polynomial): Polynomial {
+  return one.map((n, degree) => Math.max(0, n - (other[degree] ?? 0)))
+}
+
+function larger(one: Polynomial, other: Polynomial): Polynomial {
+  const [long, short] = one.length >= other.length ? [one, other] : [other, one]
+  return long.map((n, degree) => Math.max(n, short[degree] ?? 0))
+}
+
+function times(one: Polynomial, other: Polynomial): Polynomial {
+  const made = Array.from({ length: one.length + other.length - 1 }, () => 0)
+  for (const [n, a] of one.entries())
+    for (const [m, b] of other.entries()) made[n + m] = Math.min(TRIES_MAX, (made[n + m] ?? 0) + a * b)
+  while (made.length > 1 && made.at(-1) === 0) made.pop()
+  return made
 }

@@ -67,6 +67,12 @@ function mistyped(because: string | null, hint: string | Hint): string | Hint {
   return because === null || typeof hint === 'string' ? hint : hint.text
 }
 
+/** Returns the refusal of an array index in a path where mongod would take too long for it. */
+export function refusedIndex(of: string, path: string): Refusal {
+  const hint = 'Compute the element in a $set before it: {"$set": {"first": {"$arrayElemAt": ["$list", 0]}}}.'
+  return refusedOperator(of, `its path ${shown(path)} has an array index`, hint)
+}
+
 export function refusedVariable(name: string, hint: Hint): Refusal {
   return new Refusal('operator', name, `variable ${shown(name)} is not defined here or is not allowed`, hint)
 }

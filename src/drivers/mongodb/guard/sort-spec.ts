@@ -2,7 +2,7 @@
 import { numberOf } from './parse-ejson.ts'
 import { isDocument, type Bson, type BsonDocument } from '../confined-query.ts'
 import { within } from './error-place.ts'
-import { Broken, refusedLimit, refusedOperator } from './refusal.ts'
+import { Broken, refusedIndex, refusedLimit, refusedOperator } from './refusal.ts'
 import { componentsOf } from './field-names.ts'
 import { resolve, type Scope } from './scope.ts'
 import { isPlace, valueAt } from './document-shape.ts'
@@ -42,8 +42,10 @@ export function sortSpecOf(of: string, value: BsonDocument, scope: Scope | null)
     if (scope === null) componentsOf(name)
     else {
       const { kind, numeric, crossed, components } = within(value, name, () => resolve(name, scope))
+      // For each element of an array in an array, mongod reads all of them again.
+      if (numeric) throw refusedIndex(of, name)
       countKeys(components, scope)
-      if (kind !== 'whole' || numeric) hoistable = false
+      if (kind !== 'whole') hoistable = false
       if (crossed.length > 0) cut.push(components.slice(0, crossed.length))
     }
     printed[name] = direction

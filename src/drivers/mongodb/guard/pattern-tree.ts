@@ -1,0 +1,362 @@
+// Parses a regular expression (PCRE, as mongod compiles it) into a tree. Everything that is not listed here is refused: recursion,
+// conditions, callouts, verbs. pattern-steps.ts bounds the work of the tree.
+import { Broken, refusedLimit, refusedOperator } from './refusal.ts'
+
+/** A set of characters: a bit for each ASCII character, and one for all others. */
+export type Chars = bigint
+
+/** `first`: the characters with which a match can begin. `mayBeEmpty`: whether a match can have no character. */
+export type Pattern = Readonly<{ first: Chars; mayBeEmpty: boolean }> &
+  (
+    | Readonly<{ kind: 'char' }>
+    /** A condition on the position: `^`, `$`, `\b`. */
+    | Readonly<{ kind: 'position'; isStart: boolean }>
+    | Readonly<{ kind: 'back reference' }>
+    | Readonly<{ kind: 'lookaround'; of: Pattern }>
+    | Readonly<{ kind: 'sequence' | 'alternatives'; of: readonly Pattern[] }>
+    | Readonly<{ kind: 'repeat'; of: Pattern; least: number; most: number }>
+  )
+
+export interface ParsedPattern {
+  readonly tree: Pattern
+  /** The number of capturing groups. The whole match counts as one. */
+  readonly groups: number
+  readonly branches: number
+  readonly hasLookaround: boolean
+  /** Whether a match can start only at the beginning of the string. */
+  readonly isAnchored: boolean
+  /** The steps to compile the pattern, which mongod does about a dozen times for a filter, and to look up the other case of characters. */
+  readonly compiling: number
+  readonly folding: number
+}
+
+const PATTERN_MAX = 512
+/** mongod looks up the other case of each such character each time it compiles a pattern, about a dozen times, and no timeout ends that. */
+const FOLDED_MAX = 100_000
+const HINT =
+  'Regular expressions may contain characters, classes, groups, alternatives, quantifiers, ^ $ \\b \\d \\w \\s, lookarounds and back references \\1 to \\9.'
+
+export const NO_CHARS: Chars = 0n
+const OTHERS: Chars = 1n << 128n
+export const ALL_CHARS: Chars = (1n << 129n) - 1n
+const setOf = (matches: RegExp): Chars =>
+  Array.from({ length: 128 }, (_, code) => (matches.test(String.fromCharCode(code)) ? 1n << BigInt(code) : 0n)).reduce(
+    (all, each) => all | each,
+  )
+const DIGITS = setOf(/\d/)
+const WORDS = setOf(/\w/)
+const SPACES = setOf(/\s/)
+const BLANKS = setOf(/[\t ]/)
+const NAMED: Readonly<Record<string, Chars>> = {
+  alpha: setOf(/[a-z]/i),
+  digit: DIGITS,
+  alnum: setOf(/[a-z\d]/i),
+  upper: setOf(/[A-Z]/),
+  lower: setOf(/[a-z]/),
+  space: SPACES,
+  print: setOf(/[ -~]/),
+  graph: setOf(/[!-~]/),
+  punct: setOf(/[!-/:-@[-`{-~]/),
+  xdigit: setOf(/[\da-f]/i),
+  word: WORDS,
+  blank: BLANKS,
+}
+const SHORTHANDS: Readonly<Record<string, Chars>> = {
+  d: DIGITS,
+  D: ALL_CHARS & ~DIGITS,
+  w: WORDS,
+  W: ALL_CHARS & ~WORDS,
+  s: SPACES,
+  S: ALL_CHARS & ~SPACES,
+  h: BLANKS | OTHERS,
+  H: ALL_CHARS & ~BLANKS,
+}
+const CONTROLS: Readonly<Record<string, number>> = { t: 9, n: 10, v: 11, f: 12, r: 13, a: 7, e: 27 }
+const POSITIONS = 'bBAzZ'
+
+/** Returns the tree of a pattern. `options`: some of `imsx`. Throws Refusal for what is not listed, and Broken for what is no pattern. */
+export function parsePattern(pattern: string, options = ''): ParsedPattern {
+  if (pattern.length > PATTERN_MAX)
+    throw refusedLimit('regular expression', `a regular expression is longer than ${PATTERN_MAX} characters`)
+  const key = `${options}/${pattern}`
+  const known = parsed.get(key)
+  if (known !== undefined) return known
+  const made = new Reader(pattern, options).read()
+  if (parsed.size >= PARSED_MAX) parsed.clear()
+  parsed.set(key, made)
+  return made
+}
+
+/** The last trees: one query looks at a pattern several times. */
+const parsed = new Map<string, ParsedPattern>()
+const PARSED_MAX = 100
+
+const charOf = (chars: Chars): Pattern => ({ kind: 'char', first: chars, mayBeEmpty: false })
+const positionOf = (isStart: boolean): Pattern => ({ kind: 'position', isStart, first: NO_CHARS, mayBeEmpty: true })
+
+class Reader {
+  readonly #text: string
+  readonly #isExtended: boolean
+  readonly #isCaseless: boolean
+  readonly #hasLines: boolean
+  readonly #dot: Chars
+  #at = 0
+  #groups = 1
+  #branches = 0
+  #hasLookaround = false
+  #folded = 0
+
+  constructor(text: string, options: string) {
+    this.#text = text
+    // An option inside the pattern may apply to a part only. It counts for the whole.
+    const inner = Array.from(text.matchAll(/\(\?([a-z]+)[:)]/gi), ([, letters = '']) => letters).join('')
+    const all = options + inner
+    this.#isExtended = options.includes('x')
+    this.#isCaseless = all.includes('i')
+    this.#hasLines = all.includes('m')
+    this.#dot = all.includes('s') ? ALL_CHARS : ALL_CHARS & ~(1n << 10n)
+  }
+
+  read(): ParsedPattern {
+    const tree = this.#alternatives()
+    if (this.#isCaseless && this.#folded > FOLDED_MAX)
+      throw refusedLimit(
+        'regular expression',
+        `a regular expression ignores the case of more than ${FOLDED_MAX} characters outside of ASCII`,
+      )
+    if (this.#at < this.#text.length) throw new Broken('a regular expression has a ) without its (')
+    return {
+      tree,
+      groups: this.#groups,
+      branches: this.#branches,
+      hasLookaround: this.#hasLookaround,
+      isAnchored: !this.#hasLines && startsAtBeginning(tree),
+      compiling: 6 * this.#text.length,
+      folding: this.#isCaseless ? 1.3 * this.#folded : 0,
+    }
+  }
+
+  #alternatives(): Pattern {
+    const of = [this.#sequence()]
+    while (this.#takes('|')) {
+      this.#branches++
+      of.push(this.#sequence())
+    }
+    const [only] = of
+    if (only !== undefined && of.length === 1) return only
+    const first = of.reduce((all, each) => all | each.first, NO_CHARS)
+    return { kind: 'alternatives', of, first, mayBeEmpty: of.some(({ mayBeEmpty }) => mayBeEmpty) }
+  }
+
+  #sequence(): Pattern {
+    const of: Pattern[] = []
+    for (;;) {
+      this.#skipSpaces()
+      const next = this.#text[this.#at]
+      if (next === undefined || next === '|' || next === ')') break
+      const item = this.#item()
+      if (item !== null) of.push(this.#quantified(item))
+    }
+    let [first, mayBeEmpty] = [NO_CHARS, true]
+    for (const each of of) {
+      if (mayBeEmpty) first |= each.first
+      mayBeEmpty &&= each.mayBeEmpty
+    }
+    return { kind: 'sequence', of, first, mayBeEmpty }
+  }
+
+  /** Reads quantifiers. A `?` or `+` behind a quantifier does not change what a match can contain. */
+  #quantified(item: Pattern): Pattern {
+    for (let of = item; ;) {
+      this.#skipSpaces()
+      const [whole = '', sign = '', least = '', comma = '', most = ''] =
+        /^(?:([*+?])|\{(\d{1,5})(,?)(\d{0,5})\})/.exec(this.#text.slice(this.#at, this.#at + 16)) ?? []
+      if (/^\{,\d+\}/.test(this.#text.slice(this.#at, this.#at + 8))) throw refused('{,n}')
+      if (whole === '') return of
+      if (of.kind === 'position' || of.kind === 'lookaround') throw refused('a quantifier behind a position')
+      this.#at += whole.length
+      this.#skipSpaces()
+      if (!this.#takes('?')) this.#takes('+')
+      const from = sign === '' ? Number(least) : sign === '+' ? 1 : 0
+      const to = sign === '?' ? 1 : sign !== '' ? Infinity : comma === '' ? from : most === '' ? Infinity : Number(most)
+      if (to < from) throw new Broken('a regular expression has a quantifier {n,m} with m below n')
+      of = { kind: 'repeat', of, least: from, most: to, first: of.first, mayBeEmpty: of.mayBeEmpty || from === 0 }
+    }
+  }
+
+  /** Reads what a quantifier can follow. Returns null for options, which match nothing. */
+  #item(): Pattern | null {
+    const next = this.#next()
+    switch (next) {
+      case '(':
+        return this.#group()
+      case '[':
+        return charOf(this.#class())
+      case '\\':
+        return this.#escape()
+      case '.':
+        return charOf(this.#dot)
+      case '^':
+      case '$':
+        return positionOf(next === '^')
+      case '*':
+      case '+':
+      case '?':
+        throw new Broken(`a regular expression has a ${next} with nothing to repeat`)
+      default:
+        return charOf(this.#folding(codeSet(next)))
+    }
+  }
+
+  #group(): Pattern | null {
+    const [whole = '', options, look] =
+      /^\?(?:([a-z]*)(?=[:)])|(<?[=!])|P?<[A-Za-z_]\w*>|>)/i.exec(this.#text.slice(this.#at)) ?? []
+    if (whole === '' && (this.#text[this.#at] === '?' || this.#text[this.#at] === '*'))
+      throw refused(`(${this.#text.slice(this.#at, this.#at + 2)}`)
+    this.#at += whole.length
+    if (options !== undefined) {
+      if (!/^[ims]*$/.test(options)) throw refused(`(?${options})`, 'Write the options in "options".')
+      if (this.#takes(')')) return null
+      this.#at++
+    } else if (look === undefined && whole !== '?>') this.#groups++
+    const of = this.#alternatives()
+    if (!this.#takes(')')) throw new Broken('a regular expression has a ( without its )')
+    if (look === undefined) return of
+    this.#hasLookaround = true
+    return { kind: 'lookaround', of, first: ALL_CHARS, mayBeEmpty: true }
+  }
+
+  #escape(): Pattern {
+    const next = this.#next()
+    if (POSITIONS.includes(next)) return positionOf(next === 'A')
+    if (/[1-9]/.test(next)) {
+      if (/\d/.test(this.#text[this.#at] ?? '')) throw refused(`\\${next}${this.#text[this.#at] ?? ''}`)
+      return { kind: 'back reference', first: ALL_CHARS, mayBeEmpty: true }
+    }
+    if (next === 'p' || next === 'P') {
+      const name = /^(?:\{\^?\w+\}|\w)/.exec(this.#text.slice(this.#at))
+      if (name === null) throw refused(`\\${next}`)
+      this.#at += name[0].length
+      return charOf(ALL_CHARS)
+    }
+    const shorthand = SHORTHANDS[next]
+    return charOf(shorthand ?? this.#folding(codeSet(String.fromCodePoint(this.#code(next)))))
+  }
+
+  /** Reads the rest of an escape, and returns the code of its character. */
+  #code(next: string): number {
+    const control = CONTROLS[next]
+    if (control !== undefined) return control
+    if (next === 'x') {
+      const [whole = '', wide, narrow = '0'] =
+        /^(?:\{([\da-f]{1,6})\}|([\da-f]{0,2}))/i.exec(this.#text.slice(this.#at, this.#at + 8)) ?? []
+      this.#at += whole.length
+      return Math.min(Number.parseInt(wide ?? (narrow === '' ? '0' : narrow), 16), 0x10_ffff)
+    }
+    if (/[a-z\d]/i.test(next)) throw refused(`\\${next}`)
+    return next.codePointAt(0) ?? 0
+  }
+
+  #class(): Chars {
+    const isNegated = this.#takes('^')
+    let chars = NO_CHARS
+    for (let isFirst = true; ; isFirst = false) {
+      if (this.#at >= this.#text.length) throw new Broken('a regular expression has a [ without its ]')
+      if (!isFirst && this.#takes(']')) break
+      const [named, name = ''] = /^\[[:.=](\^?\w*)[:.=]\]/.exec(this.#text.slice(this.#at)) ?? []
+      if (named !== undefined) {
+        const known = NAMED[name]
+        if (known === undefined || !named.startsWith('[:')) throw refused(named)
+        chars |= this.#folding(known)
+        this.#at += named.length
+        continue
+      }
+      const start = this.#member()
+      const isRange =
+        this.#text[this.#at] === '-' && this.#at + 1 < this.#text.length && this.#text[this.#at + 1] !== ']'
+      if (typeof start === 'bigint' || !isRange) {
+        chars |= typeof start === 'bigint' ? start : this.#folding(codeSet(String.fromCodePoint(start)))
+        continue
+      }
+      this.#at++
+      const end = this.#member()
+      if (typeof end === 'bigint' || end < start) throw new Broken('a regular expression has a range without an end')
+      chars |= this.#folding(rangeSet(start, end))
+      this.#folded += Math.max(0, end - Math.max(start, 128) + 1)
+    }
+    return isNegated ? (ALL_CHARS & ~chars) | OTHERS : chars
+  }
+
+  /** Reads one member of a class: a set, or the code of a character. */
+  #member(): Chars | number {
+    const next = this.#next()
+    if (next !== '\\') return next.codePointAt(0) ?? 0
+    const escaped = this.#next()
+    if (escaped === 'b') return 8
+    if (escaped === 'p' || escaped === 'P') {
+      this.#at--
+      throw refused(`\\${escaped} in a class`)
+    }
+    return SHORTHANDS[escaped] ?? this.#code(escaped)
+  }
+
+  #folding(chars: Chars): Chars {
+    return this.#isCaseless ? folded(chars) : chars
+  }
+
+  /** Returns the next character, which may be two UTF-16 units, and moves behind it. */
+  #next(): string {
+    const code = this.#text.codePointAt(this.#at)
+    if (code === undefined) throw new Broken('a regular expression ends too early')
+    const next = String.fromCodePoint(code)
+    this.#at += next.length
+    return next
+  }
+
+  #takes(char: string): boolean {
+    if (this.#text[this.#at] !== char) return false
+    this.#at++
+    return true
+  }
+
+  /** With the option x, spaces and comments outside of classes match nothing. */
+  #skipSpaces(): void {
+    if (!this.#isExtended) return
+    this.#at += /^(?:\s|#[^\n]*)*/.exec(this.#text.slice(this.#at))?.[0].length ?? 0
+  }
+}
+
+/** Returns whether each match begins where the string does, because `^` or `\A` comes first. */
+function startsAtBeginning(pattern: Pattern): boolean {
+  if (pattern.kind === 'position') return pattern.isStart
+  if (pattern.kind === 'alternatives') return pattern.of.every(startsAtBeginning)
+  const [first] = pattern.kind === 'sequence' ? pattern.of : []
+  return first !== undefined && startsAtBeginning(first)
+}
+
+function codeSet(char: string): Chars {
+  const code = char.codePointAt(0) ?? 0
+  return code < 128 ? 1n << BigInt(code) : OTHERS
+}
+
+function rangeSet(start: number, end: number): Chars {
+  const others = end > 127 ? OTHERS : NO_CHARS
+  if (start > 127) return others
+  const last = Math.min(end, 127)
+  return others | (((1n << BigInt(last - start + 1)) - 1n) << BigInt(start))
+}
+
+const CAPITALS = NAMED['upper'] ?? NO_CHARS
+const SMALLS = NAMED['lower'] ?? NO_CHARS
+/** Their other cases are not all in ASCII: the Kelvin sign and the long s. */
+const FOLDED_OUTSIDE = setOf(/[ks]/i)
+
+function folded(chars: Chars): Chars {
+  const both = chars | ((chars & CAPITALS) << 32n) | ((chars & SMALLS) >> 32n)
+  const inside = (both & OTHERS) === 0n ? NO_CHARS : FOLDED_OUTSIDE
+  return both | inside | ((both & FOLDED_OUTSIDE) === 0n ? NO_CHARS : OTHERS)
+}
+
+function refused(what: string, hint = HINT): Error {
+  return refusedOperator('$regex', `a regular expression contains ${what}`, hint)
+}
