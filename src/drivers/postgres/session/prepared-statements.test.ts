@@ -368,7 +368,7 @@ test('after any other query, a look-up runs in a transaction that sets everythin
   }
 })
 
-test('a look-up without a transaction around it is READ ONLY, times out, and holds the columns it was confined for', async () => {
+test('a look-up without a transaction around it is READ ONLY and holds the columns it was confined for', async () => {
   const fresh = await server.createDatabase(
     'kept',
     'CREATE TABLE held (id int PRIMARY KEY, note text, secret_note text); INSERT INTO held VALUES (1, $$a$$, $$b$$)',
@@ -389,5 +389,33 @@ test('a look-up without a transaction around it is READ ONLY, times out, and hol
   assert.deepEqual(
     sent.map((names) => names.length),
     [1],
+  )
+})
+
+test('a look-up without a transaction around it ends at its timeout', async () => {
+  const fresh = await server.createDatabase(
+    'locked',
+    "CREATE TABLE held (id int PRIMARY KEY, note text); INSERT INTO held VALUES (1, 'a')",
+  )
+  await using caller = await open({ database: fresh })
+  const look = async (): Promise<string> => {
+    const body = { text: 'SELECT note FROM held WHERE id = 1', limit: null }
+    const verdict = await confine(parser, body, caller.catalog, LIMITS, signal)
+    assert.ok(verdict.kind === 'confined')
+    const query = unseal<PostgresQuery>(verdict.query, 'POSTGRES')
+    return String((await runQuery(caller.running, query, { ...LIMITS, timeoutMs: 400 }, new JsonBytes(64))).rows)
+  }
+  for (let i = 0; i < 5; i++) assert.match(await look(), /"a"/)
+  await using other = await open({ database: fresh })
+  const { wire } = other.login.session
+  const lock = 'BEGIN READ WRITE; LOCK TABLE public.held IN ACCESS EXCLUSIVE MODE'
+  for (const text of lock.split('; ')) await wire.exchange(Buffer.concat([statement(text), SYNC]), 1, NO_ROWS)
+  const sent = sentBy(caller)
+  await assert.rejects(look(), { code: 'QUERY_TIMEOUT' })
+  await wire.exchange(Buffer.concat([statement('ROLLBACK'), SYNC]), 1, NO_ROWS)
+  assert.match(await look(), /"a"/)
+  assert.deepEqual(
+    sent.map((names) => names.length),
+    [1, 5],
   )
 })
