@@ -5,6 +5,7 @@
 //   npm test -- src/query     all tests of a folder or file, on both stores
 // The last lines are always the counts of everything that ran; the failed tests are listed before them.
 import { spawn, spawnSync } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { chmodSync, globSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
@@ -140,6 +141,8 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => st
 process.env['NODE_COMPILE_CACHE'] ??= join(ROOT, 'node_modules/.cache/compile')
 process.chdir(ROOT)
 process.env['TEST_CACHE_DIR'] ??= tmpdir()
+/** Where the fuzzers start, so that each run asks other queries. They print it; it stays if failed files run again. */
+process.env['RUN_SEED'] ??= String(randomInt(2 ** 31))
 const folder = temporaryFolder()
 process.env['TMPDIR'] = folder
 try {

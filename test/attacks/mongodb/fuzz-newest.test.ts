@@ -1,6 +1,6 @@
 // Runs the non-interference test of fuzz.ts on the newest engine. The real mongod has a separate file, so that both cores work.
 import { test } from 'node:test'
 import { startNewest } from '../../support/mongodb.ts'
-import { COUNT, fuzz } from './fuzz.ts'
+import { COUNT, fuzz, SEED } from './fuzz.ts'
 
-test(`answers ${COUNT} random queries as on the stripped copy: the newest engine`, (t) => fuzz(t, startNewest, { cache: false }))
+test(`answers ${COUNT} random queries as on the stripped copy: the newest engine (seed ${SEED})`, (t) => fuzz(t, startNewest, { cache: false }))

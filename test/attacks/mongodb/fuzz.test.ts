@@ -1,6 +1,6 @@
 // Runs the non-interference test of fuzz.ts on the real mongod. The newest engine has a separate file, so that both cores work.
 import { test } from 'node:test'
 import { startMongod } from '../../support/mongodb.ts'
-import { COUNT, fuzz } from './fuzz.ts'
+import { COUNT, fuzz, SEED } from './fuzz.ts'
 
-test(`answers ${COUNT} random queries as on the stripped copy: the real mongod`, (t) => fuzz(t, startMongod, { cache: true }))
+test(`answers ${COUNT} random queries as on the stripped copy: the real mongod (seed ${SEED})`, (t) => fuzz(t, startMongod, { cache: true }))
