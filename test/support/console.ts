@@ -211,20 +211,29 @@ export async function shot(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(SHOTS, `${name}.png`), animations: 'disabled' })
 }
 
-/** Runs `look` for each theme and width, with the page at `path`, and saves a screenshot of each. */
+/** Each width loads the page in one theme, and then changes to the other. The last theme is the dark one. */
+const LOOKS = [
+  ['wide', WIDE, ['dark', 'light']],
+  ['narrow', NARROW, ['light', 'dark']],
+] as const
+
+/** Checks the page at `path` with axe in each theme and width, and saves a screenshot of each. */
 export async function eachLook(page: Page, path: string, heading: string, name: string): Promise<void> {
-  for (const colorScheme of ['light', 'dark'] as const) {
-    for (const [width, viewport] of [
-      ['wide', WIDE],
-      ['narrow', NARROW],
-    ] as const) {
+  for (const [width, viewport, themes] of LOOKS) {
+    await page.setViewportSize(viewport)
+    for (const [n, colorScheme] of themes.entries()) {
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-      await page.setViewportSize(viewport)
-      await page.goto(path)
+      if (n === 0) await page.goto(path)
       await ready(page, heading)
+      if (n > 0) await transitionsEnd(page)
       await accessible(page, `${path}, ${colorScheme}, ${width}`)
       await shot(page, `${name}-${colorScheme}-${width}`)
     }
   }
   await page.setViewportSize(WIDE)
+}
+
+/** The first frame starts the transitions to the colors of the new theme. They take 0.01 ms, so the next one ends them. */
+async function transitionsEnd(page: Page): Promise<void> {
+  await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve(0))))')
 }
