@@ -9,17 +9,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { openStore } from '../../src/store/open.ts'
 import { environment } from '../support/environment.ts'
+import { CLI, MAIN } from '../support/program.ts'
 import { storeSource, type StoreSource } from '../support/stores.ts'
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 type Env = Readonly<Record<string, string>>
 const own = (env: Env) => environment({ LOG_LEVEL: 'warn', ...env })
 
 async function vitrine(args: readonly string[], env: Env) {
-  const child = spawn(process.execPath, [join(ROOT, 'src/cli.ts'), ...args], { env: own(env) })
+  const child = spawn(process.execPath, [CLI, ...args], { env: own(env) })
   let [out, err] = ['', '']
   child.stdout.on('data', (chunk) => (out += String(chunk)))
   child.stderr.on('data', (chunk) => (err += String(chunk)))
@@ -30,7 +29,7 @@ const verify = (env: Env) => vitrine(['audit', 'verify'], env)
 
 /** Starts a service in its own process, and signs up an account that creates teams. */
 async function serve(env: Env) {
-  const child = spawn(process.execPath, [join(ROOT, 'src/main.ts')], { env: own({ PORT: '0', ...env }) })
+  const child = spawn(process.execPath, [MAIN], { env: own({ PORT: '0', ...env }) })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)))
   while (!/listens at \S+/.test(output)) {

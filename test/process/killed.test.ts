@@ -9,7 +9,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { newest } from '../../src/audit/reading/newest-rows.ts'
 import { asId, type TeamId } from '../../src/ids.ts'
 import { openSecrets } from '../../src/secrets.ts'
@@ -17,9 +16,9 @@ import { openStore } from '../../src/store/open.ts'
 import { findingsOf } from '../support/audited.ts'
 import { environment } from '../support/environment.ts'
 import { startPostgres } from '../support/postgres.ts'
+import { MAIN } from '../support/program.ts'
 import { startService } from '../support/service.ts'
 
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const SECRET = Buffer.alloc(32, 9)
 const KILLS = Number(process.env['TEST_KILLS'] ?? 4)
 const CLIENTS = 4

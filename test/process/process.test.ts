@@ -11,10 +11,9 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { makeCertificates, type Certificates } from '../support/certificates.ts'
 import { environment } from '../support/environment.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { CLI, MAIN } from '../support/program.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
-const MAIN = join(ROOT, 'src/main.ts')
-const CLI = join(ROOT, 'src/cli.ts')
 
 const folders: string[] = []
 after(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))))

@@ -6,13 +6,12 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { Client } from 'pg'
 import { openStore } from '../../src/store/open.ts'
 import { environment } from '../support/environment.ts'
 import { startPostgres } from '../support/postgres.ts'
+import { MAIN } from '../support/program.ts'
 
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const SQL = `CREATE TABLE first (id int PRIMARY KEY, state text);
 INSERT INTO first SELECT n, CASE n % 2 WHEN 0 THEN 'open' ELSE 'paid' END FROM generate_series(1, 100) n;
 CREATE TABLE second (LIKE first INCLUDING ALL); INSERT INTO second SELECT * FROM first; ANALYZE;`

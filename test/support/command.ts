@@ -2,10 +2,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
 import { environment } from './environment.ts'
-
-const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
+import { CLI } from './program.ts'
 
 export interface Ended {
   readonly code: number | null

@@ -2,11 +2,9 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import { TestApp } from './app.ts'
 import { environment } from './environment.ts'
-
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+import { MAIN } from './program.ts'
 
 export interface Service extends TestApp {
   readonly pid: number
@@ -17,7 +15,7 @@ export interface Service extends TestApp {
   signal(name: NodeJS.Signals): void
 }
 
-/** Starts src/main.ts on a free port, and waits until it listens. Disposing kills it and removes the data folder. */
+/** Starts the service on a free port, and waits until it listens. Disposing kills it and removes the data folder. */
 export async function startService(dataDir: string, env: Record<string, string> = {}): Promise<Service> {
   const child = spawn(process.execPath, [MAIN], {
     env: environment({ PORT: '0', VITRINE_DATA_DIR: dataDir, LOG_LEVEL: 'error', ...env }),
