@@ -54,7 +54,7 @@ export interface Preparable {
   readonly types: readonly number[]
   /** True if one plan is equally good for all values. */
   readonly hasOnePlan: boolean
-  /** True if the query is such a look-up and calls no function, except the functions of operators. */
+  /** True if the query reads one table and calls no function, except the functions of operators. */
   readonly callsNothing: boolean
   /** The exposure for which the text was confined. */
   readonly exposure: object
@@ -82,7 +82,7 @@ export interface PostgresQuery extends Captured {
   readonly bound: CostBound | null
   /** True if the query finds at most one row, because it compares the whole primary key of its only table. */
   readonly isLookup?: boolean
-  /** True if it is such a look-up and calls no function, except the functions of operators. */
+  /** True if the query reads one table and calls no function, except the functions of operators. */
   readonly callsNothing?: boolean
   /** The same query for a session that prepares it, and the values of this query. */
   readonly prepared?: { readonly shared: Preparable; readonly values: readonly string[] }

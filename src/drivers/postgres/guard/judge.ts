@@ -187,7 +187,7 @@ function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bound
   const confined = limited(walk, selected, rowCap + 1)
   for (const { finish } of walk.bases) finish()
   checkGrowth(confined)
-  const finds = isLookup(walk, confined)
+  const bound = costBound(walk)
   const query: PostgresQuery = {
     text: printSelect(confined),
     slots: walk.params.slots,
@@ -197,9 +197,9 @@ function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bound
     records: recordsOf(selected),
     reads: readTables(walk),
     implicit: exposed.capture.implicit,
-    bound: costBound(walk),
-    isLookup: finds,
-    callsNothing: finds && callsNothing(confined),
+    bound,
+    isLookup: isLookup(walk, confined),
+    callsNothing: bound !== null && callsNothing(confined),
     searchPath: exposed.capture.trustedSchemas,
     serverVersion: exposed.capture.serverVersion,
   }

@@ -316,13 +316,24 @@ test('look-ups that follow one another run without a statement around them, and 
   for (const id of [1, 2, 3]) await look(id)
   const sent = sentBy(caller)
   for (const id of [4, 5, 6, 7]) assert.match(await look(id), new RegExp(`note ${id}"`))
-  // The fourth look-up opens and ends a transaction with two settings. The fifth also sets three for the session.
+  // The fourth look-up opens and ends a transaction with two settings. The fifth also sets four for the session.
   assert.deepEqual(
     sent.map((names) => names.length),
-    [5, 8, 1, 1],
+    [5, 9, 1, 1],
   )
   assert.deepEqual(await settingsIn(caller), ['on', 'pg_catalog', `${LIMITS.timeoutMs / 1_000}s`])
   assert.match(await look(8), /note 8"/)
+  // A query that is planned for its values needs another setting.
+  const page = (id: number): Promise<string> =>
+    caller.ask(`SELECT note FROM orders WHERE kind = 9 AND id > ${id} ORDER BY id LIMIT 1`)
+  for (const id of [8, 9]) await page(id)
+  sent.splice(0)
+  for (const id of [9, 10, 11, 12]) assert.match(await page(id), new RegExp(`note ${id + 1}"`))
+  assert.match(await look(9), /note 9"/)
+  assert.deepEqual(
+    sent.map((names) => names.length),
+    [6, 6, 10, 1, 5],
+  )
 })
 
 test('after any other query, a look-up runs in a transaction that sets everything again', async () => {
@@ -361,7 +372,7 @@ test('after any other query, a look-up runs in a transaction that sets everythin
     for (const id of [6, 7, 8]) assert.match(await look(id), new RegExp(`note ${id}"`), other)
     assert.deepEqual(
       sent.map((names) => names.length),
-      [5, 8, 1],
+      [5, 9, 1],
       other,
     )
     assert.deepEqual(await settingsIn(caller), ['on', 'pg_catalog', `${LIMITS.timeoutMs / 1_000}s`], other)

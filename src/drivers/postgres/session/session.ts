@@ -253,9 +253,8 @@ export class Session {
     const { shared, values } = prepared
     const known = this.#statements.find(shared)
     const isPlain = known?.fields && shared.callsNothing && check.length === 0
-    const around = isPlain
-      ? this.#aroundPlain(pinned)
-      : this.#around(shared.hasOnePlan ? pinned : { ...pinned, plansEach: true })
+    const needed = shared.hasOnePlan ? pinned : { ...pinned, plansEach: true }
+    const around = isPlain ? this.#aroundPlain(needed) : this.#around(needed)
     const described = this.#describe(reads, around)
     const parsing = joined(around, described)
     const checks = check.length === 0 ? 0 : 1
@@ -265,8 +264,8 @@ export class Session {
       request.bind(known.name, params, values).add(EXECUTE).add(around.after)
       const completed = await this.#finished(request.bytes, parsing, sink, reads, around.statements + checks)
       if (isPlain && completed.error === null) {
-        this.#lastPlain = pinned
-        this.#kept = around.keeps ? pinned : null
+        this.#lastPlain = needed
+        this.#kept = around.keeps ? needed : null
       }
       return completed.error === null
         ? completed
@@ -458,9 +457,9 @@ export class Session {
   }
 
   /**
-   * Returns the frames around a look-up that calls no function, so that it cannot change a setting. When such look-ups follow one another
-   * with the same settings, the second sets them for the session. All further look-ups run without a statement around them
-   * (docs/decisions/0051-settings-kept.md).
+   * Returns the frames around a query that calls no function, so that it cannot change a setting. When such queries
+   * follow one another with the same settings, the second sets them for the session, and all further ones run without
+   * a statement around them (docs/decisions/0051-settings-kept.md).
    */
   #aroundPlain(pinned: Pinned): Around {
     if (this.#kept !== null && isSame(this.#kept, pinned)) return NOTHING_AROUND
@@ -485,7 +484,8 @@ export class Session {
     if (pinned.plansEach === true) settings.push('SET LOCAL plan_cache_mode = force_custom_plan')
     const after = [COMMIT]
     if (pinned.keeps === true) {
-      after.push('SET default_transaction_read_only = on', ...settings.map((text) => text.replace('SET LOCAL', 'SET')))
+      const kept = pinned.plansEach === true ? settings : [...settings, 'SET LOCAL plan_cache_mode = auto']
+      after.push('SET default_transaction_read_only = on', ...kept.map((text) => text.replace('SET LOCAL', 'SET')))
     }
     const around = this.#isPooled
       ? unnamed([BEGIN, pinAll(path, pinned.timeoutMs)])
