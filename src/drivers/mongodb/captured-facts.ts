@@ -18,7 +18,7 @@ export type CollectionKind = 'collection' | 'view' | 'timeseries'
 export interface MongoTableDetail {
   readonly kind: CollectionKind
   readonly capped: boolean
-  /** Number of documents, also for views; null if counting took too long or was not allowed. */
+  /** The number of documents, also for views. Null if counting took too long or was not allowed. */
   readonly documents: number | null
   /** The first path of each index that serves any equality (not partial, sparse, text, hashed or wildcard). */
   readonly indexedPaths: readonly string[]
@@ -30,12 +30,12 @@ export interface MongoTableDetail {
 export interface MongoColumnDetail {
   /** BSON type aliases, each with the number of sampled documents. Arrays on the path are transparent. */
   readonly types: Readonly<Record<string, number>>
-  /** Share of the sampled documents that have the path, from 0 to 1. */
+  /** The share of the sampled documents that have the path, from 0 to 1. */
   readonly presence: number
   /** The average number of elements of the arrays at the path in the sample. Absent if the sample had no array there. */
   readonly items?: number
   /** Set if the sample had an array inside an array of the path. */
   readonly nested?: true
-  /** Whether the path is a top-level field. An exposure saved with `columns: null` lists these. */
+  /** True if the path is a top-level field. An exposure saved with `columns: null` lists the top-level fields. */
   readonly top: boolean
 }

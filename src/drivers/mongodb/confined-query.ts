@@ -9,13 +9,13 @@ export type ScalarValue =
   | { readonly kind: '$date'; readonly milliseconds: number }
   | { readonly kind: '$numberInt'; readonly value: number }
   | { readonly kind: '$numberLong'; readonly value: bigint }
-  /** May be NaN or infinite. */
+  /** The value may be NaN or infinite. */
   | { readonly kind: '$numberDouble'; readonly value: number }
   /** A decimal that Decimal128 holds exactly. */
   | { readonly kind: '$numberDecimal'; readonly text: string }
   | { readonly kind: '$binary'; readonly base64: string; readonly subType: number }
   | { readonly kind: '$uuid'; readonly text: string }
-  /** Options are sorted and unique, from i m s u x. */
+  /** `options` are sorted and unique letters from i, m, s, u and x. */
   | { readonly kind: '$regularExpression'; readonly pattern: string; readonly options: string }
   | { readonly kind: '$timestamp'; readonly t: number; readonly i: number }
   | { readonly kind: '$minKey' }
@@ -52,8 +52,8 @@ export interface Join {
   /** The path that matches each outer document. Null if the whole collection is read. */
   readonly foreignField: string | null
   /**
-   * Whether the collection is read again for each outer document ($lookup with outer fields or variables,
-   * $graphLookup).
+   * True if the collection is read again for each outer document: by $graphLookup, or by $lookup with outer fields or
+   * variables.
    */
   readonly perDocument: boolean
 }
@@ -62,12 +62,12 @@ export interface Join {
 export interface ReadCollection {
   readonly name: string
   readonly kind: CollectionKind
-  /** Number of documents at introspection, also for views; null if they were not counted. */
+  /** The number of documents at introspection, also for views. Null if they were not counted. */
   readonly documents: number | null
   readonly indexedPaths: readonly string[]
 }
 
-/** Answers of at most this many rows are sent in one message. */
+/** The maximum number of rows of an answer that the server sends in one message. */
 export const SMALL_ROWS_MAX = 1_000
 
 /** The parts of a find command. */
@@ -76,7 +76,7 @@ export interface Find {
   readonly sort: BsonDocument | null
   readonly skip: Bson
   readonly limit: number
-  /** An inclusion of exposed paths. */
+  /** The projection, which includes exposed paths only. */
   readonly projection: BsonDocument
 }
 
@@ -90,7 +90,7 @@ export interface MongoQuery {
    * fails.
    */
   readonly early: readonly BsonDocument[] | null
-  /** The find command that is equivalent to `pipeline`. It is sent instead. Null if there is none or the answer may be large. */
+  /** The equivalent find command, which is sent instead of `pipeline`. Null if there is none or the answer may be large. */
   readonly find: Find | null
   /** The maximum number of rows in the answer. */
   readonly rowCap: number
@@ -101,7 +101,7 @@ export interface MongoQuery {
   readonly joins: readonly Join[]
   /** For each $unwind stage, how many documents it creates from one document. The number is an estimate if the array is stored. */
   readonly unwinds: ReadonlyMap<BsonDocument, number>
-  /** The collection itself, then each joined collection. Each occurs once. */
+  /** The collection of the query, then the joined collections. Each collection occurs once. */
   readonly reads: readonly ReadCollection[]
   /** Returns the query as sent to the database, as a string. */
   readonly printed: () => string

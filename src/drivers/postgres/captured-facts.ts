@@ -46,7 +46,7 @@ export interface CapturedExtension {
   /** Functions (names) and operators (symbols) in its schema that belong to the extension by pg_depend. */
   readonly functions: readonly string[]
   readonly operators: readonly string[]
-  /** Names and symbols of which the schema also contains an object of no trusted extension. The guard never allows a call of them. */
+  /** Names and symbols that an object of no trusted extension in the schema also has. The guard never allows a call by such a name. */
   readonly shadowed: readonly string[]
 }
 
@@ -62,13 +62,13 @@ export interface CapturedType {
   readonly kind: 'base' | 'enum' | 'domain' | 'composite' | 'range' | 'multirange' | 'array'
   /** The extension to which the type belongs, by pg_depend. */
   readonly extension: string | null
-  /** domain: the base type; array: the element type. */
+  /** The base type of a domain, or the element type of an array. Otherwise null. */
   readonly of: TypeName | null
   /** The oid of `of`, or 0. */
   readonly ofOid: number
-  /** composite: its attributes in order. */
+  /** The attributes of a composite type, in order. */
   readonly attributes: readonly CapturedAttribute[]
-  /** array: the delimiter between elements. */
+  /** The delimiter between the elements of an array type. */
   readonly delimiter: string
   /** A sentence that says why a query may not name or read this type (a CHECK, a user's cast …). Null if a query may. */
   readonly refused: string | null

@@ -6,7 +6,7 @@ interface ReadColumn {
   readonly name: string
   /** pg_attribute.attnum. */
   readonly number: number
-  /** For a domain, its base type. */
+  /** The oid of the column's type; for a domain, of its base type. */
   readonly typeOid: number
 }
 
@@ -52,7 +52,7 @@ export interface Preparable {
   readonly text: string
   /** The type oid of each parameter. 0 if the server infers the type. */
   readonly types: readonly number[]
-  /** True if one plan is equally good for all values. */
+  /** True if one plan is equally good for all values: the query is a look-up by primary key. */
   readonly hasOnePlan: boolean
   /** True if the query reads one table and calls no function, except the functions of operators. */
   readonly callsNothing: boolean
@@ -84,7 +84,7 @@ export interface PostgresQuery extends Captured {
   readonly isLookup?: boolean
   /** True if the query reads one table and calls no function, except the functions of operators. */
   readonly callsNothing?: boolean
-  /** The same query for a session that prepares it, and the values of this query. */
+  /** The query in the form that a session may prepare, and the values of its parameters. */
   readonly prepared?: { readonly shared: Preparable; readonly values: readonly string[] }
   /** Schemas of trusted extensions that search_path must contain after pg_catalog, in order. */
   readonly searchPath: readonly string[]

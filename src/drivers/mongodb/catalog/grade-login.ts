@@ -15,7 +15,7 @@ interface Facts extends Privileges {
 /** Actions that may change or end something in the database. All other actions only read. */
 const WRITES =
   /^(insert|update|remove|drop|create|grant|revoke|convertTo|rename|collMod|compact|reIndex|enable|bypass|change|set|applyOps|fsync|shutdown|kill|repl|resync|add|move|split|refine|reshard|clearJumbo|unlock|evict|rotate|internal|anyAction|impersonate|import|export|flush|cpu|closeAll|dbAdmin|emptycapped|restore|storageDetails|touch|validate|writeOrigin|advance|cleanup|invalidate|oidReset|fle)/i
-/** Actions of every MongoDB login that do no harm. */
+/** Actions that do no harm and that every MongoDB login may have. */
 const HARMLESS = new Set(['killCursors', 'killAnyCursor', 'changeOwnPassword', 'changeOwnCustomData'])
 /** MongoDB's own databases. */
 const OWN = new Set(['admin', 'config', 'local'])

@@ -113,7 +113,7 @@ describe('introspection, plans, grades', { skip }, () => {
     assert.deepEqual(namesOf('sensor').sort(), ['_id', 'at', 'meta', 'meta.device', 'temp'])
   })
 
-  test('reports types, presence and nullability from the sample, and prefers a strict validator', () => {
+  test('reports types, presence and nullability from the sample, and nullability from a strict validator if there is one', () => {
     const column = (name: string) => tableOf('customers').columns.find((each) => each.name === name)
     assert.deepEqual([column('name')?.nullable, column('name')?.description], [false, 'As on the invoice.'])
     assert.deepEqual(
@@ -131,7 +131,7 @@ describe('introspection, plans, grades', { skip }, () => {
     assert.match(tableOf('odd').warnings.join(), /"a\.b".*"\$x"/)
   })
 
-  test('freezes columns: null into the top-level names', () => {
+  test('`columns: null` is saved as the list of the top-level names', () => {
     const { tables } = freeze([{ schema: 'shop', table: 'customers', columns: null }], catalog, [])
     assert.deepEqual(tables[0]?.columns, ['_id', 'name', 'address', 'cards', 'byId', 'phone', 'ssn', 'vip'])
     const shown = cut(catalog, [{ schema: 'shop', table: 'customers', columns: ['address'] }])
@@ -157,7 +157,7 @@ describe('introspection, plans, grades', { skip }, () => {
     assert.deepEqual(indexes(['_id'])?.length, 1)
   })
 
-  test('a login with only find sees its collections and no other names', async () => {
+  test('a login that may only find sees its collections and no other names', async () => {
     await server.client.db('shop').command({
       createRole: 'narrow',
       privileges: [{ resource: { db: 'shop', collection: 'customers' }, actions: ['find'] }],

@@ -81,7 +81,7 @@ function counted(db: mongodb.Db, name: string, signal: AbortSignal): Promise<num
   })
 }
 
-/** Samples the first documents (for a stable field order), the newest, and random ones of a large collection. */
+/** Samples the first documents (for a stable field order) and the newest documents, and of a large collection also random documents. */
 async function look(
   collection: mongodb.Collection,
   documents: number | null,
@@ -232,7 +232,7 @@ function shares(counts: ReadonlyMap<string, number>): string {
   return all.map(([type, n]) => (all.length === 1 ? type : `${type} (${percent(n, total)})`)).join(', ')
 }
 
-/** Returns a percentage. Only an exact 100 % or 0 % is written as such. */
+/** Returns a percentage. Only exact values are written as 100 % and 0 %. */
 function percent(part: number, whole: number): string {
   if (part === whole) return '100 %'
   return `${Math.min(99, Math.max(1, Math.round((part / whole) * 100)))} %`

@@ -4,7 +4,7 @@ import type { Agreement, AgreementInput, Catalog } from '../../driver.ts'
 import { few } from '../../test-report.ts'
 
 export interface BetterLogin {
-  /** The user of the current login. The new login gets another name. */
+  /** The user of the current login. The new login gets another user name. */
   readonly user: string | null
   readonly database: string
   /** Null if there is no exposure yet. */

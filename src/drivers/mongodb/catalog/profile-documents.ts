@@ -7,7 +7,7 @@ import type { MongoColumnDetail } from '../captured-facts.ts'
 import { AT_ONCE } from '../session/write-large-value.ts'
 import { endOfName, lengthAt, sizeOf, writeValue } from '../session/write-value.ts'
 
-/** Longer strings are identified by their beginning. */
+/** The number of characters that are read of a string. Longer strings are identified by their beginning. */
 const CHARS_MAX = 257
 const DEPTH_MAX = 100
 /** The maximum number of array elements that are read in one document, because a document is read without a pause. */
@@ -23,7 +23,7 @@ interface Node {
 interface Found {
   /** True if the value is present and not null. */
   isThere: boolean
-  /** A document, bytes, or a value of another kind than the column's. */
+  /** True if the value is a document, bytes, or a value of another kind than the column's. */
   isOpaque: boolean
   isList: boolean
   readonly scalars: Scalar[]
@@ -36,7 +36,7 @@ export class Documents {
   readonly #samples: readonly ColumnSample[]
   readonly #found: readonly Found[]
   count = 0
-  /** Array elements in the current document. */
+  /** The number of array elements read in the current document. */
   #elements = 0
 
   constructor(columns: readonly CatalogColumn[]) {

@@ -21,7 +21,7 @@ const BYTES_MAX = 48 * 1024 * 1024
 const BATCH = 250
 /** The maximum number of values in a batch, which is processed without yielding to the event loop. */
 const BATCH_CELLS = 10_000
-/** Above this multiple of the sample size, $sample picks documents without reading all of them. */
+/** MongoDB's limit: $sample picks from a collection of more than this many times the sample size without reading all documents. */
 const PICKED_FROM = 20
 
 /** Profiles a collection. Throws SCHEMA_STALE if the collection no longer exists, and the errors of the client library. */

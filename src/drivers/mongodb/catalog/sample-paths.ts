@@ -3,7 +3,7 @@
 import { ALIASES, endOfName, sizeOf } from '../session/write-value.ts'
 
 const DEPTH_MAX = 8
-/** More names than this under one parent are treated as data. */
+/** The maximum number of names under one parent. More names are treated as data. */
 const SIBLINGS_MAX = 200
 const PATHS_MAX = 500
 const TOPS_MAX = 2_000
@@ -26,7 +26,7 @@ export interface SampledPath {
   /** The number of documents that have the path. */
   readonly documents: number
   /**
-   * Whether the keys below this path are data or cannot be exposed one by one. Then only the whole value at the path
+   * True if the keys below this path are data or cannot be exposed one by one. Then only the whole value at the path
    * can be exposed.
    */
   readonly isDictionary: boolean
@@ -46,7 +46,7 @@ interface Node {
   readonly types: Map<string, number>
   readonly elements: Map<string, number>
   documents: number
-  /** The last counted document. It ensures that the elements of an array count once per document. */
+  /** The number of the last counted document, so that the elements of an array count once per document. */
   last: number
   isDictionary: boolean
 }
@@ -175,7 +175,7 @@ export class Sample {
   }
 
   #noteOdd(name: string, depth: number): void {
-    // Then only the whole parent can be exposed. Numbers are the most common kind of data used as names.
+    // A number is not reported as odd, because numbers are the most common kind of data used as names.
     if (depth > 0 && /^\d+$/.test(name)) return
     if (this.#odd.size < ODD_MAX) this.#odd.add(name.slice(0, 100))
   }

@@ -7,7 +7,7 @@ export interface Declared {
   readonly path: readonly string[]
   readonly types: readonly string[]
   readonly description: string | null
-  /** Whether every document has a value other than null at the path. */
+  /** True if every document has a value other than null at the path. */
   readonly isAlwaysThere: boolean
   /** The allowed values without null; undefined if any value is allowed. */
   readonly labels?: readonly Scalar[]
@@ -34,7 +34,7 @@ export function readValidator(options: unknown): Validator {
   return { description: textOf(schema['description']), paths }
 }
 
-/** `isEnforced`: every document matches the schema. `isHeld`: the parent object also always exists. */
+/** `isEnforced` means that every document matches the schema. `isHeld` means that the parent object also always exists. */
 interface Force {
   readonly isEnforced: boolean
   readonly isHeld: boolean

@@ -59,7 +59,7 @@ describe('a borrowed connection', { skip }, () => {
     }
   })
 
-  test('is closed if it is returned during a command, and the library opens another', async () => {
+  test('is closed if it is returned during a command, and the library opens another connection', async () => {
     const loan = await borrow(login, soon())
     const own = (await asked(loan, { whatsmyuri: 1 }))['you']
     const slow = asked(loan, { sleep: 1, millis: 1 })

@@ -6,7 +6,7 @@ import { Duplex } from 'node:stream'
 import type { Login } from './connect.ts'
 import { Wire } from './wire.ts'
 
-/** After this time, the library selects a server again. The library checks the servers at the same interval. */
+/** How long a connection is borrowed. The library then selects a server again. It checks the servers at the same interval. */
 const LOAN_MS = 10_000
 
 export interface Loan {
@@ -64,7 +64,7 @@ function taken(
   }
 }
 
-/** Returns the read preference that the library would send: a server that is addressed directly may be a secondary. */
+/** Returns the read preference that the library would send. A server that is addressed directly may be a secondary. */
 function preferenceOf(type: unknown, preference: Login['client']['readPreference'], isDirect: boolean): object | null {
   if (type === 'Standalone') return null
   if (preference.mode !== 'primary') return preference.toJSON()

@@ -62,7 +62,7 @@ describe('TLS and logins', { skip }, () => {
   const pem = (name: string): string => certificates.pem[name] ?? ''
   const password = 'ann-pw/@:ü'
 
-  test('verify-full accepts only the right name from the right authority', async () => {
+  test('verify-full accepts only a certificate with the host name, from the configured authority', async () => {
     await using login = await enter(at())
     assert.deepEqual(login.serverVersion.length, 3)
     await refused(at({ host: '127.0.0.1' }), /another host name/)
@@ -70,7 +70,7 @@ describe('TLS and logins', { skip }, () => {
     await refused(at({ secrets: { password } }), /not trusted/)
   })
 
-  test('verify-ca accepts any name, require accepts any certificate, disable uses no TLS', async () => {
+  test('verify-ca accepts any host name, require accepts any certificate, disable uses no TLS', async () => {
     await using byAuthority = await enter(at({ host: '127.0.0.1', sslMode: 'verify-ca' }))
     assert.ok(byAuthority.client)
     await refused(at({ sslMode: 'verify-ca', secrets: { password, tlsCa: pem('other.crt') } }), /not trusted/)
@@ -106,7 +106,7 @@ describe('TLS and logins', { skip }, () => {
     await refused(at({ host: '::ffff:169.254.169.254' }), /metadata/)
   })
 
-  test('fails immediately if nothing listens, the host does not exist, or the caller disconnects', async () => {
+  test('fails immediately if no server listens, the host does not exist, or the caller disconnects', async () => {
     await refused(at({ port: 1 }), /nothing listens/)
     await refused(at({ host: 'no-such-host.invalid' }), /no such host|resolved/)
     const gone = AbortSignal.abort(new Error('hung up'))

@@ -11,7 +11,7 @@ import type { Target } from './settings.ts'
 import { identityBehind, tlsOptions } from './tls-options.ts'
 
 const CONNECT_MS = 10_000
-/** Less than CONNECT_MS, because the client library's own error is more specific than a timeout. */
+/** The library's timeout, which is less than CONNECT_MS, because the library's own error is more specific than a timeout. */
 const SELECTION_MS = 5_000
 const OLDEST_SERVER = [5, 0] as const
 
@@ -22,14 +22,14 @@ export interface Login {
   /** The datasource’s database object, cached because the client creates a new object for each call. */
   readonly db: mongodb.Db
   readonly database: string
-  /** [6, 0, 5] */
+  /** The version as three numbers: [6, 0, 5]. */
   readonly serverVersion: readonly [number, number, number]
   readonly versionText: string
   readonly sslMode: SslMode
   readonly isLocal: boolean
   /** True if the client addresses one server directly, and not its replica set. */
   readonly isDirect: boolean
-  /** Whether killSessions can end the operations of this login. */
+  /** True if killSessions can end the operations of this login. */
   readonly hasSessions: boolean
 }
 
@@ -107,7 +107,7 @@ function uriOf(target: Target, path: string | null): string {
 function optionsOf(target: Target, allowPrivateHosts: boolean, path: string | null): MongoClientOptions {
   return {
     appName: 'vitrine',
-    // One connection serves the query, the other cancels it.
+    // One connection runs the query, the other connection cancels it.
     maxPoolSize: 2,
     serverMonitoringMode: 'poll',
     serverSelectionTimeoutMS: SELECTION_MS,

@@ -29,7 +29,7 @@ import { borrow, type Loan } from './borrowed-socket.ts'
 import { CommandWriter } from './write-command.ts'
 import { estimateQuery, runQuery, type Borrowed, type Known, type Running } from './run.ts'
 
-// The server's own timeout should expire first. The service waits this much longer in case the server ignores its timeout.
+// Added to the server's timeout to get the service's deadline, which applies if the server ignores its timeout.
 const GRACE_MS = 500
 const TEST_MS = 15_000
 const INTROSPECT_MS = 30 * 60_000
@@ -45,13 +45,13 @@ export class MongoConnection implements Connection {
   readonly #collections = new Map<string, mongodb.Collection>()
   #out = new JsonBytes(OUT_BYTES)
   #ending: Promise<void> | null = null
-  /** The loan is reused from query to query. */
+  /** The borrowed connection. It is reused from query to query. */
   #loan: (Loan & Borrowed) | null = null
   /** The timer for the deadline of the work. It is reused, so after the last work it fires once without effect. */
   #timer: NodeJS.Timeout | undefined
   #deadlineMs = 0
   #isAtWork = false
-  /** The reason for which the work was abandoned. */
+  /** The error with which the work was abandoned. */
   #why: AppError | null = null
   /** Aborts work that uses the client library. It is created only for such work. */
   #ended: AbortController | null = null
@@ -174,7 +174,7 @@ export class MongoConnection implements Connection {
   #giveUp(error: AppError): void {
     if (this.#why !== null) return
     this.#why = error
-    // The pool has a second connection, which ends the session.
+    // Only the borrowed connection is abandoned. The pool's second connection ends the session.
     if (this.#loan?.wire.isWorking === true) this.#loan.wire.abandon(error)
     else this.#giveBack()
     this.#end(true)
@@ -193,7 +193,7 @@ export class MongoConnection implements Connection {
       const signal = AbortSignal.timeout(KILL_MS)
       await this.#login.client.db('admin').command({ killSessions: [session.id] }, { signal })
     } catch {
-      // The query's maxTimeMS still ends the query.
+      // If the command to end the session fails, maxTimeMS still ends the query.
     }
   }
 }

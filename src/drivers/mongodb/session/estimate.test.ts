@@ -1,4 +1,4 @@
-// Checks what the cost of a query over a view reveals about the collection below the view. That collection is not exposed.
+// Checks how little the cost of a query over a view reveals about the collection below the view, which is not exposed.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { mongoCatalog } from '../../../../test/support/mongo-catalog.ts'
@@ -11,7 +11,7 @@ import { planCost } from './estimate.ts'
 const LIMITS = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 60_000, maxCost: 1_000_000 }
 const catalog = mongoCatalog({ shown: ['_id', 'n'], other: ['_id', 'n'] }, { documents: 10 })
 
-/** Returns the cost of scanning the hidden collection below a view. The collection has `hidden` documents; `other` has 300. */
+/** Returns the cost of scanning the hidden collection below a view. That collection has `hidden` documents, and `other` has 300. */
 async function cost(hidden: number, ...pipeline: object[]): Promise<number> {
   const verdict = confine(readBody({ collection: 'shown', pipeline }), catalog, LIMITS)
   assert.ok(verdict.kind === 'confined', verdict.kind)

@@ -1,5 +1,5 @@
-// Estimates the documents that a query reads. The sizes of its collections are used if they are enough, otherwise the plan. explain uses
-// queryPlanner only, because executionStats would run the query (docs/guard/mongodb.md).
+// Estimates the number of documents that a query reads: from the sizes of its collections if these stay below the limit, otherwise from the
+// plan. explain uses queryPlanner only, because executionStats would run the query (docs/guard/mongodb.md).
 import type * as mongodb from 'mongodb'
 import { AppError } from '../../../errors.ts'
 import type { BsonDocument, MongoQuery, ReadCollection } from '../confined-query.ts'
@@ -59,7 +59,7 @@ export async function planCost(query: MongoQuery, planned: Planned): Promise<num
   return scanned + (own > 0 ? await joinCost(query, form, own, sizes) : await joinsByIndex(query, planned))
 }
 
-/** Returns the documents that indexed joins read. A plan does not state how many documents an index finds, so they may be counted. */
+/** Returns the number of documents that joins read. A plan does not state how many documents an index finds, so they may be counted. */
 async function joinsByIndex(query: MongoQuery, { form, maxCost, sizes, arriving }: Planned): Promise<number> {
   const first = form.findIndex((stage) => Object.keys(stage).some((name) => JOINING.has(name)))
   if (query.joins.length === 0 || first === -1) return 0
@@ -67,7 +67,7 @@ async function joinsByIndex(query: MongoQuery, { form, maxCost, sizes, arriving 
   const [one, two] = [await joinCost(query, rest, 1, sizes), await joinCost(query, rest, 2, sizes)]
   const each = two - one
   if (each <= 1) return one
-  // Count one document more than the limit allows.
+  // Counting stops at one document more than the limit allows.
   const rows = await arriving(first, Math.ceil(maxCost / each) + 1)
   return await joinCost(query, rest, Math.max(1, rows), sizes)
 }

@@ -1,4 +1,4 @@
-// Checks what a caller sees when the MongoDB client fails with an error that is not the server's answer.
+// Checks the errors that a caller gets when the MongoDB client library fails without an answer from the server.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'

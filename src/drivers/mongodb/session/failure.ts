@@ -122,7 +122,7 @@ export function failure(error: unknown): AppError {
   if (error.name === 'MongoServerError' || (typeof code === 'number' && /^Mongo/.test(error.name))) {
     return fromServer(error, typeof code === 'number' ? code : 0)
   }
-  // If a socket breaks while the client writes to it, the client passes the system's error on unchanged.
+  // If a socket breaks while the client library writes to it, the library passes on the system's error unchanged.
   if (/^Mongo/.test(error.name) || 'syscall' in error)
     return new AppError('DATASOURCE_UNAVAILABLE', LOST, { cause: error })
   if (/^BSON/.test(error.name))

@@ -1,5 +1,5 @@
-// Estimates the documents that joins read, because explain does not include them. A join is read once for each incoming
-// document. The reads of a join inside a join multiply. Limits, unwinds and unions change the number of documents.
+// Estimates the number of documents that joins read, because explain does not include them. A joined collection is read once for
+// each incoming document. The reads of a join inside a join multiply. Limits, unwinds and unions change the number of documents.
 import { isArray, isDocument, type Bson, type BsonDocument } from '../confined-query.ts'
 
 /** A joined collection. */
@@ -12,7 +12,7 @@ export interface Reckoning {
   readonly joined: (collection: string) => Promise<Joined>
   /** For each $unwind, by its printed stage: how many documents it creates from one document. */
   readonly unwinds: ReadonlyMap<BsonDocument, number>
-  /** Whether to count the documents that $unionWith reads. False if the plan includes them. */
+  /** True if the documents that $unionWith reads must be counted. False if the plan includes them. */
   readonly countsUnions: boolean
 }
 
@@ -28,7 +28,7 @@ const FOUND = 10
 /** Assumed number of rounds of a $graphLookup without maxDepth. */
 const ROUNDS = 10
 
-/** Estimates the reads of the joins. `perDocument` is true inside a $lookup that runs again for each document. */
+/** Estimates the number of documents that joins read. `perDocument` is true inside a $lookup that runs again for each document. */
 export async function joinReads(
   pipeline: readonly BsonDocument[],
   rows: number,

@@ -6,7 +6,7 @@ import type { Connection, Driver, Limits } from '../../driver.ts'
 import { createMongoDriver } from '../driver.ts'
 
 const soon = (): AbortSignal => AbortSignal.timeout(60_000)
-/** The cost limit is below the size of the collection, so that the plan decides. */
+/** Limits with a cost limit below the size of the collection, so that the plan decides. */
 const limits: Limits = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 10_000, maxCost: 100 }
 
 async function connected(driver: Driver, { host, port, password }: TestMongo): Promise<Connection> {
@@ -73,13 +73,13 @@ test('explains a lookup by an index once for all values, and other queries each 
   assert.deepEqual(await ask({ n: 5 }), { rows: 1, explains: 1 })
   assert.deepEqual(await ask({ n: 6 }), { rows: 1, explains: 0 })
   assert.deepEqual(await ask({ n: { $eq: 7 }, open: 1 }), { rows: 1, explains: 0 })
-  // For another kind of value, several values or a join, the plan is read again.
+  // For a value of another type, for several values and for a join, the plan is read again.
   assert.deepEqual(await ask({ n: '6' }), { rows: 0, explains: 1 })
   assert.deepEqual(await ask({ n: { $gt: 1_990 } }), { rows: 9, explains: 1 })
   assert.deepEqual(await ask({ n: { $gt: 1_990 } }), { rows: 9, explains: 1 })
   const join = { $lookup: { from: 'things', localField: 'n', foreignField: 'n', as: 'same' } }
   assert.deepEqual(await ask({ n: 6 }, { pipeline: [join] }), { rows: 1, explains: 1 })
-  // A partial index serves some values only, so its lookups are not cached.
+  // A partial index serves some values only, so look-ups by the index are not cached.
   assert.deepEqual(await ask({ part: 3, open: 1 }), { rows: 1, explains: 1 })
   await assert.rejects(ask({ part: 4, open: 0 }), { code: 'QUERY_DENIED' })
   await assert.rejects(ask({ text: 't1' }), { code: 'QUERY_DENIED' })

@@ -8,7 +8,7 @@ const cursorOf = (id: bigint, firstBatch: readonly object[]): object => ({
 })
 const reply = (document: object): Buffer => Buffer.from(BSON.serialize(document))
 
-test('the documents of a first batch are the bytes of the server, and a cursor shows that there are more', () => {
+test('the documents of a first batch are the bytes of the server, and a cursor means that there are more documents', () => {
   for (const documents of [[], [{ a: 1 }, { b: ['x'.repeat(1_000)] }]]) {
     for (const ok of [new BSON.Double(1), 1, BSON.Long.fromNumber(1)]) {
       const read = readReply(reply({ cursor: cursorOf(0n, documents), ok, operationTime: new BSON.Timestamp(1n) }))
@@ -21,7 +21,7 @@ test('the documents of a first batch are the bytes of the server, and a cursor s
   }
 })
 
-test('an error of the server has no batch, even beside a cursor', () => {
+test('an answer with an error has no batch, even if the answer has a cursor', () => {
   assert.equal(readReply(reply({ ok: new BSON.Double(0), code: 50 })), null)
   assert.equal(readReply(reply({ cursor: cursorOf(0n, []), ok: 0 })), null)
 })

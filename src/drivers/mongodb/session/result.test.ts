@@ -97,7 +97,7 @@ test('a bad stored value does not fail the query: a date out of range, invalid U
   assert.equal(answer([text]).rows, '[["\uFFFDb"]]')
 })
 
-test('columns: _id, then the names of the query, then the order of appearance; missing values are null', () => {
+test('the columns are _id, the names of the query, then other names in order of appearance. Missing values are null', () => {
   const { columns, rows } = answer([{ x: 1, b: 2 }, { _id: 7, b: 'x', y: [','] }, { a: true }], ['a', 'b'])
   assert.deepEqual(
     columns.map(({ name, dataType }) => [name, dataType]),
@@ -151,7 +151,7 @@ test('refuses more than 1,000 different fields with a clear message', () => {
   assert.throws(() => answer([wide]), { code: 'QUERY_FAILED' })
 })
 
-test('never reads past the answer or forever, whatever lengths the server writes', () => {
+test('never reads past the end of the answer and always ends, whatever lengths the server writes', () => {
   const VALUE_AT = 7
   for (const value of ['text', { a: 'text' }, [1], new Binary(Buffer.from([1])), new Code('f', { a: 1 })]) {
     for (const length of [-2_147_483_648, -1, 0, 1_000, 2_147_483_647]) {
@@ -175,7 +175,7 @@ const int32 = (value: number): Buffer => {
   return bytes
 }
 
-/** A small value of each type with a length, and the number of its bytes that the length does not count. */
+/** A small value of each type that contains its length, and the number of bytes of the value that the length does not include. */
 const LENGTHS: readonly (readonly [string, number, Buffer, number])[] = [
   ['a string', 0x02, Buffer.concat([int32(2), Buffer.from('a\0')]), 4],
   ['a document', 0x03, Buffer.from(BSON.serialize({})), 0],
@@ -201,7 +201,7 @@ for (const [name, type, value, uncounted] of LENGTHS) {
       const longer = Buffer.from(value)
       longer.writeInt32LE(value.readInt32LE(0) + more)
       assert.throws(() => sizeOf(type, longer, 0), RangeError, `${more} more`)
-      // The value is accepted if the buffer has as many additional bytes.
+      // The value is accepted if the buffer has `more` additional bytes.
       assert.equal(sizeOf(type, Buffer.concat([longer, Buffer.alloc(more)]), 0), value.length + more)
     }
   })

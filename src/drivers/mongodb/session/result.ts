@@ -7,7 +7,7 @@ import { AT_ONCE, writeLarge } from './write-large-value.ts'
 import { ALIASES, endOfName, lengthAt, sizeOf, writeAscii, writeValue } from './write-value.ts'
 
 const COLUMNS_MAX = 1_000
-/** The maximum length of a column name, which is written without yielding. */
+/** The maximum length of a column name in bytes. It is bounded because a name is written without yielding. */
 const NAME_BYTES_MAX = 4_096
 const ROWS_ROOM = 16 * 1024
 const COMMA = 0x2c
@@ -43,7 +43,7 @@ export class Result {
   readonly #columns = new Map<string, Column>()
   /** The columns in order. */
   readonly #placed: Column[] = []
-  /** For each row: its end offset, and the number of columns when it was written. */
+  /** For each row, its end offset, and the number of columns when the row was written. */
   readonly #ends: number[] = []
   readonly #widths: number[] = []
   /** For the current document, by column index: type, start and size of the value. */
@@ -51,7 +51,7 @@ export class Result {
   #starts = new Int32Array(64)
   #sizes = new Int32Array(64)
   /**
-   * The column `_id`, if another column comes first. The bytes of its value in each row follow. Rows before its first value have none.
+   * The column `_id`, if another column comes first. #ids has, for each row, the range of its `_id` in the output.
    */
   #id: Column | null = null
   readonly #ids: (Range | undefined)[] = []
@@ -89,7 +89,7 @@ export class Result {
       const begin = endOfName(from, at + 1) + 1
       const size = lengthAt(from, begin)
       if (this.#ends.length >= this.#caps.rowCap) {
-        // The query asks for one row more than the cap, to detect truncation.
+        // This is the one row beyond the cap, which the query requests to detect truncation.
         this.#truncated = true
         return false
       }
@@ -175,7 +175,7 @@ export class Result {
     if (this.#id === null) copy(bytes, start, end, out)
     else {
       const id = this.#ids[n]
-      // The row was written before `_id` was known.
+      // The row was written before the column `_id` existed.
       if (id === undefined) {
         width++
         writeAscii(end > start ? 'null,' : 'null', out)
@@ -190,7 +190,7 @@ export class Result {
     for (; width < this.#columns.size; width++) writeAscii(width === 0 ? 'null' : ',null', out)
   }
 
-  /** Finds the values of a document by column. The last of duplicate fields wins. */
+  /** Finds the value of each column in a document. If a field occurs twice, the last one counts. */
   #locate(from: Buffer, begin: number): void {
     this.#types.fill(0, 0, this.#columns.size)
     const end = begin + lengthAt(from, begin) - 1
@@ -198,7 +198,7 @@ export class Result {
     for (let at = begin + 4; at < end;) {
       const type = from[at] ?? 0
       const nameEnd = endOfName(from, at + 1)
-      // Most documents of an answer have the same fields in the same order.
+      // Guess the next column, because most documents of an answer have the same fields in the same order.
       const guess = this.#placed[next]
       const isGuess = guess !== undefined && isAt(from, at + 1, nameEnd, guess.bytes)
       if (!isGuess && nameEnd - at > NAME_BYTES_MAX) throw nameTooLong()

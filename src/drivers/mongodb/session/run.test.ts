@@ -84,7 +84,7 @@ for (const [name, start] of [
       return String((await connection.run(query, limits, soon())).rows)
     }
     assert.equal(await first(), '[[0,{"city":"c0000"}],[973,{"city":"c0001"}]]')
-    // A hidden element makes z first by its raw value; by the shown value, z is last.
+    // Sorted by raw values, the hidden element would make z the first row. Sorted by shown values, z is last.
     await db.collection<{ _id: number }>('people').insertOne({ _id: -1, ...{ home: ['SECRET', { city: 'z' }] } })
     assert.equal(await first(), '[[0,{"city":"c0000"}],[973,{"city":"c0001"}]]')
     await db.collection<{ _id: number }>('people').insertOne({ _id: -2, ...{ home: [{ city: 'a' }] } })
@@ -121,7 +121,7 @@ describe('a collection that the login cannot count', { skip }, () => {
   })
   after(() => stack.disposeAsync())
 
-  /** The catalog as if the count at introspection had timed out. */
+  /** Returns the catalog that introspection would return if its count had timed out. */
   const uncounted = (): Catalog => ({
     ...found,
     tables: found.tables.map((table) => ({ ...table, detail: { ...Object(table.detail), documents: null } })),
@@ -134,7 +134,7 @@ describe('a collection that the login cannot count', { skip }, () => {
     assert.equal((await connection.run(query, limits, soon())).rowCount, 100)
   })
 
-  test('is not scanned without that count, but an index or a limit works', async () => {
+  test('without the count of introspection, is not scanned, but is read by an index or with a limit', async () => {
     const run = async (body: object): Promise<number> =>
       (await connection.run(await confined(driver, uncounted(), body), limits, soon())).rowCount
     for (const body of [

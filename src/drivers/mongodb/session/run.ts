@@ -32,7 +32,7 @@ export interface Borrowed {
 export interface Running {
   readonly login: Login
   readonly known: Known
-  /** Used to end a cancelled query in the database; null if the server has no sessions. */
+  /** The session by which a cancelled query is ended in the database. Null if the server has no sessions. */
   readonly session: mongodb.ClientSession | null
   readonly signal: AbortSignal
   /** Returns the connection for small queries. */
@@ -47,7 +47,8 @@ const SIZE_MS = 180_000
 const SIZES_MAX = 1_000
 const COLLECTIONS_MAX = 1_000
 /**
- * The default row cap plus two. Answers up to this size need one command (docs/guard/mongodb.md#how-it-is-confined).
+ * The maximum number of documents in a batch: the default row cap plus two. An answer up to this size needs one command
+ * (docs/guard/mongodb.md#how-it-is-confined).
  */
 const BATCH_MAX = SMALL_ROWS_MAX + 2
 
@@ -87,8 +88,8 @@ function resultOf(at: Running, query: MongoQuery, limits: Limits): Result {
 }
 
 /**
- * Returns one more than the pipeline's own limit. The server then sees the end within the first batch and closes the cursor. A larger batch
- * would stay in memory as a whole.
+ * Returns one more than the $limit of the pipeline. The server then sees the end within the first batch and closes the cursor. The size is
+ * bounded, because a batch stays in memory as a whole.
  */
 function batchSizeOf({ rowCap }: MongoQuery): number {
   return Math.min(rowCap + 2, BATCH_MAX)
@@ -128,7 +129,7 @@ async function inOneBatch(
 }
 
 /**
- * Closes a cursor, because an open cursor keeps the data that its sort has gathered. If this fails, the connection is discarded and its
+ * Closes a cursor, because an open cursor keeps the data that its sort has gathered. If closing fails, the connection is discarded and its
  * session ends.
  */
 async function closeCursor(at: Running, collection: string, cursor: bigint): Promise<void> {

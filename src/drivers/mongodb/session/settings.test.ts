@@ -33,7 +33,7 @@ test('DIRECT: the defaults are safe', () => {
   assert.deepEqual([set.direct, set.replicaSet, set.readPreference, set.authSource], [false, 'rs', 'secondary', 'shop'])
 })
 
-test('URI: shows host, port, database and username, and no secret', () => {
+test('URI: shows the host, port, database and username, but no secret', () => {
   const settings = readSettings(
     uri(
       `mongodb://ann:${SECRET}@a.example.test:27018,b.example.test/shop?replicaSet=rs&tls=true&retryWrites=true&w=majority`,

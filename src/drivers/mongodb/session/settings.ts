@@ -8,7 +8,7 @@ import { readUri, type Host, type UriParts } from './uri.ts'
 
 const SECRETS = ['password', 'uri', 'tlsCa', 'tlsCertificate', 'tlsKey'] as const
 const READ_PREFERENCES = ['primary', 'primaryPreferred', 'secondary', 'secondaryPreferred', 'nearest'] as const
-/** The longest user name, authSource or replica set name. */
+/** The maximum length of a user name, an authSource and a replica set name. */
 const NAME_MAX = 256
 
 const Config = z.strictObject({
@@ -28,7 +28,7 @@ export interface Target {
   readonly hosts: readonly Host[]
   readonly srv: boolean
   readonly database: string
-  /** Null without a login, and for X.509, where the certificate names the user. */
+  /** Null without authentication, and for X.509, where the certificate names the user. */
   readonly username: string | null
   readonly password: string | null
   readonly mechanism: 'SCRAM' | 'SCRAM-SHA-1' | 'SCRAM-SHA-256' | 'X509' | null
@@ -151,7 +151,7 @@ const Direct = z.object({
   host: hostField,
   port: portField(27_017),
   database: nameField(63),
-  // Optional for X.509, and for a server without authentication.
+  // The user name is optional for X.509, and for a server without authentication.
   username: nameField(NAME_MAX)
     .nullish()
     .transform((username) => username ?? null),

@@ -5,12 +5,12 @@ import { wrongHost } from '../../connection-fields.ts'
 
 export interface Host {
   readonly host: string
-  /** Null if the SRV records contain the port. */
+  /** Null for mongodb+srv, because the SRV records contain the port. */
   readonly port: number | null
 }
 
 export interface UriParts {
-  /** Exactly one host for mongodb+srv. */
+  /** The hosts. For mongodb+srv, exactly one. */
   readonly hosts: readonly Host[]
   readonly srv: boolean
   readonly database: string

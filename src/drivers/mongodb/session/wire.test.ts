@@ -59,7 +59,7 @@ test('an answer does not depend on the chunks in which it arrives, and commands 
     for (const [place, cut] of [...cuts, bytes.length].entries()) {
       const before = at.own.bytesRead
       at.far.write(bytes.subarray(cuts[place - 1] ?? 0, cut))
-      // The next part is sent after the other end has read this part.
+      // Send the next part only after the client has read this part.
       while (at.own.bytesRead === before) await once(at.own, 'data')
     }
     assert.deepEqual(await asked, body(3_000))

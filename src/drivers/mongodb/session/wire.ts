@@ -8,7 +8,7 @@ export class LostConnection extends Error {
 }
 
 const OP_MSG = 2013
-/** The header, the flags, and the kind of the only section. */
+/** The number of bytes before the document: the header, the flags, and the kind of the only section. */
 export const FRAME = 21
 const LENGTH = 4
 /** The server's maxMessageSizeBytes. */
@@ -29,7 +29,7 @@ export class Wire {
   readonly #length = Buffer.alloc(LENGTH)
   #filled = 0
 
-  /** The socket is logged in, and has no other reader until release(). */
+  /** Takes a socket that is logged in. No other reader may use the socket until release(). */
   constructor(socket: Duplex) {
     this.#socket = socket
     socket.on('data', this.#take)

@@ -7,7 +7,7 @@ type Library = Pick<typeof mongodb, 'BSON'>
 
 const INITIAL_BYTES = 4_096
 const KEPT_BYTES_MAX = 1 << 20
-/** The maximum number of bytes of a UTF-8 character for each UTF-16 unit. */
+/** The maximum number of bytes in UTF-8 for one UTF-16 unit. */
 const UTF8_MAX = 3
 const [OLD_BINARY, UUID] = [0x02, 0x04]
 
@@ -21,7 +21,7 @@ export class BsonBytes {
     this.#library = library
   }
 
-  /** Starts a new document after `free` unused bytes. */
+  /** Starts a new document, after `free` bytes that the caller fills. */
   begin(free: number): void {
     if (this.#bytes.length > KEPT_BYTES_MAX) this.#bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES)
     this.#length = free

@@ -5,7 +5,7 @@ import type { Running } from './run.ts'
 import { FRAME } from './wire.ts'
 import { BsonBytes } from './write-bson.ts'
 
-/** The parts of a command that do not come from its query. */
+/** The options of every command, whatever its query. */
 export const ALWAYS = { allowDiskUse: false, readConcern: { level: 'local' as const }, comment: 'vitrine' }
 
 export interface Command {
@@ -21,7 +21,7 @@ export class CommandWriter {
   readonly #bytes: BsonBytes
   /** The fields that all commands share, as BSON. */
   readonly #rest: Uint8Array
-  /** The fields of a command that reads no data. */
+  /** The fields that every command has, including a command that reads no data. */
   readonly #session: Uint8Array
 
   constructor({ library, database }: Login, session: Running['session'], readPreference: object | null) {
@@ -32,7 +32,7 @@ export class CommandWriter {
       ...(readPreference === null ? {} : { $readPreference: readPreference }),
       $db: database,
     })
-    // The same fields without the length and the end of the document.
+    // Remove the length and the end of the document, so that the fields can be copied into other documents.
     this.#rest = rest.subarray(4, -1)
     const own = { ...(session === null ? {} : { lsid: session.id }), $db: database }
     this.#session = library.BSON.serialize(own).subarray(4, -1)

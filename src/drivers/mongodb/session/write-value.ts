@@ -31,7 +31,7 @@ export const ALIASES: Readonly<Record<number, string>> = {
 
 const DATE_MAX = 8_640_000_000_000_000
 const UUID_DASHES = new Set([4, 6, 8, 10])
-/** MongoDB stores at most 200 levels of nesting. */
+/** The maximum depth of nesting that is written. MongoDB stores at most 200 levels. */
 const DEPTH_MAX = 250
 const NAME_USUAL = 256
 
@@ -232,7 +232,7 @@ function writeUuid(from: Buffer, start: number, out: JsonBytes): void {
   out.length = at
 }
 
-/** The bound of the high half of a 64-bit integer. Below it, a JavaScript number represents the integer exactly. */
+/** The limit of the high 32 bits of a 64-bit integer. Below this limit, a JavaScript number represents the integer exactly. */
 const HIGH_MAX = 2 ** 21
 
 function writeLong(from: Buffer, at: number, out: JsonBytes): void {

@@ -162,7 +162,7 @@ function judgement(known: Known): (oid: number) => Judgement {
     if (before !== undefined) return before
     const row = known.byOid.get(oid)
     const own = unexposableItself(known, oid, row)
-    // A recursive look-up returns this judgement. No type contains itself, so the look-up ends.
+    // If a corrupt catalog has a type that contains itself, the recursion finds this judgement and ends.
     judged.set(oid, { unexposable: own, refused: own, isLookedUp: false })
     const below = row === undefined ? [] : [row.type.ofOid, known.rangeOf.get(oid) ?? 0, ...attributeOids(row.type)]
     const verdicts = below.filter((part) => part !== 0).map(judge)
@@ -192,7 +192,7 @@ function unexposableItself(known: Known, oid: number, row: TypeRow | undefined):
   const tainted = known.tainted.get(oid)
   if (tainted !== undefined) return `Reading the type ${row.shown} may run ${tainted}, which was made in this database.`
   if (row.isRowType) return `Its type ${row.shown} is the row type of a table, and would show columns of that table.`
-  // PostgreSQL may give a literal beside such a column its type, and run the CHECK: for example lag(d, 1, 'x').
+  // A query could run the CHECK, because PostgreSQL may give a literal beside a column the column's type: for example lag(d, 1, 'x').
   const called = known.checks.get(oid)
   if (called !== undefined) return `The CHECK of the domain ${row.shown} calls ${called}, and a query could run it.`
   const [support] = known.support.get(oid) ?? []

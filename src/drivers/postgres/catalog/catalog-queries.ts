@@ -204,7 +204,7 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_description d ON d.objoid = c.oid AND d.classoid = 'pg_class'::regclass AND d.objsubid = 0
 WHERE ${readable} ORDER BY n.nspname COLLATE "C", c.relname COLLATE "C"`
 
-/** Returns the SQL for a column that never contains null. In PostgreSQL 18, a NOT NULL may be unvalidated: nulls are then possible. */
+/** Returns the SQL condition that a column never contains null. In PostgreSQL 18, a NOT NULL may be unvalidated, so nulls are possible. */
 function neverNull(serverVersion: number): string {
   if (serverVersion < 180000) return 'a.attnotnull'
   return `(a.attnotnull AND NOT EXISTS (SELECT FROM pg_constraint k

@@ -93,7 +93,7 @@ test('warns of a service account that can write and create, although it owns not
 
 test('the printed SQL creates a login that passes every step and reads only the exposed columns', async () => {
   const lines = step(await graded('postgres', postgres.password), 'superuser').remedy ?? ''
-  // The SQL for a role cannot fix the warning about this cast.
+  // Drop a cast about which the test warns, because SQL for a login cannot fix that warning.
   await postgres.query(shop, 'DROP CAST (integer AS public.secret_ref)')
   await postgres.query(shop, `${lines}\nALTER ROLE vitrine_reader PASSWORD 'reader-pw';`)
   const steps = await graded('vitrine_reader', 'reader-pw')

@@ -33,8 +33,9 @@ interface Facts {
   readonly mayCreateSchemas: boolean
   readonly made: readonly { readonly what: string; readonly isBuiltIn: boolean; readonly drop: string }[]
   readonly missing: readonly Shown[]
-  /** The numbers of columns that the login may read, and of columns that it may read although they are not exposed. */
+  /** The number of columns that the login may read. */
   readonly readable: number
+  /** The number of readable columns that are not exposed. */
   readonly beyond: number
   readonly exposed: Catalog | null
   /** Writes the SQL that creates a better login. */

@@ -29,7 +29,7 @@ export interface ServerFacts {
 export async function readServer(ask: Ask, signal: AbortSignal): Promise<ServerFacts> {
   await ask(queries.pinPath, signal)
   const [row] = await ask(queries.server, signal)
-  // Inside a transaction, the statement above leaves the login's own path set, so the pinned path is set again.
+  // In a transaction, the statement above has set the login's own path, so the fixed path is set again.
   await ask(queries.pinPath, signal)
   if (row === undefined) throw new AppError('DATASOURCE_UNAVAILABLE', 'The server does not know who is asking.')
   const path: unknown = JSON.parse(textAt(row, 3))

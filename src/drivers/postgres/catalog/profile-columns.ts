@@ -24,10 +24,10 @@ export interface ReadColumn {
   readonly hasKeys?: true
 }
 
-/** Longer values are compared by their beginning only, because a value may be too large for memory. */
+/** The number of characters that are read of a longer value, because a value may be too large for memory. */
 const CHARS_MAX = 257
 
-/** The kind of each built-in base type, by oid. Its texts are short, except numerics without a precision. */
+/** The kind of each built-in base type whose values are short as text, by oid. Only numerics without a precision may be long. */
 const KINDS: ReadonlyMap<number, ValueKind> = new Map<number, ValueKind>([
   [16, 'boolean'],
   ...[20, 21, 23, 26, 700, 701, 1700].map((oid) => [oid, 'number'] as const),

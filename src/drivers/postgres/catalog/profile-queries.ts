@@ -23,7 +23,7 @@ SELECT sum(coalesce(pg_catalog.pg_relation_size(c.oid), 0)) / pg_catalog.current
 FROM part p JOIN pg_catalog.pg_class c ON c.oid = p.oid HAVING count(*) > 0`
 }
 
-/** Longer texts of statistics are not read. */
+/** The maximum length of one value of pg_stats. Longer values are not read. */
 const STATISTICS_BYTES = 65_536
 
 /**

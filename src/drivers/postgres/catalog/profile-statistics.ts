@@ -23,7 +23,7 @@ const Ends = z.array(z.string().nullable())
 const VALUE_CHARS = 64
 const VALUES_MAX = 50
 /**
- * From this correlation on, the values count as ordered like the rows, ascending or descending, with few exceptions.
+ * The correlation from which a column counts as ordered: with few exceptions, its values ascend or descend with the position of the row.
  */
 const IN_ORDER = 0.999
 
@@ -60,7 +60,7 @@ export function readStatistics(
   )
 }
 
-/** Improves a sample by the statistics, unless the sample has every row. */
+/** Combines the profile of a sample with the statistics, unless the sample has every row. */
 export function together(
   seen: ColumnProfile,
   known: Statistics | undefined,

@@ -21,16 +21,16 @@ export interface Reader {
   isUsable(): boolean
 }
 
-/** Columns per statement. The distinct values of each stay in memory until the statement ends. */
+/** The number of columns per statement. The distinct values of each column stay in memory until the statement ends. */
 const COLUMNS_AT_ONCE = 5
-/** Values that are sampled per table. In a wide table, fewer rows are sampled. */
+/** The maximum number of values that are sampled per table. In a wide table, fewer rows are sampled. */
 const CELLS_MAX = 400_000
 const ROWS_MIN = 500
 /** The cost limit for a view or a foreign table, whose rows may be expensive: the default limit of a query. */
 const PLAN_COST_MAX = 1_000_000
-/** In a table with fewer pages, random sampling may skip all of them. */
+/** The minimum number of pages to sample on average. With fewer pages, random sampling may skip all of them. */
 const PAGES_MIN = 20
-/** The largest factor by which a second attempt reads more pages: a page may have one row where ROWS_A_PAGE were assumed. */
+/** The largest factor by which a second attempt reads more pages: a page may have one row instead of ROWS_A_PAGE. */
 const MORE_MAX = 60
 /** The assumed rows per page if the server has no count. */
 const ROWS_A_PAGE = 60

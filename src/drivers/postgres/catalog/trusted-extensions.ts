@@ -19,7 +19,7 @@ const knownExtensions: ReadonlyMap<string, string> = new Map([
   ...['btree_gin', 'btree_gist', 'isn', 'seg'].map(anyVersion),
 ])
 
-/** The names of these extensions. */
+/** The names of the known extensions. */
 export const KNOWN_EXTENSIONS: ReadonlySet<string> = new Set(knownExtensions.keys())
 
 function anyVersion(name: string): readonly [string, string] {

@@ -13,11 +13,11 @@ export const REPEATED_MAX = 262_144
 export const FREE_COUNT = 16
 /** The limit on the product of the lengths of both strings of a search, if the lengths are not constants. */
 const SEARCHED_MAX = 536_870_912
-/** With a constant this short, a search takes less than a second over any value stored in practice. */
+/** A constant of at most this many bytes needs no bound: a search for it takes less than a second in any value stored in practice. */
 const FREE_BYTES = 64
-/** The limit for LIKE: a search for 256 bytes in a megabyte took a second. */
+/** The maximum number of bytes in a pattern of LIKE: a search for 256 bytes in a megabyte took a second. */
 const FREE_PATTERN = 256
-/** PostgreSQL orders combining characters by insertion: 20,000 of them took 6 s, and cancelling has no effect. */
+/** The limit for normalize(). It sorts combining characters by insertion: 20,000 of them took 6 s, and cancelling has no effect. */
 const NORMALIZED_MAX = 4_096
 /** The largest int4. PostgreSQL refuses this length before it allocates memory. */
 export const REFUSED_COUNT = 2_147_483_647
@@ -89,8 +89,8 @@ interface Bound {
 }
 
 /**
- * Prints `count`, or a failure if the size exceeds its limit. A NULL size never fails. The failure must depend on the
- * size: the planner evaluates constants in advance, so a constant failure would make every query fail.
+ * Returns an expression whose value is `count`, and which fails if the size exceeds its limit. A NULL size never fails. The failing branch
+ * must depend on the size: the planner evaluates constants in advance, so a constant branch would make every query fail.
  */
 function unless(bound: Bound, count: Node): Node {
   const condition = isMore(bound)
@@ -103,7 +103,7 @@ function unless(bound: Bound, count: Node): Node {
   return { A_Indirection: { arg: counts, indirection: [{ A_Indices: { uidx: place } }] } }
 }
 
-/** Prints `text`, or a substring of the same type that fails, cast to `type` if given. */
+/** Returns an expression whose value is `text`, and which fails if the size exceeds its limit. The failing branch is cast to `type`. */
 function unlessText(bound: Bound, text: Node, type?: TypeName): Node {
   const condition = isMore(bound)
   if (givesRows(condition)) return call('repeat', text, unless(bound, whole(1)))
@@ -117,7 +117,7 @@ function failure({ what, size, most }: Bound): Node {
   return cast(call('concat', { A_Const: { sval: { sval: overBoundText(what, most) } } }, size), 'int4')
 }
 
-/** Returns whether this is the count that unless() prints: one, or a count that the database refuses. */
+/** Returns whether this is the count that unless() builds for one repetition: 1, or a count that the database refuses. */
 export function isOnce(count: Node | undefined): boolean {
   const [first, second] = count?.A_Indirection?.arg?.A_ArrayExpr?.elements ?? []
   return wholeNumber(first) === 1 && wholeNumber(second) === REFUSED_COUNT
@@ -220,7 +220,7 @@ function noLonger(name: string, text: Node, most: number, at: number | undefined
   return text
 }
 
-/** Bounds the points of polygon(count, circle), which distances compare one by one. */
+/** Bounds the count of polygon(count, circle), because a distance between polygons compares all their points. */
 function checkPoints(count: Node | undefined, at: number | undefined): void {
   const known = wholeNumber(count)
   if (known === undefined || known > POINTS_MAX)

@@ -17,7 +17,7 @@ function filled(head: string, piece: string, tail = '', length = TEXT_MAX): stri
   return head + piece.repeat(Math.floor((length - head.length - tail.length) / piece.length)) + tail
 }
 
-/** Each of these texts was slow, broke the parser, or could do so. */
+/** Each of these texts was slow or broke the parser, or was suspected of doing so. */
 const FAMILIES: Readonly<Record<string, (length: number) => string>> = {
   'runs of comments': (length) => filled('SELECT 1 ', '/**/', '', length),
   'comments in comments': (length) => filled('SELECT 1 ', '/*', '', length),
@@ -65,13 +65,13 @@ describe('a text of 64 KiB, of', () => {
       const said = JSON.stringify(verdict)
       assert.doesNotMatch(said, /parser ran out of time or memory/)
       assert.ok(said.length < 4_000, `the answer repeats the text: ${said.length}`)
-      // Without the bounds, some texts blocked the main thread for seconds. Its CPU time does not depend on other load.
+      // Without the bounds, some texts blocked the main thread for seconds. The thread's CPU time does not depend on other load.
       assert.ok(busyMs < 500, `the main thread worked for ${busyMs} ms`)
     })
   }
 })
 
-test('a text of 4 KiB does not delay the main thread either', async () => {
+test('a text of 4 KiB, which the main thread may judge, does not delay it', async () => {
   for (const [name, make] of Object.entries(FAMILIES)) {
     const before = process.threadCpuUsage()
     await guard.judge(make(4_096), shop())

@@ -9,7 +9,7 @@ const NAMES = [
   ...[3734, 3769, 4089, 4096, 4191, 1033], // regconfig, regdictionary, regnamespace, regrole, regcollation, aclitem
 ]
 const ARRAYS = [
-  ...[1008, 2207, 2208, 2209, 2210, 2211], // the same, as arrays
+  ...[1008, 2207, 2208, 2209, 2210, 2211], // the arrays of the types above, in the same order
   ...[3735, 3770, 4090, 4097, 4192, 1034],
 ]
 const LOOKED_UP: ReadonlyMap<number, 'text' | '_text'> = new Map([

@@ -610,8 +610,8 @@ describe('groups by a table’s key as a server does', () => {
 describe('requests one row more than the answer may have', () => {
   const rows: readonly Row[] = [
     ['no limit', 'SELECT 1', 'LIMIT 1001'],
-    ['a lower one', 'SELECT 1 LIMIT 5', 'LIMIT 5'],
-    ['a higher one', 'SELECT 1 LIMIT 5000', 'LIMIT 1001'],
+    ['a lower limit', 'SELECT 1 LIMIT 5', 'LIMIT 5'],
+    ['a higher limit', 'SELECT 1 LIMIT 5000', 'LIMIT 1001'],
     ['ALL', 'SELECT 1 LIMIT ALL', 'LIMIT 1001'],
     ['an expression', 'SELECT 1 LIMIT 2 + 3', 'LIMIT LEAST((2 OPERATOR("pg_catalog".+) 3), 1001)'],
     ['with an offset', 'SELECT 1 OFFSET 3', 'LIMIT 1001 OFFSET 3'],
@@ -625,7 +625,7 @@ describe('requests one row more than the answer may have', () => {
     })
   }
 
-  test('WITH TIES stays, and an outer query has the cap', async () => {
+  test('WITH TIES stays, and an outer query has the limit', async () => {
     const sql = 'SELECT name FROM customers ORDER BY country FETCH FIRST 2 ROWS WITH TIES'
     const { text } = await guard.confined(sql, shop())
     assert.match(
@@ -764,7 +764,7 @@ describe('the weight counts the copies that the server would make', () => {
   const doubling = (n: number, how: string): string =>
     `WITH a0 AS (SELECT 1 AS x)${Array.from({ length: n }, (_, i) => `, a${i + 1} AS ${how} (SELECT l.x FROM a${i} l, a${i} r)`).join('')} SELECT * FROM a${n}`
 
-  test('thirty doublings are refused, and so is a chain of a hundred and one', async () => {
+  test('thirty doublings are refused, and so is a chain of a hundred and one common table expressions', async () => {
     assert.equal(say(await guard.judge(doubling(30, 'NOT MATERIALIZED'), shop())), 'limit: WITH')
     assert.equal(say(await guard.judge(doubling(101, ''), shop())), 'limit: WITH')
   })

@@ -36,7 +36,7 @@ export interface ExposedTable {
 
 export interface Exposed {
   readonly capture: PostgresCapture
-  /** 14, 15 … */
+  /** The server's major version: 14, 15 … */
   readonly major: number
   readonly tables: readonly ExposedTable[]
   /** Returns the table of this name in this schema. Without a schema, returns the first one on the login's search_path. */
@@ -48,7 +48,7 @@ export interface Exposed {
   readonly pathOperators: ReadonlySet<string>
   /** The maximum number of underscores before a column name that looks like a generated alias (__t1: 2). -1 if there is no such name. */
   readonly longestPrefix: number
-  /** A sentence for hints that lists the exposed tables. */
+  /** A sentence that lists the exposed tables, for hints. */
   readonly listed: string
   /** The lists that heldTables() has returned, by tables and columns. */
   readonly held: Map<string, readonly ReadTable[]>

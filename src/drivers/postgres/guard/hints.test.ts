@@ -161,7 +161,7 @@ interface Attack {
   readonly sql: string | null
 }
 
-test('every refusal has a hint, every syntax error has a position, and their texts are short', async () => {
+test('every refusal has a hint, every syntax error has a position, and the sentences of both are short', async () => {
   const folder = join(import.meta.dirname, '../../../../test/attacks/postgres')
   const attacks = JSON.parse(readFileSync(join(folder, 'attacks.json'), 'utf8')) as readonly Attack[]
   const rows = Object.values(HINTS).flatMap((list) => list.map(([sql]) => sql))

@@ -1,5 +1,5 @@
-// Gives the guard trees that no parser would create. The hostile part, anywhere in a tree, must be refused or printed
-// literally. Every position in every allowed node is tried.
+// Gives the guard trees that no parser would create. Each has a hostile part at one position; every position in every allowed node is
+// tried. The guard must refuse the part or print it as a literal.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { audit } from '../../../../test/support/postgres-audit.ts'
@@ -106,7 +106,7 @@ async function judged(tree: unknown): Promise<{ readonly said: string; readonly 
   try {
     return { said: say(await confine(parser, { text: 'x', limit: null, ...params }, exposed, CAPS, signal)), reported }
   } catch (error) {
-    // A parameter may have a number that is one too high or too low.
+    // The changed position may be the number of a parameter, so that its value is missing or unused.
     if (!(error instanceof AppError) || error.code !== 'INVALID_REQUEST') throw error
     return { said: `params: ${error.message}`, reported }
   }

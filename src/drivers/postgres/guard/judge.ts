@@ -72,8 +72,8 @@ export function judge(parse: Parse, asked: Case, bounds: Bounds): Judged {
 }
 
 /**
- * Maps a position in the printed text to a position in the caller's text, or returns null if that is not possible. The text was confined
- * before, so its size is allowed. Throws the errors of confining.
+ * Maps a position in the printed text to a position in the caller's text, or returns null if that is not possible. The caller's text was
+ * confined before, so its size is allowed. Throws the errors of confining.
  */
 export function locate(
   parse: Parse,
@@ -87,13 +87,13 @@ export function locate(
   if (source.kind !== 'tree' || again.kind !== 'tree') return null
   const places: Places = new Map()
   const made = rewrite(source.tree, asked, bounds, places)
-  // A cached shape may have printed other values; positions are valid for this exact text only.
+  // A cached shape may have printed other values. The position is valid only if the text is printed as before.
   if (made.query.text !== printed) return null
   const at = sourceOf(made.tree, again.tree, places, toBytes(printed, place))
   return at === null ? null : fromBytes(scanned.text, at)
 }
 
-/** Maps a position like locate(), within the bounds of the main thread. Returns 'heavy' if they do not suffice. Never throws. */
+/** Maps a position like locate(). Returns 'heavy' if the text exceeds the bounds of the main thread. Never throws. */
 export function locateHere(parse: Parse, asked: Case, sought: Sought): number | null | 'heavy' {
   if (Buffer.byteLength(asked.text) > HERE.bytes || sought.printed.length > HERE.printed) return 'heavy'
   const scanned = prescan(asked.text)
@@ -109,7 +109,7 @@ export function locateHere(parse: Parse, asked: Case, sought: Sought): number | 
 
 const HEAVY: Judged = { kind: 'heavy' }
 
-/** Compares the printed text, parsed again, with the confined tree. The second parse is skipped if its result is known. */
+/** Parses the printed text and compares its tree with the confined tree. Skips the parse if its result is known. */
 function compared(parse: Parse, { tree, query }: Made, text: string, bounds: Bounds): Judged {
   if (query.text.length > bounds.printed) {
     const refusal = tooLong('characters once the columns are named', query.text.length, bounds.printed)

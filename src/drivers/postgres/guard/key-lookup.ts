@@ -71,7 +71,7 @@ const QUIET: ReadonlySet<string> = new Set([
   'String',
 ])
 
-/** Returns whether a confined query consists of such nodes only. Tags of nodes are the keys with a capital letter. */
+/** Returns whether all nodes of a confined query are in QUIET. The tag of a node is a key that starts with a capital letter. */
 export function callsNothing(tree: object): boolean {
   return Object.entries(tree).every(([key, value]: [string, unknown]) => {
     const isTag = key < 'a' && key >= 'A'

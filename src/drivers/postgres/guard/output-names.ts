@@ -3,7 +3,7 @@
 import { words, type Node, type Struct } from './allowed-nodes.ts'
 
 export interface NameRules {
-  /** 14, 15 … */
+  /** The server's major version: 14, 15 … */
   readonly major: number
   /** Returns the name of the first output of a sub-select used as an expression. */
   subLink(link: Struct<'SubLink'>): string | undefined

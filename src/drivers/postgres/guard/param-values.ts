@@ -12,14 +12,14 @@ import { typeNamed } from './type-names.ts'
 /** One parameter: the facts that the guard uses, and the text that is bound. */
 interface Bound {
   readonly form: ParamForm
-  /** A string that differs if the forms differ. */
+  /** A string that is equal for equal forms only. */
   readonly key: string
   readonly text: string | null
 }
 
 export interface BoundParams {
   readonly forms: readonly ParamForm[]
-  /** Equal for equal forms. */
+  /** A string that is equal for equal forms of all parameters only. */
   readonly key: string
   readonly texts: readonly (string | null)[]
 }
@@ -91,7 +91,7 @@ function builtIn(name: string, text: string): Bound {
   return { form: { cast, type: { kind: 'named', schema: 'pg_catalog', name } }, key: name, text }
 }
 
-/** Returns the type that PostgreSQL gives to such a literal. */
+/** Returns the type that PostgreSQL gives to a literal with this number. */
 function numberType(value: number): string {
   if (!Number.isInteger(value)) return 'numeric'
   return Math.abs(value) <= 2_147_483_647 ? 'int4' : 'int8'

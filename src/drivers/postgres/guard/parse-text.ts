@@ -8,7 +8,7 @@ const QUOTED_MAX = 60
 
 /** Parses a text. Never throws. After `lost` (neither a tree nor a syntax error), this thread's parser must not be used again. */
 export function parseText(text: string): Parsed {
-  // The parser refuses an empty text with its own error.
+  // For an empty text, libpg_query throws an error that is not a syntax error.
   if (text.trim() === '') return { kind: 'malformed', why: 'the text is empty', position: 0 }
   try {
     return { kind: 'tree', tree: parseSync(text) }

@@ -22,7 +22,7 @@ const THREADS = 2
 const DEADLINE_MS = 2_000
 const LOST = { kind: 'lost' } as const
 
-/** Starts the parser of the main thread. A thread takes 20 MB, so threads start with the first text that needs one. */
+/** Starts the parser of the main thread. A worker thread takes 20 MB, so each starts only when a text needs one. */
 export async function openParser(options: ParserOptions = {}): Promise<Parser & AsyncDisposable> {
   // V8's optimizing compiler takes 600 MB for the grammar's one huge function, without making the parser faster. The
   // setting applies to the whole process, including the parsers of the threads.

@@ -33,7 +33,7 @@ export interface Case {
   readonly params: readonly ParamForm[]
 }
 
-/** A place in the printed text, in characters. */
+/** A printed text, and a place in the text, in characters. */
 export interface Sought {
   readonly printed: string
   readonly place: number

@@ -66,8 +66,9 @@ class Comments {
   readonly #parts: string[] = []
   /** The position up to which the text is in #parts. */
   #done = 0
-  /** The number of parts at the first block comment after the last token, if that token was a string. Otherwise -1. */
+  /** True if the last token was a string. */
   #isBehindString = false
+  /** The index in #parts of the first block comment after that string, or -1. */
   #mark = -1
 
   constructor(text: string) {

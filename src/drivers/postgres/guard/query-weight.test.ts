@@ -17,7 +17,7 @@ function nested(count: number, innermost: string, around: (query: string) => str
   return query
 }
 
-/** Measures CPU time, because a busy machine may delay a test for any time. */
+/** Asserts that the process has used little CPU time since `before`. Other load may delay a test, but adds nothing to its CPU time. */
 function assertQuick(before: NodeJS.CpuUsage): void {
   const { user, system } = process.cpuUsage(before)
   assert.ok(user + system < 3_000_000, `it took ${(user + system) / 1000} ms of CPU time`)

@@ -42,7 +42,7 @@ const STATEMENTS: ReadonlyMap<string, string> = new Map([
   ['CreateEventTrigStmt', 'CREATE EVENT TRIGGER'],
 ])
 
-/** Identifiers of the query, from which generated aliases must differ. */
+/** The SELECT of a text, and the identifiers from which generated aliases must differ. */
 export interface Read {
   readonly select: SelectStmt
   readonly words: ReadonlySet<string>

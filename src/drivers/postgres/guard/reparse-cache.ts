@@ -20,7 +20,7 @@ const TEXT_MAX = 4_096
 const TOKENS =
   /[EBX]'(?:[^'\\]|''|\\[^])*'|"pg_catalog"\."(?:[^"]|"")*"|"pg_catalog"|"(\w{1,62})"(?!")|"(?:[^"]|"")*"|'([^'\\]+)'(?!')|'(?:[^']|'')*'|(?<![\w.$])([1-9]\d{0,8})(?![\w.])/g
 const GAP = '\0'
-/** Keywords whose syntax interprets a name or a string itself. */
+/** Keywords whose syntax interprets the name or string after them, so the tree depends on its value. */
 const READS = /\b(?:ENCODING|XML\w*|UESCAPE)\b/
 
 const MARK = 'vqmark'
@@ -33,7 +33,7 @@ interface Form {
   readonly tokens: readonly string[]
 }
 
-/** The tree with slots of each form. Null if the form has no such tree. */
+/** For each form, its tree with slots in the gaps. Null if the form has no such tree. */
 const forms = new SeenTwice<unknown>(FORMS_MAX)
 
 /**
@@ -64,7 +64,7 @@ export function formOf(printed: string): Form | null {
   return { key, tokens }
 }
 
-/** Returns the tree of a form, parsed with marks. Returns null if a mark does not appear in it exactly once. */
+/** Parses a form with marks in its gaps, and returns the tree. Returns null if a mark does not appear in the tree exactly once. */
 function slotted(parse: Parse, { key, tokens }: Form): unknown {
   const parts = key.split(GAP)
   if (tokens.length > TOKENS_MAX || key.includes(MARK)) return null

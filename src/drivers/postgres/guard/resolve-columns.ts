@@ -142,7 +142,7 @@ export function reference(column: Column, level: Level): Typed {
   return { node, type: column.type }
 }
 
-/** Returns a whole row. If GROUP BY covers the table's key, all rows of a group are equal. */
+/** Returns a whole row. If GROUP BY covers the table's key, the row is added to GROUP BY or taken from any row of the group. */
 function noteWhole(item: Item, level: Level): Typed {
   const whole = item.whole()
   if (!item.base || level.phase !== 'output' || level.aggregates > 0 || !level.covered.has(item.base)) return whole
@@ -156,7 +156,7 @@ function hasNoEquality(type: SqlType | null): boolean {
   return type?.kind === 'named' && type.schema === 'pg_catalog' && WITHOUT_EQUALITY.has(type.name)
 }
 
-/** Returns an expression for one value of the group, whose values are all equal. GROUP BY does not allow types such as json. */
+/** Returns an expression for any value of a group whose values are all equal. GROUP BY does not allow types such as json. */
 function anyOfGroup(node: Node): Node {
   const all: Node = {
     FuncCall: { funcname: [word('pg_catalog'), word('array_agg')], args: [node], funcformat: 'COERCE_EXPLICIT_CALL' },

@@ -68,11 +68,11 @@ export interface Level {
   /** The names visible so far. Inside a join, these include the names of the left side. */
   shown: readonly Shown[]
   phase: Phase
-  /** Inside the arguments of an aggregate, a reference needs no grouping. */
+  /** The number of aggregates around the current expression. Inside their arguments, a reference needs no grouping. */
   aggregates: number
-  /** Columns that GROUP BY must still include for the tables that it covers, by their printed form. */
+  /** The columns of covered tables that must still be added to GROUP BY, by the columns' printed form. */
   readonly ungrouped: Map<string, Node>
-  /** Tables whose key is in GROUP BY, with the columns in GROUP BY. */
+  /** The tables whose key is in GROUP BY, each with its columns that are in GROUP BY. */
   readonly covered: Map<Base, ReadonlySet<string>>
 }
 

@@ -166,7 +166,7 @@ test('a short text with a long printed text is not cached', async () => {
   assert.equal(parsed, 6)
 })
 
-test('another exposure, and another row cap, is another shape', async () => {
+test('a text has separate shapes for different exposures and for different row caps', async () => {
   const shown = catalog()
   const text = (id: number): string => `SELECT note FROM orders WHERE id = ${id}`
   for (const id of [1, 2, 3]) await ask(text(id), shown)

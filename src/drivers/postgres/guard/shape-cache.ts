@@ -26,7 +26,7 @@ interface Template {
   readonly prepared: Prepared | null
 }
 
-/** The text with parameters. For each parameter, the index of its value in the shape. */
+/** The text with parameters, and for each parameter the index of its value in the shape. */
 interface Prepared {
   readonly shared: Preparable
   readonly order: readonly number[]
@@ -38,10 +38,10 @@ type Entry = Template | false
 const TEXT_MAX = 4_096
 const VALUES_MAX = 32
 const SHAPES_MAX = 2_000
-// A short text may expand to a long printed text, which is printed up to thirty times to learn which values may vary.
+// The maximum length of a printed text whose shape is cached. To learn which values may vary, the text is printed up to thirty times.
 const PRINTED_MAX = 16_384
 
-/** The shapes of each exposure. */
+/** The cached shapes of each exposed catalog. */
 const shapes = new WeakMap<Catalog, SeenTwice<Entry>>()
 
 // Texts with comments, escapes, dollar quotes or control characters are not cached. Non-ASCII characters are allowed only in
@@ -59,7 +59,7 @@ const COMPARED = /(?:[=<>]|\bin\s*\(|\b(?:between|and))\s*$/i
 const MINUS = /-\s*$/
 const NEXT = /^\s*,\s*$/
 /**
- * How many characters before a string are searched for a comparison, and the longest gap between two strings of a list.
+ * The number of characters before a string in which a comparison is searched for. Also the longest gap between two strings of a list.
  */
 const BACK = 12
 
@@ -193,7 +193,7 @@ function preparedOf(
   slots: readonly number[],
   typesOf: readonly number[],
 ): Prepared | null {
-  // EXPLAIN needs the values themselves.
+  // The query may need EXPLAIN, which needs the values themselves.
   if (query.bound === null) return null
   // A string at two positions may have two types, so one parameter cannot replace both.
   if (
@@ -222,7 +222,7 @@ function areParameters(text: string, places: readonly number[]): boolean {
   return places.every((place) => starts.has(place))
 }
 
-/** Returns the values that may vary. They are tried one at a time. */
+/** Returns the indexes of the values that may vary. Tries one value at a time. */
 async function eachFree(shape: Shape, marks: readonly string[], confined: Try): Promise<ReadonlySet<number>> {
   const free = new Set<number>()
   for (const index of marks.keys()) {

@@ -2,7 +2,7 @@
 // text is parsed again and both trees are walked in parallel. This runs only for errors.
 import type { Node, SelectStmt } from './allowed-nodes.ts'
 
-/** The byte offset from which each confined node was made. */
+/** For each confined node, the byte offset in the caller's text of the node from which it was made. */
 export type Places = Map<Node, number>
 
 /** Records the source of a confined node. `from` is the parsed node. */

@@ -39,11 +39,11 @@ export function withConfiguration(name: string, args: readonly Node[], at: numbe
   return [configuration(name, first, at), ...rest]
 }
 
-/** Casts an untyped literal, which the server may interpret as a configuration. Any other document keeps its type. */
+/** Confines the arguments of HEADLINE. An untyped first argument is a configuration or the document, depending on the third. */
 function headline(name: string, first: Node, rest: readonly Node[], at: number | undefined): readonly Node[] {
   const plain = uncollated(first)
   const isNamed = [first, ...rest].some((arg) => arg.NamedArgExpr !== undefined)
-  // A parameter is printed as a cast to text. Under COLLATE, the server would choose the parameter's type.
+  // A bare parameter has already been cast to text. Under COLLATE it has not, so the server would choose its type.
   const isUntyped = plain.A_Const?.sval !== undefined || ('ParamRef' in plain && plain !== first)
   const mayBeConfiguration = isNamed || isUntyped || isCastTo(plain, 'regconfig')
   if (!mayBeConfiguration) return [first, ...rest]

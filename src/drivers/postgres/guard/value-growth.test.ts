@@ -1,4 +1,4 @@
-// Tests texts with values that multiply, and similar ordinary texts.
+// Tests that queries whose values multiply are refused, and that similar ordinary queries pass.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { shop } from '../../../../test/support/postgres-catalog.ts'
@@ -169,9 +169,7 @@ for (const [name, sql, expected] of PASSES) {
   })
 }
 
-test('the sizes are computed in linear time', async () => {
-  // The number of visited nodes is linear in the tree: a CASE with 2,000 branches is allowed, and one with 4,000 as
-  // well.
+test('a CASE with a thousand branches is allowed', async () => {
   for (const count of [500, 1_000]) {
     const arms = Array.from({ length: count }, (_, n) => `WHEN id = ${n} THEN name || '${n}'`).join(' ')
     assert.match(say(await guard.judge(`SELECT CASE ${arms} END FROM customers`, shop())), /^SELECT CASE/)

@@ -27,7 +27,7 @@ const COLLECTED_MAX = 4_096
 const STORED_BYTES = 1_024
 const FIXED_BYTES = 64
 
-/** The largest size of a value: bytes from constants, copies of stored data, copies of a recursive query's columns. */
+/** The largest size of a value: bytes from constants (`own`), copies of stored data (`times`), copies of a recursive query's columns. */
 interface Size {
   readonly own: number
   readonly times: number
@@ -300,7 +300,7 @@ const SEEKS: ReadonlySet<string> = new Set([
   // The operators of pg_trgm.
   ...['<%', '%>', '<<%', '%>>', '<<->', '<->>', '<<<->', '<->>>'],
 ])
-/** Functions that compare in the same way. */
+/** Functions that compare like the operators in SEEKS. */
 const SEEKING: ReadonlySet<string> = new Set([
   ...['jsonb_contains', 'jsonb_contained', 'jsonb_exists_any', 'jsonb_exists_all', 'jsonb_delete'],
   ...['word_similarity', 'strict_word_similarity'],

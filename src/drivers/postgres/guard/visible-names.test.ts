@@ -53,7 +53,7 @@ test('a join on the right side keeps its merged columns', () => {
   assert.equal(text(shown.column('id')), 'j.id')
 })
 
-test('wide sides are listed in the same order as narrow ones', () => {
+test('the columns of wide tables are listed in the same order as those of narrow tables', () => {
   const many = Array.from({ length: 100 }, (_, n) => `c${n}`)
   const shown = table('a', 'id', ...many)
   shown.take(table('b', 'id', 'y'), [column('j', 'id')])

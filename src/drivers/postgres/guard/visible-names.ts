@@ -10,7 +10,7 @@ type Star =
   | readonly Column[]
   | { readonly merged: readonly Column[]; readonly names: ReadonlySet<string>; readonly sides: readonly Star[] }
 
-/** Lists of columns up to this length are copied. Without the copy, `*` and NATURAL would walk a long chain of joins. */
+/** A join copies lists of columns up to this length. Without the copy, `*` and NATURAL would walk a long chain of joins. */
 const LISTED_MAX = 64
 
 export class Shown {

@@ -216,7 +216,7 @@ export function valueFunction({ op, typmod, location }: Struct<'SQLValueFunction
   if (op === undefined || !VALUE_FUNCTIONS.has(op)) {
     throw refusedFunction((op ?? '').replace('SVFOP_', '').toLowerCase(), location)
   }
-  // The parser omits a zero: CURRENT_TIME(0).
+  // The parser omits a zero, so CURRENT_TIME(0) has no typmod.
   return { node: { SQLValueFunction: { op, ...(typmod !== undefined && { typmod }) } }, type: null }
 }
 
@@ -227,7 +227,7 @@ function collate(walk: Walk, level: Level, node: Struct<'CollateClause'>): Typed
   return { node: { CollateClause: { arg: inner.node, collname } }, type: inner.type }
 }
 
-// Operators. LIKE, ILIKE and SIMILAR TO become their operators.
+// Operators. LIKE, ILIKE and SIMILAR TO are printed as the operators that implement them.
 
 /** Kinds that are printed as `a op b`. */
 const PLAIN: ReadonlySet<string> = new Set(['AEXPR_OP', 'AEXPR_LIKE', 'AEXPR_ILIKE', 'AEXPR_SIMILAR'])
@@ -302,7 +302,7 @@ function call(walk: Walk, level: Level, node: Struct<'FuncCall'>): Typed {
   if (asCast) return expression(walk, level, { TypeCast: asCast })
   const called = callOf(walk, level, node)
   if (called.name !== 'pg_typeof') return called
-  // The output of regtype depends on search_path. As text it is the same for every login.
+  // The output of a regtype depends on search_path. Cast to text in the query, the result is the same for every login.
   const text = { names: [word('pg_catalog'), word('text')], typemod: -1 }
   return { node: { TypeCast: { arg: called.node, typeName: text } }, type: null }
 }
@@ -329,7 +329,7 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   const isAggregate = AGGREGATES.has(name) && !node.over
   if (isAggregate) level.aggregates += 1
   const given = argumentsOf(walk, name, node).map((arg) =>
-    // pg_typeof(pg_typeof(x)) is regtype: only the outer one becomes text.
+    // In pg_typeof(pg_typeof(x)), only the outer call is cast to text, so that its result is regtype.
     isTypeOf(name, arg) ? callOf(walk, level, arg.FuncCall) : argument(walk, level, arg),
   )
   const args = typedArguments(name, given)

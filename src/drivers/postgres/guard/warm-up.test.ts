@@ -27,7 +27,7 @@ function counted(): { readonly parser: Parser; readonly parsed: number; readonly
   })
 }
 
-test('lets requests pass between two queries while it warms up', async () => {
+test('yields to the event loop between two sample queries', async () => {
   using count = counted()
   await warmUp(count.parser, new AbortController().signal)
   assert.ok(count.parsed > 0)

@@ -41,7 +41,7 @@ export class Request {
     return this.bind('', parameters, NONE).add(DESCRIBE).add(EXECUTE)
   }
 
-  /** Adds a Bind of a statement to the unnamed portal: the values of `texts`, then those of `more`, all in text format. */
+  /** Adds a Bind of a statement to the unnamed portal, with the values of `texts`, then the values of `more`, all in text format. */
   bind(name: string, texts: readonly (string | null)[], more: readonly string[]): this {
     const start = this.#length
     let size = 1 + 4 + 1 + Buffer.byteLength(name) + 1 + 2 + 2 + 2 + 4 * (texts.length + more.length)

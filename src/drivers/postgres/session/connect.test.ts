@@ -155,11 +155,11 @@ test('login: no such database', async () => {
   assert.match(gone, /does not have this database/)
 })
 
-test('login: nothing listens', async () => {
+test('login: no server listens on the port', async () => {
   assert.match(await tryLogin({ port: 1, sslMode: 'disable' }), /^DATASOURCE_UNAVAILABLE: .*nothing listens/)
 })
 
-test('login: a private host that the operator does not allow', async () => {
+test('login: a private address that the operator does not allow', async () => {
   assert.match(await tryLogin({ database: 'plain', sslMode: 'disable' }, false), /VITRINE_ALLOW_PRIVATE_HOSTS/)
 })
 

@@ -82,7 +82,7 @@ async function attempt(
     // After the take-over, the wire handles these events.
     client.on('error', () => undefined)
     if (target.channelBinding) requireChannelBinding(client, socket)
-    // With TLS, pg reads only from the encrypted stream. Without TLS, it reads from the first byte.
+    // With TLS, the filter starts when pg reads from the encrypted stream. Without TLS, it starts at once.
     let unshield = (): Buffer => Buffer.alloc(0)
     client.connection.on('sslconnect', () => (unshield = shieldLogin(client.connection.stream)))
     const loggedIn = client.connect()
@@ -191,7 +191,7 @@ async function cancel(target: Target, key: Key | null, allowPrivateHosts: boolea
     stream.resume().end(request)
     await closed
   } catch {
-    // The statement timeout, which the query's own transaction sets, still ends the query.
+    // If the cancel request fails, the statement timeout of the query's transaction still ends the query.
   }
 }
 

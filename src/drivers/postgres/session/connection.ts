@@ -29,11 +29,11 @@ import { ask, estimateQuery, readInto, runQuery, type Known, type Running } from
 import type { Session } from './session.ts'
 import type { Sink } from './wire.ts'
 
-// The server's timeout should fire first. This deadline applies if the server ignores its timeout.
+// Added to the server's timeout to get the service's deadline, which applies if the server ignores its timeout.
 const GRACE_MS = 500
-// The time for the server to confirm a cancel request.
+// How long a caller waits for the server to confirm a cancel request.
 const SEEN_MS = 500
-// The deadline of one catalog query of introspection. A large catalog takes long.
+// The timeout of one catalog query of introspection. It is long, because a catalog may be large.
 const ASK_MS = 60_000
 const buffers = new BufferPool()
 
@@ -42,14 +42,14 @@ export class PostgresConnection implements Connection {
   readonly #login: Login
   readonly #known: () => Known
   readonly #session: Session
-  /** Set after a cancel request was sent. The request may hit the next statement, so the session runs no other. */
+  /** Set once a cancel request was sent. The request may hit the next statement, so the session runs no further statement. */
   #cancelling: Promise<void> | null = null
   #ending: Promise<void> | null = null
   /** The timer for the deadline of the work, or for the end of a cancelled session. */
   #timer: NodeJS.Timeout | undefined
   #deadlineMs = 0
   #isAtWork = false
-  /** The reason for which the work was abandoned. */
+  /** The error with which the work was abandoned. */
   #why: AppError | null = null
 
   constructor(login: Login, known: () => Known) {

@@ -48,14 +48,14 @@ export function readSize(answer: readonly (readonly (string | null)[])[]): Table
   const row = answer[0]?.map(Number)
   if (row === undefined) return null
   const [blocks = 0, relpages = 0, reltuples = 0, pageCost = 0, tupleCost = 0, operatorCost = 0] = row
-  // As in the planner, the rows are the density of the last ANALYZE times the current size, which is at least ten pages. A page holds at
-  // most 291 rows.
+  // As in the planner, the number of rows is the current number of pages, at least ten, times the rows per page at the last ANALYZE.
+  // Without ANALYZE, a page counts as full, with 291 rows.
   const pages = Math.max(blocks, 10)
   const density = relpages > 0 && reltuples >= 0 ? reltuples / relpages : 291
   return { pages, tuples: Math.max(1, density * pages), pageCost, tupleCost, operatorCost }
 }
 
-// The most expensive allowed functions have a procost of 100.
+// The cost of one call in units of cpu_operator_cost: the most expensive allowed functions have a procost of 100.
 const OPERATORS_EACH = 100
 
 /** Returns an upper bound of the cost of any plan: the cost of reading the whole table and sorting all of it on disk. */

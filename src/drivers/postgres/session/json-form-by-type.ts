@@ -1,6 +1,6 @@
 // PostgreSQL's built-in types: the oid, the name, and the oid of the array type. The oids are the same in every version (14
-// to 18 were compared). A server never sends a type that its version lacks. The list omits row types of catalogs and
-// polymorphic types.
+// to 18 were compared). The list has types of newer versions too, which an older server never sends. It omits row types of catalogs
+// and polymorphic types.
 
 /** How a value's text is encoded as JSON (docs/contract.md#values). `text` keeps the database's text as a string. */
 export type Form =

@@ -19,7 +19,7 @@ export function heldKey({ oid, columns }: ReadTable): string {
   return `${oid} ${columns.map(({ number, typeOid, name }) => `${number} ${typeOid} ${identifier(name)}`).join(' ')}`
 }
 
-/** The last expected description of a table: equal bytes are not parsed again. */
+/** The last description of each table that was as expected. A description with the same bytes is not parsed again. */
 const seen = new WeakMap<ReadTable, Buffer>()
 
 /** Compares the server's descriptions with the columns for which the query was confined. */
@@ -31,7 +31,7 @@ export class Held implements Expectation {
     this.#tables = tables
   }
 
-  /** Whether every table was described, and is the same as at introspection. */
+  /** True if every table was described, and each description was as expected. */
   get isWhole(): boolean {
     return this.#described === this.#tables.length
   }

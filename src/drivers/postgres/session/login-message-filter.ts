@@ -2,7 +2,7 @@
 // loop past the end. pg also buffers a message of any length. So pg receives only complete, well-formed login messages.
 import type { Duplex } from 'node:stream'
 
-/** Servers and poolers send much shorter messages. */
+/** The maximum length of one login message. Servers and poolers send much shorter messages. */
 const MESSAGE_BYTES_MAX = 16 << 10
 const LOGIN_BYTES_MAX = 256 << 10
 const HEAD = 5
@@ -58,7 +58,7 @@ function isWhole(code: string, body: Buffer): boolean {
   switch (code) {
     case 'R':
       return isAuthentication(body)
-    case 'S': // two texts
+    case 'S': // two strings
       return body.at(-1) === 0 && body.indexOf(0) < body.length - 1
     case 'K':
       return body.length >= 8
@@ -77,7 +77,7 @@ function isAuthentication(body: Buffer): boolean {
   switch (body.readInt32BE(0)) {
     case 5: // with a salt
       return body.length >= 8
-    case 10: // a list of texts, ended by an empty one
+    case 10: // a list of strings, ended by an empty string
       return body.length >= 6 && body.at(-1) === 0 && body.at(-2) === 0
     default:
       return true

@@ -40,7 +40,7 @@ interface Caller extends TestSession {
   catalog: Catalog
   /** Runs a query through the guard and the server. Returns the rows as JSON, or the code of the error. */
   ask(sql: string, params?: readonly (number | string)[]): Promise<string>
-  /** Returns the callers' queries that the server has prepared. */
+  /** Returns the prepared queries of the session: their names, and how often each ran with a generic and with a custom plan. */
   prepared(): Promise<readonly (readonly [name: string, generic: string, custom: string])[]>
 }
 
@@ -116,7 +116,7 @@ test('a prepared query gives the same answers as its text, for any numbers, incl
   assert.ok((await caller.prepared()).length > 5)
 })
 
-/** A column of each kind of type, and strings that are or are not valid for it. */
+/** One type of each kind, with a string for it and another string. Some of the strings are not valid for the type. */
 const TYPED: readonly (readonly [type: string, value: string, other: string])[] = [
   ['text', 'a', 'Zoë 東'],
   ['varchar(3)', 'ab ', 'abcdef'],
@@ -178,7 +178,7 @@ test('a string that is not valid for the type is refused with its position in th
   assert.match(await look('2024-01-01 05:00Z'), /\[\[5\]\]/)
 })
 
-test('a query by a string is planned for its value, whether that is common or rare', async () => {
+test('a query with a string is planned for the string, whether the string is common or rare', async () => {
   await server.query(
     database,
     `CREATE TABLE skewed (id int PRIMARY KEY, kind text);
@@ -277,7 +277,7 @@ test('behind an undetected pooler, a name never refers to a statement of another
   }
 })
 
-test('a session keeps a bounded number of prepared queries, and those of one exposure', async () => {
+test('a session keeps a bounded number of prepared queries, all of one exposure', async () => {
   await using caller = await open()
   for (let shape = 0; shape < STATEMENTS_MAX + 20; shape++) {
     for (const id of [1, 2, 3]) await caller.ask(`SELECT id AS s${shape} FROM orders WHERE id = ${id}`)
@@ -310,7 +310,7 @@ async function settingsIn({ login }: Caller): Promise<(string | null)[] | undefi
   return texts.answers[0]?.[0]
 }
 
-test('look-ups that follow one another run without a statement around them, and set the session’s settings first', async () => {
+test('look-ups that follow one another set the session’s settings once, then run without a statement around them', async () => {
   await using caller = await open()
   const look = (id: number): Promise<string> => caller.ask(`SELECT note FROM orders WHERE id = ${id}`)
   for (const id of [1, 2, 3]) await look(id)
@@ -379,7 +379,7 @@ test('after any other query, a look-up runs in a transaction that sets everythin
   }
 })
 
-test('a look-up without a transaction around it is READ ONLY and holds the columns it was confined for', async () => {
+test('a look-up without a statement around it is READ ONLY, and reads only the columns for which it was confined', async () => {
   const fresh = await server.createDatabase(
     'kept',
     'CREATE TABLE held (id int PRIMARY KEY, note text, secret_note text); INSERT INTO held VALUES (1, $$a$$, $$b$$)',
@@ -403,7 +403,7 @@ test('a look-up without a transaction around it is READ ONLY and holds the colum
   )
 })
 
-test('a look-up without a transaction around it ends at its timeout', async () => {
+test('a look-up without a statement around it ends at its timeout', async () => {
   const fresh = await server.createDatabase(
     'locked',
     "CREATE TABLE held (id int PRIMARY KEY, note text); INSERT INTO held VALUES (1, 'a')",

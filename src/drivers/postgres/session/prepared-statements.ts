@@ -8,11 +8,11 @@ export const STATEMENTS_MAX = 100
 
 export interface Statement {
   readonly name: string
-  /** The server's description of the rows, null before the first answer. If the rows change, the statement fails. */
+  /** The server's description of the rows. Null before the first answer. If the columns change, the server refuses the statement. */
   fields: readonly Field[] | null
 }
 
-/** Texts that a server refused to prepare although it runs them with the values in place. */
+/** Queries that a server refused to prepare, although it ran their texts with the values in place of parameters. */
 const refused = new WeakSet<Preparable>()
 
 export class PreparedStatements {

@@ -35,8 +35,8 @@ function isAnswerToTls(first: Buffer): boolean {
 }
 
 /**
- * Returns whether the bytes can begin a login message. MySQL's greeting begins with a length, which may equal any
- * letter.
+ * Returns whether the bytes can begin a login message. The first byte alone does not tell: MySQL's greeting begins with a length, which may
+ * equal any letter.
  */
 function isLogin(first: Buffer): boolean {
   // With fewer than six bytes, only the message type can be checked.

@@ -28,7 +28,7 @@ interface Layout {
   readonly writers: readonly RowColumn[]
 }
 
-/** The layout of each description. A prepared statement returns the same description object each time. */
+/** The layout for each description. It is reused, because a prepared statement returns the same description object each time. */
 const layouts = new WeakMap<readonly Field[], Layout>()
 
 /** The rows of one query. If a type is not known yet, the rows are buffered unencoded until finish(). */
@@ -62,7 +62,7 @@ export class Result implements Sink {
     return this.#unknown
   }
 
-  /** Returns the longest row that may fit. A value's JSON is at least two thirds as long as its text (the extreme is bytea). */
+  /** Returns the length of the longest row that may fit. The JSON of a value has at least two thirds of the length of its text (bytea). */
   rowBytesMax(): number {
     const left = this.#caps.bytesMax - (this.#held === null ? this.#out.length : this.#heldBytes)
     return left * 1.5 + 4 * this.#fields.length + 64
@@ -90,7 +90,7 @@ export class Result implements Sink {
     this.#seen++
     if (this.#truncated) return this.#held !== null
     if (this.#seen > this.#caps.rowCap) {
-      // The query returns at most one row more than the cap, to detect whether there are more.
+      // This is the one row beyond the cap, which the query returns to show that there are more rows.
       this.#truncated = true
       return true
     }
@@ -153,7 +153,7 @@ export class Result implements Sink {
     const before = out.length
     if (this.#rowCount > 0) out.byte(COMMA)
     writeRow(from, start, end, this.#writers, bytesMax, out)
-    // One more byte closes the list of rows.
+    // The answer needs one more byte, the bracket that closes the list of rows.
     if (out.length + 1 > bytesMax) {
       out.length = before
       this.#truncated = true

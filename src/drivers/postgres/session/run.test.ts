@@ -94,7 +94,7 @@ test('two statements in one text never run', async () => {
   assert.deepEqual(await server.query(database, `SELECT 1 FROM pg_class WHERE relname = 'evil'`), [])
 })
 
-test('after a text that ends the transaction, the session still cannot write', async () => {
+test('after a statement that ends the transaction, the session still cannot write', async () => {
   await using session = await open()
   await session.run('COMMIT').catch(() => undefined)
   assert.equal((await session.run(`SELECT current_setting('transaction_read_only')`)).rows, '[["on"]]')
@@ -132,7 +132,7 @@ test('rows are cut at the byte cap, and the remaining rows are complete', async 
   await untilIdle()
 })
 
-test('a cell of 200 MB is not buffered: the row does not fit, and memory does not grow', async () => {
+test('a value of 200 MB is not buffered: the row does not fit, and memory does not grow', async () => {
   await using at = await connection()
   await at.run(confined(`SELECT 1`), LIMITS, never)
   const before = process.memoryUsage.rss()
@@ -172,7 +172,7 @@ test('a row in many small pieces and many rows in one piece are read in the same
 })
 
 test('a query over its time is cancelled in the database: QUERY_TIMEOUT', async () => {
-  // A busy machine may not cancel within the half second after which the session is abandoned.
+  // Retry: on a busy machine, the server may need more than the half second after which the session is abandoned.
   await until('the session stays usable', async () => {
     await using at = await connection()
     const error = await failed(at.run(confined('SELECT pg_sleep(60)'), { ...LIMITS, timeoutMs: 300 }, never))
@@ -233,7 +233,7 @@ test('a query is planned once for its cost and its rows, and leaves no statement
     return Number((await server.query(database, sql))[0]?.[0])
   }
   const at = await open()
-  // The planner calls an immutable function of constants, and the plan contains its result.
+  // The planner calls an immutable function with constant arguments and puts its result into the plan.
   for (let n = 0; n < 20; n++) assert.equal((await at.run('SELECT public.folded(2)')).rows, '[[3]]')
   await failed(at.run('SELECT public.folded(2), 1 / (SELECT count(*) FROM public.orders WHERE id < 0)'))
   await failed(at.run('SELECT public.folded(2) FROM public.orders a, public.orders b', {}, { maxCost: 1 }))
@@ -245,7 +245,7 @@ test('a query is planned once for its cost and its rows, and leaves no statement
   assert.equal(await planned(), 22)
 })
 
-test('a server that does not know the name of a planned query gets texts from then on', async () => {
+test('a server that has forgotten the name of a planned query gets no more names', async () => {
   await using at = await open()
   const text = 'SELECT count(*) FROM public.orders a JOIN public.orders b USING (id)'
   const { wire } = at.running.session

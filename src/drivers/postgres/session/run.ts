@@ -18,7 +18,7 @@ import type { Sink } from './wire.ts'
 export interface Known {
   readonly types: TypeBook
   readonly sizes: Map<string, { readonly size: TableSize | null; readonly at: number }>
-  /** The last known digest of implicit objects, the time when it was read, and the time when a query last began to renew it. */
+  /** The last known digest of implicit objects, the time when the digest was read, and the time when a query last began to renew it. */
   implicit: { readonly digest: string; readonly at: number; renewedAt: number } | null
 }
 
@@ -29,13 +29,13 @@ export interface Running {
 
 /** How long a digest of implicit objects stays valid. */
 const IMPLICIT_MS = 1_000
-/** After this time one query renews the digest, so that not all connections check it when it expires. */
+/** The age at which one query renews the digest, so that not all connections check the digest when it expires. */
 const RENEW_MS = 900
 const SIZE_MS = 180_000
 const SIZES_MAX = 1_000
 const PLAN_BYTES = 32 * 1024 * 1024
 
-/** Runs a query and writes the rows into `out`. Throws AppError, as Connection.run() says. */
+/** Runs a query and writes the rows into `out`. Throws the AppErrors that Connection.run() documents. */
 export async function runQuery(at: Running, query: PostgresQuery, limits: Limits, out: JsonBytes): Promise<Rows> {
   sameServer(at.session, query)
   const pinned = { searchPath: query.searchPath, timeoutMs: limits.timeoutMs }
@@ -165,7 +165,7 @@ async function explain(at: Running, query: PostgresQuery, pinned: Pinned, starte
   }
   if (outcome.cut) throw planTooLarge()
   check.passed()
-  // If an attempt with an unknown statement name came first, its answer has no rows.
+  // The last answers are read, because a first attempt with an unknown statement name adds answers without rows.
   const [explanation = [], measured = []] = plan.answers.slice(query.bound === null ? -1 : -2)
   if (query.bound !== null) keepSize(known, query.bound, readSize(measured))
   try {

@@ -36,7 +36,7 @@ const PINS: Readonly<Record<string, string>> = {
   client_encoding: 'UTF8',
   default_transaction_isolation: 'read committed',
   client_min_messages: 'error',
-  // By default, a server reads 02/03/2024 as MDY.
+  // MDY is the server's default: 02/03/2024 is 3 February.
   DateStyle: 'ISO, MDY',
   IntervalStyle: 'postgres',
   TimeZone: 'UTC',
@@ -45,7 +45,7 @@ const PINS: Readonly<Record<string, string>> = {
   transform_null_equals: 'off',
   row_security: 'on',
   xmloption: 'content',
-  // Before version 18, a disabled node adds 1e10 to a plan's cost, and a role may have disabled one.
+  // A role may have disabled a plan node. Before version 18, a disabled node adds 1e10 to a plan's cost.
   enable_seqscan: 'on',
   enable_indexscan: 'on',
   enable_indexonlyscan: 'on',
@@ -116,19 +116,18 @@ const ROLLBACK = Buffer.concat([statement('ROLLBACK'), SYNC])
 const PREPARED_MAX = 64
 /** The maximum number of prepared table descriptions of a session. Further ones are parsed for each query. */
 const TABLES_MAX = 256
-// Errors after a schema change: a name has disappeared, or the columns of a prepared statement changed (0A000).
+// Errors after a schema change: a name no longer exists, or the columns of a prepared statement have changed (0A000).
 const GONE: ReadonlySet<string> = new Set(['42P01', '42703', '3F000', '0A000'])
 const CANCELLED = '57014'
-// The server has no statement of that name, or another statement: an undetected pooler switched the server connection.
+// Errors for a name to which no statement, or another one, belongs: an undetected pooler has switched the server connection.
 const FORGOTTEN: ReadonlySet<string> = new Set(['26000', '42P05'])
 
 /**
- * The class of errors for values that a type does not accept. For a parameter, such an error has no position in the
- * text.
+ * The class of errors for values that a type does not accept. If the value is a parameter, the error has no position in the text.
  */
 const UNREADABLE = '22'
 
-/** The frames around a query: those before it, those that end its transaction, and the statements they prepare. */
+/** The frames before a query, the frames that end its transaction, and the statements that these frames prepare. */
 interface Around {
   readonly before: Buffer
   readonly after: Buffer
@@ -141,7 +140,7 @@ interface Around {
   readonly keeps: boolean
 }
 
-/** The server runs all frames up to Sync in one transaction. The session keeps the settings, READ ONLY among them. */
+/** No frames: up to Sync, the server runs a request in one transaction, and the session keeps the settings, including READ ONLY. */
 const NOTHING_AROUND: Around = {
   before: Buffer.alloc(0),
   after: SYNC,
@@ -167,7 +166,7 @@ interface Prepared {
 interface Described {
   readonly frames: Buffer
   readonly prepared: readonly Prepared[]
-  /** The number of statements that are parsed without a name. */
+  /** The number of tables that are described by a statement without a name. */
   readonly unnamed: number
 }
 
@@ -189,15 +188,15 @@ export class Session {
    * statements have no names.
    */
   #isPooled: boolean
-  /** The frames around the last query. The next query usually needs the same. */
+  /** The frames around the last query. The next query usually needs the same frames. */
   #last: { readonly pinned: Pinned; readonly around: Around } | null = null
-  /** The settings of the last request, if its query calls no function; otherwise null. */
+  /** The settings of the last request if it was a look-up that calls no function, otherwise null. */
   #lastPlain: Pinned | null = null
-  /** The settings that the session keeps. Null after every other request, because its query might have changed them. */
+  /** The settings that the session keeps. Null after any other request, because its query might have changed the settings. */
   #kept: Pinned | null = null
-  /** Statement names by text. */
+  /** Names of prepared statements, by their text. */
   readonly #names = new Map<string, string>()
-  /** Statement names by heldKey(). */
+  /** Names of prepared table descriptions, by heldKey(). */
   readonly #tables = new Map<string, string>()
   readonly #ready = new Map<string, Around>()
   readonly #described = new WeakMap<readonly ReadTable[], Buffer>()
@@ -392,7 +391,7 @@ export class Session {
     reads: readonly ReadTable[],
     undescribedAfter: number | null = null,
   ): Promise<Completed> {
-    // This does the same as #send(), without another promise.
+    // This repeats #send() instead of calling it, to save a promise.
     this.#lastPlain = this.#kept = null
     const held = new Held(reads)
     const completed = this.#completedOf(
@@ -418,20 +417,20 @@ export class Session {
   }
 
   #completedOf(outcome: Outcome, held: Held, prepared: readonly Prepared[]): Completed {
-    // These statements come first in the request. The first `parsed` of them therefore exist even if a later statement
-    // failed.
+    // The prepared statements come first in the request. The first `parsed` of them therefore exist even if a later
+    // statement failed.
     if (prepared.length > 0) {
       prepared.slice(0, outcome.parsed).forEach(({ names, key }, i) => names.set(key, this.#nameOf(i)))
       this.#named += prepared.length
     }
     const { error } = outcome
     const isStale = outcome.unexpected || (!held.isWhole && (error === null || GONE.has(error.code)))
-    // A statement that was prepared before the table changed fails in all later queries.
+    // The session ends, because a statement that was prepared before the table changed would fail in all later queries.
     if (isStale && error?.code === '0A000') this.wire.fail(new LostConnection('a table has changed'))
     return { ...outcome, isStale }
   }
 
-  /** Returns the name of the statement that comes `ahead` statements after the next one. */
+  /** Returns the name of the statement `ahead` places after the next statement. */
   #nameOf(ahead: number): string {
     return `v${this.#tag}${this.#named + ahead}`
   }

@@ -65,7 +65,7 @@ test('a 504 says that the query was cancelled only if the server confirmed the c
     [300, 60_000],
     [LIMITS.timeoutMs, 200],
   ] as const) {
-    // A busy machine may not confirm within the half second that a caller waits for it.
+    // Retry: on a busy machine, the server may need more than the half second that a caller waits for it.
     await until('the server confirms in time', async () => {
       await using at = await open()
       const error: unknown = await at

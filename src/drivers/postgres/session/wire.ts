@@ -11,7 +11,7 @@ export interface Sink {
   describe(fields: readonly Field[]): void
   /** Receives a row's body from[start…end). If it returns false, the exchange ends and the session is abandoned. */
   row(from: Buffer, start: number, end: number): boolean
-  /** Called for a row longer than rowBytesMax(), which is not buffered. Returns false like row(). */
+  /** Called instead of row() for a row longer than rowBytesMax(), which is not buffered. Returns the same as row(). */
   tooLong(): boolean
   /** Set for background work: rows are read in slices with a pause after each, so that other requests are not delayed. */
   readonly isUnhurried?: true
@@ -35,7 +35,7 @@ export const NO_ROWS: Sink = {
 }
 
 export interface Outcome {
-  /** The first error from the server. Its transaction has ended. */
+  /** The first error from the server, which has ended the transaction. */
   readonly error: DatabaseError | null
   /** A description was not as expected: the session is unusable, and the server may still run the statement. */
   readonly unexpected: boolean
@@ -57,9 +57,9 @@ export class LostConnection extends Error {
 }
 
 const HEAD = 5
-/** How long rows of background work are read before a pause half as long. */
+/** How long rows of background work are read before a pause. The pause is half as long. */
 const SLICE_MS = 2
-// The maximum number of stored bytes of a message other than a row, because an error may quote a value of any size.
+// The maximum number of stored bytes of a message that is not a row. An error may quote a value of any size.
 const KEPT = 64 * 1024
 const DESCRIPTION_MAX = 1024 * 1024
 const CODE = {

@@ -7,7 +7,7 @@ const [OPEN, CLOSE, QUOTE, BACKSLASH, BRACKET, EQUALS] = [0x7b, 0x7d, 0x22, 0x5c
 const [ROW_OPEN, ROW_CLOSE, COMMA] = [0x28, 0x29, 0x2c]
 const NULL = Buffer.from('NULL')
 
-/** Writes `{1,"a b",NULL,{…}}`. Drops bounds before it (`[2:3]={…}`), which JSON cannot express. */
+/** Writes an array such as `{1,"a b",NULL,{…}}`. Drops its bounds (`[2:3]={…}`), which JSON cannot express. */
 export function arrayWriter(element: WriteValue, delimiter: number): WriteValue {
   return (from, start, end, out) => {
     let at = start

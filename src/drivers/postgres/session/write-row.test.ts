@@ -83,7 +83,7 @@ function numbers(seed: number): () => number {
 const LETTERS = [...'abcdefgh"\\\b\t\n\f\r\x01\x1f\x7f /0éß漢\u2028\ud7ff\uffff😀𝒳']
 
 function randomText(next: () => number): string {
-  // These lengths lie around the length from which another copying method is used.
+  // Some lengths lie around 256, above which values are copied in another way.
   const length = Math.floor(next() < 0.1 ? 240 + next() * 40 : next() * 24)
   const kinds = next() < 0.6 ? 8 : LETTERS.length
   return Array.from({ length }, () => LETTERS[Math.floor(next() * kinds)] ?? '').join('')
@@ -168,7 +168,7 @@ test('an answer without columns has empty rows', async () => {
   assert.equal(read.rows, '[[],[]]')
 })
 
-test('short numbers that are not JSON numbers become strings', async () => {
+test('short values of numeric types that are not JSON numbers become strings', async () => {
   const texts = ['NaN', 'Infinity', '-Infinity']
   const rows = texts.map((text) => message('D', Buffer.concat([count(2), cell(text), cell(text)])))
   const read = await answer([description([OIDS.numeric, OIDS.float8]), ...rows], () => 65_536)

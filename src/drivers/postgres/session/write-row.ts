@@ -1,5 +1,5 @@
-// Writes one DataRow as a JSON array. Most values are short and need only quotes, so they are copied here: a call per value
-// would take as long as the copy. The writer of the type handles all other values.
+// Writes one DataRow as a JSON array. Most values are short and need only quotes. They are copied here, because a call for each
+// value would take as long as the copy. The writer of the type handles all other values.
 import { copyBytes, plainUntil, type JsonBytes } from '../../json-bytes.ts'
 import { NULL, WRITERS, type WriteValue } from './write-scalar-value.ts'
 
@@ -9,7 +9,7 @@ const SHORT_BYTES = 256
 /** A number of up to 15 characters has at most 15 significant digits, and is not too large or too small for JSON. */
 const NUMBER_BYTES = 15
 
-/** A type whose short values are copied. */
+/** How the short values of a type are copied. */
 type Copied = 'bare' | 'number' | 'text'
 
 const COPIED: ReadonlyMap<WriteValue, Copied> = new Map([

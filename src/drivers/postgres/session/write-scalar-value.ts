@@ -7,7 +7,7 @@ import type { Form } from './json-form-by-type.ts'
 /** Writes the value whose text is from[start…end) as JSON. */
 export type WriteValue = (from: Buffer, start: number, end: number, out: JsonBytes) => void
 
-// Four letters are compared as one number.
+// The letters of `true` and `fals` as numbers, so that four letters are compared at once.
 const TRUE = Buffer.from('true').readInt32BE()
 const FALS = Buffer.from('fals').readInt32BE()
 export const NULL = Buffer.from('null').readInt32BE()
