@@ -53,7 +53,7 @@ export interface ModelSettings {
   readonly kind: 'openai' | 'anthropic'
   /** Absolute, without a trailing slash. */
   readonly url: string
-  /** Null if the endpoint needs none. */
+  /** Null if the endpoint needs no key. */
   readonly key: string | null
   readonly name: string
 }

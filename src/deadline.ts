@@ -1,6 +1,6 @@
-// The deadline of a call. It ends the call when the caller hangs up, the timeout passes or a refusal arrives. Every query
-// has a deadline, so it must be cheap: it creates an AbortSignal only on request, and calls share timers and listeners.
-// The end of a `using` block releases it without an abort.
+// The deadline of a call. It ends the call when the caller hangs up, the timeout passes or a refusal arrives. Every
+// query has a deadline, so a deadline must be cheap: it creates an AbortSignal only on request, and calls share timers
+// and listeners. The end of a `using` block releases the deadline without an abort.
 import type { AppError } from './errors.ts'
 
 export interface Deadline extends Disposable {

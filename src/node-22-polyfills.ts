@@ -62,7 +62,8 @@ globalThis.AsyncDisposableStack ??= Disposables
 
 const { emitWarning } = process
 if (process.versions.node.startsWith('22.')) {
-  // The warning says that node:sqlite may change. It is not needed: the tests run on all Node versions in package.json.
+  // The warning says that node:sqlite may change. Nobody needs the warning: the tests run on all Node versions in
+  // package.json.
   process.emitWarning = (...args: unknown[]): void => {
     const [warning] = args
     if (!String(warning).startsWith('SQLite is an experimental feature')) Reflect.apply(emitWarning, process, args)

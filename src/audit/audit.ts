@@ -30,7 +30,7 @@ export interface Audit extends AsyncDisposable {
   readonly waiting: WaitingRows
   /** For the metrics: the number of rows that this process wrote, and of failed writes that were retried. */
   readonly totals: { readonly rows: number; readonly failures: number }
-  /** Records a change in the same transaction. `what` must not contain secrets. */
+  /** Records a change in `tx`, the transaction of the change. `what` must not contain secrets. */
   change(tx: Transaction<Tables>, call: AuditedCall, at: AuditPlace, what: Changed): Promise<void>
   /**
    * Records a call that reached a datasource. The row is batched and written within a second; the hot path never awaits
@@ -39,14 +39,14 @@ export interface Audit extends AsyncDisposable {
   record(call: AuditedCall, entry: AuditEntry): AuditId
   /**
    * Like record(), for events that a caller can repeat in any number. One row counts all refusals of an account or key
-   * in a team within a minute, and has the action and code of the first. Answers are counted by operation and
+   * in a team within a minute, and has the action and code of the first refusal. Answers are counted by operation and
    * datasource. Without a team, one row counts all events of one action and code.
    */
   folded(call: AuditedCall, entry: AuditEntry): AuditId
   /**
-   * Records a refused or failed call or change, with outcome, code and reason from the error. An error is recorded
-   * only once: the innermost function records it first and knows most. Must not be used for queries, because their
-   * errors may quote text that the team redacts.
+   * Records a refused or failed call or change, with outcome, code and reason from the error. An error is recorded only
+   * once, by the innermost function, which knows most about it. Must not be used for queries, because their errors may
+   * quote text that the team redacts.
    */
   refused(call: AuditedCall, at: AuditPlace, error: unknown): void
   /** Handles the deletion of a team: deletes its counters and keeps its rows for the team's retention. */

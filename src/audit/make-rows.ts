@@ -52,7 +52,9 @@ export interface AuditEntry extends AuditPlace, CallDetail {
 /** Builds rows. Keeps the last id, because the next id must be greater. */
 export class RowMaker {
   readonly #now: () => number
-  /** Constant per process. Within a millisecond the sequence orders the rows (RFC 9562, 6.2). */
+  /**
+   * The last part of each id, constant per process. Within a millisecond the sequence orders the rows (RFC 9562, 6.2).
+   */
   readonly #tail = randomUUID().slice(18)
   /** Caches id suffixes by sequence number, because building a suffix costs as much as the rest of a row. */
   readonly #ends: string[] = []
@@ -109,7 +111,7 @@ export class RowMaker {
     return { ...row, id: asId<AuditId>(`${headOf(minute)}${hash.slice(15, 18)}${tail}`) }
   }
 
-  /** Returns the same row with a new id. */
+  /** Returns `row` with a new id. */
   renamed(row: Content): Content {
     return { ...row, id: this.#id(this.#now()) }
   }

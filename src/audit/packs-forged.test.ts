@@ -66,7 +66,7 @@ for (const dialect of DIALECTS) {
       await audit.flush()
     }
 
-    /** Writes one pack at each of these times. */
+    /** Writes one pack at each of `times`. */
     async function packsAt(times: readonly number[]) {
       const store = await open()
       let at = begun

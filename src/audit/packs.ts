@@ -18,7 +18,7 @@ export const PACK_BYTES_MAX = 1 << 21
 /** The length of the link prefix. */
 export const MARK_CHARS = 8
 
-/** Returns the latest time that a row in the same pack can have. */
+/** Returns the latest time that a row can have in the same pack as a row with the time `at`. */
 export function minuteEnd(at: string): string {
   return `${at.slice(0, MINUTE_CHARS)}:59.999Z`
 }

@@ -1,5 +1,5 @@
 // Counts queries by day, key and datasource, so that the usage page need not read a million audit rows. The transaction
-// that writes the rows also updates the counts. The counts contain no text and outlive the rows.
+// that writes the audit rows also updates the counts. The counts contain no text and outlive the rows.
 import { sql, type Transaction } from 'kysely'
 import type { AccountId, ApiKeyId, DatasourceId, GrantId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'

@@ -1,5 +1,5 @@
 // Counts queries by hour, caller, datasource and client, with bytes, times and costs. The transaction that writes the
-// rows also updates these counts. The counts are stored for a month.
+// audit rows also updates these counts. The counts are stored for a month.
 import { setImmediate } from 'node:timers/promises'
 import type { Selectable, Transaction } from 'kysely'
 import { z } from 'zod'
@@ -10,7 +10,7 @@ import type { Content } from './chain/seal.ts'
 import { readDetail } from './row-detail.ts'
 import { addTime, type Times } from './duration-histogram.ts'
 
-/** Hourly counts are stored for this many days: one more than usage can cover by hour. */
+/** The maximum number of days that usage by hour can cover. Counts are stored one day longer. */
 export const SLOT_DAYS = 31
 const KEPT_DAYS = SLOT_DAYS + 1
 const DAY_MS = 86_400_000

@@ -108,7 +108,7 @@ export function tooManyTries(waitMs: number, extra: Readonly<Record<string, unkn
   return new AppError('RATE_LIMITED', `Too many attempts. Wait ${retryAfter} s.`, { extra: { retryAfter, ...extra } })
 }
 
-/** Returns the first exhausted window, or null. One statement per key, so that concurrent attempts cannot race. */
+/** Returns the first exhausted window, or null. Runs one statement per key, so that concurrent attempts cannot race. */
 async function counted(tx: Transaction<Tables>, allowances: readonly Allowance[], at: number): Promise<UsedUp | null> {
   for (const { key, limit, windowMs } of allowances) {
     const first = { points: 1, expire: at + windowMs }

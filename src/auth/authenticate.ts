@@ -24,7 +24,9 @@ export interface Authenticator {
    * authenticate() must decide.
    */
   known(authorization: string, userAgent?: string): KeyCaller | null
-  /** Authenticates calls of the connector, by an API key or an OAuth token. Throws the same UNAUTHENTICATED. */
+  /**
+   * Authenticates calls of the connector, by an API key or an OAuth token. Throws UNAUTHENTICATED like authenticate().
+   */
   authenticateConnector(authorization: string | undefined, userAgent?: string): Promise<KeyCaller | GrantCaller>
 }
 

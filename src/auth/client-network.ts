@@ -1,4 +1,5 @@
-// Finds the network of an address, which rate limits count. An IPv4 customer has one address; an IPv6 customer has 2^64.
+// Finds the network of an address. Rate limits count by network. An IPv4 customer has one address; an IPv6 customer has
+// 2^64.
 import { isIP } from 'node:net'
 import { ipv6Groups } from '../drivers/allowed-addresses.ts'
 

@@ -54,7 +54,7 @@ function referenceText(to: NonNullable<Column['references']>, schema: string, ki
   return path.map((name) => written(name, kind)).join('.')
 }
 
-/** PostgreSQL's own short names of types. They take a quarter of the tokens. */
+/** PostgreSQL's own short names of types. They take a quarter of the tokens of the long names. */
 const SHORT: readonly (readonly [RegExp, string])[] = [
   [/^character varying\b/, 'varchar'],
   [/^character\b/, 'char'],

@@ -15,7 +15,7 @@ import { listResources, readResource, TEMPLATE } from './resources.ts'
 export type Sdk = (headers: Headers, body: unknown, arrival: Arrival) => Promise<Response>
 
 const HOUR_MS = 3_600_000
-/** The lists are the same for every caller. */
+/** The cache hints for lists that are the same for every caller. */
 const PUBLIC = { ttlMs: HOUR_MS, cacheScope: 'public' } as const
 /** The cache hints for lists that depend on the caller's access, which may change at any time. */
 const PRIVATE = { ttlMs: 60_000, cacheScope: 'private' } as const

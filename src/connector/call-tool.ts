@@ -20,7 +20,10 @@ export function isTool(name: string): name is ToolName {
   return TOOLS.some((tool) => tool.name === name)
 }
 
-/** Throws UNAUTHENTICATED, so that the client signs in again. For a grant, throws SCOPE_REQUIRED, to ask for the scope. */
+/**
+ * Throws UNAUTHENTICATED, so that the client signs in again, and SCOPE_REQUIRED for a grant, so that the client asks
+ * for the scope.
+ */
 export async function callTool(
   { operations, log }: ToolDeps,
   arrival: Arrival,

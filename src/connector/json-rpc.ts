@@ -36,7 +36,7 @@ export const SERVER_INFO = { name: 'vitrine', title: 'Vitrine', version: VERSION
 const MESSAGE_FIELDS: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', 'params'])
 const PARAM_FIELDS: ReadonlySet<string> = new Set(['name', 'arguments', '_meta'])
 
-/** Reads a `tools/call`. Returns null for any other message and in doubt. Then the SDK decides. */
+/** Reads a `tools/call`. Returns null for any other or doubtful message. The SDK then answers the message. */
 export function toolCallOf(headers: IncomingHttpHeaders, body: unknown): ToolCall | null {
   if (!isObject(body) || body['jsonrpc'] !== '2.0' || body['method'] !== 'tools/call') return null
   const { id, params } = body
@@ -51,7 +51,10 @@ export function toolCallOf(headers: IncomingHttpHeaders, body: unknown): ToolCal
   return { id, isModern, name, args, progressToken, client }
 }
 
-/** Returns true if the headers agree with the body. They repeat parts of the body, so that proxies can read these. */
+/**
+ * Returns true if the headers agree with the body. The headers repeat parts of the body, so that proxies can read these
+ * parts.
+ */
 function isModernCall(headers: IncomingHttpHeaders, name: string, meta: JsonObject): boolean {
   const capabilities = meta[`${META}clientCapabilities`]
   const info = meta[`${META}clientInfo`]

@@ -27,7 +27,9 @@ export interface ConnectorDoor extends ToolDeps, Place {
 
 const PATH = '/mcp'
 const JSON_TYPE = 'application/json'
-/** The maximum number of fields of a message, which needs four. The SDK would take long to list many unknown fields. */
+/**
+ * The maximum number of fields of a message. A message needs four. The SDK would take long to list many unknown fields.
+ */
 const FIELDS_MAX = 16
 const OTHER_METHODS = ['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
@@ -137,7 +139,10 @@ function headersOf({ headers }: FastifyRequest): Headers {
   return own
 }
 
-/** Refuses with an HTTP status: no valid token, a body that is no message, or a scope that a grant lacks. */
+/**
+ * Refuses a request with an HTTP status: for a missing or invalid token, an invalid message, or a scope that a grant
+ * lacks.
+ */
 function refuse(door: ConnectorDoor, request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply {
   const known = bodyRefusal(error)
   if (known !== null) {

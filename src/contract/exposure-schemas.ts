@@ -63,7 +63,7 @@ export const Drift = z.object({
   added: z.array(DriftItem),
   removed: z.array(DriftItem),
   retyped: z.array(DriftItem),
-  /** The introspection time of the catalog compared with. Null if there is none. */
+  /** The introspection time of the catalog that drift compares with. Null if there is none. */
   since: at.nullable(),
   /** The time of the last introspection. */
   schemaCapturedAt: at.nullable(),
@@ -76,7 +76,7 @@ export const PreviewOrder = z.strictObject({
 })
 const ReplayResult = z.object({
   count,
-  /** The newest, at most 100. */
+  /** The newest ids, at most 100. */
   auditIds: z.array(z.string()),
 })
 /** The `result` of a preview job. */
@@ -89,7 +89,7 @@ export const ExposureGrants = z.object({
   notes: z.array(z.string()),
 })
 
-/** A body for PUT, and the tables that it adds. */
+/** A body for PUT, and the tables that the body adds. */
 export const Widened = z.object({
   tables: z.array(ExposureTable),
   version: count,

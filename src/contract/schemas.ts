@@ -304,7 +304,7 @@ export const Member = z.object({
   createdAt: at,
   expiresAt: at.optional(),
 })
-/** The same shape whether or not the address has an account. `inviteToken` is shown only once. */
+/** The answer has the same shape whether or not the address has an account. `inviteToken` is shown only once. */
 export const Invited = Member.extend({ inviteToken: z.string() })
 export const MemberOrder = z.strictObject({ email: z.email().max(254), role: Role })
 export const MemberChange = z.strictObject({ role: Role })
@@ -435,7 +435,7 @@ export const AgentViewAsk = z.strictObject({
   cursor: text(512).exactOptional(),
 })
 export const AgentView = z.object({
-  /** Why that role or key cannot reach the datasource. Null if it can. */
+  /** Why the requested role or key cannot reach the datasource. Null if it can. */
   barred: z.string().nullable(),
   /** The answer of describe_datasource, with the approximate size of `schema` in tokens. Null if barred. */
   page: z

@@ -78,7 +78,7 @@ export type ProviderFailure = (typeof FAILURES)[number]
 export const ProviderFailure = z.enum(FAILURES)
 export const ProviderSignIn = z.strictObject({
   provider,
-  /** The address that the browser opens afterwards. */
+  /** The address that the browser opens after the sign-in. */
   callbackURL: text(2_000).exactOptional(),
   rememberMe: z.boolean().exactOptional(),
   setupToken: text(200).exactOptional(),

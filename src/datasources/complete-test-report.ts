@@ -36,7 +36,7 @@ const FIELDS: Readonly<Record<string, TestField>> = {
   collections: 'username',
 }
 
-/** The login of BigQuery is its service account. */
+/** Like FIELDS, for BigQuery, whose login is a service account. */
 const BIGQUERY_FIELDS: Readonly<Record<string, TestField>> = {
   connection: 'connectionMode',
   datasets: 'database',

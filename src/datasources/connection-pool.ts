@@ -17,7 +17,7 @@ export interface Lease extends AsyncDisposable {
   release(): void
 }
 
-/** The datasource to connect to. A Reached fits. */
+/** The datasource to connect to, for example a `Reached`. */
 export interface LeaseTarget {
   readonly id: DatasourceId
   readonly row: DatasourceRow
@@ -26,8 +26,8 @@ export interface LeaseTarget {
 
 export interface Leases extends AsyncDisposable {
   /**
-   * Leases a connection. Throws OVERLOADED if no connection becomes free in time or too many callers wait. Throws it
-   * immediately if the queue is expected to take longer than `timeoutMs` or the longest wait. Throws
+   * Leases a connection. Throws OVERLOADED if no connection becomes free in time or too many callers wait. Throws
+   * OVERLOADED immediately if the queue is expected to take longer than `timeoutMs` or the longest wait. Throws
    * DATASOURCE_UNAVAILABLE if no connection can be opened, and the reason of `signal`.
    */
   take(target: LeaseTarget, signal: AbortSignal, timeoutMs?: number): Promise<Lease>
@@ -247,7 +247,7 @@ class Pool {
   readonly #connect: (signal: AbortSignal) => Promise<Connection>
   readonly #idle: Pooled[] = []
   readonly #waiting = new Set<Waiter>()
-  /** In use, idle or being opened. */
+  /** The number of connections that are in use, idle or being opened. */
   #count = 0
   #sweep: NodeJS.Timeout | undefined
   #ended = false
@@ -346,7 +346,7 @@ class Pool {
       },
     }
     const late = () => waiter.fail(overloaded('All connections to this datasource are in use.'))
-    // The deadline passed before the query ran.
+    // A timeout means that the deadline passed before the query ran.
     const aborted = () => (isTimeout(signal) ? late() : waiter.fail(signal.reason))
     const timer = setTimeout(late, this.#options.waitMs)
     signal.addEventListener('abort', aborted)

@@ -31,7 +31,7 @@ export interface DatasourceItem {
 
 /** The representation for managers. Its additional fields reveal how much of the database is hidden. */
 export interface ManagedItem extends DatasourceItem {
-  /** The grade of the last test of this connection. Null if it was not tested. */
+  /** The grade of the last test of this connection. Null if the connection was not tested. */
   readonly lastGrade: DatasourceRow['last_grade']
   /** Null before the first introspection. */
   readonly schemaCapturedAt: string | null

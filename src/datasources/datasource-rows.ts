@@ -40,8 +40,8 @@ export async function settingsFor(
   deps: { readonly store: Store; readonly secrets: Secrets },
   row: DatasourceRow,
 ): Promise<ConnectionSettings> {
-  // Read the secrets first: secrets and version change in one transaction, so an unchanged version proves that they
-  // belong together.
+  // Read the secrets first: secrets and version change in one transaction, so an unchanged version proves that the
+  // secrets belong to this row.
   const secrets = await openSecretsOf(deps, row)
   const now = await deps.store.db
     .selectFrom('datasources')

@@ -25,7 +25,10 @@ const TEST_MS = 20_000
 /** A failure that repeats is stored once in this time, and not for each query. */
 const SAME_FAILURE_MS = 10_000
 
-/** Limits concurrent tests per datasource, and of unsaved connections per team. Each test opens its own connection. */
+/**
+ * Limits concurrent tests per datasource, or per team if the connection is not saved. Each test opens its own
+ * connection.
+ */
 const TESTS = { each: 2, all: 20, retryAfterSeconds: 5, why: 'Other tests are still running.' }
 
 export function openTests(): ConcurrencyLimit {

@@ -55,8 +55,8 @@ const ROWS_MAX = 20_000
 /** Another process may store a row up to this long after the row's time. */
 const LATE_MS = 10_000
 /**
- * The maximum number of query texts that one scan remembers. A row whose text was seen in a newer row is skipped, because
- * it cannot change when a column was last read.
+ * The maximum number of query texts that one scan remembers. A row whose text was seen in a newer row is skipped,
+ * because the row cannot change when a column was last read.
  */
 const TEXTS_MAX = 5_000
 
@@ -137,7 +137,9 @@ export class CollectedEvidence {
     }
   }
 
-  /** Takes rows. If a scan is cut short, the evidence starts at its oldest row, because older rows were skipped. */
+  /**
+   * Takes rows. If a scan is cut short, the evidence starts at the oldest row taken, because older rows were skipped.
+   */
   async #take(
     progress: Progress,
     { now, from }: { readonly now: number; readonly from: number },

@@ -83,7 +83,7 @@ export async function columnStatsOf(
       const keys = likely.get(key)
       let next = 0
       return (column) => {
-        // Both lists usually have the same order, except columns that were hidden or profiled later.
+        // The profile usually has the order of the table, except for columns that were hidden or profiled later.
         const found =
           columns[next]?.name === column.name ? columns[next] : columns.find((it) => it.name === column.name)
         next++
@@ -168,7 +168,7 @@ function ownOf({ signals = [], labels = [] }: CatalogColumn): Stats | null {
   return { values: withLabels(undefined, labels), signals }
 }
 
-/** Returns the values, followed by the labels that no profile has found. These have no share. */
+/** Returns the values, followed by the labels that no profile has found. These labels have no share. */
 function withLabels(values: Stats['values'], labels: readonly Scalar[] = []): Stats['values'] {
   if (labels.length === 0) return values
   const known = new Set(values?.map(({ value }) => value))

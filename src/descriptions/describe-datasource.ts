@@ -22,8 +22,8 @@ interface Deps {
 export const PRIVATE = { 'cache-control': 'private, no-cache', vary: 'Authorization' } as const
 
 /**
- * Returns the description. With `full`, it shows the whole catalog. Throws ROLE_REQUIRED for `full` below ADMIN, and
- * NOT_CONNECTED before the first introspection.
+ * Returns the description. With `full`, the description shows the whole catalog. Throws ROLE_REQUIRED for `full` below
+ * ADMIN, and NOT_CONNECTED before the first introspection.
  */
 export async function describeDatasource(
   deps: Deps,

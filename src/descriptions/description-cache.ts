@@ -24,9 +24,7 @@ export interface Rendered {
 export interface Descriptions {
   /** Returns the description for the versions of this row. Concurrent readers share one rendering. */
   of(at: Described, part: Part): Promise<Rendered>
-  /**
-   * Returns everything introspected, for choosing what to expose (GET …/catalog). `full` is the catalog of this row.
-   */
+  /** Returns everything introspected, for choosing what to expose (GET …/catalog). `full` is the catalog of `at`. */
   catalog(at: Described, full: Catalog, evidence: Evidence): Promise<Rendered>
 }
 

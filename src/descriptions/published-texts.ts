@@ -16,7 +16,7 @@ interface DocumentationObject {
   readonly publishedAt: string
 }
 
-/** The texts of one table. A text that would replace a comment of the database is null if it does not exist. */
+/** The texts of one table. If `description` is null, the description shows the database's comment instead. */
 interface DocumentedTable {
   readonly documentation: DocumentationObject | null
   readonly description: string | null

@@ -30,7 +30,10 @@ interface Deps {
 const SCAN_MS = 10_000
 /** The time that a call waits for a scan. */
 const WAIT_MS = 60
-/** The minimum pause between two scans of a datasource. After a long scan, it is PAUSES times the scan's duration. */
+/**
+ * The minimum pause between two scans of a datasource. After a long scan, the pause is PAUSES times the scan's
+ * duration.
+ */
 const PAUSE_MS = 1_000
 const PAUSES = 5
 const DATASOURCES_MAX = 50

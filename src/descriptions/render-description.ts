@@ -12,7 +12,7 @@ import { joinedTables, type JoinedTables } from './join-tables.ts'
 /** 'e' is the exposed part, and 'f' is the whole catalog. */
 export type Part = 'e' | 'f'
 
-/** The datasource to describe; a Reached fits. */
+/** The datasource to describe, for example a `Reached`. */
 export type Described = Pick<Reached, 'id' | 'row' | 'driver'>
 
 export interface RenderDeps {
@@ -60,7 +60,7 @@ function tableText(
   let next = 0
   const columns = table.columns.map((column) => {
     const { name, type, nullable, primaryKey, references } = column
-    // Exposed columns are in the same order.
+    // Exposed columns are in the order of the table.
     const shown = exposed?.columns[next]
     const isShown = shown?.name === name
     if (isShown) next++

@@ -37,7 +37,7 @@ export interface DocumentationDeps {
   readonly catalogs: Catalogs
 }
 
-/** The documented datasource; a Reached fits. */
+/** The documented datasource, for example a `Reached`. */
 export interface DocumentationPlace {
   readonly id: DatasourceId
   readonly teamId: TeamId
@@ -91,7 +91,7 @@ export async function getDocumentation(
 /**
  * Changes the draft of one table. Throws NOT_FOUND for a table that neither the database nor the documentation knows,
  * INVALID_REQUEST with `details` for every unknown column, and CONFLICT if another version was saved since the caller
- * read it.
+ * read the documentation.
  */
 export async function putDocumentation(
   deps: DocumentationDeps,
@@ -199,7 +199,7 @@ export async function draftOf(
   return row === undefined ? null : readDraft(row.draft)
 }
 
-/** Replaces a draft; an empty one is deleted. `author` is null for a generated draft. */
+/** Replaces a draft, or deletes the stored draft if `draft` is empty. `author` is null for a generated draft. */
 export async function saveDraft(
   tx: Transaction<Tables>,
   id: DatasourceId,

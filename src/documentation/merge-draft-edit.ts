@@ -67,7 +67,8 @@ class Reader {
 
   text(place: string, input: TextInput | null): Said | null {
     if (input === null) return null
-    // A generated text that the author changed becomes the author's own. An unchanged one keeps origin and dependencies.
+    // A generated text that the author changed becomes the author's own. An unchanged text keeps its origin and
+    // dependencies.
     const generated = this.#generated.get(input.text)
     const restsOn = [...new Set([...(input.restsOn ?? []), ...(generated?.restsOn ?? [])])]
     for (const name of restsOn) {

@@ -1,5 +1,4 @@
-// Pure: the stored documentation of a table, which is texts with their origin, their status and the columns that they
-// depend on.
+// Pure: the stored documentation of a table: texts with their origin, their status and the columns that they depend on.
 import { z } from 'zod'
 import { byName, jsonOf } from '../contract/name-keyed-objects.ts'
 import type { RestingPlace } from './text-dependencies.ts'

@@ -61,7 +61,10 @@ function compare(then: CatalogTable, now: CatalogTable, drift: Lists): void {
 /** The minimum number of sampled rows for a report. In fewer rows, types may differ by chance. */
 const MET_MIN = 20
 
-/** Returns true if no current value of a column has any of its earlier types. For columns without a declared type. */
+/**
+ * Returns true if no current value of a column has any of its earlier types. Applies to columns without a declared
+ * type.
+ */
 function holdsOthers(was: CatalogColumn, is: CatalogColumn, then: CatalogTable, now: CatalogTable): boolean {
   const [before, after] = [typesOf(was), typesOf(is)]
   if (before.length === 0 || after.length === 0 || after.some((type) => before.includes(type))) return false

@@ -53,7 +53,7 @@ export interface Exposure {
   readonly tables: readonly ShownTable[]
   readonly version: number
   readonly gone: readonly Gone[]
-  /** The account that saved it, and the time. Null before the first save. */
+  /** The account that saved the exposure, and the time. Null before the first save. */
   readonly author: Author | null
   readonly savedAt: string | null
   /** The author's note. */
@@ -108,7 +108,8 @@ export async function getExposure(deps: ExposureDeps, at: ExposurePlace): Promis
 
 /**
  * Saves a new version, which applies from the next request on. Throws INVALID_REQUEST with `details` for every unknown
- * name and every column that may not be exposed. Throws CONFLICT if another version was saved since the caller read it.
+ * name and every column that may not be exposed. Throws CONFLICT if another version was saved since the caller read the
+ * exposure.
  */
 export async function putExposure(
   deps: SavingDeps,

@@ -16,7 +16,7 @@ export interface OAuthDoor {
 const BODY_BYTES = 64 << 10
 const FORM_BYTES = 16 << 10
 
-/** These answers depend on no cookie, so every page may read them. */
+/** Answers with these headers depend on no cookie, so any website may read them. */
 const CORS = {
   'access-control-allow-origin': '*',
   'access-control-allow-methods': 'GET, POST, OPTIONS',

@@ -154,7 +154,7 @@ class QueryConnection implements Exchange, Sender {
 
   /** Answers a complete usual query, waits for the rest of an incomplete one, and passes all other bytes to node:http. */
   #take(bytes: Buffer): void {
-    // The connection was refused, or the client has closed its side. An answer would reach nobody.
+    // If the connection was refused or the client has closed its side, an answer would reach nobody.
     if (!this.#socket.writable) return
     const { door, server, isOpen, requestIds } = this.#deps
     const head = isOpen() ? this.#readHead(bytes) : null

@@ -40,8 +40,8 @@ const LINGER_MS = 1_000
 /** This is longer than the idle timeout of common load balancers, so the load balancer closes a connection first. */
 const KEEP_ALIVE_MS = 72_000
 /**
- * The timeout without a byte in either direction. It is longer than the slowest possible query. It frees the memory of
- * answers that clients do not read.
+ * The timeout without a byte in either direction. It is longer than the slowest possible query. The timeout frees the
+ * memory of answers that clients do not read.
  */
 const STALLED_MS = 90_000
 
@@ -185,7 +185,8 @@ function receive(
   app.server.on('request', (request, response) => {
     const requestId = requestIds.of(request)
     if (take !== null && isOpen() && take(request, response, requestId)) return
-    // The header is set here, so that every writer of an answer keeps it: Fastify, the event streams of the connector.
+    // The header is set here, so that every writer of an answer keeps it: Fastify, and the event streams of the
+    // connector.
     response.setHeader(REQUEST_ID, requestId)
     for (const listener of ordinary) listener.call(app.server, request, response)
   })
@@ -207,7 +208,7 @@ function isInFront(_address: string, hop: number): boolean {
   return hop === 0
 }
 
-/** Builds the raw response for a request that cannot be parsed; Fastify has no reply object then. */
+/** Builds the raw response for a request that cannot be parsed and so has no reply object of Fastify. */
 function lastAnswer(error: string, requestId: string): string {
   const body = JSON.stringify({ error, code: 'INVALID_REQUEST', details: [error] })
   const type = 'content-type: application/json; charset=utf-8'

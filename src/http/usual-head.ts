@@ -1,6 +1,6 @@
-// Pure: reads the head of a usual query. A usual query is POST to one path over HTTP/1.1, with plain headers and one JSON
-// body of known length. node:http reads every other request. A head must not pass here if node:http would refuse it or
-// read it in another way. usual-head.test.ts compares both.
+// Pure: reads the head of a usual query. A usual query is POST to one path over HTTP/1.1, with plain headers and one
+// JSON body of known length. node:http reads every other request. A head must not pass here if node:http would refuse
+// it or read it in another way. usual-head.test.ts compares this file with node:http.
 export interface UsualHead {
   readonly teamId: string
   readonly datasourceId: string
@@ -19,7 +19,10 @@ const LENGTH = /^[1-9]\d{0,4}$/
 const JSON_TYPES: ReadonlySet<string> = new Set(['application/json', 'application/json; charset=utf-8'])
 const LINE = /^([\w!#$%&'*+.^`|~-]{1,100}):[ \t]*([\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?)[ \t]*$/
 
-/** A request with one of these headers must be read or answered in another way. With Origin, it may need CORS headers. */
+/**
+ * A request with one of these headers must be read or answered in another way. With Origin, the answer may need CORS
+ * headers.
+ */
 const UNUSUAL: ReadonlySet<string> = new Set([
   'transfer-encoding',
   'content-encoding',

@@ -4,7 +4,7 @@
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import { tableKey, type ShownTable } from '../exposure/cut-catalog.ts'
 
-/** If the probability of a miss is lower than this, the miss is no chance, and the column is removed. */
+/** If the probability of a miss is lower than this, the miss does not count as chance, and the column is removed. */
 const CHANCE_MIN = 0.001
 /** An exposed column in a smaller share of the rows is never removed, because a sample cannot prove its removal. */
 const RARE = 0.01

@@ -121,7 +121,10 @@ class Scheduled implements Reintrospection {
       .sort((a, b) => a.at - b.at)
   }
 
-  /** Claims a run. Returns false if another process has the claim, or had it since this process found the run due. */
+  /**
+   * Claims a run. Returns false if another process has the claim, or had the claim since this process found the run
+   * due.
+   */
   async #claim({ row, failures }: Due): Promise<boolean> {
     const now = this.#now()
     return await this.#deps.store.append(async (tx) => {

@@ -4,7 +4,7 @@ import type { JobTable } from '../store/tables.ts'
 
 /**
  * Reports the progress of a job and its current item, such as a table. The progress is stored from time to time.
- * Without `step`, the last one stays.
+ * Without `step`, the last step stays.
  */
 export type Progress = (done: number, total: number, step?: string) => void
 

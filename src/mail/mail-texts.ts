@@ -11,7 +11,7 @@ export interface Letter {
   readonly to: string
   readonly subject: string
   readonly body: readonly Paragraph[]
-  /** The link that the recipient needs. Without SMTP it is logged instead. */
+  /** The link that the recipient needs. Without SMTP, the link is logged instead. */
   readonly link?: string
 }
 

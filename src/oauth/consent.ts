@@ -80,7 +80,7 @@ export async function showConsent(deps: ConsentDeps, request: Request): Promise<
  * request is not from our page, UNAUTHENTICATED without a session, CONFLICT for another session, and INVALID_REQUEST.
  */
 export async function decideConsent(deps: ConsentDeps, request: Request): Promise<Response> {
-  // Browsers send the header with each POST, so a request without it does not come from our page.
+  // Browsers send Origin with each POST, so a request without Origin does not come from our page.
   if (request.headers.get('origin') === null || !isOwnOrigin(request, deps.config)) {
     throw new AppError('SIGN_IN_REFUSED', 'Pages of another site may not connect agents.', {
       extra: { reason: 'INVALID_ORIGIN' },

@@ -1,5 +1,6 @@
 // Exchanges codes and refresh tokens for tokens, with the provider, and revokes tokens. A code that is used twice was
-// stolen, and so was a refresh token that is used again after its successor. Such a theft ends only this token's grant.
+// stolen, and so was a refresh token that is used again after its successor. Such a theft ends only the grant of the
+// stolen code or token.
 import { hash } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import type { GrantCaller } from '../auth/caller.ts'
@@ -48,9 +49,9 @@ export async function tokenAnswer(deps: Deps, form: URLSearchParams): Promise<Re
 const RACE = { tries: 20, stepMs: 50 } as const
 
 /**
- * Returns the answer of a concurrent refresh with the same token, or null if there was no race. Two processes of an agent
- * may refresh at the same moment. The provider then refuses one of them, because the answer that it could repeat is
- * stored a moment later.
+ * Returns the answer of a concurrent refresh with the same token, or null if there was no race. Two processes of an
+ * agent may refresh at the same moment. The provider then refuses one of them, because the other answer, which it could
+ * repeat, is stored a moment later.
  */
 async function raced(deps: Deps, form: URLSearchParams): Promise<TokenAnswer | null> {
   const token = form.get('refresh_token')
@@ -158,8 +159,8 @@ function rowOf(deps: Pick<Deps, 'store'>, token: string) {
 }
 
 /**
- * Deletes used tokens. Each refresh leaves one in the store. After a day, no client repeats the request, and an unknown
- * token is refused like a used one.
+ * Deletes used tokens. Each refresh leaves a used token in the store. After a day, no client repeats the request, and
+ * an unknown token is refused like a used one.
  */
 function pruneTokens({ store, now }: Pick<Deps, 'store' | 'now'>): void {
   const time = (ms: number) => storedTime(store.dialect, ms)

@@ -252,7 +252,7 @@ for (const dialect of DIALECTS) {
     test('an address can register 30 clients a minute', async () => {
       const { rooms, service } = await opened()
       await using _rooms = rooms
-      // opened() has registered one.
+      // opened() has registered one client.
       for (let n = 1; n < 30; n++) assert.equal((await register(service)).status, 201)
       const refused = await register(service)
       assert.deepEqual([refused.status, refused.json.code], [429, 'RATE_LIMITED'])

@@ -68,7 +68,10 @@ export async function registerClient(deps: Deps, request: Request): Promise<Resp
   return Response.json(answer, { status: 201 })
 }
 
-/** Returns the allowed addresses. Leaves out unknown schemes, because programs register several addresses and need one. */
+/**
+ * Returns the allowed addresses. Leaves out unknown schemes, because programs register several addresses and need only
+ * one.
+ */
 function allowedUris(uris: readonly string[]): readonly string[] {
   const verdicts = uris.map(verdictOf)
   const refused = uris[verdicts.indexOf('refused')]

@@ -118,8 +118,8 @@ async function runValidated(
 
 /**
  * Runs a use case that validates its raw body itself, after its own 404 and 409. An unknown query parameter must be
- * refused at the same point. So if there is one, the use case gets no body and refuses the missing body. This function
- * then replaces that refusal by the refusal of the parameter.
+ * refused at the same point. So if there is such a parameter, the use case gets no body and refuses the missing body.
+ * This function then replaces that refusal by the refusal of the parameter.
  */
 async function runWithRawBody(run: AnyRun, at: AnyAt, route: Route, query: unknown, body: unknown): Promise<unknown> {
   const surplus = surplusOf(route, query)

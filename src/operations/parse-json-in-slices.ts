@@ -99,7 +99,10 @@ function isPoison(key: string, value: unknown): boolean {
 }
 
 const [SPACE, BACKSLASH] = [32, 92] as const
-/** Characters that JSON.parse may accept in a number or word. JSON.parse decides whether they form one. */
+/**
+ * Characters that JSON.parse may accept in a number or word. JSON.parse decides whether the characters form a number or
+ * word.
+ */
 const WORD = /[-+.\w]+/y
 const SPACES = /[\t\n\r ]+/y
 

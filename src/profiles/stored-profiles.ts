@@ -25,7 +25,7 @@ export interface KeptColumn {
   readonly personal: boolean
   /** True if no value was seen twice. */
   readonly unique: boolean
-  /** The look of at least half of its texts (recognize-text.ts), if there is one. */
+  /** The look of at least half of the column's texts (recognize-text.ts), if there is one. */
   readonly look: string | null
   /** Short observations that contain no name except the column's own. */
   readonly signals: readonly string[]
@@ -36,7 +36,7 @@ export interface KeptKey {
   readonly key: string
   /** The share of objects with this key, from 0 to 1. */
   readonly share: number
-  /** The JSON types of its values. */
+  /** The JSON types of the key's values. */
   readonly types: readonly string[]
 }
 
@@ -224,8 +224,9 @@ export async function forgetHidden(
 }
 
 /**
- * Deletes the values, the range and the keys of columns marked personal, in the transaction that saves the mark. Must be
- * called for every mark, even without a profile, because it also makes a running profile job notice the mark.
+ * Deletes the values, the range and the keys of columns marked personal, in the transaction that saves the mark. Must
+ * be called for every mark, even without a profile, because this function also makes a running profile job notice the
+ * mark.
  */
 export async function forgetPersonal(
   tx: Transaction<Tables>,

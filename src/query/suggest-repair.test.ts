@@ -80,7 +80,7 @@ describe('a refused document is repaired', async () => {
     [people({ $group: { _id: '$ssn', n: { $sum: 1 } } }), undefined],
     [people({ $out: 'copy' }), undefined],
     [filtered({ $where: 'sleep(1)' }), undefined],
-    // The operator could mean several others.
+    // The misspelt operator could mean several operators.
     [filtered({ name: { $like: 'x%' } }), undefined],
     [{ collection: 'vault' }, undefined],
   ]

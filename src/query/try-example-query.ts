@@ -56,7 +56,7 @@ export async function tryQuery(deps: TryDeps, id: DatasourceId, query: string, s
   }
 }
 
-/** Refusals that do not depend on the query. */
+/** Refusals that the query itself caused. tryQuery() throws all others. */
 const FAULTS_OF_QUERY: ReadonlySet<string> = new Set([
   'INVALID_REQUEST',
   'INVALID_QUERY',

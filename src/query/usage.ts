@@ -71,7 +71,7 @@ export async function usageOf(
   }
 }
 
-/** Throws INVALID_REQUEST for more days than the hourly counts are stored. */
+/** Throws INVALID_REQUEST for more days than usage by hour can cover. */
 function requireDetail({ days = DAYS, by, step }: { days?: number; by?: By; step?: Step }): void {
   if ((by ?? step) === undefined || days <= SLOT_DAYS) return
   throw invalidRequest([`days: at most ${SLOT_DAYS} with by or step`])

@@ -8,16 +8,16 @@ const CHANGES: Readonly<Record<string, Changes>> = {
   signUp: { password: { from: NOT_SET, to: SET } },
   verifyEmail: { emailVerified: { from: false, to: true } },
   changePassword: { password: replaced },
-  // An account created at a provider has no old password.
+  // `from` is null, because an account from a provider has no old password.
   resetPassword: { password: { from: null, to: SET } },
   beginSecondFactor: { secondFactor: { from: null, to: 'waits for a code' }, backupCodes: { from: null, to: SET } },
-  // `from` is null, because a repeated code finds the second factor already on.
+  // `from` is null, because the second factor is already on if a code is entered again.
   confirmSecondFactor: { secondFactor: { from: null, to: 'on' } },
   renewBackupCodes: { backupCodes: replaced },
   endSecondFactor: { secondFactor: { from: 'on', to: 'off' } },
 }
 
-/** Returns the changes of a reset in addition to the password. */
+/** Returns what a reset changes besides the password. */
 export function resetChanges(ended: {
   readonly sessions: number
   readonly keys: readonly { readonly name: string }[]

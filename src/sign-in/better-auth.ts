@@ -250,8 +250,8 @@ function accountIdOf(id: string | null): AccountId | null {
 }
 
 /**
- * Settings for passwords and addresses that depend on mail. The library calls these within its transaction, so they
- * must not use the store.
+ * Settings for passwords and addresses that depend on mail. The library calls these functions within its transaction,
+ * so they must not use the store.
  */
 function mailing(deps: LibraryDeps) {
   const { mail, links, origin } = deps

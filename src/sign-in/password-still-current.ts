@@ -1,5 +1,5 @@
 // Checks that the password of a new session is still current. Verifying a password takes long. Meanwhile, a reset link
-// may set another password and end all sessions. It would miss the session that is created a moment later.
+// may set another password and end all sessions. The reset would miss the session that is created a moment later.
 import type { AccountId } from '../ids.ts'
 import { isTrue } from '../store/better-auth-booleans.ts'
 import type { Store } from '../store/open.ts'
@@ -14,7 +14,9 @@ export interface Held {
   readonly hadFactor: boolean
 }
 
-/** Returns the account. Returns null if it does not exist or has no password. `email` must be in lower case. */
+/**
+ * Returns the account. Returns null if the account does not exist or has no password. `email` must be in lower case.
+ */
 export async function heldBy(
   store: Pick<Store, 'db'>,
   who: { readonly accountId: AccountId } | { readonly email: string },

@@ -41,7 +41,7 @@ interface ShownGrant {
 type EndedPasskey = Pick<PasskeyTable, 'id' | 'name'>
 type EndedProvider = Pick<ShownProvider, 'provider' | 'name' | 'label'>
 
-/** Lists the items that a new password would end. Does not consume the link. Throws INVALID_REQUEST for an invalid one. */
+/** Lists what a new password would end. Does not consume the link. Throws INVALID_REQUEST for an invalid link. */
 export async function previewReset(deps: Omit<Deps, 'library' | 'codes'>, token: string) {
   const { accountId } = await linkOf(deps, token)
   const account = await accountOf(deps.store.db, accountId)
@@ -190,7 +190,7 @@ async function accountOf(db: Store['db'], accountId: AccountId) {
   return row
 }
 
-/** Returns true if the link proves a never verified address. Then everything ends: a stranger may have signed up. */
+/** Returns true if the link proves an unverified address. Then everything ends: a stranger may have signed up. */
 function provesAddress(
   { mailIsOn }: Pick<Deps, 'mailIsOn'>,
   account: { readonly emailVerified: number | boolean },

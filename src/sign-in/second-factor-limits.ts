@@ -1,5 +1,5 @@
 // Rate limits for codes of a second factor. A code is counted before it is checked. Waiting sign-ins, signed-in people
-// and reset links have separate counts. So a stranger who has only one of these cannot lock out the owner.
+// and reset links have separate counts. So a stranger who can use up one count cannot lock out the owner.
 import type { AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'

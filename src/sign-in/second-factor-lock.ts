@@ -64,14 +64,14 @@ export async function forgetCodes(store: Store, accountId: AccountId): Promise<v
   )
 }
 
-/** Uses the library's reason code. */
+/** Returns the error for a wrong code, with the library's reason code. */
 export function wrongCode(): AppError {
   return new AppError('UNAUTHENTICATED', 'The code is wrong or was used before.', {
     extra: { reason: 'INVALID_CODE' },
   })
 }
 
-/** Uses the library's reason code. */
+/** Returns the error if no sign-in waits for a code, with the library's reason code. */
 export function noChallenge(): AppError {
   return new AppError('UNAUTHENTICATED', 'No sign-in is waiting for a code. Sign in with your password first.', {
     extra: { reason: 'INVALID_TWO_FACTOR_COOKIE' },

@@ -67,7 +67,7 @@ interface Deps extends Omit<LibraryDeps, 'links' | 'demoEmail'> {
   readonly now?: () => number
 }
 
-/** A refusal before the callback starts. */
+/** The page to open if a callback is refused before it starts. */
 const NOWHERE = { target: '/app/', connects: null }
 const NOBODY: Identity = { signedIn: null, sessionId: null, waiting: null }
 /** Paths whose answer must not reveal whether an address has an account, and their minimum duration. */

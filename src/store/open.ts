@@ -48,7 +48,7 @@ export interface Store extends AsyncDisposable {
   /** Returns the cached value of recall() without loading. Returns undefined if no value is cached. */
   known<T>(key: string): T | undefined
   forget(): void
-  /** Runs a statement on counters, which a crash of the database may lose. Null for the embedded store. */
+  /** Runs a statement on counters. A crash of the database may lose counters. Null for the embedded store. */
   readonly count: ((text: string, values: readonly unknown[]) => Promise<readonly unknown[]>) | null
   /** Writes a consistent copy of the embedded store to a new file. Null on PostgreSQL. */
   readonly copyTo: ((path: string) => Promise<void>) | null
@@ -58,7 +58,7 @@ export interface Store extends AsyncDisposable {
 
 interface StoreMeter {
   readonly statements: Durations
-  /** The number of whole transactions, including retries. */
+  /** The durations of whole transactions, including retries. */
   readonly transactions: Durations
   failures: number
   /** False while the server of the store does not answer. */

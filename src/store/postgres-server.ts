@@ -196,7 +196,7 @@ export class StoreServer implements PostgresPool {
     if (this.#downSince !== null || this.#isEnded) return
     this.#downSince = performance.now()
     this.#options.log?.warn({ calls: this.#calls.size }, 'the store does not answer; calls fail until it does')
-    // Connections to a frozen or unreachable server may never work again.
+    // Open a new pool, because connections to a frozen or unreachable server may never work again.
     const [pool, sockets] = [this.#pool, this.#sockets]
     this.#sockets = new Set()
     this.#pool = this.#newPool()

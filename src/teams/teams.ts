@@ -95,7 +95,7 @@ export async function createTeam(
   }
 }
 
-/** Returns a team in the form for its members. */
+/** Returns a team as its members see it. */
 export async function describeTeam(
   deps: Pick<TeamDeps, 'store' | 'config'>,
   call: Call,

@@ -72,7 +72,7 @@ export class TestApp implements AsyncDisposable {
   readonly dataDir: string
   readonly #app: AsyncDisposable & Partial<App>
 
-  /** `app` holds the parts that are disposed with this object; operate() needs the whole app. */
+  /** `app` is disposed with this object. operate() and `rooms` throw unless it is the whole app. */
   constructor(url: string, dataDir: string, app: AsyncDisposable & Partial<App>) {
     this.url = url
     this.dataDir = dataDir
@@ -125,7 +125,7 @@ export class TestApp implements AsyncDisposable {
     return this.#personOf(email, cookieOf(signedUp))
   }
 
-  /** Creates another session of the same person. */
+  /** Creates another session of the person with this email. */
   async signIn(email: string): Promise<Person> {
     return this.#personOf(email, cookieOf(await this.#auth('/auth/sign-in/email', { email, password: PASSWORD })))
   }
@@ -194,7 +194,7 @@ export class TestApp implements AsyncDisposable {
   }
 }
 
-/** Waits for the introspection, which continues as a job on a busy machine. */
+/** Introspects, and waits. If the machine is busy, the introspection continues as a job. */
 async function introspected(owner: Person, at: string): Promise<void> {
   const { jobId } = await owner.must('POST', `${at}/introspect`)
   const hasEnded = async () => (await owner.must('GET', `${at}/jobs/${jobId}`)).state !== 'RUNNING'

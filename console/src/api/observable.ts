@@ -1,4 +1,4 @@
-// A value that components can read. It notifies them when it changes.
+// A value that components can read. The value notifies the components when it changes.
 import { useSyncExternalStore } from 'react'
 
 export interface Observable<T> {

@@ -61,5 +61,5 @@ export type ApiKey = Answer<'listKeys'>[number]
 export type Scope = ApiKey['scopes'][number]
 export type Usage = Answer<'getUsage'>
 export type AuditItem = Answer<'getAuditItem'>
-/** An invitation in the form for the holder of its link. */
+/** An invitation as the holder of its link sees it. */
 export type Invitation = Wire<z.output<(typeof OPEN_ROUTES)['getInvitation']['answer']>>

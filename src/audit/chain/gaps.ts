@@ -29,7 +29,7 @@ export async function addGap(tx: Transaction<Tables>, seal: Seal, removed: Remov
     .execute()
 }
 
-/** Returns the gap that ends with this row, or null if the gap is missing or was changed manually. */
+/** Returns the gap that ends with the row `lastSeq`, or null if the gap is missing or was changed manually. */
 export async function gapEndingAt(
   tx: Transaction<Tables>,
   seal: Seal,
@@ -41,15 +41,15 @@ export async function gapEndingAt(
 }
 
 /**
- * Returns true if a row with one of these numbers was removed before. A row that still has such a number was inserted
- * manually.
+ * Returns true if a row with a number from `first` to `last` was removed before. A row that still has such a number was
+ * inserted manually.
  */
 export async function isRemoved(tx: Transaction<Tables>, chain: string, first: number, last: number): Promise<boolean> {
   const gap = await lastGapUpTo(tx, chain, last)
   return gap !== undefined && gap.last_seq >= first
 }
 
-/** Returns the last gap that starts at or before this row. */
+/** Returns the last gap that starts at or before the row `seq`. */
 async function lastGapUpTo(tx: Transaction<Tables>, chain: string, seq: number): Promise<Gap | undefined> {
   return await tx
     .selectFrom('audit_gaps')

@@ -52,7 +52,10 @@ async function* singleSteps(tx: Transaction<Tables>, chain: string): AsyncIterab
   }
 }
 
-/** Reads the next rows, by number and id. The id matters without the unique index: then two rows can share a number. */
+/**
+ * Reads the next rows, by number and id. The id matters if the unique index is missing: then two rows can share a
+ * number.
+ */
 async function rowsBehind(
   tx: Transaction<Tables>,
   chain: string,

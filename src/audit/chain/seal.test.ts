@@ -1,4 +1,5 @@
-// Tests that the seal is a correct HMAC for texts of every length and script, and that different rows differ in it.
+// Tests that the seal is a correct HMAC for texts of every length and script, and that different rows have different
+// seals.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'

@@ -46,7 +46,7 @@ class Ahead<T> implements AsyncDisposable {
     return this.#portion[this.#taken]
   }
 
-  /** Reads the next batch if this one is exhausted. */
+  /** Reads the next batch if the buffered batch is exhausted. */
   async hasMore(): Promise<boolean> {
     while (this.#taken === this.#portion.length) {
       const next = await this.#from.next()

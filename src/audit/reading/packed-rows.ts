@@ -38,7 +38,7 @@ export async function* packedRows(
   if (open.length > 0) yield open
 }
 
-/** An id that sorts before any other id of the same time, as if it were newer. */
+/** An id that counts as newer than any other id of the same time. */
 const BEFORE_ALL = asId<AuditId>('~')
 
 /** Returns one row, or null if no pack of this team contains the row. */
@@ -89,13 +89,19 @@ async function* packsOf(
   }
 }
 
-/** Returns a test whether a row may contain the searched text. The test is much faster than parsing the row. */
+/**
+ * Returns a function that tests whether a row may contain the searched text. The test is much faster than parsing the
+ * row.
+ */
 function textSearch(text: string | undefined): ((line: string) => boolean) | undefined {
   if (text === undefined || needsEscapes(text)) return undefined
   return (line) => line.toLowerCase().includes(text)
 }
 
-/** Returns strings that the text of each matching row contains. Searching them is faster than parsing the row. */
+/**
+ * Returns strings that the text of each matching row contains. Searching for these strings is faster than parsing the
+ * row.
+ */
 function wantedOf({ filter = {} }: AuditScope): readonly string[] {
   const { datasourceId, accountId, keyIds, actions } = filter
   return [datasourceId, accountId, only(keyIds), only(actions)]

@@ -96,7 +96,8 @@ function holdsText(row: Content, wanted: string | undefined): boolean {
   if (wanted === undefined) return true
   const holds = (text: string | null | undefined) => text?.toLowerCase().includes(wanted) === true
   if (holds(row.query) || holds(row.printed)) return true
-  // Searching the JSON is faster than parsing it. This search fails for text that JSON may escape, so then it is skipped.
+  // Searching the JSON is faster than parsing it. This search fails for text that JSON may escape, so it is skipped for
+  // such text.
   if (row.detail === null || (!needsEscapes(wanted) && !holds(row.detail))) return false
   const { by, key, target, error, hint, req, tables = [] } = readDetail(row.detail)
   return [by, key, target?.name, error, hint, req, ...tables.map((table) => table.join('.'))].some(holds)

@@ -24,7 +24,7 @@ export interface AuditTrailDeps {
   reachableIds(call: Call, reader: Reader): Promise<readonly DatasourceId[]>
 }
 
-/** Limits concurrent exports. An export may read a million rows, and the whole time it puts load on the store. */
+/** Limits concurrent exports. An export may read a million rows, and puts load on the store the whole time. */
 const EXPORTS = { each: 2, all: 6, retryAfterSeconds: 10, why: 'Other audit exports are running.' }
 
 export function openExports(): ConcurrencyLimit {
@@ -68,7 +68,7 @@ export interface AuditExport {
 }
 
 const LIMIT = 50
-/** The longest period of a text search. The period is limited because the search reads each of its rows. */
+/** The longest period of a text search. The period is limited because the search reads every row of the period. */
 const SEARCHED_MS = 30 * 86_400_000
 
 /** Returns rows, newest first. An OWNER reaches all rows, including those of deleted datasources. */

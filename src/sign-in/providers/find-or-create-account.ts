@@ -1,6 +1,6 @@
-// Finds or creates the account for a person at a provider, in one transaction. First comes the connected account. Second
-// comes the account with the same address, if provider and service both verified the address: otherwise a stranger may
-// have typed it. Last comes a new account, if the person may sign up.
+// Finds or creates the account for a person at a provider, in one transaction. First comes the connected account.
+// Second comes the account with the same address, if provider and service both verified the address: otherwise a
+// stranger may have typed the address. Last comes a new account, if the person may sign up.
 import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { Audit } from '../../audit/audit.ts'

@@ -59,7 +59,10 @@ async function chains(tx: Transaction<Tables>): Promise<void> {
     .execute()
 }
 
-/** Has no foreign keys, like the audit. Columns that do not apply are empty strings, because a key allows no null. */
+/**
+ * Creates the table without foreign keys, like the audit. Columns that do not apply are '', because a key allows no
+ * null.
+ */
 async function usage(tx: Transaction<Tables>): Promise<void> {
   await tx.schema
     .createTable('usage_days')

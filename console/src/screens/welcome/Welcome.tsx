@@ -1,4 +1,4 @@
-// The page for a person without a team or who wants another team. Creates a team, and shows pending invitations.
+// The page for a person who has no team or wants another team. Creates a team, and shows pending invitations.
 import { useNavigate } from '@tanstack/react-router'
 import { call } from '../../api/client.ts'
 import { queryClient, useCall, useRead } from '../../api/queries.ts'

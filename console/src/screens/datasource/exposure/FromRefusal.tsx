@@ -87,10 +87,10 @@ export function FromRefusal({ auditId, savedVersion, known, onProposal }: FromRe
 }
 
 interface CheckedProps {
-  /** The query in the form of the audit: SQL, or the JSON of a MongoDB body. */
+  /** The query as the audit stores it: SQL, or the JSON of a MongoDB body. */
   readonly text: string | undefined
   readonly savedVersion: number
-  /** The open requests for this refusal. If the query is now allowed, they are closed. */
+  /** The open requests for this refusal. If the query is now allowed, the requests are closed. */
   readonly waiting: Answer<'listRequests'>
 }
 

@@ -187,5 +187,5 @@ const Count = ({ shown, of }: { readonly shown: number; readonly of: number }) =
   </span>
 )
 
-/** Returns a sentence of the service in the form for the end of another sentence. */
+/** Changes a sentence of the service so that it can end another sentence. */
 const lower = (sentence: string) => sentence.charAt(0).toLowerCase() + sentence.slice(1).replace(/\.$/, '')

@@ -38,7 +38,7 @@ export interface Draft {
   discard(): void
   /** Saves the choice. After a conflict, sets `conflict` and returns null. Throws Refused for other refusals. */
   save(note: string): Promise<Exposure | null>
-  /** Returns the changes that others have saved since. */
+  /** Returns the difference between the version edited here and the newest saved version. */
   theirs(): Promise<Difference>
   /** Takes over the version of others, and reapplies the changes made here. */
   putOnTop(): Promise<void>
