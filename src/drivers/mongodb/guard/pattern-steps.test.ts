@@ -37,6 +37,9 @@ test('counts how often repetitions can share a text', () => {
     '(a*)*b': null,
     '(?:\\1a)*x': null,
     'x*x*x*x*x*y': null,
+    '(?:(?:a+)+z)*': null,
+    '^(?:\\n|\\v)+z': null,
+    '(?:[^a]*A)+z(?i:b)': null,
   }
   for (const [pattern, degree] of Object.entries(DEGREES)) assert.equal(degreeOf(pattern), degree, pattern)
   assert.ok((triesIn('(?:x? ?y? ?)?(?:x? ?y? ?)?(?:x? ?y? ?)?(?:x? ?y? ?)?(?:x? ?y? ?)?[qr]')?.[0] ?? 0) > 30_000)
@@ -58,6 +61,11 @@ test('refuses what it does not know, and what is no pattern', () => {
     '\\g1',
     '\\k<n>',
     'a{,3}',
+    'a{000001,}',
+    '\\x{000006a}',
+    '\\xg',
+    '[[:>:]]',
+    '[[.a.]]',
     '(?x)a',
     '(?-i)a',
     '[[:cntrl:]]',

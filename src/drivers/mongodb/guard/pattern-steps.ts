@@ -2,7 +2,7 @@
 // to match. The number of ways is a polynomial in the length of the text, or the pattern is heavy: then mongod's own limit ends the
 // attempt after about 3 ms.
 import { constant, isConstant, NONE, plus, product, scaled, type Amount } from './amount.ts'
-import { ALL_CHARS, NO_CHARS, type Chars, type ParsedPattern, type Pattern } from './pattern-tree.ts'
+import { NO_CHARS, type Chars, type ParsedPattern, type Pattern } from './pattern-tree.ts'
 
 /** The maximum number of steps for one start position, by mongod's own limit. */
 const ATTEMPT_MAX = 60_000
@@ -33,7 +33,8 @@ export interface MatchedText {
 export function matchSteps(pattern: ParsedPattern, { bytes, run, starts }: MatchedText): Amount {
   const { tree, branches } = pattern
   // All lines together are the text, and the first repetition tries each of their characters.
-  const from = pattern.isAnchored || triesEachLine(tree) ? starts : scaled(bytes, 1 / periodOf(tree))
+  const isOnce = pattern.isAnchored || triesEachLine(tree)
+  const from = isOnce ? starts : bytes
   const tries = triesOf(tree)
   if (tries === null) return plus(scaled(starts, 2), bytes, scaled(from, ATTEMPT_MAX))
   const [once = 0, ...growing] = tries
@@ -47,12 +48,12 @@ export function matchSteps(pattern: ParsedPattern, { bytes, run, starts }: Match
   // If a match must begin with a certain letter, few positions can start a match.
   const share = branches === 0 && isRare(tree) ? 1 / 8 : 1
   // The sum of a power over all texts is at most the power of their sum, so the number of texts does not count again.
-  let power = from === starts ? constant(1) : from
+  let power = isOnce ? constant(1) : scaled(bytes, 1 / periodOf(tree))
   const grown = growing.map((times, n) => {
     power = product(power, length)
     return scaled(power, n === 0 ? times * RUN * share : (times * TRY) / factorial(n + 1))
   })
-  return plus(own, scaled(bytes, 0.4 + branches / 3), fixed === 0 ? NONE : scaled(from, fixed), ...grown)
+  return plus(own, scaled(bytes, 0.4 + branches / 3), fixed === 0 ? NONE : scaled(from, fixed * share), ...grown)
 }
 
 function powers(growing: Polynomial, length: number): number {
@@ -62,13 +63,15 @@ function powers(growing: Polynomial, length: number): number {
 /** Returns whether a pattern begins with `.*` and can end it anywhere. mongod then starts at the beginnings of lines only. */
 function triesEachLine(tree: Pattern): boolean {
   const [first, second] = tree.kind === 'sequence' ? tree.of : []
-  if (first?.kind !== 'repeat' || first.least > 0 || first.most < Infinity || first.of.kind !== 'char') return false
-  return (
-    second !== undefined &&
-    (first.of.first | LINE_BREAK) === ALL_CHARS &&
-    (second.first & first.of.first) !== 0n &&
-    !refersBack(tree)
+  if (
+    first?.kind !== 'repeat' ||
+    first.least > 0 ||
+    first.most < Infinity ||
+    first.of.kind !== 'char' ||
+    !first.of.isDot
   )
+    return false
+  return second !== undefined && (second.first & first.of.first) !== 0n && !refersBack(tree)
 }
 
 function refersBack(part: Pattern): boolean {
@@ -76,9 +79,9 @@ function refersBack(part: Pattern): boolean {
   return part.kind === 'back reference' || [part.of].flat().some(refersBack)
 }
 
-/** Returns how far apart the positions are at which a match can begin. */
+/** Returns how far apart the positions are at which the string that a match begins with occurs. */
 function periodOf(tree: Pattern): number {
-  return tree.kind === 'sequence' ? literalPeriod(tree.of, 0) : 1
+  return tree.kind === 'sequence' ? literalAt(tree.of, 0).period : 1
 }
 
 const factorial = (n: number): number => (n <= 1 ? 1 : n * factorial(n - 1))
@@ -89,19 +92,18 @@ export function triesOf(tree: Pattern): Polynomial | null {
   return tries === undefined || tries.length > DEGREE_MAX + 1 ? null : tries
 }
 
-/** Returns the parts of a sequence without repetitions at its end: when one of them is reached and has its least turns, the match succeeds. */
+/** Returns the parts of a sequence without repetitions of a character at its end: with its least turns, the match succeeds. */
 function failing(parts: readonly Pattern[]): readonly Pattern[] {
   const last = parts.at(-1)
-  if (last?.kind !== 'repeat') return parts
-  if (last.least === 0) return failing(parts.slice(0, -1))
-  return last.least === last.most ? parts : [...parts.slice(0, -1), { ...last, most: last.least }]
+  if (last?.kind !== 'repeat' || last.of.kind !== 'char' || last.least === last.most) return parts
+  return last.least === 0 ? failing(parts.slice(0, -1)) : [...parts.slice(0, -1), { ...last, most: last.least }]
 }
 
 /** Returns the effort of a part. `next`: the characters with which the parts behind it can begin. Null: it is heavy. */
 function effortOf(part: Pattern, next: Chars): Effort | null {
   switch (part.kind) {
     case 'char':
-      return { tries: NOTHING, ways: ONE }
+      return { tries: charTries(1), ways: ONE }
     case 'position':
       return { tries: NOTHING, ways: ONE }
     case 'back reference':
@@ -121,19 +123,25 @@ function effortOf(part: Pattern, next: Chars): Effort | null {
 }
 
 const NOTHING: Polynomial = [0]
+/** To compare a character takes a part of what a try at another position takes. */
+const charTries = (count: number): Polynomial => [(count * RUN) / TRY]
 const ONE: Polynomial = [1]
 const LENGTH: Polynomial = [0, 1]
 
 function sequence(parts: readonly Pattern[], next: Chars): Effort | null {
   const behind = followers(parts, next)
   let [tries, ways] = [ONE, ONE]
+  /** The string behind a repetition: where it ends, and how far apart its occurrences are. */
+  let literal = { end: -1, period: 1 }
   for (const [n, part] of parts.entries()) {
+    if (n === literal.end) ways = rarer(ways, literal.period)
     const effort = effortOf(part, behind[n] ?? next)
     if (effort === null) return null
     tries = sum(tries, times(ways, effort.tries))
-    const ended = times(ways, effort.ways.length > 1 ? rarer(effort.ways, literalPeriod(parts, n + 1)) : effort.ways)
+    const ended = times(ways, effort.ways)
     // Each further way is one more try of what follows.
     tries = sum(tries, less(ended, ways))
+    if (effort.ways.length > 1) literal = literalAt(parts, n + 1)
     ways = ended
     if (tries.length > DEGREE_MAX + 1) return null
   }
@@ -145,18 +153,16 @@ function rarer([once = 0, ...growing]: Polynomial, period: number): Polynomial {
   return period < 2 ? [once, ...growing] : [once + 1, ...growing.map((n) => n / period)]
 }
 
-/**
- * Returns how far apart the occurrences of the string are that begins at this part: its smallest period. Returns 1 if there is no string
- * of at least two characters.
- */
-function literalPeriod(parts: readonly Pattern[], start: number): number {
-  const end = parts.findIndex((part, n) => n >= start && part.kind !== 'char')
-  const chars = parts.slice(start, end === -1 ? undefined : end).map(({ first }) => first)
+/** Returns where the string ends that begins at this part, and how far apart its occurrences are: its smallest period. */
+function literalAt(parts: readonly Pattern[], start: number): { readonly end: number; readonly period: number } {
+  const found = parts.findIndex((part, n) => n >= start && part.kind !== 'char')
+  const end = found === -1 ? parts.length : found
+  const chars = parts.slice(start, end).map(({ first }) => first)
   const fits = (period: number): boolean =>
-    chars.every((each, n) => n < period || (each & (chars[n - period] ?? 0n)) !== 0n)
+    chars.every((each, n) => n < period || (each & (chars[n - period] ?? NO_CHARS)) !== 0n)
   let period = 1
   while (period < chars.length && !fits(period)) period++
-  return period
+  return { end, period }
 }
 
 /** Returns, for each part, the characters with which the parts behind it can begin. */
@@ -207,15 +213,16 @@ function repeated(repeat: Repeat, next: Chars): Effort | null {
   const { of, least, most } = repeat
   const isShort = most - least <= 3
   if (of.kind === 'char') {
-    if (most === least) return { tries: NOTHING, ways: ONE }
+    if (most === least) return { tries: charTries(least), ways: ONE }
     const isDecided = (of.first & next) === 0n
-    if (isShort) return { tries: NOTHING, ways: isDecided ? ONE : [most - least + 1] }
+    if (isShort) return { tries: charTries(most), ways: isDecided ? ONE : [most - least + 1] }
     return { tries: LENGTH, ways: isDecided ? ONE : LENGTH }
   }
-  // Each turn begins and ends in one way only, so all turns together run over the text like one repetition.
+  // Each turn begins and ends in one way only, so all turns together run over the text like one repetition. For each
+  // character, mongod may try each character of the group.
   if (!of.mayBeEmpty && isDecided(of, of.first)) {
     const endsInOneWay = (of.first & next) === 0n && isDecided(of, of.first | next)
-    return { tries: LENGTH, ways: endsInOneWay || most === least ? ONE : LENGTH }
+    return { tries: [0, (TRY / RUN / 2) * charsIn(of)], ways: endsInOneWay || most === least ? ONE : LENGTH }
   }
   const effort = most > TURNS_MAX ? null : effortOf(of, of.first | next)
   if (effort === null) return null
@@ -226,6 +233,10 @@ function repeated(repeat: Repeat, next: Chars): Effort | null {
     if (n >= least) ways = sum(ways, turn)
   }
   return { tries, ways }
+}
+
+function charsIn(part: Pattern): number {
+  return 'of' in part ? [part.of].flat().reduce((all, each) => all + charsIn(each), 0) : 1
 }
 
 /** With more turns, a repetition of a part that can match in several ways is heavy. */
@@ -277,7 +288,6 @@ function isWide(part: Pattern): boolean {
 }
 
 const SPACE: Chars = 1n << 32n
-const LINE_BREAK: Chars = 1n << 10n
 
 function holdsSpace(part: Pattern): boolean {
   if (part.kind === 'char') return (part.first & SPACE) !== 0n

@@ -8,7 +8,7 @@ export type Chars = bigint
 /** `first`: the characters with which a match can begin. `mayBeEmpty`: whether a match can have no character. */
 export type Pattern = Readonly<{ first: Chars; mayBeEmpty: boolean }> &
   (
-    | Readonly<{ kind: 'char' }>
+    | Readonly<{ kind: 'char'; isDot: boolean }>
     /** A condition on the position: `^`, `$`, `\b`. */
     | Readonly<{ kind: 'position'; isStart: boolean }>
     | Readonly<{ kind: 'back reference' }>
@@ -70,8 +70,10 @@ const SHORTHANDS: Readonly<Record<string, Chars>> = {
   S: ALL_CHARS & ~SPACES,
   h: BLANKS | OTHERS,
   H: ALL_CHARS & ~BLANKS,
+  // For PCRE, any vertical space.
+  v: setOf(/[\n\v\f\r]/) | OTHERS,
 }
-const CONTROLS: Readonly<Record<string, number>> = { t: 9, n: 10, v: 11, f: 12, r: 13, a: 7, e: 27 }
+const CONTROLS: Readonly<Record<string, number>> = { t: 9, n: 10, f: 12, r: 13, a: 7, e: 27 }
 const POSITIONS = 'bBAzZ'
 
 /** Returns the tree of a pattern. `options`: some of `imsx`. Throws Refusal for what is not listed, and Broken for what is no pattern. */
@@ -91,7 +93,7 @@ export function parsePattern(pattern: string, options = ''): ParsedPattern {
 const parsed = new Map<string, ParsedPattern>()
 const PARSED_MAX = 100
 
-const charOf = (chars: Chars): Pattern => ({ kind: 'char', first: chars, mayBeEmpty: false })
+const charOf = (chars: Chars, isDot = false): Pattern => ({ kind: 'char', isDot, first: chars, mayBeEmpty: false })
 const positionOf = (isStart: boolean): Pattern => ({ kind: 'position', isStart, first: NO_CHARS, mayBeEmpty: true })
 
 class Reader {
@@ -112,6 +114,8 @@ class Reader {
     const inner = Array.from(text.matchAll(/\(\?([a-z]+)[:)]/gi), ([, letters = '']) => letters).join('')
     const all = options + inner
     this.#isExtended = options.includes('x')
+    // Versions of PCRE differ in what they skip.
+    if (this.#isExtended && /[^\0-\x7f]/.test(text)) throw refused('the option x and a character outside of ASCII')
     this.#isCaseless = all.includes('i')
     this.#hasLines = all.includes('m')
     this.#dot = all.includes('s') ? ALL_CHARS : ALL_CHARS & ~(1n << 10n)
@@ -170,9 +174,13 @@ class Reader {
     for (let of = item; ;) {
       this.#skipSpaces()
       const [whole = '', sign = '', least = '', comma = '', most = ''] =
-        /^(?:([*+?])|\{(\d{1,5})(,?)(\d{0,5})\})/.exec(this.#text.slice(this.#at, this.#at + 16)) ?? []
-      if (/^\{,\d+\}/.test(this.#text.slice(this.#at, this.#at + 8))) throw refused('{,n}')
-      if (whole === '') return of
+        /^(?:([*+?])|\{(\d{1,5})(?:(,)(\d{0,5}))?\})/.exec(this.#text.slice(this.#at, this.#at + 16)) ?? []
+      if (whole === '') {
+        // Versions of PCRE read these differently.
+        if (/^\{[\d,\s]/.test(this.#text.slice(this.#at, this.#at + 2)))
+          throw refused('a { that begins no {n}, {n,} or {n,m}')
+        return of
+      }
       if (of.kind === 'position' || of.kind === 'lookaround') throw refused('a quantifier behind a position')
       this.#at += whole.length
       this.#skipSpaces()
@@ -195,7 +203,7 @@ class Reader {
       case '\\':
         return this.#escape()
       case '.':
-        return charOf(this.#dot)
+        return charOf(this.#dot, true)
       case '^':
       case '$':
         return positionOf(next === '^')
@@ -248,10 +256,11 @@ class Reader {
     const control = CONTROLS[next]
     if (control !== undefined) return control
     if (next === 'x') {
-      const [whole = '', wide, narrow = '0'] =
-        /^(?:\{([\da-f]{1,6})\}|([\da-f]{0,2}))/i.exec(this.#text.slice(this.#at, this.#at + 8)) ?? []
+      const [whole, wide, narrow = ''] =
+        /^(?:\{([\da-f]{1,6})\}|([\da-f]{2}))/i.exec(this.#text.slice(this.#at, this.#at + 8)) ?? []
+      if (whole === undefined) throw refused('\\x', 'Write \\x with two digits, or \\x{…} with up to six.')
       this.#at += whole.length
-      return Math.min(Number.parseInt(wide ?? (narrow === '' ? '0' : narrow), 16), 0x10_ffff)
+      return Math.min(Number.parseInt(wide ?? narrow, 16), 0x10_ffff)
     }
     if (/[a-z\d]/i.test(next)) throw refused(`\\${next}`)
     return next.codePointAt(0) ?? 0
@@ -260,14 +269,17 @@ class Reader {
   #class(): Chars {
     const isNegated = this.#takes('^')
     let chars = NO_CHARS
+    // The other case of an excluded character may be excluded or not, because the option may apply to another part.
+    const fold = (set: Chars): Chars => (isNegated ? set : this.#folding(set))
     for (let isFirst = true; ; isFirst = false) {
       if (this.#at >= this.#text.length) throw new Broken('a regular expression has a [ without its ]')
       if (!isFirst && this.#takes(']')) break
-      const [named, name = ''] = /^\[[:.=](\^?\w*)[:.=]\]/.exec(this.#text.slice(this.#at)) ?? []
-      if (named !== undefined) {
+      const rest = this.#text.slice(this.#at, this.#at + 12)
+      if (/^\[[:.=]/.test(rest)) {
+        const [named = '', name = ''] = /^\[:(\w+):\]/.exec(rest) ?? []
         const known = NAMED[name]
-        if (known === undefined || !named.startsWith('[:')) throw refused(named)
-        chars |= this.#folding(known)
+        if (known === undefined) throw refused(`${rest.slice(0, 2)} in a class`)
+        chars |= fold(known)
         this.#at += named.length
         continue
       }
@@ -275,13 +287,13 @@ class Reader {
       const isRange =
         this.#text[this.#at] === '-' && this.#at + 1 < this.#text.length && this.#text[this.#at + 1] !== ']'
       if (typeof start === 'bigint' || !isRange) {
-        chars |= typeof start === 'bigint' ? start : this.#folding(codeSet(String.fromCodePoint(start)))
+        chars |= typeof start === 'bigint' ? start : fold(codeSet(String.fromCodePoint(start)))
         continue
       }
       this.#at++
       const end = this.#member()
       if (typeof end === 'bigint' || end < start) throw new Broken('a regular expression has a range without an end')
-      chars |= this.#folding(rangeSet(start, end))
+      chars |= fold(rangeSet(start, end))
       this.#folded += Math.max(0, end - Math.max(start, 128) + 1)
     }
     return isNegated ? (ALL_CHARS & ~chars) | OTHERS : chars
@@ -322,7 +334,7 @@ class Reader {
   /** With the option x, spaces and comments outside of classes match nothing. */
   #skipSpaces(): void {
     if (!this.#isExtended) return
-    this.#at += /^(?:\s|#[^\n]*)*/.exec(this.#text.slice(this.#at))?.[0].length ?? 0
+    this.#at += /^(?:[ \t\n\v\f\r]|#[^\n]*)*/.exec(this.#text.slice(this.#at))?.[0].length ?? 0
   }
 }
 
