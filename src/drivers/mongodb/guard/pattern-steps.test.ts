@@ -61,6 +61,8 @@ test('refuses what it does not know, and what is no pattern', () => {
     '\\g1',
     '\\k<n>',
     'a{,3}',
+    '(?:.?){0,1000}',
+    '(?:(?:ab){20}c){40}',
     'a{000001,}',
     '\\x{000006a}',
     '\\xg',

@@ -31,6 +31,8 @@ export interface ParsedPattern {
 }
 
 const PATTERN_MAX = 512
+/** mongod compiles a larger pattern for milliseconds, about a dozen times, and no timeout ends that. */
+const SIZE_MAX = 1_000
 /** mongod looks up the other case of each such character each time it compiles a pattern, about a dozen times, and no timeout ends that. */
 const FOLDED_MAX = 100_000
 const HINT =
@@ -38,7 +40,7 @@ const HINT =
 
 export const NO_CHARS: Chars = 0n
 const OTHERS: Chars = 1n << 128n
-export const ALL_CHARS: Chars = (1n << 129n) - 1n
+const ALL_CHARS: Chars = (1n << 129n) - 1n
 const setOf = (matches: RegExp): Chars =>
   Array.from({ length: 128 }, (_, code) => (matches.test(String.fromCharCode(code)) ? 1n << BigInt(code) : 0n)).reduce(
     (all, each) => all | each,
@@ -129,13 +131,20 @@ class Reader {
         `a regular expression ignores the case of more than ${FOLDED_MAX} characters outside of ASCII`,
       )
     if (this.#at < this.#text.length) throw new Broken('a regular expression has a ) without its (')
+    const size = writtenSize(tree)
+    if (size > SIZE_MAX)
+      throw refusedLimit(
+        'regular expression',
+        `a regular expression has ${size} parts if its repeated groups are written out; the limit is ${SIZE_MAX}`,
+        'Repeat groups fewer times: {0,20} instead of {0,2000}, or use * or +.',
+      )
     return {
       tree,
       groups: this.#groups,
       branches: this.#branches,
       hasLookaround: this.#hasLookaround,
       isAnchored: !this.#hasLines && startsAtBeginning(tree),
-      compiling: 6 * this.#text.length,
+      compiling: 6 * this.#text.length + size ** 2 / 50,
       folding: this.#isCaseless ? 1.3 * this.#folded : 0,
     }
   }
@@ -336,6 +345,14 @@ class Reader {
     if (!this.#isExtended) return
     this.#at += /^(?:[ \t\n\v\f\r]|#[^\n]*)*/.exec(this.#text.slice(this.#at))?.[0].length ?? 0
   }
+}
+
+/** Returns the size of the compiled pattern: PCRE writes a repeated group as often as it may have to match. */
+function writtenSize(part: Pattern): number {
+  if (!('of' in part)) return 1
+  const size = [part.of].flat().reduce((all, each) => all + writtenSize(each), 1)
+  if (part.kind !== 'repeat' || part.of.kind === 'char') return size
+  return size * Math.max(1, part.most === Infinity ? part.least : part.most)
 }
 
 /** Returns whether each match begins where the string does, because `^` or `\A` comes first. */
