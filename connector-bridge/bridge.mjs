@@ -18,7 +18,7 @@ The settings are environment variables:
 `
 const MODERN_META = 'io.modelcontextprotocol/protocolVersion'
 const NAMED_BY = { 'tools/call': 'name', 'prompts/get': 'name', 'resources/read': 'uri' }
-/** The service accepts up to 1 MiB. */
+/** The maximum length of a line. The service accepts at most 1 MiB. */
 const LINE_CHARS_MAX = 4 << 20
 /** How long the bridge waits for answers after the client has closed stdin. */
 const LAST_ANSWERS_MS = 2_000

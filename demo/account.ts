@@ -69,8 +69,8 @@ export interface Handed {
 }
 
 /**
- * Returns the path itself. If the account cannot enter a folder above it, returns the path of descriptor `at`, which the
- * child inherits. So the data folder of a service that runs as root stays closed to others.
+ * Returns the path itself. If the account cannot enter a folder above the path, returns the path of descriptor `at`,
+ * which the child inherits. So the data folder of a service that runs as root stays closed to others.
  */
 export async function hand(path: string, at: number, account: Account | null): Promise<Handed> {
   if (await canEnter(dirname(path), account)) return { name: path, fd: 'ignore', close: () => Promise.resolve() }

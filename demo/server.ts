@@ -86,7 +86,7 @@ const settings = {
 }
 
 // The same collation and case rules on every machine, without its locales. If the machine crashes within the first
-// seconds, the demo may be lost; but waiting for the disk would cost every start a second.
+// seconds, the demo may be lost; but waiting for the disk would delay every start by a second.
 const initArgs = ['--no-sync', '--no-locale', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
 
 function demoServer(running: RunningCluster, password: string): DemoServer {
