@@ -3,14 +3,14 @@
 import { AppError } from '../errors.ts'
 import type { Stop } from './stop.ts'
 
-/** Returns the error for an abandoned query: the database received a cancel, and nobody waits for its confirmation. */
+/** Returns the error for an abandoned query: the database was sent a cancel request, and the service does not wait for a confirmation. */
 export function noAnswer(cause?: unknown): AppError {
   const message = 'The query took too long. The database was asked to stop it; whether it did is not known.'
   return new AppError('QUERY_TIMEOUT', message, { cause })
 }
 
 /**
- * Returns the error for work that a Stop ended. A caller who disconnected reads no error, so any error fits that case.
+ * Returns the error for work that a Stop ended. A caller who has disconnected reads no error, so for such a caller any error will do.
  */
 export function gaveUp({ reason }: Stop): AppError {
   return reason instanceof AppError ? reason : noAnswer(reason)

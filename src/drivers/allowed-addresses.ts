@@ -18,7 +18,7 @@ const METADATA_V4 = [
   '169.254.42.42',
   '169.254.0.23',
 ]
-// The list has AWS, EKS, GCP, Scaleway, Oracle and OpenStack, in this order.
+// The metadata services of AWS, EKS, GCP, Scaleway, Oracle and OpenStack, in this order.
 const METADATA_V6 = [
   'fd00:ec2::254',
   'fd00:ec2::23',
@@ -87,7 +87,7 @@ function carriedIPv4(address: string): string | null {
   const groups = ipv6Groups(address)
   const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = groups
   if (a === 0 && b === 0 && c === 0 && d === 0 && (e === 0 || e === 0xffff) && (f === 0xffff || f === 0)) {
-    // :: and ::1 name this host. They do not mean 0.0.0.0 and 0.0.0.1. All four are private.
+    // :: and ::1 mean this host, not 0.0.0.0 and 0.0.0.1. The result is right nevertheless, because all four addresses are private.
     return dotted(g, h)
   }
   if (a === 0x64 && b === 0xff9b) return dotted(g, h)
@@ -144,7 +144,7 @@ export function checkedLookup(allowPrivateHosts: boolean): LookupFunction {
     })
 }
 
-/** Receives bytes from the socket. The next call overwrites them. */
+/** Receives bytes from the socket. The next call overwrites the bytes. */
 export type Receive = (bytes: Buffer) => void
 
 /**

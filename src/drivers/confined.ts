@@ -1,5 +1,5 @@
-// Marks a query that a guard has confined. Only drivers/*/guard/confine.ts may call seal(), which lint checks; run() calls unseal(). Query
-// text does not type-check as Confined. A forged object is a TypeError. So is a query of another kind of database.
+// Marks a query that a guard has confined. Only drivers/*/guard/confine.ts may call seal(), which lint checks. run() calls unseal(), which
+// throws TypeError for a forged object and for a query of another kind of database. Query text does not type-check as Confined.
 import type { DatasourceType } from './driver.ts'
 
 declare const brand: unique symbol
@@ -7,7 +7,7 @@ export interface Confined {
   readonly [brand]: true
 }
 
-/** Private fields cannot be forged, and cost less than a WeakMap for each query. */
+/** Holds the query in a private field, which cannot be forged, and costs less than an entry in a WeakMap. */
 class Sealed {
   readonly #type: DatasourceType
   readonly #query: unknown
@@ -22,7 +22,7 @@ class Sealed {
     return #query in confined && confined.#type === type ? confined.#query : undefined
   }
 }
-// This removes the way from a query to the class that could create another one.
+// Without its `constructor`, a sealed query does not lead to the class that could seal another query.
 Reflect.deleteProperty(Sealed.prototype, 'constructor')
 
 /** Freezes a driver's query and returns a Confined object for it. */

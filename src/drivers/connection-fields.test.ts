@@ -1,4 +1,4 @@
-// Rejects invalid TLS secrets when they are set, before a connection would fail on them.
+// Tests that invalid TLS secrets are refused when they are set, and not only when a connection fails.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'

@@ -11,7 +11,7 @@ export const SslMode = z.enum(['disable', 'require', 'verify-ca', 'verify-full']
 export type SslMode = z.infer<typeof SslMode>
 
 const SECRET_LENGTH_MAX = 65_536
-/** Signing with a longer key blocks the event loop: a key of 16,384 bits takes seconds. */
+/** The maximum length of a key. Signing with a longer key blocks the event loop: a key of 16,384 bits takes seconds. */
 const KEY_BITS_MAX = 8_192
 
 /** The schema of `host`, a string. wrongHost() checks its form. */

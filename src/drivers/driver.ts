@@ -15,7 +15,7 @@ interface Vocabulary {
 
 /** The result of introspection, or its exposed part. Tables and columns keep the database's order. */
 export interface Catalog {
-  /** In ISO 8601, UTC. */
+  /** The time of the introspection, in ISO 8601 and UTC. */
   readonly capturedAt: string
   readonly tables: readonly CatalogTable[]
   /** The data that the driver needs to confine a query (types, extensions, server version …). Other code does not read it. */
@@ -25,7 +25,7 @@ export interface Catalog {
 export interface CatalogTable {
   readonly schema: string
   readonly table: string
-  /** table, view, materialized view, partitioned table, foreign table, collection … */
+  /** The database's word for the kind: table, view, materialized view, partitioned table, foreign table, collection … */
   readonly kind: string
   readonly description: string | null
   /** Null if the table was never analysed, and for views. */
@@ -35,7 +35,7 @@ export interface CatalogTable {
   readonly warnings: readonly string[]
   /** True if the exposure hides some of the columns; absent in a full catalog. */
   readonly columnsRestricted?: boolean
-  /** Only for kinds that have indexes. An exposure shows the indexes whose keys are all exposed. */
+  /** Only for kinds of database that have indexes. An exposure shows the indexes whose keys are all exposed. */
   readonly indexes?: readonly CatalogIndex[]
   /**
    * Only if introspection sampled rows to find the columns: the number of rows, and whether the sample contained all
@@ -61,7 +61,7 @@ export interface CatalogColumn {
   readonly description: string | null
   /** A sentence that says why this column may not be exposed. Null if it may be exposed. */
   readonly unexposable: string | null
-  /** The column that contains this one (a path of a document). Exposing the containing column exposes this one too. */
+  /** The column that contains this column (a path of a document). Exposing the containing column also exposes this column. */
   readonly partOf?: string
   /** Facts that introspection noticed about the values, in words. A caller sees the signals of exposed columns only. */
   readonly signals?: readonly string[]
@@ -85,7 +85,7 @@ export interface Seen {
   /** The number of rows that had the column, among `of` sampled rows. */
   readonly rows: number
   readonly of: number
-  /** The number of rows sampled since then, all without the column. */
+  /** The number of rows in later samples, all without the column. */
   readonly missed: number
   /** The types of the column's values. */
   readonly types: readonly string[]
@@ -96,7 +96,7 @@ export interface Limits {
   readonly rowCap: number
   readonly maxResponseBytes: number
   readonly timeoutMs: number
-  /** In planner cost units for PostgreSQL. */
+  /** The maximum cost: planner cost units for PostgreSQL, documents for MongoDB, bytes for BigQuery. */
   readonly maxCost: number
 }
 
@@ -109,17 +109,17 @@ export interface Blocked {
 }
 
 /**
- * A refusal. It is returned as data so that it can be tested, audited and shown. `why` names what was blocked; `hint`
- * says what to write instead.
+ * A refusal. It is returned as data so that it can be tested, audited and shown. `why` says what was blocked and why.
+ * `hint` says what to write instead.
  */
 export interface Denied {
   readonly kind: 'denied'
   readonly blocked: Blocked
   readonly why: string
   readonly hint: string
-  /** Offset in the caller's text, from 0, in UTF-16 units. */
+  /** The offset of the blocked name in the caller's text, from 0, in UTF-16 units. */
   readonly position?: number
-  /** If the body is a document: the keys that lead to the position. For repairs. */
+  /** If the body is a document, the keys that lead to the position. For repairs. */
   readonly path?: readonly (string | number)[]
   /** The allowed names that the caller may mean, the nearest first, if the guard knows them. For repairs. */
   readonly near?: readonly string[]
@@ -143,15 +143,15 @@ export type Param = ParamScalar | { readonly type: string; readonly value: Param
 
 /** The validated parameters of a query. */
 export interface Params {
-  /** By position (`$1`, `?`), or by name (`@name`). */
+  /** The values by position (`$1`, `?`), or by name (`@name`). */
   readonly values: readonly Param[] | ReadonlyMap<string, Param>
   /** The parameters as the caller sent them. The audit records this string. */
   readonly json: string
 }
 
-/** A validated query body of this kind; confine() takes it. Other code reads only the fields that the audit records. */
+/** A validated query body, which confine() takes. Other code reads only the fields that the audit records. */
 export interface QueryBody {
-  /** The caller's query; the audit records it. */
+  /** The caller's query, as the audit records it. */
   readonly text: string
   readonly limit: number | null
   /** The driver binds the parameters, and never prints them into the text. Absent if the body has none. */
@@ -164,7 +164,7 @@ interface TableRead {
   readonly table: string
 }
 
-/** How to reach one database, validated by the driver's settings(). `secrets` is never logged. */
+/** The address and the login of one database, validated by the driver's settings(). `secrets` is never logged. */
 export interface ConnectionSettings {
   readonly connectionMode: string
   readonly host: string | null
@@ -172,7 +172,7 @@ export interface ConnectionSettings {
   readonly database: string
   readonly username: string | null
   readonly sslMode: string | null
-  /** Settings of this kind that are not secret and may be shown. */
+  /** The settings of this kind of database that are not secret and may be shown. */
   readonly config: Readonly<Record<string, unknown>>
   readonly secrets: Readonly<Record<string, string>>
 }
@@ -240,13 +240,13 @@ export interface ProfileBounds {
   readonly rows: number
   /** The timeout of one statement. */
   readonly timeoutMs: number
-  /** Only for kinds that bill by bytes read. Null means that only metadata may be read. */
+  /** The maximum number of bytes to read, for kinds of database that bill by bytes. Null means that only metadata may be read. */
   readonly bytes: number | null
 }
 
 export type Scalar = string | number | boolean
 
-/** The kind of values in a column. `label`: an enumerated type; `other`: mixed values, or none of these kinds. */
+/** The kind of values in a column. `label` means an enumerated type. `other` means mixed values, or none of these kinds. */
 export type ValueKind = 'boolean' | 'number' | 'time' | 'text' | 'label' | 'other'
 
 /** Facts about a column's sampled values. They contain no value. */
@@ -257,7 +257,7 @@ interface SampleFacts {
   /** The length of the longest text, in characters. */
   readonly longest: number | null
   readonly meanLength: number | null
-  /** For each kind of text, such as an e-mail address: the share of texts of this kind, from 0 to 1. */
+  /** The share of texts, from 0 to 1, that look like each kind of personal data or text, such as an e-mail address. */
   readonly looks: Readonly<Record<string, number>>
 }
 
@@ -273,24 +273,24 @@ export interface SeenKey {
 }
 
 /**
- * The profile of one column, from the database's own statistics and a bounded sample. It is unfiltered: the code above
- * the driver decides what to keep.
+ * The profile of one column, from the database's own statistics and a bounded sample. The driver filters nothing: its
+ * caller decides what to keep.
  */
 export interface ColumnProfile {
   readonly name: string
   readonly kind: ValueKind
   /** The share of nulls, from 0 to 1. */
   readonly nullFrac: number | null
-  /** An estimate for the whole table. */
+  /** An estimate of the number of distinct values in the whole table. */
   readonly distinctCount: number | null
   /** The most common values first. `rows` is the number of sampled rows that have the value, and is never too high. */
   readonly values: readonly { readonly value: Scalar; readonly share: number; readonly rows: number }[] | null
   /** The smallest and the largest date or number, in the JSON form of query results. */
   readonly range: { readonly min: Scalar; readonly max: Scalar } | null
   readonly sample: SampleFacts | null
-  /** For JSON columns: the top-level keys of the sampled objects. */
+  /** For JSON columns, the top-level keys of the sampled objects. */
   readonly keys?: readonly SeenKey[] | null
-  /** Facts that only this kind knows, as whole sentences or short phrases. */
+  /** Facts that only this kind of database knows, as whole sentences or short phrases. */
   readonly signals: readonly string[]
 }
 
@@ -328,7 +328,7 @@ export interface Connection extends AsyncDisposable {
   run(query: Confined, limits: Limits, stop: Stop): Promise<Rows>
 }
 
-/** What the operator allows for every connection. */
+/** The operator's settings that apply to every connection. */
 export interface ConnectOptions {
   /** Allows loopback and private addresses. Cloud metadata addresses are never allowed. */
   readonly allowPrivateHosts: boolean
@@ -338,8 +338,8 @@ export interface Driver extends AsyncDisposable {
   readonly type: DatasourceType
   readonly vocabulary: Vocabulary
   /**
-   * Validates the connection part of a datasource: an allow-list of fields for each mode. If there is a URI, the shown fields are parsed
-   * from it. `secrets` contains the secrets that were sent or stored. Throws AppError INVALID_REQUEST with details.
+   * Validates the connection part of a datasource by an allow-list of fields for each mode. If there is a URI, the shown fields are parsed
+   * from the URI. `secrets` contains the secrets that were sent or stored. Throws AppError INVALID_REQUEST with details.
    */
   settings(input: SettingsInput): ConnectionSettings
   /** Validates the body of a query of this kind. Throws AppError INVALID_REQUEST. */
@@ -366,8 +366,8 @@ export interface Driver extends AsyncDisposable {
    */
   reread(text: string, params?: unknown): QueryBody
   /**
-   * Returns bodies with one small change each that may be allowed, the likeliest first. New names in them are exposed
-   * or allowed names. Nothing is checked here: confine() must check each body.
+   * Returns changed bodies that may be allowed, the likeliest first. Each has one small change, whose new names are
+   * exposed or allowed. Nothing is checked here: confine() must check each body.
    */
   repairs(body: object, denied: Denied, exposed: Catalog): readonly object[]
   /**
@@ -376,8 +376,8 @@ export interface Driver extends AsyncDisposable {
    */
   confine(body: QueryBody, exposed: Catalog, limits: Limits, stop: Stop): Verdict | Promise<Verdict>
   /**
-   * True if confine() does not check column names. The database then checks them: it is sent the exposed columns only.
-   * A confined query can therefore still name a column that is not exposed.
+   * True if confine() does not check column names. The database then checks the names, because a printed query contains
+   * only the exposed columns of each table. A confined query may therefore still name a column that is not exposed.
    */
   readonly leavesColumns?: true
   /** Returns the text that the database would receive, for the audit and `check`. */

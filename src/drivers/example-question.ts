@@ -9,9 +9,9 @@ export interface QuestionTable {
 export type Question =
   /** Counts the rows of each value, most frequent first. */
   | { readonly kind: 'countBy'; readonly of: QuestionTable; readonly column: string }
-  /** The ten newest rows. */
+  /** Returns the ten newest rows. */
   | { readonly kind: 'newest'; readonly of: QuestionTable; readonly time: string; readonly columns: readonly string[] }
-  /** Counts the rows that belong to each row of another table, and returns the ten with the most. */
+  /** Counts the rows that belong to each row of another table, and returns the ten rows with the largest counts. */
   | {
       readonly kind: 'countJoined'
       readonly of: QuestionTable
@@ -19,5 +19,5 @@ export type Question =
       readonly to: QuestionTable & { readonly column: string }
       readonly label: string
     }
-  /** Any ten rows. */
+  /** Returns any ten rows. */
   | { readonly kind: 'rows'; readonly of: QuestionTable; readonly columns: readonly string[] }

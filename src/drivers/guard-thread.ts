@@ -8,7 +8,7 @@ import type { Catalog } from './driver.ts'
  * A message to the thread. The thread answers each message with one Reply. `Task` is plain data, without the catalog.
  */
 export type Message<Task> =
-  /** A catalog, sent in parts of some tables. */
+  /** A part of a catalog: some of its tables. */
   | { readonly kind: 'catalog'; readonly id: number; readonly part: Catalog; readonly isLast: boolean }
   | { readonly kind: 'forget'; readonly id: number }
   | { readonly kind: 'judge'; readonly id: number; readonly task: Task }
@@ -18,9 +18,9 @@ export type Reply<Answer> = 'ready' | { readonly answer: Answer | null }
 
 /** The maximum number of catalogs that one thread keeps. */
 const CATALOGS_MAX = 4
-/** The maximum number of columns in one message: serializing a message takes about a millisecond. */
+/** The maximum number of columns in one message, so that serializing a message takes about a millisecond. */
 const COLUMNS_MAX = 1_000
-/** The timeout for reading a part of a catalog. */
+/** The timeout for the thread's reply to a part of a catalog. */
 const CATALOG_MS = 5_000
 
 const ids = new WeakMap<Catalog, number>()
@@ -42,7 +42,7 @@ export class GuardThread<Task, Answer> {
   constructor(script: URL, deadlineMs: number, onReady: () => void, onEnd: () => void) {
     this.#deadlineMs = deadlineMs
     this.#worker = new Worker(script)
-    // The thread must not keep the process alive.
+    // unref(), so that the thread does not keep the process alive.
     this.#worker.unref()
     this.#worker.once('message', onReady)
     this.#worker.once('error', onEnd)
@@ -98,7 +98,7 @@ export class GuardThread<Task, Answer> {
   }
 }
 
-/** Splits a catalog into messages of COLUMNS_MAX columns, so that serializing one does not block the event loop. */
+/** Splits a catalog into messages of COLUMNS_MAX columns, so that serializing a message does not block the event loop. */
 function* parts(catalog: Catalog): Generator<{ readonly part: Catalog; readonly isLast: boolean }> {
   let tables: Catalog['tables'][number][] = []
   let columns = 0

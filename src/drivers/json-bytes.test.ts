@@ -5,7 +5,7 @@ import { BufferPool, JsonBytes, writeRaw } from './json-bytes.ts'
 
 const LONG = 100_000
 
-/** Returns a result of this many letters, lent from this pool. */
+/** Returns a result of `length` letters, lent from the pool. */
 function lent(pool: BufferPool, letter: string, length = LONG): ReturnType<JsonBytes['lend']> {
   const out = pool.take()
   out.length = 0
@@ -21,7 +21,7 @@ function memoryOf(json: string | Buffer): ArrayBufferLike {
   return json.buffer
 }
 
-test('a lent text does not change until it is released; then its memory is reused', () => {
+test('a lent text does not change until it is released, and its memory is reused afterwards', () => {
   const pool = new BufferPool()
   const first = lent(pool, 'a')
   const second = lent(pool, 'b')
@@ -47,7 +47,7 @@ test('a text that would waste most of its buffer is copied', () => {
   const small = lent(pool, 'b', 40_000)
   assert.equal(small.release, undefined)
   assert.notEqual(memoryOf(small.json), memory)
-  // The large buffer is free again.
+  // The large buffer is free again, because the second text was copied.
   assert.equal(memoryOf(lent(pool, 'c', 1 << 20).json), memory)
   assert.equal(String(small.json), 'b'.repeat(40_000))
 })

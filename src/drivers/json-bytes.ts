@@ -3,20 +3,21 @@
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
-/** Values longer than this are copied by the runtime. Its call costs as much as copying this many bytes here. */
+/** The maximum length of a value that is copied here. Calling the runtime, which copies longer values, costs as much as 256 bytes here. */
 const NATIVE_BYTES = 256
 const SLICE = 4096
 const NOTHING: DataView = new DataView(new ArrayBuffer(0))
 /**
- * Up to this size, a string is cheaper, because it is sent in one write with its headers. Longer results stay bytes.
+ * The maximum size of a result that becomes a string. A string is cheaper up to this size, because it is sent in one write with the HTTP
+ * headers. Longer results stay bytes.
  */
 const STRING_MAX = 32_768
-/** From this size on, bytes that need no copy are cheaper than a string. */
+/** The minimum size of a result that is lent. From this size on, bytes that need no copy are cheaper than a string. */
 const LENT_MIN = 8_192
 const BUFFER_BYTES = 32 * 1024
-/** Without a pool, a larger buffer is not reused. */
+/** The maximum size of a buffer that is reused without a pool. */
 const KEPT_BYTES_MAX = 4 * 1024 * 1024
-/** A pool does not store larger buffers. */
+/** The maximum size of a buffer in a pool. */
 const LARGE_BYTES_MAX = 4 * 1024 * 1024
 const POOL_BYTES_MAX = 16 * 1024 * 1024
 const SMALL_MAX = 64
@@ -134,7 +135,6 @@ export class JsonBytes {
  * fresh memory is slow, and triggers garbage collections of the whole heap.
  */
 export class BufferPool {
-  /** The maximum memory in the pool, in addition to buffers of BUFFER_BYTES. */
   readonly #small: JsonBytes[] = []
   readonly #large: Buffer[] = []
   #bytes = 0

@@ -6,7 +6,7 @@ import type { SeenKey } from './driver.ts'
  * The maximum number of distinct keys that are counted. Objects of one type have fewer keys. A map that uses data as keys has more.
  */
 const KEYS_MAX = 500
-/** A longer key is data, not a name. */
+/** The maximum length of a key that counts as a name. A longer key is data. */
 export const KEY_CHARS_MAX = 64
 
 export class KeySample {
@@ -14,7 +14,7 @@ export class KeySample {
   #objects = 0
   #tooMany = false
 
-  /** Adds one object: the name of each key with the type of its value. A name counts once. */
+  /** Adds one object, as the name of each key with the type of its value. */
   add(pairs: ReadonlyMap<string, string>): void {
     this.#objects++
     for (const [key, type] of pairs) {

@@ -19,7 +19,7 @@ for (const [name, wanted, expected] of CASES) {
   test(`nearest: ${name}`, () => assert.deepEqual(nearest(wanted, NAMES), expected))
 }
 
-test('nearest: returns three names by default, and ties keep the order of the candidates', () => {
+test('nearest: returns three names by default, and keeps the order of equally near candidates', () => {
   assert.deepEqual(nearest('col', ['col1', 'col2', 'col3', 'col4']), ['col1', 'col2', 'col3'])
 })
 

@@ -1,6 +1,6 @@
 // Finds the names nearest to an unknown name, for "Did you mean". The caller of this code must pass only exposed or allowed names.
 
-/** Only the beginning of a longer name is compared, which bounds the work. */
+/** The number of characters that are compared. Only the beginning of a longer name is compared, which bounds the work. */
 const LENGTH_MAX = 64
 const CANDIDATES_MAX = 5_000
 
@@ -28,7 +28,7 @@ function distanceOf(a: string, b: string): number | null {
   if (a === '' || b === '') return null
   const longer = Math.max(a.length, b.length)
   const shorter = Math.min(a.length, b.length)
-  // `order` finds `orders_2024`. Names of one or two letters are excluded: almost every name contains them.
+  // `order` is near `orders_2024`. A name of one or two letters is excluded, because almost every name contains it.
   const holds = shorter >= 3 && (a.includes(b) || b.includes(a))
   const most = Math.max(1, Math.floor(longer / 3))
   if (!holds && longer - shorter > most) return null

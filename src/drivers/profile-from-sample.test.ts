@@ -45,7 +45,7 @@ test('values that are not scalars are counted but not listed', () => {
   assert.deepEqual([profile.nullFrac, profile.distinctCount, profile.values], [1 / 3, null, null])
 })
 
-test('a look has the share of its values, and long texts are not listed', () => {
+test('the kinds of text have shares, and long texts are not listed', () => {
   const long = 'x'.repeat(65)
   const profile = profiled('text', ['ada@example.com', 'bob@example.com', 'none', long])
   assert.equal(profile.sample?.looks['email'], 0.5)

@@ -14,16 +14,16 @@ interface Whole {
 
 /** The maximum number of distinct values that are counted, so that a sample of many large values needs little memory. */
 const DISTINCT_MAX = 20_000
-/** Values longer than this are never listed among the most common values. */
+/** The maximum length of a value that is listed among the most common values. */
 const VALUE_CHARS = 64
 const VALUES_MAX = 50
-/** If a column has more distinct values than this, no common values are listed. */
+/** The maximum number of distinct values of a column whose common values are listed. */
 const CATEGORIES_MAX = 1_000
 
 export class ColumnSample {
   readonly #kind: ValueKind
   readonly #rows = new Map<Scalar, number>()
-  /** The kind of each text that lookOf() recognizes, such as an e-mail address. */
+  /** The look of each text that lookOf() recognizes, such as 'email'. */
   readonly #lookByText = new Map<Scalar, Look>()
   readonly #looks = new Map<Look, number>()
   #seen = 0
@@ -145,7 +145,7 @@ export class ColumnSample {
   }
 }
 
-/** Identifies a long text by its beginning and a hash, and stays longer than VALUE_CHARS. */
+/** Returns the beginning of a long text with a hash, which identifies the text. The result exceeds VALUE_CHARS, so it is not listed. */
 function shortened(text: string): string {
   return text.slice(0, VALUE_CHARS) + hash('sha1', text, 'base64')
 }
@@ -154,8 +154,7 @@ const DECIMAL = /^-?\d+(?:\.\d+)?$/
 const MOMENT = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+Z?)?$/
 
 /**
- * Returns whether the value can be the end of a range. NaN, infinities and dates that RFC 3339 cannot express cannot be one.
- * cannot.
+ * Returns whether the value can be the end of a range. NaN, infinities and dates that RFC 3339 cannot express cannot be an end.
  */
 export function isOrdered(value: Scalar, kind: ValueKind): boolean {
   if (kind === 'time') return typeof value === 'string' && MOMENT.test(value)

@@ -39,7 +39,7 @@ for (const [look, ...texts] of LOOKS) {
   })
 }
 
-test('labels, codes and near misses look like nothing', () => {
+test('labels, codes and texts that only resemble personal data have no look', () => {
   for (const text of [
     '',
     '  ',

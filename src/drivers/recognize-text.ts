@@ -16,9 +16,9 @@ export type Look =
   | 'number'
   | 'freeText'
 
-/** Only the beginning of a longer text is checked. */
+/** The number of characters that are checked. Only the beginning of a longer text is checked. */
 const LOOKED_AT = 256
-/** A sentence has several words and is longer than a label. */
+/** The minimum numbers of words and of characters of a sentence. A sentence is longer than a label. */
 const FREE_TEXT = { words: 4, characters: 25 } as const
 
 /** Returns the first kind of text that matches, or null. Takes linear time, and checks only the first 256 characters. */
@@ -29,19 +29,19 @@ export function lookOf(text: string): Look | null {
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-/** An address alone, with the name of its owner, or in a list of addresses. */
+/** Matches a text with an e-mail address: alone, with the name of its owner, or in a list. */
 const EMAIL = /[^\s@<>"]@[^\s@<>"]{1,255}\.\p{L}[\p{L}\p{N}-]{1,62}/u
 const URL_LIKE = /^[a-z][a-z0-9+.-]{1,20}:\/\/\S+$/i
 const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\/\d{1,2})?$/
-/** Requires `::` or eight parts: 10:30:00 is a time. */
+/** Matches an IPv6 address. Requires `::` or eight parts, because 10:30:00 is a time. */
 const IPV6 = /^(?=.*::|(?:[^:]*:){7})[0-9a-f:.]{3,45}(?:\/\d{1,3})?$/i
 const DATE = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{0,2})?)?$/
 const NUMBER = /^[+-]?(?:\d{1,9}|\d+[.,]\d+)$/
-/** Requires one sign of a telephone number in addition to digits: a plus, a leading 0, brackets or separators. */
+/** Matches a telephone number. In addition to digits, requires a plus, a leading 0, brackets or separators. */
 const PHONE = /^(?=.*[+()\s/.-]|0)\+?[\d()\s/.-]{7,24}(?:\s?(?:ext\.?|x)\s?\d{1,6})?$/i
-/** Ten or eleven bare digits are more often a telephone number than another number. */
+/** Matches ten or eleven bare digits, which are more often a telephone number than another number. */
 const BARE_PHONE = /^\d{10,11}$/
-/** Forms that differ from ordinary numbers by their letters and separators. */
+/** Match personal numbers of some countries, if their letters or separators distinguish them from ordinary numbers. */
 const NATIONAL_IDS = [
   /^\d{3}-\d{2}-\d{4}$/, // United States: SSN
   /^[A-CEGHJ-PR-TW-Z]{2}\s?\d{2}\s?\d{2}\s?\d{2}\s?[A-D]$/i, // United Kingdom: National Insurance

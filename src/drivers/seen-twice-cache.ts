@@ -5,7 +5,7 @@ export class SeenTwice<T> {
   readonly #known = new Map<string, T>()
   readonly #once = new Set<string>()
 
-  /** At most `most` results are cached. As many keys that were seen once are remembered. */
+  /** `most` is the maximum number of cached results, and of remembered keys that were seen once. */
   constructor(most: number) {
     this.#most = most
   }

@@ -6,7 +6,7 @@ import type { Param, Params, QueryBody } from './driver.ts'
 /** The maximum number of parameters of one query. PostgreSQL's protocol takes 65,535; no caller needs that many. */
 const PARAMS_MAX = 1_000
 const TYPE_NAME_MAX = 200
-/** The maximum number of problems that are listed. Finding more would delay other requests. */
+/** The maximum number of problems that are listed. Finding more problems would delay other requests. */
 const DETAILS_MAX = 50
 
 interface Forms {
@@ -24,7 +24,7 @@ const Scalar = z.union(
     z.boolean(),
     z
       .number()
-      // JSON.parse has already rounded a number that is longer. Binding it would query for another value than the caller wrote.
+      // JSON.parse has already rounded a larger whole number. Binding it would query for another value than the caller wrote.
       .refine((value) => !Number.isInteger(value) || Number.isSafeInteger(value), {
         error: 'is a whole number beyond 2^53: write it as a string',
       }),
@@ -71,7 +71,7 @@ function simpleText(body: unknown, bytesMax: number): string | null {
   if (typeof body !== 'object' || body === null || Object.getPrototypeOf(body) !== Object.prototype) return null
   for (const key in body) if (key !== 'sql') return null
   const text: unknown = Object.hasOwn(body, 'sql') ? Reflect.get(body, 'sql') : null
-  // No character takes more than three bytes of UTF-8.
+  // A UTF-16 unit takes at most three bytes in UTF-8.
   return typeof text === 'string' && text.length * 3 <= bytesMax && isText(text) ? text : null
 }
 
@@ -99,7 +99,7 @@ function entriesOf(raw: unknown, named: boolean): [string, unknown][] | null {
   return named && typeof raw === 'object' && raw !== null ? Object.entries(raw) : null
 }
 
-/** Returns the most specific reason. A union's own sentence is used only if no branch has a better one. */
+/** Returns the most specific sentence. A union's own sentence is used only if no branch has a better sentence. */
 function reasonOf(error: z.ZodError): string {
   for (const issue of error.issues) {
     if (issue.code !== 'invalid_union') return issue.message

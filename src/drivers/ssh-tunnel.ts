@@ -40,7 +40,7 @@ const OPEN_MS = 10_000
 const KEY_MS = 8_000
 const KEEP_ALIVE_MS = 15_000
 const KEEP_ALIVE_COUNT = 3
-/** The maximum number of sockets of one tunnel. It exceeds the connections of a pool, each with a second socket to cancel. */
+/** The maximum number of sockets of one tunnel: more than a pool's connections need, even if each has a second socket for a cancel. */
 const SOCKETS_MAX = 64
 
 interface Shared {
@@ -63,7 +63,7 @@ export function openTunnels(): Tunnels {
       const key = keyOf(ssh, target)
       let shared = all.get(key)
       if (shared === undefined) {
-        // The tunnel has its own deadline: a caller that disconnects must not end the tunnel of others.
+        // The tunnel has its own deadline, because a caller that disconnects must not end a tunnel that others use.
         const opened = OpenTunnel.open(ssh, target, allowPrivateHosts, AbortSignal.timeout(OPEN_MS))
         all.set(key, (shared = { opened, users: 0 }))
         const made = shared
@@ -253,7 +253,7 @@ function connectConfig(
     hostVerifier: isPinned,
     ...(privateKey === null ? {} : { privateKey }),
     ...(secrets.password === null ? {} : { password: secrets.password }),
-    // A server has keys of several types. If a whole key is pinned, its type is requested.
+    // A server may have keys of several types. If a whole key is pinned, request the type of the pinned key.
     ...(hostKeyType === null ? {} : { algorithms: { serverHostKey: algorithmsOf(hostKeyType) } }),
     readyTimeout: OPEN_MS,
     keepaliveInterval: KEEP_ALIVE_MS,
@@ -292,7 +292,7 @@ function sentenceOf(error: unknown, ssh: SshTarget, seen: string | null): string
 
 const UNREADABLE_KEY = 'The SSH private key cannot be read: check the key and its passphrase.'
 
-/** Decrypts the key in a thread, because the text of the key determines how long the derivation takes. */
+/** Decrypts the key in a thread, because the text of the key determines how long the decryption takes. */
 async function privateKeyOf({ secrets: { privateKey, passphrase } }: SshTarget): Promise<string | null> {
   if (privateKey === null || passphrase === null) return privateKey
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'

@@ -1,5 +1,5 @@
-// A Stop ends a piece of work before the work is done. Every AbortSignal is a Stop. A query has a lighter Stop, because creating an
-// AbortSignal and listening to it took four per cent of the time of a small query.
+// A `Stop` tells a piece of work to end early. Every AbortSignal is a `Stop`. A query has a lighter `Stop`, because creating an AbortSignal
+// and listening to it took four per cent of the time of a small query.
 
 export interface Stop {
   readonly aborted: boolean

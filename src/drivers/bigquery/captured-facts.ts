@@ -10,7 +10,7 @@ export interface BigQueryCapture {
   readonly project: string
   /** The location of the jobs: EU, US, europe-west1 … */
   readonly location: string
-  /** Datasets with is_case_insensitive: their table names ignore case. */
+  /** The datasets with is_case_insensitive, whose table names ignore case. */
   readonly caseInsensitiveDatasets: readonly string[]
   /**
    * The ids of all tables and views of each dataset, exposed or not, including each shard of a family. A wildcard could match any of them.
@@ -35,7 +35,7 @@ export type PseudoColumn = '_PARTITIONTIME' | '_PARTITIONDATE'
 /** CatalogTable.detail of a table, a view, or a family of shards. */
 export interface BigQueryTableDetail {
   readonly tableType: TableType
-  /** Set if CatalogTable.table is the name of a family, `<prefix>*`; the columns are those of its newest shard. */
+  /** Set if CatalogTable.table is the name of a family, `<prefix>*`. The columns are then the columns of the newest shard. */
   readonly family: ShardFamily | null
   /** The names of all top-level columns, exposed or not. */
   readonly columns: readonly string[]
@@ -46,11 +46,11 @@ export interface BigQueryTableDetail {
    */
   readonly pseudoColumns: readonly PseudoColumn[]
   /**
-   * For VIEW and MATERIALIZED_VIEW, the tables that a dry run of the view reported, as `project.dataset.table`. Null if they are unknown.
-   * The guard then refuses the view. Empty for the other types.
+   * For VIEW and MATERIALIZED_VIEW, the tables that a dry run of the view reported, as `project.dataset.table`. Null if these tables are
+   * unknown: the guard then refuses the view. Empty for other types of table.
    */
   readonly closure: readonly string[] | null
-  /** In milliseconds since 1970. For a family, this is the time of its newest shard, whose columns the wildcard table has. */
+  /** The time of creation, in milliseconds since 1970. For a family, the time of its newest shard, whose columns the wildcard table has. */
   readonly createdAt: number | null
   /** True if BigQuery refuses a query without a filter on the partition. */
   readonly requirePartitionFilter: boolean
@@ -62,13 +62,13 @@ export interface BigQueryTableDetail {
 export interface ColumnType {
   readonly name: string
   readonly repeated: boolean
-  /** The fields of a STRUCT in order; otherwise empty. */
+  /** The fields of a STRUCT, in order. Empty for other types. */
   readonly fields: readonly (ColumnType & { readonly field: string })[]
 }
 
 /** CatalogColumn.detail of a top-level column. */
 export interface BigQueryColumnDetail {
   readonly type: ColumnType
-  /** True if a policy tag guards the column: a query that names it fails for a login without the right to read it. */
+  /** True if a policy tag guards the column. A query that names the column fails for a login without the right to read it. */
   readonly policyTagged: boolean
 }

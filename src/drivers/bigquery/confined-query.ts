@@ -22,7 +22,7 @@ export interface BigQueryQuery {
    * One query on one line, except for line breaks in strings. It has no comments, and every table is fully qualified.
    */
   readonly text: string
-  /** The values of its parameters; null if it has none. */
+  /** The values of the text's parameters. Null if the text has none. */
   readonly params: Bound | null
   readonly project: string
   /** The location in the capture. Jobs run there, unless the datasource sets another location. */
@@ -31,7 +31,7 @@ export interface BigQueryQuery {
    * The maximum number of rows to return. The guard adds no LIMIT to the printed text, so the runner requests one row more (maxResults).
    */
   readonly rowCap: number
-  /** Each table once. */
+  /** The tables that the text reads. Each table occurs once. */
   readonly reads: readonly ReadTable[]
   /**
    * The tables that the dry run may report as referenced, as `project.dataset.table`: printed tables, shards, tables
@@ -40,7 +40,7 @@ export interface BigQueryQuery {
   readonly closure: ReadonlySet<string>
   readonly shards: Families<AllowedShards>
   /**
-   * For result columns and messages: the caller's name of each renamed pseudo column (_vt_suffix → _TABLE_SUFFIX).
+   * The caller's name of each renamed pseudo column (_vt_suffix → _TABLE_SUFFIX), for result columns and messages.
    */
   readonly names: ReadonlyMap<string, string>
   /** True if the text has a star over table rows. The star contains the exposed columns only. */
@@ -50,7 +50,7 @@ export interface BigQueryQuery {
    * caller.
    */
   readonly placeOf: (offset: number) => number | null
-  /** Returns a hint for a name that is not a column at a position of the caller's text (-1: anywhere). */
+  /** Returns a hint for a name that is not a column at a position of the caller's text, or anywhere if the position is -1. */
   readonly columnHint: (name: string, at: number) => string
   /** The alias of each table inside its sub-select, usually `_vt`. Messages must not show it. */
   readonly alias: string

@@ -26,11 +26,11 @@ function readBody(body: unknown): QueryBody {
 }
 
 export interface BigQueryOptions {
-  /** Whether datasources may use the identity of the machine on which Vitrine runs. */
+  /** True if datasources may use the identity of the machine on which Vitrine runs. */
   readonly allowApplicationDefault?: boolean
-  /** Whether datasources may use another address than Google's. No token is sent to such an address. */
+  /** True if datasources may use another address than Google's. No token is sent to such an address. */
   readonly allowEndpoint?: boolean
-  /** Called if BigQuery interprets a query differently than the guard: one of the two has a defect. */
+  /** Called if BigQuery interprets a query differently than the guard, so that the guard or BigQuery has a defect. */
   readonly alarm?: (disagreement: Disagreement) => void
   /** Tests use it to open sockets without the network. No setting can change it. */
   readonly connector?: Connector

@@ -29,7 +29,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   BOOLEAN: 'BOOL',
 }
 
-/** No valid number, date or interval is longer than this. */
+/** The maximum length of a number, a date or an interval. No valid one is longer. */
 const LENGTH_MAX = 120
 
 const DATE = String.raw`(\d{4})-(\d{1,2})-(\d{1,2})`
@@ -130,7 +130,7 @@ function array(type: string, value: Scalar): BoundValue {
   return { parameterType: { type: 'ARRAY', arrayType: { type } }, parameterValue: { arrayValues } }
 }
 
-/** A number in its original spelling. JSON.parse may round the number. */
+/** A number in its original spelling, because JSON.parse may round the number. */
 class ExactNumber {
   readonly source: string
 

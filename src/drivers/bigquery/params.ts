@@ -38,7 +38,7 @@ function tokensOf(text: string): readonly Token[] | null {
 }
 
 /**
- * Returns the parameters in bound form, or null if the text has none. They were checked when the body was read.
+ * Returns the parameters in bound form, or null if the text has none. The parameters were checked when the body was read.
  */
 export function boundOf(tokens: readonly Token[], params: Params | undefined): Bound | null {
   if (params === undefined || !tokens.some(isParameter)) return null
@@ -48,7 +48,7 @@ export function boundOf(tokens: readonly Token[], params: Params | undefined): B
   return { parameterMode: 'NAMED', queryParameters }
 }
 
-/** Returns the first parameter of the text that has no value, or null if all have one. Names ignore case. */
+/** Returns the first parameter of the text that has no value, or null if every parameter has a value. Names ignore case. */
 export function unbound(tokens: readonly Token[], params: Params | undefined): Token | null {
   const values = params?.values ?? []
   if (isList(values)) {

@@ -16,7 +16,7 @@ const USUAL_LOCATION = 'US'
 
 export interface Dataset {
   readonly id: string
-  /** In BigQuery's spelling: EU, us-central1. */
+  /** The location, in BigQuery's spelling: EU, us-central1. */
   readonly location: string | null
   readonly isCaseInsensitive: boolean
 }
@@ -33,7 +33,7 @@ const Read = z.object({ location: Location, isCaseInsensitive: z.boolean().optio
 /** Returns the ids of at most `max` datasets that the credentials can see. */
 export async function listDatasets(rest: Rest, project: string, max: number, signal: AbortSignal): Promise<string[]> {
   const path = ['projects', project, 'datasets']
-  // A dataset created between two pages may appear in both.
+  // A set, because a dataset that is created between two pages may appear in both pages.
   const ids = new Set<string>()
   for await (const item of readPages(rest, { path, key: 'datasets', pageMax: Math.min(max, 1000) }, signal)) {
     const listed = Listed.safeParse(item)
@@ -51,8 +51,8 @@ async function readDataset(rest: Rest, project: string, id: string, signal: Abor
 }
 
 /**
- * Returns the datasets to introspect and their location. Throws AppError DATASOURCE_UNAVAILABLE if they have several
- * locations.
+ * Returns the datasets to introspect and their location. Throws AppError DATASOURCE_UNAVAILABLE if the datasets have
+ * several locations.
  */
 export async function findDatasets(
   rest: Rest,

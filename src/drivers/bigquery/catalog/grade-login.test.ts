@@ -1,4 +1,4 @@
-// Tests the reports of `test` for narrow, wide and broken credentials, and the commands that create better ones.
+// Tests the reports of `test` for narrow, wide and broken credentials, and the commands that create better credentials.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { connectBigQuery, type ConnectedBigQuery } from '../../../../test/support/bigquery-connected.ts'
@@ -31,7 +31,7 @@ describe('credentials', () => {
     assert.deepEqual(at.double.violations, [])
   })
 
-  test('get a warning if they may create tables, with the commands that create better ones', async () => {
+  test('get a warning if they may create tables, with the commands that create better credentials', async () => {
     await using at = await connectBigQuery({ known: [granted] })
     const { report, step } = await grade(at)
     assert.deepEqual([report.grade, step('writes').status], ['WARN', 'WARN'])

@@ -189,7 +189,7 @@ describe('a project', () => {
     assert.match(found(at, 'shop', 'sheet').warnings.join(), /cannot estimate/)
   })
 
-  test('has views with the tables under them; without them the view cannot be queried', async () => {
+  test('has views with the tables under them. If these tables are unknown, the view cannot be queried', async () => {
     await using at = await connect(LAKE)
     assert.partialDeepStrictEqual(found(at, 'shop', 'v_orders').detail, { closure: [`${PROJECT}.shop.orders`] })
     for (const table of ['v_broken', 'v_mute']) {
@@ -212,7 +212,7 @@ describe('a project', () => {
     assert.deepEqual(names('hourly'), ['x INT64', '_PARTITIONTIME TIMESTAMP'])
   })
 
-  test('lists dated shards as one table with the columns of the newest; similar names are listed separately', async () => {
+  test('lists dated shards as one table with the columns of the newest shard, and similar names separately', async () => {
     await using at = await connect(LAKE)
     assert.deepEqual(
       at.catalog.tables
@@ -243,7 +243,7 @@ describe('a project', () => {
     assert.equal(await judged('SELECT x FROM web.events_20240101'), 'confined')
     assert.equal(await judged('SELECT x FROM web.events_20240108'), 'confined')
     assert.equal(await judged('SELECT x FROM web.events_20240107'), 'denied')
-    // The query also does not run if BigQuery reports that a wildcard reads the table.
+    // A query of the wildcard does not run if BigQuery reports that it reads this table.
     const query = await at.driver.confine(
       at.driver.read({ sql: 'SELECT x FROM `web.events_*`' }),
       exposed,
@@ -339,7 +339,7 @@ describe('a project is refused', () => {
       return true
     })
 
-  test('if its datasets have several locations, unless one is chosen', async () => {
+  test('if its datasets have several locations, unless config chooses one location', async () => {
     const mixed = { ...LAKE, us: { location: 'US', tables: {} } }
     await fails(connect(mixed), /several locations \(EU, US\)/)
     await fails(connect(mixed, { location: 'EU', datasets: ['us'] }), /lies in US, and config.location is EU/)
@@ -405,7 +405,7 @@ describe('a project is refused', () => {
     await fails(connect({ big: { tables: many } }), /too many columns altogether/)
   })
 
-  test('by an abort, immediately', async () => {
+  test('immediately, if the signal aborts', async () => {
     await using at = await connect(LAKE)
     at.double.rig('tables', 'hang', 99)
     const gone = new AbortController()

@@ -51,7 +51,7 @@ export function betterLogin({ project, billingProject, location, exposed, email 
     `gcloud iam service-accounts create ${name} --project=${project}`,
     `gcloud projects add-iam-policy-binding ${billingProject} --member=serviceAccount:${account} --role=roles/bigquery.jobUser --condition=None`,
     ...datasets.map((dataset) => grant('metadataViewer', 'SCHEMA', [project, dataset])),
-    // The names of future shards are unknown, so the whole dataset is granted.
+    // For a family, grant the whole dataset, because the names of future shards are unknown.
     ...[...sharded].map((dataset) => grant('dataViewer', 'SCHEMA', [project, dataset])),
     ...tables
       .filter(({ schema }) => !sharded.has(schema))

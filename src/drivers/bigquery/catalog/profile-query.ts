@@ -11,16 +11,16 @@ import { Families } from '../shard-families.ts'
 export interface ReadColumn {
   readonly name: string
   readonly kind: ValueKind
-  /** The selected expression; null if the values are not sampled. */
+  /** The selected expression. Null if the values are not sampled. */
   readonly sql: string | null
   /** True if the cell lists the keys of a JSON object (see keysIn). For another JSON value, the cell is empty. */
   readonly hasKeys?: true
 }
 
 const ALIAS = '_vt'
-/** Longer texts that start with the same characters count as equal. */
+/** The number of characters that are read of a text. Longer texts that start with the same characters count as equal. */
 const CHARS_MAX = 257
-/** The smallest percentage for TABLESAMPLE, in digits after the point. */
+/** The number of digits after the point in a percentage for TABLESAMPLE. */
 const PERCENT_DIGITS = 6
 /** The percentage if BigQuery does not report the number of rows. */
 const PERCENT_BLIND = 1
@@ -62,8 +62,8 @@ function keysSql(sql: string): string {
 const Keys = z.array(z.object({ k: z.string(), t: z.string().nullable() }))
 
 /**
- * Returns the keys in a cell of keysSql() that may be names, or null for a value that is not an object. JSON_KEYS
- * quotes a key with special characters, and no value is found under the quoted key.
+ * Returns the keys in a cell of keysSql() that may be names, or null for a value that is not an object. A key with
+ * special characters has no type in the cell, because JSON_KEYS quotes it, and no value is found under the quoted key.
  */
 export function keysIn(cell: string): ReadonlyMap<string, string> | null {
   if (cell === '') return null
@@ -74,14 +74,14 @@ export function keysIn(cell: string): ReadonlyMap<string, string> | null {
   )
 }
 
-/** TABLESAMPLE works on stored tables only, not on views. */
+/** The types of table that TABLESAMPLE can sample: stored tables, not views. */
 const SAMPLED: ReadonlySet<TableType> = new Set<TableType>(['TABLE', 'SNAPSHOT'])
 
 export interface SampledTable {
   readonly project: string
   readonly location: string
   readonly dataset: string
-  /** For a family, the id of its newest shard. */
+  /** The id of the table. For a family, the id of its newest shard. */
   readonly id: string
   readonly detail: BigQueryTableDetail
   readonly rows: number | null
@@ -94,7 +94,7 @@ export interface Sample {
   readonly isWhole: boolean
 }
 
-/** Returns a query for at most `rows` rows of the columns, all of which have `sql`. If possible, the query reads at most about `bytes`. */
+/** Returns a query for at most `rows` rows of the columns, which must have `sql`. If possible, it reads at most about `bytes` bytes. */
 export function sampleOf(table: SampledTable, columns: readonly ReadColumn[], rows: number, bytes: number): Sample {
   const { project, dataset, id, detail } = table
   const percent = SAMPLED.has(detail.tableType) ? percentOf(table, rows, bytes) : null

@@ -15,7 +15,7 @@ import { Families } from '../shard-families.ts'
 import { keysIn, readColumn, sampleOf, type ReadColumn, type Sample } from './profile-query.ts'
 import { readResource, type Resource } from './table-resource.ts'
 
-/** The maximum number of cells sampled in one table; a wide table is sampled with fewer rows. */
+/** The maximum number of cells sampled in one table. A wide table is sampled with fewer rows. */
 const CELLS_MAX = 400_000
 const ROWS_MIN = 500
 /** The maximum number of bytes of JSON of all rows, which are in memory at the same time. */
@@ -75,7 +75,7 @@ interface Where {
   readonly id: string
 }
 
-/** Returns where the table is. Throws TypeError if the catalog does not contain it, and SCHEMA_STALE for a family without shards. */
+/** Returns the place of a table. Throws TypeError if the catalog has no such table, and SCHEMA_STALE for a family without shards. */
 function placeOf(exposed: Exposed, { schema, table }: CatalogTable): Where {
   const family = exposed.families(schema).find(({ of }) => of.table === table)
   const own = family?.of ?? exposed.tables(schema).get(table)
@@ -111,7 +111,7 @@ function fact({ name, kind }: ReadColumn, nullable: boolean, signals: readonly s
   return { name, kind, nullFrac: nullable ? null : 0, ...unknown, signals }
 }
 
-/** Returns the signals of a column. The last change of the table is noted at the partitioning column, or else at the first time column. */
+/** Returns the signals of a column. The partitioning column, or else the first time column, also has the last change of the table. */
 function signalsOf(column: ReadColumn, columns: readonly ReadColumn[], resource: Resource): readonly string[] {
   const { lastModifiedTime, timePartitioning } = resource
   if (lastModifiedTime === undefined) return []
@@ -165,7 +165,7 @@ async function readSample(
   return { samples: named, rows: answer.rowCount, isWhole: isWhole && !answer.truncated }
 }
 
-/** The number of cells in a slice. Counting this many values takes some milliseconds. */
+/** The number of cells in a slice. Counting a slice takes some milliseconds. */
 const CELLS_PER_SLICE = 1_000
 
 /** Counts the cells of all rows, in the JSON of Connection.run(). Yields between two slices. */
@@ -176,7 +176,7 @@ export function* countCells(json: Buffer, samples: readonly Sampled[]): Generato
     const row = listOf(JSON.parse(json.toString('utf8', at, end)))
     for (const [n, { values, keys }] of samples.entries()) {
       const cell = scalarOf(row[n])
-      // The keys are not a value, so only their presence is counted.
+      // Count only the presence of a JSON value, because the cell has its keys and not the value.
       values.add(keys === null || cell === null ? cell : undefined)
       const object = keys === null || typeof cell !== 'string' ? null : keysIn(cell)
       if (object !== null) keys?.add(object)

@@ -7,7 +7,7 @@ import type { Rest } from '../session/rest.ts'
 import { readPages } from './list-pages.ts'
 
 const PAGE_MAX = 1_000
-/** The maximum number of ids of all datasets together; each shard counts. */
+/** The maximum number of ids of all datasets together. Each shard has an id. */
 const IDS_MAX = 200_000
 
 /** A table in the response of tables.list. */
@@ -41,7 +41,7 @@ const Item = z.object({
 
 const TYPES: readonly TableType[] = ['TABLE', 'VIEW', 'EXTERNAL', 'MATERIALIZED_VIEW', 'SNAPSHOT']
 
-/** Table names that can be written in a query. Tables with other names are left out. */
+/** Matches table names that can be written in a query. Tables with other names are left out. */
 const NAME = /^[\p{L}\p{M}\p{N}\p{Pc}\p{Pd}\p{Zs}]+$/u
 const DATED = /_(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])$/
 const SHARD_DIGITS = 8
@@ -70,7 +70,7 @@ export async function findTables(
   signal: AbortSignal,
 ): Promise<FoundTables> {
   const path = ['projects', project, 'datasets', dataset, 'tables']
-  // A table created between two pages may appear in both.
+  // A set, because a table that is created between two pages may appear in both pages.
   const ids = new Set<string>()
   const listed: Listed[] = []
   for await (const each of readPages(rest, { path, key: 'tables', pageMax: PAGE_MAX }, signal)) {
@@ -98,7 +98,7 @@ function prefixOf(id: string): string | null {
 
 /**
  * Groups shards into families, each at the position of its first shard. One name with a valid date makes a family. Every table with eight
- * digits after the prefix then belongs to the family, because a wildcard reads those tables too.
+ * digits after the prefix then belongs to the family, because a wildcard reads all these tables.
  */
 function groupShards(dataset: string, listed: readonly Listed[], ids: readonly string[]): Found[] {
   const dated = listed.filter(({ type, id }) => type === 'TABLE' && DATED.test(id))

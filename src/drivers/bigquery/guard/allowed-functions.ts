@@ -5,7 +5,7 @@
 /** Functions whose name is one word. */
 export const PLAIN_FUNCTIONS: ReadonlySet<string> = new Set(
   [
-    // Numbers, text, bits, hashes, conditions, distances.
+    // Functions for numbers, strings, bits, hashes, conditions, distances.
     `ABS ACOS ACOSH APPROX_COSINE_DISTANCE APPROX_DOT_PRODUCT APPROX_EUCLIDEAN_DISTANCE ASCII ASIN ASINH ATAN ATAN2
     ATANH BIT_CAST_TO_INT32 BIT_CAST_TO_INT64 BIT_CAST_TO_UINT32 BIT_CAST_TO_UINT64 BIT_COUNT BYTE_LENGTH CBRT CEIL
     CEILING CHARACTER_LENGTH CHAR_LENGTH CHR COALESCE CODE_POINTS_TO_BYTES CODE_POINTS_TO_STRING COLLATE CONCAT

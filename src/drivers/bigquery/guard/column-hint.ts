@@ -7,10 +7,13 @@ import type { Walk } from './walk-state.ts'
 
 const SHOWN_MAX = 40
 const ITEMS_MAX = 20
-/** The maximum number of visible names that are compared with the unknown one. */
+/** The maximum number of visible names that are compared with the unknown name. */
 const COMPARED_MAX = 10_000
 
-/** Returns a hint for a name that is not a column at `at` (-1: anywhere): the nearest names, then the names that FROM makes visible. */
+/**
+ * Returns a hint for a name that is not a column at the position `at`, or anywhere if `at` is -1. The hint has the nearest names, then the
+ * names that FROM makes visible.
+ */
 export function columnHint({ runs, sets }: Walk, name: string, at: number): string {
   const holding = runs.find(({ run }) =>
     run.some((piece) => piece.kind !== 'nested' && piece.at <= at && at < piece.end),

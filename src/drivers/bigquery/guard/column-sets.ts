@@ -30,7 +30,7 @@ export class ColumnSets {
     return bit
   }
 
-  /** Adds a list of names. `isCertain` is false if they may not be columns: a hint then leaves the names out. */
+  /** Adds a list of names. `isCertain` is false if some names may not be columns. A hint then leaves the names out. */
   ofNames(names: readonly string[], isCertain = true): Columns {
     if (names.length === 0) return NO_COLUMNS
     const bit = this.#add(isCertain ? names : [])

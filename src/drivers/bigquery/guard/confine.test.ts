@@ -327,7 +327,7 @@ describe('wildcards have a printed filter on what is exposed', () => {
       `SELECT (SELECT AS STRUCT t . * EXCEPT (_vt_suffix)) FROM ${from('events_*', regex('^[0-9]{8}$'), '_vt.`event_name`, _vt.`ts`, _vt._TABLE_SUFFIX AS _vt_suffix')} AS t WHERE _vt_suffix = "x"`,
     ],
   ])
-  test('nothing wider, narrower or hidden can be read', () => {
+  test('a wildcard that is wider or narrower than the exposure, or matches hidden tables, is refused', () => {
     for (const name of [
       'events*',
       'e*',
@@ -403,7 +403,7 @@ describe('pseudo columns', () => {
       'SELECT _PARTITIONTIME, _vt_pdate FROM (SELECT _vt.`a`, _vt._PARTITIONDATE AS _vt_pdate FROM `lake-1.d.t` AS _vt) AS `t`'
     assert.equal(outcomeOf(half, 'SELECT _PARTITIONTIME, _PARTITIONDATE FROM d.t'), wanted)
   })
-  test('of a wildcard are those that all its tables expose', () => {
+  test('of a wildcard are the pseudo columns that all its tables expose', () => {
     const days = (hidden: string[]) =>
       catalogOf(
         [
@@ -432,7 +432,7 @@ describe('pseudo columns', () => {
       /^SELECT a \. id, b \. \* EXCEPT \(_vt_ptime\) FROM .* USING \( _vt_ptime \)$/,
     )
   })
-  test('are different from fields of that name', () => {
+  test('are different from fields with the same name', () => {
     assert.match(
       outcomeOf(
         SHOP,
@@ -445,7 +445,7 @@ describe('pseudo columns', () => {
       /^SELECT id \. _PARTITIONTIME AS field FROM .* WHERE _vt_ptime IS NULL$/,
     )
   })
-  test('stay unchanged if no table has them', () => {
+  test('are names like any other if no table has the pseudo column', () => {
     assert.match(outcomeOf(SHOP, 'SELECT _PARTITIONTIME FROM shop.customers'), /^SELECT _PARTITIONTIME FROM/)
   })
   for (const sql of [
@@ -574,7 +574,7 @@ describe('a verdict', () => {
       assert.equal(verdictFor(sql.replace('§', hidden), hidden), verdictFor(sql.replace('§', none), none))
     }
   })
-  test('lists all tables that a dry run may report', () => {
+  test('has a query with all tables that a dry run may report', () => {
     const query = confined(
       SHOP,
       'SELECT * FROM shop.v_notes JOIN shop.customers USING (id) JOIN (SELECT 1 AS id FROM `shop.events_2024*`) USING (id)',
@@ -661,7 +661,7 @@ describe('size', () => {
     assert.equal(outcomeOf(wide, sql), 'limit length')
     assert.match(outcomeOf(wide, sql.replace('*', 'COUNT(*)')), /^SELECT/)
   })
-  test('fifty different tables are the limit', () => {
+  test('a query may read at most fifty different tables', () => {
     const names = Array.from({ length: 51 }, (_, n) => `d.t${n}`)
     const many = catalogOf(names.map((name) => ({ name, columns: ['a'] })))
     assert.match(outcomeOf(many, `SELECT 1 FROM ${names.slice(1).join(', ')}, \`d.t1\` AS again`), /^SELECT/)

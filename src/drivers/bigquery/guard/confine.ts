@@ -81,7 +81,7 @@ function rewrite(body: QueryBody, exposed: Exposed, rowCap: number, work: Work):
   }
 }
 
-/** Checks a second time that each parameter is bound: the reader of the body has already named each missing one. */
+/** Checks a second time that each parameter is bound. The reader of the body has already refused a missing parameter. */
 function checkBound(tokens: readonly Token[], { params }: QueryBody): void {
   const missing = unbound(tokens, params)
   if (missing === null) return
@@ -89,7 +89,7 @@ function checkBound(tokens: readonly Token[], { params }: QueryBody): void {
   throw refusedStatement(missing.text, missing.at, hint, `parameter ${missing.text} has no value`)
 }
 
-/** Returns every name in the text, in lower case; a quoted path counts as its parts. */
+/** Returns every name in the text, in lower case. A quoted path counts as the names in it. */
 function wordsOf(tokens: readonly Token[]): Set<string> {
   const words = new Set<string>()
   for (const { name } of tokens) {

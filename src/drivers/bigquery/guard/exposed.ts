@@ -10,13 +10,13 @@ export interface ExposedTable {
   readonly dataset: string
   /** The name of a family ends in `*`. */
   readonly table: string
-  /** The exposed columns that can be printed, in the table's order; never empty. */
+  /** The exposed columns that can be printed, in the table's order. Never empty. */
   readonly columns: readonly string[]
   /** The same columns in lower case. */
   readonly names: ReadonlySet<string>
   /** Exposed and hidden columns, in lower case. */
   readonly all: ReadonlySet<string>
-  /** In `detail.pseudoColumns`, only the exposed pseudo columns are listed. */
+  /** The detail of the table. Its `pseudoColumns` has only the exposed pseudo columns. */
   readonly detail: BigQueryTableDetail
 }
 
@@ -47,7 +47,7 @@ export interface Exposed {
   readonly listed: string
 }
 
-/** Whether a name can be printed in backquotes. */
+/** Matches a name that can be printed in backquotes. */
 const PRINTABLE = /^[^`\\\p{Cc}]+$/u
 
 /**
@@ -60,7 +60,7 @@ interface Dataset {
   readonly families: ExposedFamily[]
   /** Finds the family of a shard. It is built when all families are known. */
   byShard: Families<ExposedFamily>
-  /** The spellings by lower case if the dataset ignores case, otherwise null. */
+  /** The spelling of each table name, by the name in lower case. Null if the dataset does not ignore case. */
   readonly spellings: Map<string, string> | null
 }
 
@@ -72,7 +72,7 @@ function build(catalog: Catalog, capture: BigQueryCapture): Exposed {
   const tables = catalog.tables.map(tableOf).filter((table) => table !== null)
   const datasets = datasetsOf(tables, capture)
   const dataset = (name: string) => datasets.get(name) ?? NOTHING
-  // The name comes from the caller and may be `constructor`.
+  // Object.hasOwn, because the name comes from the caller and may be `constructor`.
   const ids = (name: string) => (Object.hasOwn(capture.tableIds, name) ? (capture.tableIds[name] ?? []) : [])
   const held = new Map<string, ReadonlySet<string>>()
   const heldIn = (name: string) => {
@@ -126,7 +126,7 @@ function find(dataset: Dataset, name: string): { of: ExposedTable; id: string } 
 function tableOf(table: CatalogTable): ExposedTable | null {
   const { detail } = table
   if (!isDetail(detail)) throw new TypeError('not a table of BigQuery')
-  // Introspection lists pseudo columns, so that an exposure can name or hide them. `SELECT *` does not return them.
+  // Introspection lists pseudo columns, so that an exposure can show or hide them. `SELECT *` does not return them.
   const shown = new Set(table.columns.map(({ name }) => name))
   const pseudoColumns = detail.pseudoColumns.filter((name) => shown.has(name))
   for (const name of detail.pseudoColumns) shown.delete(name)

@@ -40,7 +40,7 @@ describe('strings', () => {
     test(`${JSON.stringify(text)} is one token`, () => assert.deepEqual(texts(`SELECT ${text} x`), [SELECT, text, 'x']))
   for (const text of [`'a\nb'`, `"a\rb"`, `'a\\\nb'`, `'a`, `"a'`, `'''a''`, String.raw`r'\'`, `'a''b'`, `'a'"b"`])
     test(`${JSON.stringify(text)} is refused`, () => assert.throws(() => lex(`SELECT ${text}`), Malformed))
-  test('a word before a quote is a prefix only if it is a valid one', () => {
+  test('a word before a quote is part of the string only if the word is a valid prefix', () => {
     assert.deepEqual(texts(`SELECT DATE'2024-01-01', xr'a'`), [SELECT, 'DATE', `'2024-01-01'`, ',', 'xr', `'a'`])
   })
 })
@@ -119,7 +119,7 @@ describe('other tokens', () => {
       )
     }
   })
-  test('semicolons may end a text, but not divide it', () => {
+  test('semicolons may end a text, but not divide the text', () => {
     assert.deepEqual(texts('SELECT 1 ; ; -- end\n;'), [SELECT, '1'])
     assert.throws(() => lex('SELECT 1; SELECT 2'), Refusal)
     assert.throws(() => lex('SELECT 1; ; x'), Refusal)

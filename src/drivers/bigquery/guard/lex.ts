@@ -6,10 +6,10 @@ import { isName, PART, RESERVED, type Token } from './tokens.ts'
 import { Work } from './work-budget.ts'
 
 const TOKENS_MAX = 20_000
-/** In UTF-16 units. The reader of the body has already checked the length in bytes. This limit bounds other callers. */
+/** The maximum length in UTF-16 units. The reader of a body has already checked the length in bytes. This limit is for other callers. */
 const TEXT_MAX = 100_000
 
-// Matches \p{Zs}, tabs and line breaks. Pasted text may contain BOMs and zero-width spaces.
+// Matches \p{Zs}, tabs and line breaks, and also BOMs and zero-width spaces, which pasted text may contain.
 const SPACE = /[\t-\r\b\p{Zs}\u200b\ufeff]+/uy
 const LINE_COMMENT = /(?:--|#)[^\r\n]*/y
 const WORD = /[A-Za-z_][A-Za-z0-9_]*/y
@@ -17,12 +17,12 @@ const WORD = /[A-Za-z_][A-Za-z0-9_]*/y
 const MEMBER = /[A-Za-z0-9_]+/y
 const NUMBER = /0[xX][0-9A-Fa-f]+|(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?/y
 const STRING = /(?:[rR][bB]?|[bB][rR]?)?(?:'''|"""|'|")/y
-/** Backslashes are not allowed: GoogleSQL unescapes them in quoted names, and nobody needs them. */
+/** Matches a quoted name. Backslashes are not allowed: GoogleSQL unescapes them in quoted names, and nobody needs them. */
 const QUOTED = /`[^`\\\p{Cc}]+`/uy
-/** Parameter names ignore case, so the printed and bound spelling is always lower case. */
+/** Matches a parameter. Parameter names ignore case, so they are printed and bound in lower case. */
 const PARAMETER = /@[A-Za-z_]\w{0,127}(?!\w)|\?/y
 const SYMBOL = /\|>|\|\||<<|>>|<=|>=|<>|!=|->|=>|[-+*/%~&|^=<>!.,()[\]]/y
-/** The rest of a string, by its quote. In raw strings too, a quote after a backslash does not end the string. */
+/** Match the rest of a string, by the string's quote. In raw strings too, a quote after a backslash does not end the string. */
 const BODY: ReadonlyMap<string, RegExp> = new Map([
   ["'", /(?:[^'\\\r\n]|\\[^\r\n])*'/y],
   ['"', /(?:[^"\\\r\n]|\\[^\r\n])*"/y],
@@ -85,7 +85,7 @@ function pastComment({ text, at }: Lexer): number {
   return end + 2
 }
 
-/** Throws Malformed if anything but further semicolons follows a semicolon. */
+/** Throws Malformed if anything other than semicolons follows a semicolon. */
 function expectEnd(lexer: Lexer): void {
   while (skip(lexer)) {
     if (lexer.text[lexer.at] !== ';') {
@@ -189,7 +189,7 @@ function numberToken(lexer: Lexer, end: number): Token {
   return { kind: 'number', text: text.slice(at, part), key: PART, name: text.slice(at, part), at, end: part }
 }
 
-/** Returns GoogleSQL's name for a type of other dialects. */
+/** Returns GoogleSQL's name for a type that other dialects name differently. */
 function typeOf(written: string): string {
   const key = written.toUpperCase()
   if (/^(?:TEXT|VARCHAR|CHAR|STRING)$/.test(key)) return 'STRING'

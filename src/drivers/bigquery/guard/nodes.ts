@@ -31,16 +31,16 @@ export interface With {
 export interface Query {
   readonly with: With | null
   readonly first: Operand
-  /** UNION ALL …: the words of each set operator, and its right operand. */
+  /** The set operators (UNION ALL …), each with its right operand. */
   readonly rest: readonly { readonly operator: readonly Token[]; readonly operand: Operand }[]
-  /** ORDER BY … LIMIT …; empty if absent. */
+  /** ORDER BY … LIMIT …. Empty if absent. */
   readonly tail: Run
   readonly pipes: readonly Pipe[]
 }
 
 export type Operand = Select | Nested | FromQuery
 
-/** `FROM …` without SELECT, at the beginning of pipe syntax. `(query) AS t |> …` becomes such a node too. */
+/** `FROM …` without SELECT, at the beginning of pipe syntax. `(query) AS t |> …` also becomes a node of this kind. */
 interface FromQuery {
   readonly kind: 'from'
   readonly from: From
@@ -61,11 +61,11 @@ export type SelectItem = Star | { readonly kind: 'expression'; readonly run: Run
 /** `*`, `t.*` or `f(x).*`, with EXCEPT and REPLACE. */
 export interface Star {
   readonly kind: 'star'
-  /** The part before the dot; empty for a bare star. */
+  /** The part before the dot. Empty for a bare star. */
   readonly of: Run
   /** The names in EXCEPT (…). */
   readonly except: readonly Token[]
-  /** REPLACE (…), with its word and parentheses; empty if absent. */
+  /** REPLACE (…), with its word and parentheses. Empty if absent. */
   readonly replace: Run
 }
 
@@ -75,7 +75,7 @@ export interface From {
 }
 
 export interface FromPart {
-  /** A comma, or the words of a join; empty for the first item. */
+  /** A comma, or the words of a join. Empty for the first item. */
   readonly joiner: readonly Token[]
   readonly item: FromItem
   /** All ON … and USING (…) clauses that follow, including their words. */
@@ -90,7 +90,7 @@ export interface Pivot {
   readonly alias: Token | null
 }
 
-/** A table, a WITH query, or an array of an earlier item: resolve.ts decides which. */
+/** A path in FROM: a table, a WITH query, or an array of an earlier item. resolve-from.ts decides which. */
 export interface Path {
   readonly kind: 'path'
   /** The parts as written. Quoted parts are not yet split at their dots. */
@@ -129,7 +129,7 @@ interface Parenthesised {
 }
 
 export type Pipe =
-  /** |> WHERE …, SELECT …, AGGREGATE …: its words and expressions, unchanged. */
+  /** |> WHERE …, SELECT …, AGGREGATE …. The words and expressions of the operator are printed unchanged. */
   | { readonly kind: 'run'; readonly run: Run }
   | { readonly kind: 'join'; readonly part: FromPart }
   | { readonly kind: 'set'; readonly operator: readonly Token[]; readonly operands: readonly Query[] }

@@ -24,9 +24,9 @@ const INSIDE = words(
 const CONTINUATIONS = words('UNION INTERSECT EXCEPT ORDER LIMIT FULL LEFT INNER |>')
 
 export interface Wanted {
-  /** Commas are part of the run. */
+  /** True if commas are part of the run. */
   readonly commas: boolean
-  /** Additional reserved words of the run. */
+  /** Reserved words that are part of the run, in addition to PLAIN. */
   readonly words: ReadonlySet<string>
   /** True if `.*` is part of the run. Otherwise the run ends before `.*`. */
   readonly stars: boolean
@@ -38,7 +38,7 @@ const ARGUMENTS: Wanted = { commas: true, words: INSIDE, stars: true }
 const PIVOTED: Wanted = { commas: true, words: new Set([...INSIDE, 'FOR']), stars: true }
 
 /**
- * Reads one expression or a list of expressions, up to the first token that is not part of it. Throws Malformed if there is none.
+ * Reads one expression or a list of expressions, up to the first token that is not part of it. Throws Malformed if there is no expression.
  */
 export function readRun(reader: Reader, wanted: Wanted = EXPRESSION): Piece[] {
   const run: Piece[] = []
@@ -85,7 +85,7 @@ function readSymbol(reader: Reader, run: Piece[], wanted: Wanted): boolean {
   return true
 }
 
-/** Reads a reserved word. Only this function allows the five words that name tables or start queries in an expression. */
+/** Reads a reserved word. No other function allows a word that names tables or starts queries (SELECT, FROM …) in an expression. */
 function readReserved(reader: Reader, run: Piece[], wanted: Wanted): boolean {
   const word = key(reader)
   const opens = key(reader, 1) === '('
@@ -125,7 +125,7 @@ function readReserved(reader: Reader, run: Piece[], wanted: Wanted): boolean {
   return true
 }
 
-/** Reserved words whose parentheses contain arguments, never an operand of a larger query. */
+/** Reserved words whose parentheses contain arguments, and never the operand of a larger query. */
 const CALLS = words('CAST COLLATE GROUPING IF LEFT RANGE RIGHT STRUCT UNNEST WITH')
 
 /** Returns whether the run ends in x IS [NOT] DISTINCT, so that FROM y may follow. */
@@ -214,8 +214,7 @@ function checkTableArgument(reader: Reader, token: Token, run: readonly Piece[])
 }
 
 /**
- * Reads a sub-query, or a group that is printed unchanged. The arguments of a call are never an operand of a larger
- * query.
+ * Reads a sub-query, or a group that is printed unchanged. The arguments of a call are never the operand of a larger query.
  */
 function readParentheses(reader: Reader, run: Piece[], inside: Wanted, isCall: boolean): void {
   const open = expect(reader, '(')

@@ -138,7 +138,7 @@ export function takeAlias(reader: Reader): Token | null {
   return token !== undefined && isName(token) && !isClause(reader) ? take(reader) : null
 }
 
-/** Returns whether the word starts a clause here. Elsewhere, such a word is a name. */
+/** Returns whether the next word starts a clause here. Elsewhere, this word is a name. */
 function isClause(reader: Reader): boolean {
   if (key(reader) === 'PIVOT') return key(reader, 1) === '('
   if (key(reader) === 'UNPIVOT') return ['(', 'INCLUDE', 'EXCLUDE'].includes(key(reader, 1))
@@ -154,7 +154,7 @@ function readNames(reader: Reader): { alias: Token | null; pivots: Pivot[] } {
   return { alias, pivots }
 }
 
-/** Reads PIVOT (…) [AS alias]. Returns null if there is none here. */
+/** Reads PIVOT (…) [AS alias] or UNPIVOT (…) [AS alias]. Returns null if the next token starts no clause. */
 export function readPivot(reader: Reader): Pivot | null {
   if (!isClause(reader)) return null
   const run: Piece[] = [take(reader)]

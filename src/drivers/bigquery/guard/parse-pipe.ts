@@ -32,7 +32,7 @@ function readShaping(reader: Reader): Piece[] {
   const run: Piece[] = [word]
   if (word.key === 'SELECT') run.push(...readHead(reader))
   if (word.key === 'ORDER') run.push(expect(reader, 'BY'))
-  // DISTINCT has no expression. All other operators need one.
+  // DISTINCT has no expression. All other operators need an expression.
   return word.key === 'DISTINCT' ? run : [...run, ...readRun(reader, RUN)]
 }
 

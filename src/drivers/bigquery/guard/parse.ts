@@ -84,7 +84,7 @@ function readOperand(reader: Reader): Operand {
   return alias === null ? nested : { kind: 'from', from: aliasedQuery(nested.query, alias) }
 }
 
-/** Returns FROM (query) AS t, which (query) AS t |> … means. */
+/** Returns FROM (query) AS t, the meaning of the first part of (query) AS t |> …. */
 function aliasedQuery(query: Query, alias: Token): From {
   return { parts: [{ joiner: [], item: { kind: 'derived', query, alias, sample: [], pivots: [] }, conditions: [] }] }
 }
@@ -162,7 +162,7 @@ export function readHead(reader: Reader): Token[] {
   return [...head, ...kind]
 }
 
-/** Returns whether the list ends here. A trailing comma before its end is allowed. */
+/** Returns whether the list ends here. A trailing comma before the end of the list is allowed. */
 function isListEnd(reader: Reader): boolean {
   return peek(reader) === undefined || LIST_ENDS.has(key(reader))
 }

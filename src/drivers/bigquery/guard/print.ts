@@ -17,7 +17,7 @@ export function print(walk: Walk, query: Query): Printed {
 class Printer {
   readonly #walk: Walk
   readonly #out: Out
-  /** The last printed token of the caller. Words that the guard adds get its position. */
+  /** The caller's token that was printed last. Words that the guard adds get the position of this token. */
   #last: Place = { at: 0 }
 
   constructor(walk: Walk, out: Out) {

@@ -3,10 +3,10 @@
 import { refusedLimit } from './refusal.ts'
 import type { Work } from './work-budget.ts'
 
-/** In bytes. BigQuery accepts queries of up to 1 MB. */
+/** The maximum length of a printed text in bytes. BigQuery accepts queries of up to 1 MB. */
 const PRINTED_MAX = 1_000_000
 
-/** The position in the caller's text from which the part came. */
+/** The position of a printed part in the caller's text. */
 export interface From {
   readonly at: number
 }
@@ -37,7 +37,7 @@ export class Out {
     this.#isGlued = false
   }
 
-  /** Adds a part that ends in a parenthesis; the next part follows without a space. */
+  /** Adds a part that ends in a parenthesis. The next part follows without a space. */
   open(text: string, from: From): void {
     this.word(text, from)
     this.#isGlued = true

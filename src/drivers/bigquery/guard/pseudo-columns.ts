@@ -10,7 +10,7 @@ import type { Walk } from './walk-state.ts'
 
 export type Pseudo = Source['pseudoColumns'][number]
 
-/** In lower case. */
+/** The names of the pseudo columns, in lower case. */
 const PSEUDO: readonly string[] = ['_table_suffix', '_partitiontime', '_partitiondate']
 
 /** Returns the generated name for a pseudo column. */
@@ -40,7 +40,7 @@ export function readWhole(scope: Scope, form: string): void {
   if (scope.exports.size > 0) throw refusedBeside(form, -1)
 }
 
-/** Checks a star. It excludes the generated names, so a column of the caller with the same name would disappear too. */
+/** Checks a star. A star excludes the generated names, so a column of the caller with the same name would disappear too. */
 export function checkStar({ sets, renamed }: Walk, scope: Scope): void {
   if (scope.isJoinedByPseudo) throw refusedBeside('a star and a JOIN … USING it', -1)
   for (const pseudo of renamed.keys()) {
@@ -53,7 +53,7 @@ export function isJoinedBy(run: Run): boolean {
   return keyOf(run[0]) === 'USING' && run.some((piece) => piece.kind !== 'nested' && isPseudo(piece))
 }
 
-/** Checks a row that is used as one value, or as a STRUCT. Such a row keeps the names of its columns. */
+/** Checks a row that is used as one value, or as a STRUCT. The value keeps the names of the row's columns. */
 export function checkRow({ sets }: Walk, columns: Columns, form: string, at: number): void {
   if (PSEUDO.some((name) => sets.has(columns, name))) throw refusedBeside(form, at)
 }

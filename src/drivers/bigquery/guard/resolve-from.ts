@@ -55,8 +55,8 @@ function resolveItem(walk: Walk, item: FromItem, ctes: Ctes | null, outer: Scope
 }
 
 /**
- * Refuses UNNEST(dataset.table.column) of a table that FROM does not name. Google's analyzer refuses this form today; if it did not, the
- * form would read outside the sub-select. An unknown column gets the same refusal, so the refusal reveals nothing.
+ * Refuses UNNEST(dataset.table.column) of a table that FROM does not name, because the form would read outside the sub-select. Today,
+ * Google's analyzer refuses this form too. An unknown column gets the same refusal, so the refusal reveals nothing.
  */
 function checkUnnest(walk: Walk, run: Run, scope: Scope): void {
   const parts: string[] = []

@@ -30,7 +30,7 @@ function resolveWith(walk: Walk, { recursive, ctes: list }: With, ctes: Ctes): C
 
 interface Found {
   readonly columns: Columns
-  /** The scope that ORDER BY and later pipes see. */
+  /** The scope that ORDER BY and later pipes see. Null if there is none. */
   readonly scope: Scope | null
 }
 
@@ -71,12 +71,12 @@ function resolveSelect(walk: Walk, select: Select, ctes: Ctes | null, outer: Sco
   return { columns: columns | walk.sets.ofNames(names), scope }
 }
 
-/** Returns whether the star is t.* with a single name. resolveStar() marks the row that such a star reads. */
+/** Returns whether the star is t.* with a single name before the dot. resolveStar() marks the row that such a star reads. */
 function isNamed(of: Run): boolean {
   return of.length === 1 && of[0]?.kind !== 'nested'
 }
 
-/** Resolves a star. It shows whole rows, but not the pseudo columns that the sub-selects return in addition. */
+/** Resolves a star. A star shows whole rows, but not the pseudo columns that the sub-selects return in addition. */
 function resolveStar(walk: Walk, star: Star, scope: Scope): Columns {
   const [of] = star.of
   if (of === undefined) {
@@ -92,7 +92,7 @@ function resolveStar(walk: Walk, star: Star, scope: Scope): Columns {
   return item.columns
 }
 
-/** Resolves the sub-queries of an expression, and marks the rows that it reads whole. */
+/** Resolves the sub-queries of an expression, and marks the rows that the expression reads whole. */
 export function resolveRun(walk: Walk, run: Run, ctes: Ctes | null, scope: Scope | null): void {
   if (run.length === 0) return
   walk.runs.push({ run, scope })

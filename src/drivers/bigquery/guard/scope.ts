@@ -5,7 +5,7 @@ import type { Walk } from './walk-state.ts'
 
 /** One item of FROM. */
 export interface Entry {
-  /** In lower case. Empty if the item has no name. */
+  /** The name of the item, in lower case. Empty if the item has no name. */
   readonly alias: string
   /** The columns, as far as they are known. */
   readonly columns: Columns
@@ -28,9 +28,9 @@ export class Scope {
   #aliases = new Map<string, Entry>()
   readonly #exports = new Set<string>()
   #columns = NO_COLUMNS
-  /** The number of entries, from the first, that are already marked as read whole. */
+  /** The number of entries at the beginning that are already marked as read whole. */
   #whole = 0
-  /** True if one of its joins is USING a pseudo column. */
+  /** True if a join of the scope is USING a pseudo column. */
   isJoinedByPseudo = false
 
   constructor(known: Known, outer: Scope | null) {
@@ -70,7 +70,7 @@ export class Scope {
     this.#known.work.spend(entries.length)
     if (isLarger) [this.#entries, this.#aliases, this.#whole] = [inside.#entries, inside.#aliases, 0]
     for (const entry of entries) this.#entries.push(entry)
-    // If names are equal, the item before the parentheses takes precedence.
+    // If two items have the same alias, the item before the parentheses takes precedence.
     for (const [alias, entry] of aliases) if (isLarger || !this.#aliases.has(alias)) this.#aliases.set(alias, entry)
     this.#columns |= inside.#columns
     for (const name of inside.#exports) this.#exports.add(name)

@@ -11,7 +11,7 @@ import type { Work } from './work-budget.ts'
 export interface Source {
   readonly dataset: string
   readonly table: string
-  /** At least one column. */
+  /** The columns that may be printed. Never empty. */
   readonly columns: readonly string[]
   /** The same columns in lower case. */
   readonly names: ReadonlySet<string>
@@ -89,7 +89,7 @@ function unqualified(exposed: Exposed, name: string, at: number): Error {
 
 const METADATA = /^(?:INFORMATION_SCHEMA|__TABLES__|__TABLES_SUMMARY__|region-.*)$/i
 
-/** Refuses names of metadata, whether or not they exist: metadata lists everything that exists, even hidden objects. */
+/** Refuses names of metadata, whether or not they exist, because metadata lists all objects, even hidden objects. */
 function checkMetadata(parts: readonly string[], name: string, at: number): void {
   if (!parts.some((part) => METADATA.test(part))) return
   throw refusedTable(name, 'GET …/schema lists what can be read; BigQuery’s own catalogs cannot.', at)

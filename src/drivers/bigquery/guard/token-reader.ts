@@ -18,7 +18,7 @@ export function peek(reader: Reader, ahead = 0): Token | undefined {
   return reader.tokens[reader.at + ahead]
 }
 
-/** Returns the next keyword or sign (or the one `ahead` tokens further). Returns '' for other tokens and at the end. */
+/** Returns the next keyword or sign, or the keyword or sign `ahead` tokens further. Returns '' for other tokens and at the end. */
 export function key(reader: Reader, ahead = 0): string {
   return reader.tokens[reader.at + ahead]?.key ?? ''
 }
@@ -43,7 +43,7 @@ export function takeName(reader: Reader): Token {
   return take(reader)
 }
 
-/** Consumes the given words while they are next. Returns the consumed tokens. */
+/** Consumes tokens as long as the next token is one of the words. Returns the consumed tokens. */
 export function takeWords(reader: Reader, words: readonly string[]): Token[] {
   const taken: Token[] = []
   while (words.includes(key(reader))) taken.push(take(reader))

@@ -1,7 +1,7 @@
 // Defines the tokens of GoogleSQL, and its reserved words. This file contains no grammar.
 
 /**
- * `word` is an unquoted identifier or keyword, and `quoted` is a name in backquotes. `parameter` is `@name` in lower case, or `?`.
+ * The kinds of tokens. `word` is an unquoted identifier or keyword. `quoted` is a name in backquotes. `parameter` is `@name` or `?`.
  */
 type TokenKind = 'word' | 'quoted' | 'string' | 'number' | 'parameter' | 'symbol'
 
@@ -14,7 +14,7 @@ export interface Token {
    * field.
    */
   readonly key: string
-  /** The name of an identifier, without backquotes; empty for strings, numbers and symbols. */
+  /** The name of an identifier, without backquotes. Empty for strings, numbers and symbols. */
   readonly name: string
   /** The start and the end of the token in the caller's text, in UTF-16 units. */
   readonly at: number
@@ -31,7 +31,7 @@ export const RESERVED: ReadonlySet<string> = new Set(
   WHERE WINDOW WITH WITHIN`.split(/\s+/),
 )
 
-/** The key of a number that is a part of a project's name with dashes. No expression may contain this key. */
+/** The key of a number that is part of a project's name with dashes. No expression may contain a token with this key. */
 export const PART = '#'
 
 /** Returns whether this token can name something: a column, an alias, a table. */

@@ -6,7 +6,7 @@ import type { Exposed, ExposedFamily, ExposedTable } from './exposed.ts'
 import type { Source, Suffixes } from './table-source.ts'
 import type { Work } from './work-budget.ts'
 
-/** Letters, marks, digits, dash, space, underscore: characters with no special meaning in a pattern or string. */
+/** Matches letters, marks, digits, dashes, spaces and underscores, which have no special meaning in a pattern or a string. */
 const SAFE = /^[\p{L}\p{M}\p{N}_ -]*$/u
 
 /** Returns the tables that a wildcard may read, or null if there are none. `prefix` is the table name without its star. */

@@ -16,8 +16,8 @@ export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Pr
 }
 
 /**
- * Runs `work` on all items, at most `atOnce` at a time, and returns the results in order. The first failure ends the
- * rest.
+ * Runs `work` on all items, on at most `atOnce` items at a time. Returns the results in the order of the items. After the first failure,
+ * no further item is started.
  */
 export async function mapConcurrently<T, R>(
   all: readonly T[],

@@ -25,7 +25,7 @@ export interface TokenSource {
   forget(token: string): void
 }
 
-/** Characters that a header may contain. */
+/** Matches a token that a header may contain. */
 const TOKEN = /^[\x21-\x7e]{1,8192}$/
 
 const Answer = z.object({
@@ -48,7 +48,7 @@ export class Tokens {
     const key = credentials.kind === 'service account' ? keyOf(credentials.account) : credentials.kind
     const name = `${key} ${allowPrivateHosts}`
     const known = this.#sources.get(name)
-    // This moves the source to the end of the map. If there are too many sources, the first is evicted.
+    // Move the source to the end of the map. If there are too many sources, the first in the map is evicted.
     this.#sources.delete(name)
     const source = known ?? this.#newSource(credentials, allowPrivateHosts)
     this.#sources.set(name, source)
@@ -63,7 +63,7 @@ export class Tokens {
   }
 }
 
-/** Identifies the key without storing it. */
+/** Returns a hash that identifies an account's key, so that the key itself is not stored. */
 function keyOf({ email, key }: ServiceAccount): string {
   const pem = key.export({ type: 'pkcs8', format: 'pem' })
   return createHash('sha256').update(`${email}\n`).update(pem).digest('hex')
@@ -155,7 +155,7 @@ function applicationDefault(): TokenSource {
   }
 }
 
-/** Throws an error with the service's own sentence. The library's message may name files and accounts of this machine. */
+/** Throws the service's own sentence, because the library's message may name files and accounts of this machine. */
 function noIdentity(cause: unknown): never {
   throw unavailable('The application default credentials of this machine give no token.', cause)
 }

@@ -70,7 +70,7 @@ describe('an address', () => {
 })
 
 describe('the identity of the machine', () => {
-  test('is reported without the places that the library searched, if it is missing', async () => {
+  test('if it is missing, is reported without the places that the library searched', async () => {
     const before = process.env['GOOGLE_APPLICATION_CREDENTIALS']
     process.env['GOOGLE_APPLICATION_CREDENTIALS'] = '/nowhere/CANARY.json'
     try {

@@ -128,7 +128,7 @@ export class BigQueryConnection implements Connection {
     try {
       return await work(ended.signal)
     } catch (error) {
-      // An error of the work says how the job ended, so it is more specific than the deadline's error.
+      // A timeout error of the work says whether the job has ended, so it is more specific than the deadline's error.
       const saysHowItEnded = error instanceof AppError && error.code === 'QUERY_TIMEOUT' && isDeadline(ended.signal)
       if (ended.signal.aborted && !saysHowItEnded) throw ended.signal.reason
       throw failure(error)

@@ -34,7 +34,7 @@ function refusedText(refused: ErrorResponse, query: BigQueryQuery): AppError {
   const alias = escaped(query.alias)
   if (new RegExp(`not found inside ${alias}\\b|in ${alias}\\b.*not found`, 'i').test(googleText))
     return schemaStale(refused)
-  // In a message about a view, the position refers to the view's text. So does every name that is not in the query.
+  // A message about a view has positions in the view's text, and may have names from the view's text.
   const isOfView = /\bview\b/i.test(googleText)
   const at = isOfView ? null : placeIn(refused.googleText, query)
   const names = new PrintedNames(query)
@@ -90,7 +90,7 @@ function callerName(name: string, query: BigQueryQuery): string {
   return query.names.get(name) ?? name
 }
 
-/** Returns BigQuery's message. If it reveals more than the query contains, returns the service's own sentence. */
+/** Returns BigQuery's message, or the service's own sentence if the message reveals more than the query contains. */
 function messageFor(googleText: string, query: BigQueryQuery, names: PrintedNames): string {
   if (/without a filter over column/i.test(googleText)) {
     return 'BigQuery reads a table of this query only with a filter on its partitioning column.'
@@ -108,7 +108,8 @@ function messageFor(googleText: string, query: BigQueryQuery, names: PrintedName
 }
 
 /**
- * Searches the printed text, which is prepared once: a message may name many things, and the text may have a million characters.
+ * Searches the printed text for names. The text is prepared once, because a message may have many names, and the text may have a million
+ * characters.
  */
 class PrintedNames {
   readonly #query: BigQueryQuery

@@ -121,7 +121,7 @@ function isEmpty(value: unknown): boolean {
   return value === undefined || value === null || (Array.isArray(value) && value.length === 0)
 }
 
-/** The guard and BigQuery disagree, so one of them has a defect. The hash of the text helps to find it. */
+/** The guard and BigQuery disagree about a query, so one of them has a defect. The hash of the text helps to find the query. */
 export class Disagreement extends Error {
   override readonly name = 'Disagreement'
   readonly textSha256: string

@@ -9,7 +9,7 @@ import { ErrorResponse } from './error-response.ts'
 
 const BUSY_SECONDS = 10
 
-/** Reasons for refused access that do not depend on the request. */
+/** The sentences for reasons of refused access that do not depend on the request. */
 const ACCESS: ReadonlyMap<string, string> = new Map(
   Object.entries({
     invalid_grant:
@@ -58,7 +58,7 @@ const ITS_OWN = new Set([
   'UNAVAILABLE',
 ])
 
-/** Reasons that the query causes, at any stage. */
+/** The sentences for reasons that the query causes, in the dry run or in the run. */
 const QUERY: ReadonlyMap<string, string> = new Map(
   Object.entries({
     resourcesExceeded: 'The query needs more resources than BigQuery gives it; read or sort less at once.',
@@ -98,7 +98,7 @@ function refusedAccess(refused: ErrorResponse): AppError | null {
   if (ITS_OWN.has(reason)) return unavailable(FAILING, refused)
   const sentence = ACCESS.get(reason) ?? (status === 401 ? ACCESS.get('authError') : undefined)
   if (sentence !== undefined) return unavailable(sentence, refused)
-  // The query also does not cause any other 403, and the text of such an error may not be shown.
+  // Any other 403 is not caused by the query either, and its text may not be shown.
   if (DENYING.has(reason) || (status === 403 && reason !== '' && !QUERY.has(reason))) return denied(refused)
   if (reason === 'notFound' && /^Not found: Project\b/i.test(googleText)) return unavailable(NO_PROJECT, refused)
   if (status >= 500 || (status >= 300 && status < 400)) return unavailable(FAILING, refused)
@@ -160,12 +160,12 @@ function busy(refused: ErrorResponse): AppError {
   return new AppError('OVERLOADED', sentence, { extra: { retryAfter }, cause: refused })
 }
 
-/** Returns null if the error is not a network failure but a defect of the service, or the signal's own reason. */
+/** Returns the sentence for a network failure. Returns null for a defect of the service and for the signal's own reason. */
 function networkFailure(error: unknown): string | null {
   if (!(error instanceof Error)) return null
   for (const each of chainOf(error)) {
     if (each instanceof RefusedAddress) return each.message
-    // A signal with a timeout aborts with this error.
+    // AbortSignal.timeout() aborts with a TimeoutError.
     if (each.name === 'TimeoutError') return NO_ANSWER
     const code: unknown = Reflect.get(each, 'code')
     if (typeof code !== 'string') continue

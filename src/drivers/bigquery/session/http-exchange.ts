@@ -8,7 +8,7 @@ export interface Request {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
-  /** A longer response is an error. */
+  /** The maximum length of the response. A longer response is an error. */
   readonly bytesMax: number
 }
 
@@ -17,7 +17,7 @@ export class Unreadable extends Error {
   override readonly name = 'Unreadable'
 }
 
-/** The maximum number of bytes read of an error response. BigQuery's own are a few hundred bytes. */
+/** The maximum number of bytes read of an error response. BigQuery's own error responses have a few hundred bytes. */
 const ERROR_BYTES_MAX = 64 * 1024
 const RETRY_AFTER_MS_MAX = 60_000
 
@@ -74,7 +74,7 @@ function retryAfterMs(header: string | string[] | undefined): number | null {
 const RETRIED_STATUS = new Set([429, 500, 502, 503, 504])
 const RETRIED_REASON = new Set(['rateLimitExceeded', 'backendError', 'jobRateLimitExceeded', 'jobBackendError'])
 const NEVER_RETRIED = new Set(['quotaExceeded', 'invalidQuery'])
-/** The cause is usually a keep-alive socket that the server had closed. */
+/** Codes of socket errors after which a request is repeated. Usually, the server had closed a keep-alive socket. */
 const RETRIED_CODE = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
 /** Returns whether the same request may succeed a little later. All requests of the service are safe to repeat. */

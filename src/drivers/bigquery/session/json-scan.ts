@@ -3,7 +3,7 @@
 import { Unreadable } from './http-exchange.ts'
 import { runToEnd, SLICE_BYTES } from './time-slices.ts'
 
-/** BigQuery nests at most 15 levels of arrays of structs, which are 80 levels of JSON. */
+/** The maximum nesting. BigQuery nests at most 15 levels of arrays of structs, which are 80 levels of JSON. */
 const DEPTH_MAX = 128
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -37,7 +37,7 @@ export function endOfValue(json: Buffer, at: number): number {
 export function* overValue(json: Buffer, start: number): Generator<undefined, number> {
   /** The closing byte of the innermost open array or object. 0 outside of all arrays and objects. */
   let close = 0
-  /** The closing bytes of the outer ones. */
+  /** The closing bytes of the arrays and objects around it. */
   const around: number[] = []
   let pause = start + SLICE_BYTES
   let at = start
@@ -74,7 +74,7 @@ function closeOf(byte: number | undefined): number {
   return byte === OPEN_ARRAY ? CLOSE_ARRAY : 0
 }
 
-/** Returns the position of the key's value, for a key that starts at `at`. */
+/** Checks the key that starts at `at`, and returns the position of the key's value. */
 function behindKey(json: Buffer, at: number): number {
   if (json[at] !== QUOTE) throw broken(at)
   const colon = skipSpace(json, endOfString(json, at))
@@ -129,7 +129,7 @@ function isOfNumber(byte: number | undefined): boolean {
   return (byte >= 0x30 && byte <= 0x39) || byte === 0x2d || byte === 0x2b || byte === 0x2e || (byte | 0x20) === 0x65
 }
 
-/** Returns whether a text is a number by the JSON grammar. A number of over 400 digits is refused. */
+/** Returns whether a text is a number by the JSON grammar. Returns false for 400 characters or more. */
 export function isNumber(text: string): boolean {
   return text.length < 400 && /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text)
 }
@@ -168,7 +168,7 @@ export function firstOf(json: Buffer, start: number): number | null {
   return json[at] === CLOSE_ARRAY ? null : at
 }
 
-/** Returns the position of the value after the one that ended at `end`. Returns null if there is none. */
+/** Returns the position of the value that follows the value that ended at `end`. Returns null if no value follows. */
 export function nextOf(json: Buffer, end: number): number | null {
   const at = skipSpace(json, end)
   return json[at] === COMMA ? skipSpace(json, at + 1) : null

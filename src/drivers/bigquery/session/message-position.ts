@@ -1,5 +1,4 @@
-// Converts positions in BigQuery's messages, `at [line:column]`. They refer to the printed text. The caller gets positions in the caller's
-// own text.
+// Converts positions in BigQuery's messages, `at [line:column]`, from the printed text to the caller's text.
 import type { BigQueryQuery } from '../confined-query.ts'
 
 const PLACE = / ?(?:at )?\[(?:at )?(\d{1,7}):(\d{1,7})\]/g

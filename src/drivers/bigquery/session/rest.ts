@@ -6,11 +6,11 @@ import { sendRequest, isTemporary, jsonOf, Unreadable } from './http-exchange.ts
 import { ErrorResponse } from './error-response.ts'
 import type { TokenSource } from './access-tokens.ts'
 
-/** The pauses before each retry; up to half of the pause is added at random. */
+/** The pause before each retry. Up to half of the pause is added at random. */
 const RETRY_AFTER_MS = [100, 300, 900] as const
-/** If Retry-After is longer, the call fails instead of waiting. */
+/** The longest Retry-After for which the service waits. For a longer one, the call fails. */
 const PATIENCE_MS = 2_000
-/** The maximum number of bytes of lists, tables and dry runs: a table of 10,000 nested columns takes several megabytes. */
+/** The maximum length of a response with a list, a table or a dry run: a table of 10,000 nested columns takes several megabytes. */
 const METADATA_BYTES_MAX = 8 * 1024 * 1024
 
 export interface Call {
@@ -32,7 +32,7 @@ export class Rest {
     this.#tokens = tokens
   }
 
-  /** Fetches a token. Throws if there is none. */
+  /** Fetches a token. Throws if no token can be fetched. */
   async signIn(signal: AbortSignal): Promise<void> {
     const tokens = this.#tokens
     if (tokens !== null) await withRetries(() => tokens.get(signal), signal)

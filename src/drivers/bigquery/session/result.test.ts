@@ -30,7 +30,7 @@ async function rowsOf(page: string, caps = { rowCap: 1000, bytesMax: 1_000_000 }
   await result.add(await readPage(Buffer.from(page), slices), slices)
   const { columns, rows, ...rest } = result.finish()
   const text = String(rows)
-  // Any input must give valid JSON.
+  // The written text must be valid JSON for any input.
   JSON.parse(text)
   return { text, dataType: columns[0]?.dataType, ...rest }
 }
@@ -191,7 +191,7 @@ describe('a page', () => {
     assert.equal((await rowsOf(page(`[${row}]`, ',"totalRows":"3"'), { rowCap: 9, bytesMax: 1000 })).truncated, true)
   })
 
-  test('of a failed job is an error; warnings with a result are not', async () => {
+  test('of a failed job is an error, but a page with warnings and a result is not', async () => {
     const errors = '"errors":[{"reason":"invalidQuery","message":"Division by zero"}]'
     await assert.rejects(readPage(Buffer.from(`{"jobComplete":true,${errors}}`), new TimeSlices(null)), (error) => {
       return error instanceof ErrorResponse && error.reason === 'invalidQuery'

@@ -20,7 +20,7 @@ export interface Page {
   readonly job: { readonly id: string; readonly location: string | null } | null
   readonly schema: unknown
   readonly pageToken: string | null
-  /** The number of rows in the whole result; null if the page does not say. */
+  /** The number of rows in the whole result. Null if the page does not state the number. */
   readonly totalRows: number | null
   /** The position of the array of rows. Null if there is none. */
   readonly rowsAt: number | null
@@ -155,12 +155,12 @@ export class Result {
     }
     if (page.totalRows !== null && page.totalRows > this.#caps.rowCap) this.#truncated = true
     if (page.pageToken !== null) return true
-    // The result has fewer rows than announced, and no more pages.
+    // The result is truncated if the last page ended before the announced number of rows.
     if (page.totalRows !== null && page.totalRows > this.#rows) this.#truncated = true
     return false
   }
 
-  /** The number of rows still wanted, plus one to find out whether there are more. */
+  /** The number of rows that still fit under the cap, plus one row to find out whether there are more. */
   get wanted(): number {
     return this.#caps.rowCap - this.#rows + 1
   }

@@ -1,5 +1,5 @@
-// Runs a confined query: a dry run, which must match the query that the guard confined; then the query itself, limited in bytes and time. A
-// job for which no caller waits any more is cancelled.
+// Runs a confined query: first a dry run, whose answer must match the query that the guard confined, then the query itself, limited in
+// bytes and time. A job for which no caller waits any more is cancelled.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError } from '../../../errors.ts'
@@ -33,15 +33,15 @@ export interface Running {
   readonly out: JsonBytes
 }
 
-/** How long to wait for the first response. It names the job, whose id is needed to cancel the job. */
+/** How long to wait for the first response. It has the id of the job, which is needed to cancel the job. */
 const FIRST_WAIT_MS = 2_000
 const NEXT_WAIT_MS = 10_000
-/** How long a response may arrive after its own timeout. */
+/** How much later than its own timeout a response may arrive. */
 const SLOW_MS = 5_000
 const CANCEL_MS = 5_000
-/** After the deadline, how long a caller waits for the confirmation that the job has ended. */
+/** How long a caller waits, after the deadline, for the confirmation that the job has ended. */
 const CONFIRM_MS = 1_500
-/** BigQuery cuts a page at 10 MB, measured before it is JSON. */
+/** The maximum length of a page. BigQuery cuts a page at 10 MB, measured before the page is JSON. */
 const PAGE_BYTES_MAX = 32 * 1024 * 1024
 const PAGES_MAX = 1_000
 /**
@@ -103,7 +103,7 @@ function isStopped(error: unknown): boolean {
   return error instanceof ErrorResponse && (error.reason === 'stopped' || error.reason === 'timeout')
 }
 
-/** Returns an error of the query for an emulator, which uses one reason for everything that it does not support. */
+/** Returns the error with the reason of a query error, if it comes from an emulator. An emulator has one reason for all unsupported SQL. */
 function withQueryReason(error: unknown, { lenient }: Judging): unknown {
   if (!lenient || !(error instanceof ErrorResponse) || error.reason !== 'jobInternalError') return error
   return new ErrorResponse(error.status, 'invalidQuery', error.googleText)
@@ -201,7 +201,7 @@ class Job {
 
   async #read(bytes: Buffer): Promise<Page> {
     try {
-      // This signal does not abort the page: the page names the job, which must then be cancelled.
+      // The page is read without the caller's signal, because it names the job, which must be cancelled if the caller has disconnected.
       const page = await readPage(bytes, new TimeSlices(null))
       if (page.job !== null) this.#known = { id: page.job.id, location: page.job.location ?? this.#at.place.location }
       this.#isOver = page.isComplete

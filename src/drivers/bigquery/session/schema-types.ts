@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { ColumnType } from '../captured-facts.ts'
 import { Unreadable } from './http-exchange.ts'
 
-/** BigQuery nests at most 15 levels, and has at most 10,000 columns including nested ones. */
+/** The limits on a schema. BigQuery itself allows 15 levels and 10,000 columns, including nested columns. */
 const DEPTH_MAX = 32
 const FIELDS_MAX = 20_000
 const NAME_MAX = 300
@@ -65,7 +65,7 @@ const GOOGLESQL: ReadonlyMap<string, string> = new Map(
   }),
 )
 
-/** Returns the fields of `{fields: […]}`; empty if absent. Throws Unreadable. */
+/** Returns the fields of `{fields: […]}`, or an empty list if there are none. Throws Unreadable. */
 export function readSchema(schema: unknown): readonly Field[] {
   const read = Schema.safeParse(schema ?? {})
   if (!read.success) throw new Unreadable('an invalid schema')
@@ -90,7 +90,7 @@ function fieldOf(wire: WireField, parts: readonly Field[]): Field {
     name: wire.name,
     type: { name, repeated, fields: parts.map((part) => ({ ...part.type, field: part.name })) },
     text: repeated ? `ARRAY<${text}>` : text,
-    // A stored array is never NULL.
+    // `nullable` is false for an array, because a stored array is never NULL.
     nullable: wire.mode !== 'REQUIRED' && !repeated,
     description: wire.description?.trim() || null,
     policyTagged: (wire.policyTags?.names ?? []).length > 0 || parts.some((part) => part.policyTagged),

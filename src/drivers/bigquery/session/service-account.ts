@@ -8,9 +8,9 @@ export const TOKEN_URI = 'https://oauth2.googleapis.com/token'
 
 const UNIVERSE = 'googleapis.com'
 const FIELD = 'serviceAccountKey'
-/** Google's own keys have 2048 bits. Signing with a much longer key takes seconds and blocks the event loop. */
+/** The allowed lengths of a key. Google's own keys have 2048 bits. Signing with a much longer key blocks the event loop for seconds. */
 const KEY_BITS = { min: 2048, max: 4096 } as const
-/** The length in PEM; a key of 4096 bits has 3,300 characters. */
+/** The maximum length of a key in PEM. A key of 4096 bits has 3,300 characters. */
 const PEM_MAX = 8_192
 
 export interface ServiceAccount {
@@ -34,11 +34,11 @@ const KeyFile = z.object({
     .optional(),
 })
 
-/** Returns the account, or the problems as sentences. They name the field and never repeat its value. */
+/** Returns the account, or the problems as sentences. A sentence names the field and never repeats its value. */
 export function readServiceAccount(text: string): ServiceAccount | readonly string[] {
   let json: unknown
   try {
-    // Some editors write a byte order mark.
+    // Remove a byte order mark, which some editors write.
     json = JSON.parse(text.replace(/^\uFEFF/, ''))
   } catch {
     return [`${FIELD}: is not JSON`]
@@ -55,7 +55,7 @@ export function readServiceAccount(text: string): ServiceAccount | readonly stri
 function privateKey(pem: string): KeyObject | null {
   if (pem.length > PEM_MAX) return null
   try {
-    // Environment variables often contain the line breaks escaped twice. PEM itself contains no backslashes.
+    // Replace `\n` by line breaks: environment variables often contain line breaks escaped twice. PEM itself contains no backslashes.
     const key = createPrivateKey({ key: pem.replaceAll('\\n', '\n'), format: 'pem' })
     const bits = key.asymmetricKeyDetails?.modulusLength ?? 0
     return key.asymmetricKeyType === 'rsa' && bits >= KEY_BITS.min && bits <= KEY_BITS.max ? key : null

@@ -35,7 +35,7 @@ const pem = (type: 'rsa' | 'ec') =>
     ? generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey.export({ type: 'pkcs8', format: 'pem' })
     : generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' })
 
-/** Returns an RSA key in PKCS #1 whose numbers are not primes, so that no test must generate a large key. */
+/** Returns an RSA key in PKCS #1 whose factors are not primes, because generating a real key of this size takes long. */
 function hugeKey(bits: number): string {
   const tagged = (tag: number, of: Buffer): Buffer => {
     const length = Buffer.from([0x83, of.length >> 16, (of.length >> 8) & 255, of.length & 255])
@@ -118,7 +118,7 @@ describe('a service account’s key', () => {
     }
   })
 
-  test('is required for Google', () => {
+  test('is required for Google’s address', () => {
     assert.match(detailsOf(NOTHING, input({}, null)).join(), /serviceAccountKey: is required/)
   })
 })
@@ -188,7 +188,7 @@ describe('settings that only the operator can allow', () => {
     assert.match(detailsOf(NOTHING, input(endpoint)).join(), /config.emulator: needs VITRINE_ALLOW_BIGQUERY_ENDPOINT=1/)
   })
 
-  test('stop applying when the permission ends, although they are stored', () => {
+  test('no longer apply when the operator withdraws the permission, although they are stored', () => {
     const settings = readSettings(ALL, input(endpoint, null))
     assert.equal(targetOf(ALL, settings).endpoint, 'http://127.0.0.1:9050')
     assert.throws(() => targetOf(NOTHING, settings), { code: 'DATASOURCE_UNAVAILABLE' })

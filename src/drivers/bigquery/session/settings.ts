@@ -15,9 +15,9 @@ const DATASETS_MAX = 1_000
 
 /** The operator's permissions, which apply to every datasource. */
 export interface Allowed {
-  /** The identity of the machine (VITRINE_ALLOW_APPLICATION_DEFAULT). */
+  /** True if datasources may use the identity of the machine (VITRINE_ALLOW_APPLICATION_DEFAULT). */
   readonly applicationDefault: boolean
-  /** Other addresses than Google's, without a token (VITRINE_ALLOW_BIGQUERY_ENDPOINT). */
+  /** True if datasources may use other addresses than Google's, without a token (VITRINE_ALLOW_BIGQUERY_ENDPOINT). */
   readonly endpoint: boolean
 }
 
@@ -27,18 +27,18 @@ export type Credentials =
   | { readonly kind: 'application default' }
   | { readonly kind: 'none' }
 
-/** Where to connect and with which identity, computed from the settings at each connect. `credentials` is secret. */
+/** The address and the identity of a connection, computed from the settings at each connect. `credentials` is secret. */
 export interface Target {
   /** The origin of the API: scheme, host and port. */
   readonly endpoint: string
   readonly project: string
-  /** Where jobs run and are billed. */
+  /** The project in which jobs run and are billed. */
   readonly billingProject: string
   /** Null means the location of the datasets, which introspection finds. */
   readonly location: string | null
-  /** The datasets to introspect. If empty, all datasets of the project. */
+  /** The datasets to introspect. An empty list means all datasets of the project. */
   readonly datasets: readonly string[]
-  /** An emulator's responses may lack fields. */
+  /** True if the address is an emulator, whose responses may lack fields. */
   readonly emulator: boolean
   readonly credentials: Credentials
 }
@@ -89,7 +89,7 @@ const NOT_APPLICABLE = { host: undefined, port: undefined, username: undefined, 
 interface Read {
   readonly settings: ConnectionSettings
   readonly target: Target
-  /** Settings that need the operator's permission, which they do not have. */
+  /** The settings that the operator does not allow. */
   readonly withheld: readonly string[]
 }
 

@@ -6,7 +6,7 @@ import { bareHost } from '../../../host-names.ts'
 import { AppError } from '../../../errors.ts'
 import { checkedLookup, refusal } from '../../allowed-addresses.ts'
 
-/** Opens the socket of a request. Tests use it to replace Google's servers. */
+/** Opens a socket. Tests pass their own connector to replace Google's servers. */
 export type Connector = buildConnector.connector
 
 /** The sockets of an origin, until disposed. */

@@ -2,7 +2,7 @@
 // bytes, so that a short result has only one.
 import { setImmediate } from 'node:timers/promises'
 
-/** Reading and writing this many bytes takes about 5 ms. */
+/** The number of bytes in a slice. Reading and writing a slice takes about 5 ms. */
 export const SLICE_BYTES = 128 * 1024
 
 /** Runs sliced work without a pause. */
@@ -14,7 +14,7 @@ export function runToEnd<T>(work: Generator<undefined, T>): T {
 
 export class TimeSlices {
   readonly #signal: AbortSignal | null
-  /** How often run() yielded to the event loop. */
+  /** The number of times that run() has yielded to the event loop. */
   count = 0
 
   constructor(signal: AbortSignal | null) {

@@ -24,7 +24,7 @@ export function rowWriter(columns: readonly ColumnType[]): WriteRow {
   return cellsWriter(columns, null)
 }
 
-/** Returns the writer of a row or a struct. `keys` are the keys of a struct; null for a row. */
+/** Returns the writer of a row or a struct. `keys` are the keys of a struct, and null for a row. */
 function cellsWriter(types: readonly ColumnType[], keys: readonly Buffer[] | null): WriteCell {
   const short = types.map(shortWriter)
   if (short.every((write) => write !== null)) return (json, at, out) => writeShort(json, at, short, keys, out)
@@ -98,7 +98,7 @@ function keysOf({ fields }: ColumnType): readonly Buffer[] {
   return uniqueNames(fields.map(({ field }) => field)).map((key) => Buffer.from(`${JSON.stringify(key)}:`))
 }
 
-/** Makes keys unique: a repeated name gets _1, _2 …; an empty name becomes _field_N, where N is its position from 1. */
+/** Makes keys unique. A repeated name gets _1, _2 …. An empty name becomes _field_N, where N is its position from 1. */
 function uniqueNames(names: readonly string[]): readonly string[] {
   const taken = new Set(names)
   const used = new Set<string>()
@@ -176,8 +176,7 @@ function writeKey(n: number, keys: readonly Buffer[] | null, out: JsonBytes): vo
 }
 
 /**
- * Returns the end of the object that starts at `start`. The value that was read ended at `end`; usually the object has
- * no other value.
+ * Returns the end of the object that starts at `start`. The value that was read ended at `end`. Usually, the object has no other value.
  */
 function endAfter(json: Buffer, start: number, end: number): number {
   const at = skipSpace(json, end)

@@ -19,7 +19,7 @@ const NOT_FINITE: ReadonlyMap<string, string> = new Map(
     '-infinity': '"-Infinity"',
   }),
 )
-/** The years 1 to 9999, in seconds. */
+/** The beginning of the year 1 and the end of the year 9999, in seconds since 1970. */
 const SECONDS_MIN = -62_135_596_800
 const SECONDS_MAX = 253_402_300_799
 
@@ -40,7 +40,7 @@ export function scalarWriter(type: string): WriteScalar {
 }
 
 /**
- * Returns the text without quotes. An emulator may send a number or a word without quotes. The text must have no escapes.
+ * Returns the content of the string. An emulator may send a number or a word instead. The string must have no escapes.
  */
 function textOf(json: Buffer, start: number, end: number): string {
   return json[start] === QUOTE ? json.toString('latin1', start + 1, end - 1) : json.toString('latin1', start, end)
@@ -129,7 +129,8 @@ export function* writeJson(json: Buffer, start: number, end: number, out: JsonBy
 }
 
 /**
- * Returns the start and end of the one JSON value. Returns null if the text is not JSON. Such a text is written as a string.
+ * Returns the start and the end of the JSON value in the text. Returns null for a text that is not one JSON value. Such a text is written
+ * as a string.
  */
 function* spanOf(inner: Buffer): Generator<undefined, readonly [number, number] | null> {
   try {

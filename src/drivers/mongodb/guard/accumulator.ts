@@ -47,7 +47,7 @@ const WINDOW: ReadonlyMap<string, Form> = new Map<string, Form>([
 ])
 
 export interface Accumulated {
-  /** {$sum: …} */
+  /** The printed accumulator: {$sum: …}. */
   readonly printed: BsonDocument
   /** The extent of the value for one group or window. */
   readonly extent: Extent
@@ -86,7 +86,7 @@ function gathered(
   return { extent: name === '$percentile' ? list(SMALL, each.items) : SMALL, gathers: null }
 }
 
-/** Arrays with this few elements need no length check. */
+/** Arrays with at most this many elements need no length check. */
 const FEW = 100
 
 /** Confines an operator of $setWindowFields and its window. */
@@ -148,7 +148,7 @@ function operand(
 
 function one(value: Bson | undefined, scope: Scope): Operand {
   const { printed, extent } = computed(value, scope)
-  // To compute a set or an extreme, mongod compares whole values.
+  // Count a comparison of the whole value, by which mongod computes a set or an extreme.
   scope.meter.step(keySteps(extent))
   return { printed, extents: [extent] }
 }

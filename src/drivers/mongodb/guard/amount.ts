@@ -16,9 +16,9 @@ export interface Amount {
   readonly terms: ReadonlyMap<string, Term>
 }
 
-/** Keeps sums and products finite. It is above every limit. */
+/** The largest amount. It keeps sums and products finite, and is above every limit. */
 export const HUGE = 1e100
-/** An amount with more terms, and a product of more terms or sizes, becomes HUGE. */
+/** The maximum number of terms of an amount. An amount with more terms becomes HUGE. */
 const TERMS_MAX = 512
 const PAIRS_MAX = 2_500
 export const DEGREE_MAX = 6
@@ -137,7 +137,7 @@ export function most(...amounts: readonly Amount[]): Amount {
   return made(total, terms)
 }
 
-/** Returns the amount with other amounts in place of some sizes; `by` returns null for a size that stays. */
+/** Returns the amount with other amounts in place of some sizes. `by` returns null for a size that stays. */
 export function replaced(amount: Amount, by: (size: Size) => Amount | null): Amount {
   if (isConstant(amount)) return amount
   const parts: (Amount | number)[] = [amount.constant]
@@ -152,8 +152,8 @@ export function withSize(amount: Amount, size: Size, by: Amount): Amount {
 }
 
 /**
- * Returns the sum of an amount over all elements of an array. `own` is the size of one element. The sum of its powers is at most the power
- * of `bytes`, the size of all elements together. A term without `own` counts `items` times.
+ * Returns the sum of an amount over all elements of an array. `own` is the size of one element, `bytes` the size of all elements. The sum
+ * of a power of `own` over all elements is at most the same power of `bytes`. A term without `own` counts `items` times.
  */
 export function overAll(
   amount: Amount,

@@ -31,7 +31,7 @@ test('a filter, a sort, a skip and a limit are sent and printed as a find comman
     query.printed(),
     '{"find":"people","filter":{"name":{"$gt":"a"}},"sort":{"age":-1,"name":1},"skip":3,"limit":7,"projection":{"name":1,"home.city":1,"age":1,"_id":0}}',
   )
-  // The limit on rows still applies if the query has a larger one.
+  // The limit on rows still applies if the query has a larger limit.
   assert.equal(made({ pipeline: [{ $limit: 5_000 }] }).find?.limit, 101)
   assert.equal(made({ pipeline: [{ $limit: { $numberLong: '7' } }] }).find?.limit, 7)
   assert.deepEqual(Object.keys(made({ filter }).find?.filter ?? {}), ['name'])

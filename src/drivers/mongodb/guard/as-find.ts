@@ -21,8 +21,8 @@ export function findOf(pipeline: readonly BsonDocument[]): Find | null {
   const most = limitIn(pipeline.at(-1))
   const own = parts.has('$limit') ? (numberOf(parts.get('$limit')) ?? 0) : Infinity
   const [filter, sort, projection] = [parts.get('$match') ?? {}, parts.get('$sort') ?? null, parts.get('$project')]
-  // In a find command, a limit of 0 means no limit.
   const limit = Math.min(own, most)
+  // A limit of 0 is excluded, because it means no limit in a find command.
   if (!isDocument(filter) || !isDocument(projection) || !(limit >= 1)) return null
   return { filter, sort: isDocument(sort) ? sort : null, skip: parts.get('$skip') ?? null, limit, projection }
 }

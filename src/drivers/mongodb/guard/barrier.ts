@@ -28,8 +28,8 @@ export class Barrier {
   }
 
   /**
-   * Keeps later stages that read this top-level field behind the projection. If no name is given, stages that read the whole document stay
-   * behind it.
+   * Keeps later stages that read this top-level field behind the projection. Without a name, keeps stages that read the whole document
+   * behind the projection.
    */
   raise(name = this.#first): void {
     if (this.#names.has(name)) return

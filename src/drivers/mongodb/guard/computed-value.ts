@@ -37,7 +37,7 @@ function shapeOf(value: Bson | undefined, extent: Extent, scope: Scope): Shape {
     if (found === undefined) return shapeWith(extent)
     const { kids, open, cut } = found
     if (kids === null) return { ...found, ...shapeWith(extent), cut }
-    // A path through an array finds many of these objects.
+    // The path leads through an array, so the value is an array of such objects.
     return extent.isSingle ? found : { kids, open, cut, extent: { ...STORED, usual: extent.usual } }
   }
   if (!isDocument(value)) return shapeWith(extent)

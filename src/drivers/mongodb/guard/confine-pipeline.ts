@@ -27,7 +27,7 @@ export function confinePipeline(
   const out: BsonDocument[] = []
   const barrier = barrierOf(collection, out)
   const flow = new Flow(whole, variables, false, out, barrier, shapeOf(collection, barrier), collection.tops, {
-    // The stages of a view are unknown: they may make many documents of one.
+    // The documents of a view do not count as read, because the stages of the view may make many documents of one.
     isRead: isRead && !collection.rewritten,
   })
   const rest = hoist(stages, flow)

@@ -99,7 +99,7 @@ test('projects joined documents, and reports the columns and joins', () => {
   assert.deepEqual(columns, ['_id', 'name', 'home', 'cards', 'meta', 'o'])
 })
 
-test('takes the columns from the last stage that determines them', () => {
+test('takes the columns from the last stage that determines the columns', () => {
   const columns = (...pipeline: object[]): readonly string[] => queryOf({ pipeline }).columns
   assert.deepEqual(columns({ $project: { b: '$name', name: 1 } }), ['_id', 'b', 'name'])
   assert.deepEqual(columns({ $group: { _id: '$name', n: { $sum: 1 } } }, { $set: { z: 1 } }), ['_id', 'n', 'z'])

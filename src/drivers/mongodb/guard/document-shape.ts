@@ -24,16 +24,16 @@ interface Cut {
 export interface Shape {
   /** Null if the whole value is shown or computed: any path below it may be read. */
   readonly kids: ReadonlyMap<string, Shape> | null
-  /** Whether there may be other fields than the known fields. */
+  /** True if there may be other fields than the known fields. */
   readonly open: boolean
   /**
    * The projections that cut this object. They drop values that are not objects. A comparison with null could reveal such
    * a value if the comparison ran before the projection.
    */
   readonly cut: readonly Cut[]
-  /** What is known of the value, if it is not an object that the query writes. */
+  /** The known facts about the value, if it is not an object that the query writes. */
   readonly extent?: Extent
-  /** Whether the query writes the value as an object, so that it is no array. */
+  /** Set if the query writes the value as an object, so that the value is no array. */
   readonly isWritten?: true
 }
 
@@ -49,13 +49,14 @@ export function closed(kids: ReadonlyMap<string, Shape>): Shape {
 
 export interface Found {
   /**
-   * whole: the value is shown as a whole or lies in such a value. parent: the object is partly shown. hidden: not shown, or does not exist.
+   * whole: the value, or an object around it, is shown as a whole. parent: the value is a partly shown object. hidden: the value is not
+   * shown, or does not exist.
    */
   readonly kind: 'whole' | 'parent' | 'hidden'
   readonly shape: Shape
-  /** Whether a component is an array index. */
+  /** True if a component of the path is an array index. */
   readonly numeric: boolean
-  /** Whether each component is the name of a known field. */
+  /** True if each component of the path is the name of a known field. */
   readonly isNamed: boolean
   /** The projections that cut an object on the path. */
   readonly crossed: readonly Cut[]
@@ -120,7 +121,7 @@ export class Draft {
     const name = components[at]
     this.#work.spend(1)
     if (name === undefined) return value
-    // The value now contains another value at an unknown place.
+    // The fields of the outer value are unknown, so its known bounds no longer hold once the inner value is set.
     if (shape.kids === null) return { ...shape, extent: STORED }
     const [own, kids] = this.#copied(shape)
     // An unknown field may be an array.
@@ -200,7 +201,7 @@ function weightOf(shape: Shape): number {
 export function union(one: Shape, other: Shape): Shape {
   const cut = [...new Set([...one.cut, ...other.cut])]
   if (one.kids === null || other.kids === null) {
-    // The other side's cuts still apply below a value that is shown as a whole.
+    // One side is shown as a whole. Below it, the cuts of the other side still apply.
     const extent = settled(largest([extentOf(one), extentOf(other)]))
     return { kids: null, open: true, cut: [...new Set([...cut, ...barriersOf(one), ...barriersOf(other)])], extent }
   }
@@ -233,7 +234,7 @@ function barriersOf(shape: Shape): readonly Cut[] {
 
 const extents = new WeakMap<Shape, Extent>()
 
-/** Returns the extent of a value of this shape. */
+/** Returns the extent of a value that has this shape. */
 function extentOf(shape: Shape): Extent {
   if (shape.kids === null) return shape.extent ?? STORED
   const known = extents.get(shape)
@@ -287,7 +288,7 @@ function many(
   return { ...all, each: isFixed(found) ? found : null }
 }
 
-/** The minimum bytes of an object in an array. */
+/** The minimum number of bytes of an object in an array. */
 const OBJECT_LEAST = 8
 
 /** Returns the number of objects that hold the last name of a path: one for each element of the arrays on the path. */
@@ -302,7 +303,7 @@ export function objectsAt(shape: Shape, path: readonly string[]): Amount {
   return constant(1)
 }
 
-/** The limit on paths in a hint. The search for similar names takes time in proportion to their number. */
+/** The limit on paths for a hint. The search for similar names takes time in proportion to the number of paths. */
 const PATHS_MAX = 300
 
 /** Returns the known paths, for a hint. */

@@ -5,7 +5,7 @@ import { numberOf } from './parse-ejson.ts'
 import type { Bson, BsonDocument } from '../confined-query.ts'
 
 export interface EarlySort {
-  /** Number of stages before the projection. */
+  /** The number of stages before the projection. */
   readonly at: number
   /** For each sort path, the components that lead through partly shown objects. */
   readonly cut: readonly (readonly string[])[]

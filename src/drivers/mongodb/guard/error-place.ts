@@ -2,7 +2,7 @@
 // searched for these objects only if the query is refused.
 import { Broken, Refusal } from './refusal.ts'
 
-/** Keys from the top of the body, such as pipeline, 2, $project, x. */
+/** The keys that lead from the top of the body to a value, such as pipeline, 2, $project, x. */
 export type Path = readonly (string | number)[]
 
 /** Runs `read` for one value of an object or array, and records the place in a refusal that it throws. */

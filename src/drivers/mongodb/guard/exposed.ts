@@ -24,7 +24,7 @@ export interface ExposedCollection {
   readonly extents: ReadonlyMap<string, Extent>
   /** The exposed top-level names, in catalog order. */
   readonly tops: readonly string[]
-  /** Whether this is a view or a time series. The server then adds stages before those of the guard. */
+  /** True for a view or a time series, for which the server adds stages before the guard's stages. */
   readonly rewritten: boolean
 }
 
@@ -109,7 +109,7 @@ function isSmall(detail: unknown): boolean {
 
 /** Returns the array length in the sample. Returns null if the sample held no array, undefined without a sample. */
 function itemsOf(name: string, detail: unknown): number | null | undefined {
-  // mongod stores no array as _id.
+  // The value of _id cannot be an array.
   if (name === '_id') return null
   if (typeof detail !== 'object' || detail === null || !('types' in detail)) return undefined
   return 'items' in detail && typeof detail.items === 'number' ? detail.items : null
@@ -122,7 +122,7 @@ function isFlat(detail: unknown): boolean {
 
 interface Branch extends Map<string, Branch | null> {}
 
-/** Returns whether a projection can name the component: not empty, no array index, no operator. */
+/** Returns whether a projection can name the component of a path: it must not be empty, an array index or an operator. */
 function isExposable(component: string): boolean {
   return (
     component !== '' &&

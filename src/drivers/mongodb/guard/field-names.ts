@@ -30,12 +30,12 @@ export function outputPath(of: string, path: string): readonly string[] {
   return components
 }
 
-/** Checks the name of an output field: not empty, no dots, no leading $. */
+/** Checks the name of an output field. It must not be empty, contain a dot or start with $. */
 export function checkName(of: string, name: string): void {
   if (outputPath(of, name).length > 1) throw noName(of, name)
 }
 
-/** A whole number of at most ten digits, which may be an array index. JSON.parse keeps the order of longer numbers. */
+/** Matches names that JSON.parse may treat as array indexes: whole numbers of at most ten digits. */
 const INTEGER = /^(?:0|[1-9]\d{0,9})$/
 
 /**

@@ -21,7 +21,7 @@ const LIST_MAX = 2000
 
 export interface Filter {
   readonly printed: BsonDocument
-  /** Whether the filter matches the same documents before and after the projection: only exposed paths, no array index, no $expr. */
+  /** True if the filter matches the same documents before and after the projection: it has only exposed paths, no array index, no $expr. */
   readonly hoistable: boolean
   /** The top-level conditions that match the same documents before and after the projection. The filter requires all of them. */
   readonly early: BsonDocument
@@ -30,7 +30,7 @@ export interface Filter {
 interface Walk {
   readonly scope: Scope
   hoistable: boolean
-  /** Steps that count only for values that the query may have computed. */
+  /** The steps that count only if the query may have computed the tested value. */
   computed: Amount
 }
 
@@ -58,7 +58,7 @@ export function filter(value: Bson | undefined, scope: Scope, early: EarlySteps 
       printed[name] = within(all, name, () => conditionOf(name, below, '', walk))
     })
     const most = worstOf(steps, DOCUMENT_MAX)
-    // Otherwise mongod must measure the document before the filter.
+    // A condition that may take too many steps waits until mongod has measured the document.
     if (walk.hoistable && early !== null && most <= early.left) {
       first[name] = printed[name] ?? null
       early.left -= most
@@ -75,7 +75,7 @@ function documentOf(value: Bson | undefined): BsonDocument {
   return value
 }
 
-/** Confines conditions. `above` is the path of the array of an $elemMatch, with a dot; it is empty at the top. */
+/** Confines conditions. Inside an $elemMatch, `above` is the path of the array, with a dot at the end. Otherwise it is empty. */
 function conditions(value: Bson | undefined, above: string, walk: Walk): BsonDocument {
   const printed: Record<string, Bson> = {}
   const all = documentOf(value)
@@ -271,12 +271,15 @@ function test({ path, name, operand, options: own }: Test, found: Located, walk:
   }
 }
 
-/** mongod parses each point, and compares it with each side of an area. */
+/** The steps for a stored point, without those for the corners of the query's area. mongod parses the point for each test. */
 const POINT_STEPS = 160
 
 /** The steps for each byte of a stored shape. */
 const CORNER_STEPS = 2
-/** mongod compares each side of a ring with each other side, 170 ns a pair, to check that they do not cross. A corner takes 35 bytes. */
+/**
+ * The squared bytes of a stored shape that take one step. To find crossings, mongod compares each side of a ring with each other side. A
+ * pair takes 170 ns, and a corner takes 35 bytes.
+ */
 const CORNERS_COMPARED = 360
 const SIDES_STEPS = 3.4
 const RING_MAX = 500

@@ -15,7 +15,7 @@ import { checkWeight, closed, shapeWith, valueAt, WHOLE, type Shape } from './do
 import { largest, object, SMALL, type Extent } from './value-size.ts'
 import { sortSpecOf } from './sort-spec.ts'
 
-/** Sets the known fields. `written` holds the names in the query. A `count` that MongoDB adds is a column only if a document has it. */
+/** Sets the known fields and the columns. `written` holds the names in the query, without a `count` that MongoDB adds. */
 function made(flow: Flow, id: Shape, outputs: Outputs, written: readonly string[] = [...outputs.shapes.keys()]): void {
   const shape = closed(new Map([['_id', id], ...outputs.shapes]))
   checkWeight(shape)
@@ -88,7 +88,7 @@ export function bucketAuto(value: Bson, flow: Flow): void {
   }
   const output = bucketOutput('$bucketAuto', read['output'], flow)
   flow.out.push({ $bucketAuto: { ...printed, ...(output === null ? {} : { output: output.printed }) } })
-  // Granularity rounds numbers, so the bound of the key does not hold.
+  // The bound of the key does not hold for the ends of a bucket, because granularity rounds them.
   const end = { ...key.extent, number: null }
   const ends = object(new Map(['min', 'max'].map((name) => [name, end])))
   made(flow, shapeWith(ends), output ?? COUNT, output === null ? [] : undefined)

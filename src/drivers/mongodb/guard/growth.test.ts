@@ -249,7 +249,7 @@ const STAGES: Readonly<Record<string, readonly object[]>> = {
   ],
 }
 
-/** Stored values decide how large these values grow, so the database measures them. */
+/** Queries whose values grow with stored values, so that the database measures the stored values. */
 const MEASURED: Readonly<Record<string, readonly object[]>> = {
   'a text doubled': repeated(30, { $set: { s: { $concat: ['$s', '$s'] } } }),
   'an array doubled': repeated(30, { $set: { a: { $concatArrays: ['$a', '$a'] } } }),
@@ -358,7 +358,7 @@ test('refuses values that grow beyond the bounds, and names the bound, the size 
   for (const [name, pipeline] of Object.entries(STAGES)) assertLimit(name, piped(...pipeline))
 })
 
-test('measures values that grow with what is stored, before each stage that makes or reads them', () => {
+test('measures stored values by which computed values grow, before each stage that makes or reads the computed values', () => {
   const read = { $group: { _id: '$$ROOT' } }
   for (const [name, pipeline] of Object.entries(MEASURED))
     assert.match(printedOf(...pipeline, read), /"vt_steps".*"vt_bytes"/, name)
@@ -401,7 +401,7 @@ test('prints a range of computed length in a form that fails beyond the bound', 
 type Json = Readonly<Record<string, unknown>>
 const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null
 
-/** Returns what the printed query measures before its stages, in short: the length |a, the bytes #a, the longest word ~a. */
+/** Returns the sizes that the printed query measures before its stages, in short: the length |a, the bytes #a, the longest word ~a. */
 function measuredBy(...pipeline: object[]): { steps: string; bytes: string }[] {
   const found: { steps: string; bytes: string }[] = []
   const walk = (value: unknown, around: Json): void => {
@@ -433,13 +433,13 @@ function measure(value: unknown): string {
   return text.startsWith('{"$size"') ? `pieces ${path}` : `~${path}`
 }
 
-/** Returns the sizes on which the steps of the query depend, as products. Each product takes at least `least` steps. */
+/** Returns the products of sizes on which the steps of the query depend, if their coefficients are at least `least`. */
 function products(amount: string, least = 0): string[] {
   const terms = amount.split(' + ').map((term) => /^([\d.e+]+) ?(.*)$/.exec(term) ?? [])
   return terms.flatMap(([, times = '', sizes = '']) => (sizes !== '' && Number(times) >= least ? [sizes] : [])).sort()
 }
 
-test('measures what a stage reads often, right before the stage', () => {
+test('measures values that a stage reads often, right before the stage', () => {
   const often = (least: number, ...pipeline: object[]): string[] =>
     measuredBy(...pipeline).flatMap(({ steps }) => products(steps, least))
   assert.deepEqual(often(10, { $project: { x: map(range(5_000), { $concat: ['$s', 'x'] }) } }), ['#s'])
@@ -504,7 +504,7 @@ test('measures the pairs of bytes that a search or a regular expression takes', 
   assert.ok(steps({ $split: ['$s', '$a'] }).includes('#a #s'))
 })
 
-test('prints a length check for loops over stored values that take long, and for no others', () => {
+test('prints a length check for loops over stored values if they take long, and for no other loops', () => {
   const isHeld = (...pipeline: object[]): boolean => printedOf(...pipeline).includes('16000000')
   const work = { $size: map(range(1_000), { $add: ['$$k', 1] }, 'k') }
   const some = { $size: map(range(50), { $add: ['$$k', 1] }, 'k') }

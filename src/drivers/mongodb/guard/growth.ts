@@ -109,23 +109,23 @@ function readWhole(whole: Extent, env: Env): Extent {
   return env.meter.made({ ...whole, kept: whole.bytes })
 }
 
-/** Steps for each byte of arrays that a path goes through. */
+/** The steps for each byte of an array that a path goes through. */
 const READ_STEPS = 1 / 15
 
 const words = (names: string): ReadonlySet<string> => new Set(names.split(' '))
 
-/** Operators whose value is an array with some elements of their first argument. */
+/** Operators whose value is an array of elements of their first argument. */
 const CHOSEN = words('$reverseArray $setDifference $slice')
-/** Operators whose value is an array with some elements of all arguments. */
+/** Operators whose value is an array of elements of their arguments. */
 const JOINED = words('$concatArrays $setIntersection $setUnion')
-/** Operators that return one of their values. */
+/** Operators that return one of their arguments, or one element of an argument. */
 const AS_THEY_ARE = words('$arrayElemAt $first $ifNull $last $max $min')
 /** Operators whose value is a part of their argument, or a string of as many bytes. */
 const PARTS = words('$ltrim $rtrim $substr $substrBytes $substrCP $toLower $toUpper $trim $unsetField')
 /** Operators that write strings, which may be longer than the arguments. */
 const WRITTEN = words('$convert $dateFromString $dateToString $toString')
 const WRITTEN_TIMES = 6
-/** Operators that make values of their texts, or texts of their values. */
+/** Operators that convert a string to a value, or a value to a string. */
 const CONVERTED = words('$deserializeEJSON $serializeEJSON $toArray $toObject')
 const CONVERTED_TIMES = 70
 const WRITTEN_BYTES = 100
@@ -251,7 +251,7 @@ function rebuilt(arrays: readonly Extent[]): Extent {
   return { ...anything(bytes, usual), kept, items, isLoose, each: each === null ? null : moved(each) }
 }
 
-/** A part of an array up to this length counts with the length that the query states. */
+/** The maximum length that the query may state for a part of an array, so that the part counts with this length. */
 const FEW = 100
 
 function shortened(array: Extent, n: Bson | undefined): Extent {
@@ -262,14 +262,14 @@ function shortened(array: Extent, n: Bson | undefined): Extent {
   return isShorter ? { ...array, items: constant(items), isLoose: false, usual: Math.min(items, array.usual) } : array
 }
 
-/** A part of a string up to this length counts with the length that the query states. */
+/** The maximum length that the query may state for a part of a string, so that the part counts with this length. */
 const TEXT_TAKEN = 1_000
 
 function partOf(name: string, operand: Bson, value: Extent): Extent {
   if (name === '$unsetField') return inside(value)
   const length = name.startsWith('$substr') && isArray(operand) ? numberOf(operand[2]) : undefined
   const isShort = length !== undefined && length >= 0 && length <= TEXT_TAKEN
-  // mongod first converts a number or a date to a string.
+  // WRITTEN_BYTES is added, because mongod first converts a number or a date to a string.
   return text(isShort ? constant(4 * length + TEXT_BYTES) : plus(value.bytes, WRITTEN_BYTES))
 }
 

@@ -58,10 +58,10 @@ export function lookup(value: Bson, flow: Flow): void {
   flow.set('$lookup', [[as, manyOf(inner.shape, rows)]])
 }
 
-/** Assumed documents of a $lookup without foreignField. */
+/** The assumed number of documents that a $lookup without foreignField finds. */
 const FOUND_ALL = 100
 
-/** Assumed documents for one value of a field other than _id, if they are unwound. */
+/** The assumed number of documents with one value of a field other than _id, for an $unwind of the documents. */
 const FOUND = 10
 
 /** Returns the shape of an array of documents. `rows` is their number for the cost estimate. */
@@ -183,7 +183,7 @@ export function graphLookup(value: Bson, flow: Flow): void {
   reproject(from, as, depthField, flow)
 }
 
-/** Refuses a path below a partly shown object: a null matches documents without the field, which would reveal hidden elements. */
+/** Refuses a path below a partly shown object. A null matches documents without the field, which would reveal hidden elements. */
 function checkNullAlike(path: string, raw: Scope): void {
   if (resolve(path, raw).crossed.length === 0) return
   throw refusedOperator(

@@ -73,7 +73,7 @@ test('a long body is judged in a thread, with the same verdict', async () => {
   assert.deepEqual(guard.told, [])
 })
 
-test('a short body, or one whose size is refused, is judged on the main thread', async () => {
+test('a short body, and a body whose size is refused, are judged on the main thread', async () => {
   await using guard = await opened()
   assert.equal((await guard.aside(people({ $match: { name: 'x' } }))).kind, 'confined')
   let deep: unknown = 1

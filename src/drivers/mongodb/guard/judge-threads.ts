@@ -5,9 +5,9 @@ import { defectReporter, type TellDefect } from '../../report-guard-defect.ts'
 import type { Answer, Threads } from './confine.ts'
 
 export interface ThreadsOptions {
-  /** Number of threads. More than two long bodies at the same time are rare. */
+  /** The number of threads. More than two long bodies at the same time are rare. */
   readonly threads?: number
-  /** Deadline for one body. */
+  /** The deadline for one body. */
   readonly deadlineMs?: number
   /** Receives reports of defects in the guard. */
   readonly report?: TellDefect
@@ -19,7 +19,7 @@ export interface Asked {
   readonly rowCap: number
 }
 
-/** The deadline is ten times the duration of the largest body on an idle machine. */
+/** The default deadline for one body: ten times the duration of the largest body on an idle machine. */
 const DEADLINE_MS = 2_000
 
 /** Opens the pool. The first long body starts the threads. */

@@ -28,7 +28,7 @@ const FIELDS_MAX = 1_000
 export interface Bounds {
   readonly characters: number
   readonly nodes: number
-  /** Units of Work. */
+  /** The maximum work of the guard, in the units that Work counts. */
   readonly work: number
   /** If true, a body over these bounds is passed to a thread. If false, it is refused. */
   readonly isHere: boolean
@@ -134,7 +134,7 @@ function query(body: MongoBody, stages: Bson, { catalog, rowCap, work }: Asked):
   const reads = readsOf(catalog, [name, ...joins.map((join) => join.collection)])
   const early = flow.early === null ? null : sortedEarly(flow.out, flow.early)
   const { columns, shape, out: pipeline } = flow
-  // The server puts the stages of a view or a time series before those of the guard.
+  // No find for a view or a time series, because the server puts stages before the guard's stages.
   const mayFind = early === null && !collection.rewritten && rowCap <= SMALL_ROWS_MAX
   const find = mayFind ? findOf(pipeline) : null
   return {

@@ -6,17 +6,17 @@ import type { StageWork } from './step-meter.ts'
 import { refusedLimit } from './refusal.ts'
 import { bytesAt, DOCUMENT, ELEMENT_LEAST, isStored, measureOf, type Measure } from './value-size.ts'
 
-/** The maximum bytes of the values that a stage makes of one document. */
+/** The maximum number of bytes of the values that a stage makes of one document. */
 export const MADE_MAX = 400 * 1024 * 1024
 export const DOCUMENT_MAX = 16 * 1024 * 1024
-/** The maximum steps of a stage for one document: 0.8 s. A step that takes twice the time that was measured for it does no harm. */
+/** The maximum number of steps of a stage for one document, about 0.8 s. A step that takes twice its measured time does no harm. */
 export const TURNS_MAX = 16_000_000
 /** The number of documents that old versions of mongod process between two checks for a cancel. */
 export const UNSEEN = 128
-/** If an amount has more sizes than this, mongod measures the whole document instead. */
+/** The maximum number of sizes of an amount that mongod measures. If there are more, mongod measures the whole document instead. */
 const SIZES_MAX = 6
 
-/** Expressions that the database computes for each document. They are null if no document can be too large. */
+/** Expressions that the database computes for each document. An expression is null if its amount cannot be too large. */
 export interface Measured {
   readonly steps: Bson | null
   readonly bytes: Bson | null
@@ -30,9 +30,9 @@ export const NOTHING: Measured = { steps: null, bytes: null, vars: {} }
 
 /** The known facts about a document before a stage. */
 export interface Before {
-  /** The maximum bytes of the document. */
+  /** The maximum number of bytes of the document. */
   readonly size: number
-  /** Whether mongod has just read the document from the collection. mongod checks for a cancel before it reads each large document. */
+  /** True if mongod has just read the document from the collection. mongod checks for a cancel before it reads each large document. */
   readonly isRead: boolean
   /** The steps that the stage may take in any case; absent if the stages of the query share a limit. */
   readonly most?: number
@@ -41,7 +41,7 @@ export interface Before {
 /** The work that all stages of a query together may do for one document without a measurement. */
 export class Spare {
   #read = TURNS_MAX
-  /** mongod does not check for a cancel between documents that an earlier stage made. */
+  /** Divided by UNSEEN, because mongod does not check for a cancel between documents that an earlier stage made. */
   #made = TURNS_MAX / UNSEEN
   #bytes = MADE_MAX
 
@@ -89,7 +89,7 @@ function fieldOf(place: string): string | null {
   return head === DOCUMENT && field !== undefined ? field : null
 }
 
-/** Prints amounts. Each size is computed once. */
+/** Prints amounts as expressions. A size that occurs several times is computed once, as a variable. */
 class Printer {
   readonly vars: Record<string, Bson> = {}
   readonly #names = new Map<string, string>()
@@ -122,7 +122,7 @@ class Printer {
   }
 }
 
-/** Returns an upper bound for a size: the bytes of the whole document or variable that it is a part of. */
+/** Returns an upper bound for a size: the bytes of the whole document or variable that contains the measured value. */
 function wholeOf(size: string): Amount {
   const { of, place } = measureOf(size)
   const [head = DOCUMENT] = place.split('.', 1)

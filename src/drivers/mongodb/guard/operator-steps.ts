@@ -17,14 +17,14 @@ type Steps = (given: Given) => Amount
 const words = (names: string): readonly string[] => names.split(' ')
 const each = (names: string, steps: Steps): [string, Steps][] => words(names).map((name) => [name, steps])
 
-/** The bytes that mongod reads or copies in a step. */
+/** The number of bytes that mongod reads or copies in a step. */
 export const STEP_READS = 100
-/** The bytes of an array or object that mongod reads in a step. Each element costs work, however small it is. */
+/** The number of bytes of an array or object that mongod reads in a step. The number is lower, because each element costs work. */
 const NESTED_READS = 20
 const byByte = (perByte: number, { bytes }: Extent = SMALL): Amount => scaled(bytes, perByte)
 const readingOne = ({ bytes, isScalar }: Extent): Amount => scaled(bytes, 1 / (isScalar ? STEP_READS : NESTED_READS))
 const reading = ({ args }: Given, times = 1): Amount => scaled(plus(...args.map(readingOne)), times)
-/** Returns the steps to read strings. The database fails other arguments. */
+/** Returns the steps to read strings. For other arguments, the database fails the query. */
 const readingText = ({ args }: Given, times = 1): Amount => scaled(together(args).bytes, times / STEP_READS)
 const elements = ({ args }: Given, steps: number): Amount => scaled(together(args).items, steps)
 
@@ -48,7 +48,7 @@ const sortingBy: Steps = (given) => {
   return isDocument(by) ? plus(elements(own, 10 + 20 * Object.keys(by).length), reading(own, 15)) : sorting(own)
 }
 
-/** Returns the steps to search for one string at every position of another. */
+/** Returns the steps to search for one string at every position of another string. */
 const searching =
   (perByte: number, perPair: number, textName = '', partName = ''): Steps =>
   (given) => {
@@ -67,7 +67,7 @@ const matching: Steps = (given) => {
   return plus(pattern.folding, searchSteps(pattern, argument(given, 'input', 0) ?? SMALL, constant(1)))
 }
 
-/** Returns the steps to search so many texts for matches of a pattern. */
+/** Returns the steps to search texts for matches of a pattern. `texts` is their number, and `bytes` the size of all together. */
 export function searchSteps(pattern: ParsedPattern, { bytes, place }: Extent, texts: Amount): Amount {
   const run = place === null ? bytes : sizeOf(wordAt(place))
   // mongod copies the match for each group.
@@ -124,7 +124,7 @@ const STEPS: ReadonlyMap<string, Steps> = new Map<string, Steps>([
   ...each('$getField $setField $unsetField', (given) => plus(elements(given, 1 / 5), 1)),
   ...each('$concat $substr $substrBytes $strLenCP', (given) => plus(2, readingText(given))),
   ['$substrCP', (given) => plus(2, readingText(given, 3))],
-  // $toDate parses a string like $dateFromString.
+  // $toDate parses strings as $dateFromString does.
   ['$toDate', (given) => plus(80, readingText(given, 15))],
   ...each('$toDecimal $toDouble $toInt $toLong $toObjectId', (given) => plus(2, readingText(given, 15))),
   ...each('$strcasecmp $toLower $toUpper', (given) => byByte(1 / 6, { ...SMALL, ...together(given.args) })),

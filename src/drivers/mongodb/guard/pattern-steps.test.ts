@@ -1,4 +1,4 @@
-// The bounds of regular expressions hold for a matcher that backtracks, and a pattern that the parser does not know is refused.
+// Tests that the bounds of regular expressions hold for a matcher that backtracks, and that a pattern with unknown syntax is refused.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { triesOf } from './pattern-steps.ts'
@@ -11,7 +11,7 @@ const degreeOf = (pattern: string): number | null => {
   return tries && tries.length - 1
 }
 
-test('counts how often repetitions can share a text', () => {
+test('counts in how many ways repetitions can divide a text', () => {
   const DEGREES: Readonly<Record<string, number | null>> = {
     abc: 0,
     'colou?r': 0,
@@ -46,7 +46,7 @@ test('counts how often repetitions can share a text', () => {
   assert.ok((triesIn('https?://(?:www\\.)?(?:a|b|c)')?.[0] ?? 99) < 10)
 })
 
-test('refuses what it does not know, and what is no pattern', () => {
+test('refuses unknown syntax, and texts that are no pattern', () => {
   for (const pattern of [
     '(?R)',
     '(?1)',
@@ -140,7 +140,7 @@ function compared(tree: Pattern, text: string, most: number): number {
         return go(place)
     }
   }
-  // The last character never matches, so that everything is tried.
+  // The match never succeeds at its end, so that every way is tried.
   at(tree, 0, () => false)
   return count
 }
@@ -170,7 +170,7 @@ test('no text takes more tries than the bound, for random patterns', () => {
     bounded++
     for (const text of ['a'.repeat(14), 'ab'.repeat(7), 'abc'.repeat(5), 'aabbcc'.repeat(2), 'b'.repeat(9)]) {
       const bound = tries.reduce((all, times, degree) => all + times * (text.length + 1) ** degree, 0)
-      // Each try compares at most the parts of the pattern.
+      // Each try takes at most one comparison for each character of the pattern.
       const count = compared(tree, text, 1e6)
       assert.ok(count <= 2 * bound * pattern.length, `${pattern} on ${text}: ${count} > ${bound} (${tries.join(' ')})`)
     }

@@ -6,7 +6,7 @@ import { NO_CHARS, type Chars, type ParsedPattern, type Pattern } from './patter
 
 /** The maximum number of steps for one start position, by mongod's own limit. */
 const ATTEMPT_MAX = 60_000
-/** The steps of one more try at a position. */
+/** The steps of each further try at a position. */
 const TRY = 0.6
 /** The steps to run over a byte in a repetition and back. */
 const RUN = 1 / 20
@@ -16,13 +16,13 @@ const TRIES_MAX = 1e9
 /** Coefficients by degree: [3, 2] means 3 + 2n for a text of n characters. */
 type Polynomial = readonly number[]
 
-/** An upper bound for the tries of one attempt. `ways`: how often a match of the part ends, so that the next part is tried. */
+/** Upper bounds for one attempt to match a part. `ways` counts how often the part ends a match, so that the next part is tried. */
 interface Effort {
   readonly tries: Polynomial
   readonly ways: Polynomial
 }
 
-/** What a text costs. `run`: the bytes of its longest word. `starts`: the number of texts. */
+/** The sizes of the searched texts. `run` is the length of the longest word in bytes. `starts` is the number of texts. */
 export interface MatchedText {
   readonly bytes: Amount
   readonly run: Amount
@@ -32,7 +32,7 @@ export interface MatchedText {
 /** Returns the steps to search the texts for a match, if there is none. */
 export function matchSteps(pattern: ParsedPattern, { bytes, run, starts }: MatchedText): Amount {
   const { tree, branches } = pattern
-  // All lines together are the text, and the first repetition tries each of their characters.
+  // If only the beginnings of lines are tried, they count like one start: the repetition then runs over each line once.
   const isOnce = pattern.isAnchored || triesEachLine(tree)
   const from = isOnce ? starts : bytes
   const tries = triesOf(tree)
@@ -41,7 +41,7 @@ export function matchSteps(pattern: ParsedPattern, { bytes, run, starts }: Match
   const fixed = Math.min(ATTEMPT_MAX, Math.max(0, once - 1) * TRY)
   const written = bytes.constant
   const attempt = Math.min(ATTEMPT_MAX, 0.2 + branches / 50 + fixed + powers(growing, written))
-  // A text of the query may be the worst text for the pattern.
+  // Texts that the query contains count in full, because they may be the worst texts for the pattern.
   const own = plus(scaled(starts, 2 + written / 5), scaled(constant(from.constant), attempt))
   if (isConstant(bytes) && isConstant(from)) return own
   const length = isWide(tree) ? bytes : run
@@ -92,14 +92,14 @@ export function triesOf(tree: Pattern): Polynomial | null {
   return tries === undefined || tries.length > DEGREE_MAX + 1 ? null : tries
 }
 
-/** Returns the parts of a sequence without repetitions of a character at its end: with its least turns, the match succeeds. */
+/** Returns the parts without further turns of character repetitions at the end, because with their least turns the match succeeds. */
 function failing(parts: readonly Pattern[]): readonly Pattern[] {
   const last = parts.at(-1)
   if (last?.kind !== 'repeat' || last.of.kind !== 'char' || last.least === last.most) return parts
   return last.least === 0 ? failing(parts.slice(0, -1)) : [...parts.slice(0, -1), { ...last, most: last.least }]
 }
 
-/** Returns the effort of a part. `next`: the characters with which the parts behind it can begin. Null: it is heavy. */
+/** Returns the effort of a part, or null if the part is heavy. `next` has the characters with which the parts behind it can begin. */
 function effortOf(part: Pattern, next: Chars): Effort | null {
   switch (part.kind) {
     case 'char':
@@ -109,7 +109,7 @@ function effortOf(part: Pattern, next: Chars): Effort | null {
     case 'back reference':
       return { tries: LENGTH, ways: ONE }
     case 'lookaround': {
-      // mongod does not go back into it.
+      // There is one way, because mongod does not go back into a lookaround.
       const effort = effortOf(part.of, part.first)
       return effort === null ? null : { tries: effort.tries, ways: ONE }
     }
@@ -139,7 +139,7 @@ function sequence(parts: readonly Pattern[], next: Chars): Effort | null {
     if (effort === null) return null
     tries = sum(tries, times(ways, effort.tries))
     const ended = times(ways, effort.ways)
-    // Each further way is one more try of what follows.
+    // Each further way is one more try of the parts that follow.
     tries = sum(tries, less(ended, ways))
     if (effort.ways.length > 1) literal = literalAt(parts, n + 1)
     ways = ended
@@ -148,7 +148,7 @@ function sequence(parts: readonly Pattern[], next: Chars): Effort | null {
   return { tries, ways }
 }
 
-/** Returns the ways to end before a string that occurs at most once in `period` characters. */
+/** Returns the number of ways to end before a string that occurs at most once in `period` characters. */
 function rarer([once = 0, ...growing]: Polynomial, period: number): Polynomial {
   return period < 2 ? [once, ...growing] : [once + 1, ...growing.map((n) => n / period)]
 }
@@ -239,12 +239,12 @@ function charsIn(part: Pattern): number {
   return 'of' in part ? [part.of].flat().reduce((all, each) => all + charsIn(each), 0) : 1
 }
 
-/** With more turns, a repetition of a part that can match in several ways is heavy. */
+/** The maximum turns of a repetition of a part that can match in several ways. With more turns, the repetition is heavy. */
 const TURNS_MAX = 8
 
 /**
- * Returns whether the next character always decides how to go on in a part, if `next` are the characters with which the parts behind it
- * can begin. Then a text has at most one way to match.
+ * Returns whether the next character always decides how the match of a part goes on. A text then has at most one way to match. `next` has
+ * the characters with which the parts behind the part can begin.
  */
 function isDecided(part: Pattern, next: Chars): boolean {
   switch (part.kind) {
@@ -269,7 +269,7 @@ function isDecided(part: Pattern, next: Chars): boolean {
   }
 }
 
-/** Returns whether something that matches a space or a line break is repeated: such a repetition runs over whole texts. */
+/** Returns whether the part repeats something that matches a space or a line break. Such a repetition may run over a whole text. */
 function isWide(part: Pattern): boolean {
   switch (part.kind) {
     case 'char':
@@ -311,7 +311,7 @@ function sum(one: Polynomial, other: Polynomial): Polynomial {
   return long.map((n, degree) => Math.min(TRIES_MAX, n + (short[degree] ?? 0)))
 }
 
-/** Returns the part of `one` that is above `other`. */
+/** Returns `one` minus `other`, at least 0 for each coefficient. */
 function less(one: Polynomial, other: Polynomial): Polynomial {
   return one.map((n, degree) => Math.max(0, n - (other[degree] ?? 0)))
 }

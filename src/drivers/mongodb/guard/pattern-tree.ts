@@ -1,11 +1,11 @@
-// Parses a regular expression (PCRE, as mongod compiles it) into a tree. Everything that is not listed here is refused: recursion,
-// conditions, callouts, verbs. pattern-steps.ts bounds the work of the tree.
+// Parses a regular expression (PCRE, as in mongod) into a tree. Syntax that is not listed here is refused: recursion, conditions,
+// callouts, verbs. pattern-steps.ts bounds the work of a search with the tree.
 import { Broken, refusedLimit, refusedOperator } from './refusal.ts'
 
-/** A set of characters: a bit for each ASCII character, and one for all others. */
+/** A set of characters: a bit for each ASCII character, and one bit for all other characters. */
 export type Chars = bigint
 
-/** `first`: the characters with which a match can begin. `mayBeEmpty`: whether a match can have no character. */
+/** `first` has the characters with which a match can begin. `mayBeEmpty` is true if a match can be empty. */
 export type Pattern = Readonly<{ first: Chars; mayBeEmpty: boolean }> &
   (
     | Readonly<{ kind: 'char'; isDot: boolean }>
@@ -23,7 +23,7 @@ export interface ParsedPattern {
   readonly groups: number
   readonly branches: number
   readonly hasLookaround: boolean
-  /** Whether a match can start only at the beginning of the string. */
+  /** True if a match can start only at the beginning of the string. */
   readonly isAnchored: boolean
   /** The steps to compile the pattern, which mongod does about a dozen times for a filter, and to look up the other case of characters. */
   readonly compiling: number
@@ -72,13 +72,13 @@ const SHORTHANDS: Readonly<Record<string, Chars>> = {
   S: ALL_CHARS & ~SPACES,
   h: BLANKS | OTHERS,
   H: ALL_CHARS & ~BLANKS,
-  // For PCRE, any vertical space.
+  // In PCRE, \v is any vertical space.
   v: setOf(/[\n\v\f\r]/) | OTHERS,
 }
 const CONTROLS: Readonly<Record<string, number>> = { t: 9, n: 10, f: 12, r: 13, a: 7, e: 27 }
 const POSITIONS = 'bBAzZ'
 
-/** Returns the tree of a pattern. `options`: some of `imsx`. Throws Refusal for what is not listed, and Broken for what is no pattern. */
+/** Returns the tree of a pattern with some of the options `imsx`. Throws Refusal for unlisted syntax, and Broken for an invalid pattern. */
 export function parsePattern(pattern: string, options = ''): ParsedPattern {
   if (pattern.length > PATTERN_MAX)
     throw refusedLimit('regular expression', `a regular expression is longer than ${PATTERN_MAX} characters`)
@@ -91,7 +91,7 @@ export function parsePattern(pattern: string, options = ''): ParsedPattern {
   return made
 }
 
-/** The last trees: one query looks at a pattern several times. */
+/** A cache of the last trees, because one query looks at a pattern several times. */
 const parsed = new Map<string, ParsedPattern>()
 const PARSED_MAX = 100
 
@@ -112,7 +112,7 @@ class Reader {
 
   constructor(text: string, options: string) {
     this.#text = text
-    // An option inside the pattern may apply to a part only. It counts for the whole.
+    // An option inside the pattern may apply to a part only. It is counted for the whole pattern.
     const inner = Array.from(text.matchAll(/\(\?([a-z]+)[:)]/gi), ([, letters = '']) => letters).join('')
     const all = options + inner
     this.#isExtended = options.includes('x')
@@ -201,7 +201,7 @@ class Reader {
     }
   }
 
-  /** Reads what a quantifier can follow. Returns null for options, which match nothing. */
+  /** Reads one item, which a quantifier can follow. Returns null for options, which are no item. */
   #item(): Pattern | null {
     const next = this.#next()
     switch (next) {
@@ -325,7 +325,7 @@ class Reader {
     return this.#isCaseless ? folded(chars) : chars
   }
 
-  /** Returns the next character, which may be two UTF-16 units, and moves behind it. */
+  /** Reads and returns the next character, which may be two UTF-16 units. */
   #next(): string {
     const code = this.#text.codePointAt(this.#at)
     if (code === undefined) throw new Broken('a regular expression ends too early')
@@ -340,7 +340,7 @@ class Reader {
     return true
   }
 
-  /** With the option x, spaces and comments outside of classes match nothing. */
+  /** Skips spaces and comments outside of classes, if the option x is set. */
   #skipSpaces(): void {
     if (!this.#isExtended) return
     this.#at += /^(?:[ \t\n\v\f\r]|#[^\n]*)*/.exec(this.#text.slice(this.#at))?.[0].length ?? 0
@@ -355,7 +355,7 @@ function writtenSize(part: Pattern): number {
   return size * Math.max(1, part.most === Infinity ? part.least : part.most)
 }
 
-/** Returns whether each match begins where the string does, because `^` or `\A` comes first. */
+/** Returns whether each match begins at the beginning of the string, because `^` or `\A` comes first. */
 function startsAtBeginning(pattern: Pattern): boolean {
   if (pattern.kind === 'position') return pattern.isStart
   if (pattern.kind === 'alternatives') return pattern.of.every(startsAtBeginning)
@@ -377,7 +377,7 @@ function rangeSet(start: number, end: number): Chars {
 
 const CAPITALS = NAMED['upper'] ?? NO_CHARS
 const SMALLS = NAMED['lower'] ?? NO_CHARS
-/** Their other cases are not all in ASCII: the Kelvin sign and the long s. */
+/** The ASCII letters that have another case outside of ASCII: the Kelvin sign for k, the long s for s. */
 const FOLDED_OUTSIDE = setOf(/[ks]/i)
 
 function folded(chars: Chars): Chars {

@@ -57,9 +57,9 @@ export class Whole {
   }
 }
 
-/** The memory limit of mongod for a stage that gathers documents. */
+/** mongod's memory limit, in bytes, for a stage that gathers documents. */
 const GATHERED_MAX = 100 * 1024 * 1024
-/** The steps to write one field of an object. */
+/** The steps to write, keep or remove a field in one object. */
 const OBJECT_STEPS = 4
 
 export class Flow {
@@ -75,9 +75,9 @@ export class Flow {
   columns: readonly string[]
   /** Set if the first stage after the projection is a sort that may be tried before the projection. */
   early: EarlySort | null = null
-  /** Whether the documents come from the collection as mongod reads them. No stage so far has multiplied or gathered them. */
+  /** True if the documents come from the collection as mongod reads them: no stage so far has multiplied or gathered documents. */
   isRead: boolean
-  /** The maximum bytes of the document. */
+  /** The maximum number of bytes of the document. */
   size: number
   #meter: Meter
   /** The steps that the stage may take for one document, if it sorts before it computes. */
@@ -131,7 +131,7 @@ export class Flow {
     this.out.push(...this.#looks()(STEPS_MAX, NOTHING))
   }
 
-  /** Returns what to measure before the stage. Measures nothing before MongoDB 4.4, which introduced $bsonSize. */
+  /** Returns the amounts to measure before the stage. Servers before MongoDB 4.4 measure nothing, because they lack $bsonSize. */
   #measured(isRead: boolean): Measured {
     const [{ stage }, size] = [this.#meter, this.size]
     this.size += worstOf(stage.bytes, size) + stage.bytes.constant
@@ -160,7 +160,7 @@ export class Flow {
     return (steps, work) => cancelPoints(steps, name, work, limits)
   }
 
-  /** Adds a check that fails gathered arrays with more elements. */
+  /** Adds a check that fails the query if a gathered array has more than `most` elements. */
   hold(gathered: readonly Gathered[], most: number): void {
     if (gathered.length > 0) this.out.push(lengthCheck(gathered, most))
   }

@@ -17,12 +17,12 @@ export interface PackedQuery extends Pick<
   readonly early: readonly number[] | null
   /** True if the pipeline is sent as a find command. */
   readonly isFind: boolean
-  /** Documents that each $unwind makes, in the order of unwindsIn(); null if unknown. */
+  /** The number of documents that each $unwind makes, in the order of unwindsIn(). Null if unknown. */
   readonly unwinds: readonly (number | null)[]
   readonly outline: string
 }
 
-/** The main thread parses this many characters, then yields to the event loop. */
+/** The number of characters that the main thread parses before it yields to the event loop. */
 const CHARACTERS_AT_ONCE = 16_384
 
 export function packQuery(query: MongoQuery): PackedQuery {

@@ -53,7 +53,7 @@ function endsOf(value: Bson | undefined): readonly Bson[] {
 /** Returns the same range, in a form that fails if it has too many elements. */
 export function capped(ends: readonly Bson[]): Bson {
   const [start = 0, end = 0, step = 1] = ends
-  // Negative if the step points away from the end. The range is then empty.
+  // The number of elements. It is negative, and the range is empty, if the step points away from the end.
   const steps = { $divide: [{ $subtract: ['$$vt_to', '$$vt_from'] }, '$$vt_by'] }
   // The database fails a step of 0 with a distinct error code.
   const range = { $range: ['$$vt_from', '$$vt_to', { $cond: [{ $lte: [steps, RANGE_MAX] }, '$$vt_by', 0] }] }
@@ -78,7 +78,7 @@ export function numberBound(name: string, operand: Bson, args: readonly Extent[]
   return boundOf(name, operand, bounds, isList ? items : bytes)
 }
 
-/** Dates are numbers of milliseconds of 64 bits. */
+/** The limit on the year of a date, which is a number of milliseconds with 64 bits. */
 const YEAR_MAX = 300_000_000
 const SMALL_NUMBERS = new Set(
   '$dayOfMonth $dayOfWeek $hour $isoDayOfWeek $isoWeek $minute $month $second $week'.split(' '),
@@ -86,8 +86,8 @@ const SMALL_NUMBERS = new Set(
 const LENGTHS = new Set('$indexOfArray $indexOfBytes $indexOfCP $size $strLenBytes $strLenCP'.split(' '))
 
 /**
- * Returns the largest absolute value that an operator returns. `all` are the bounds of its arguments, in order. `size` is the number of
- * elements or bytes that they have. Returns null if it is unknown.
+ * Returns the largest absolute value that an operator returns, or null if it is unknown. `all` has the bounds of the arguments, in order.
+ * `size` is the number of elements or bytes of all arguments.
  */
 function boundOf(name: string, operand: Bson, all: readonly (Amount | null)[], size: Amount | null): Amount | null {
   const [first = null, second = null, third = null] = all
@@ -127,7 +127,7 @@ function boundOf(name: string, operand: Bson, all: readonly (Amount | null)[], s
       return known([first], ([bound = NONE]) => plus(bound, 1))
     case '$trunc':
       return first
-    // A negative place may round 6,000 up to 10,000.
+    // With a second argument, the bound is unknown: the place -4 rounds 6,000 to 10,000.
     case '$round':
       return isArray(operand) && operand.length > 1 ? null : known([first], ([bound = NONE]) => plus(bound, 1))
     default:

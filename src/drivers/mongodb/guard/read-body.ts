@@ -6,22 +6,22 @@ import type { QueryBody } from '../../driver.ts'
 import { isJson } from './parse-ejson.ts'
 
 const BODY_BYTES_MAX = 256 * 1024
-/** Deeper bodies are refused anyway. Their text is not stored, because JSON.stringify would recurse. */
+/** The maximum depth of a body whose text is stored. Deeper bodies are refused anyway, and JSON.stringify would recurse in them. */
 const WRITTEN_DEPTH_MAX = 500
 const TOO_LONG = `the body is longer than ${BODY_BYTES_MAX} bytes`
 const FORBIDDEN_KEYS = new Set(['__proto__', '_bsontype', 'toBSON'])
 
 export interface MongoBody extends QueryBody {
   readonly collection: string
-  /** A JSON object. */
+  /** The filter, a JSON object. */
   readonly filter: unknown
-  /** One-key JSON objects. */
+  /** The stages, JSON objects with one key each. Null if the body has no pipeline. */
   readonly pipeline: readonly unknown[] | null
-  /** Nesting depth of arrays and objects in the filter or a stage: 1 if flat. */
+  /** The nesting depth of arrays and objects in the filter or a stage: 1 if flat. */
   readonly depth: number
-  /** Number of values in the body. */
+  /** The number of values in the body. */
   readonly nodes: number
-  /** Number of fields of the object with the most fields. */
+  /** The number of fields of the object with the most fields. */
   readonly widest: number
   /** True if a number is -0, which `text` does not distinguish from 0. */
   readonly hasOddNumber: boolean
@@ -37,7 +37,7 @@ const Body = z.strictObject({
   limit: z.int({ error: 'must be a whole number' }).min(1, 'must be at least 1').optional(),
 })
 
-/** Throws AppError INVALID_REQUEST; `details` names each wrong field and lists the allowed fields. */
+/** Validates a body. Throws AppError INVALID_REQUEST, whose `details` name each wrong field and list the allowed fields. */
 export function readBody(body: unknown): MongoBody {
   const read = Body.safeParse(body)
   if (!read.success) {

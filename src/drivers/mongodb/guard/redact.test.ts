@@ -25,7 +25,7 @@ test('removes a key or a collection that is not a plain name', () => {
   assert.equal(kept, '{"collection":"?","filter":{"?":"?","y":[{"?":"?"},[]]},"aggregate":["?"]}')
 })
 
-test('returns null for other texts and for very deep nesting', () => {
+test('returns null for a text that is not a JSON object, and for very deep nesting', () => {
   for (const text of ['', 'x', '[]', '"SECRET"', `{"a":${'['.repeat(700)}{}${']'.repeat(700)}}`]) {
     assert.equal(redactedJson(text), null, text.slice(0, 20))
   }

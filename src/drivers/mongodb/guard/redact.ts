@@ -5,7 +5,7 @@
 const NAMED = new Set(['collection', 'aggregate', 'find'])
 /** A plain name. Any other key may be data. */
 const PLAIN_NAME = /^[\w$.-]{1,200}$/
-/** The maximum depth. The guard refuses bodies that are far less deep. */
+/** The maximum depth of a text. The guard refuses bodies of far smaller depth. */
 const DEPTH_MAX = 600
 
 /** Returns the text with "?" for every value, or null for a text that is not a JSON object. */
@@ -22,7 +22,7 @@ export function redactedJson(text: string): string | null {
 function written(value: unknown, depth: number): string | null {
   if (depth > DEPTH_MAX) return null
   if (Array.isArray(value)) {
-    // The number of elements would reveal something about the values.
+    // A list of scalars becomes one "?", because the number of elements would reveal something about the values.
     if (value.every((each) => typeof each !== 'object' || each === null)) return value.length === 0 ? '[]' : '["?"]'
     return joined(
       value.map((each) => written(each, depth + 1)),

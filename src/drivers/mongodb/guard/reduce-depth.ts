@@ -4,7 +4,7 @@ import { isArray, isDocument, type Bson } from '../confined-query.ts'
 import { refusedOperator } from './refusal.ts'
 import { Variables } from './variables.ts'
 
-/** The result does not contain $$value. */
+/** The depth of a result that does not contain $$value. */
 const NONE = Number.NEGATIVE_INFINITY
 
 type Depths = Variables<number>
@@ -67,7 +67,7 @@ function ofOperator(name: string, operand: Bson, depths: Depths): number {
       return depthOf(field('input'), depths) - 1
     case '$setField':
       return Math.max(depthOf(field('input'), depths), depthOf(field('value'), depths) + 1)
-    // A date becomes {$date: {$numberLong: …}}.
+    // Two levels are added: a date becomes {$date: {$numberLong: …}}.
     case '$serializeEJSON':
       return depthOf(field('input'), depths) + 2
     case '$zip':

@@ -34,14 +34,14 @@ export interface Turns {
   readonly input: Extent
   readonly own: Size
   readonly initial: Extent
-  /** The result of a step whose $$value is at the place `value`. */
+  /** The extent of the result of one turn, whose $$value is at the place `value`. */
   readonly turn: Extent
   readonly value: string
-  /** The name of $$value in the query. */
+  /** The name that the query gives to $$value. */
   readonly name: string
 }
 
-/** Turns may multiply the value only if there are at most this many. */
+/** The maximum number of turns if each turn may multiply the value. */
 const TURNS_MULTIPLIED = 16
 
 /** Returns the extent of the result, which also bounds $$value in every turn. Throws Refusal if turns multiply the value. */
@@ -49,7 +49,7 @@ export function afterTurns(turns: Turns): Extent {
   const { initial, turn, input, own } = turns
   if (!isOfValue(turn.bytes, turns)) return scrubbed(largest([initial, atRest(turn, own, input)]), turns)
   const fields = fieldsAfter(turns)
-  // With an empty input, the result is the initial value.
+  // An initial value without known fields stays possible, because it is the result for an empty input.
   if (fields !== null) return initial.fields === null ? largest([initial, object(fields)]) : object(fields)
   const bytes = bytesAfter(turns)
   const items = lengthAfter(turns, [])
@@ -121,7 +121,7 @@ function bytesAfter(turns: Turns): Amount {
     const { of, place } = measureOf(size)
     if (of === 'bytes' || !isPartOf(place, value)) return null
     const path = place === value ? [] : place.slice(value.length + 1).split('.')
-    // If only the bytes bound a length, the length counts as bytes.
+    // A length that only the bytes bound is replaced by bytes.
     return lengthAfter(turns, path) ?? sizeOf(bytesAt(place), 1 / ELEMENT_LEAST)
   })
   const [ofValue, added] = split(known, (size) => isPartOf(placeOf(size), value))
@@ -134,7 +134,7 @@ function bytesAfter(turns: Turns): Amount {
   return scaled(grown, often ** input.items.constant)
 }
 
-/** Returns how often the value, or a part of it, can occur in the result. Parts that do not overlap count once. */
+/** Returns how often $$value, or a part of $$value, can occur in the result. Parts that do not overlap count once. */
 function oftenIn(terms: readonly Term[]): number {
   if (terms.some(({ sizes }) => sizes.length > 1)) return Infinity
   const found = terms.map(({ times, sizes: [size = ''] }) => {

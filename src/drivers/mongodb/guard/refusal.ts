@@ -10,7 +10,7 @@ export interface Place {
   readonly key: string | number
 }
 
-/** What to write instead. `near`: the allowed names that the caller may mean, the nearest first. */
+/** A hint that says what to write instead. `near` has the allowed names that the caller may mean, the nearest first. */
 export interface Hint {
   readonly text: string
   readonly near: readonly string[]
@@ -67,7 +67,7 @@ function mistyped(because: string | null, hint: string | Hint): string | Hint {
   return because === null || typeof hint === 'string' ? hint : hint.text
 }
 
-/** Returns the refusal of an array index in a path where mongod would take too long for it. */
+/** Returns the refusal of an array index in a path for which mongod would take too long. */
 export function refusedIndex(of: string, path: string): Refusal {
   const hint = 'Compute the element in a $set before it: {"$set": {"first": {"$arrayElemAt": ["$list", 0]}}}.'
   return refusedOperator(of, `its path ${shown(path)} has an array index`, hint)
@@ -77,7 +77,7 @@ export function refusedVariable(name: string, hint: Hint): Refusal {
   return new Refusal('operator', name, `variable ${shown(name)} is not defined here or is not allowed`, hint)
 }
 
-/** Returns the refusal of a query that exceeds a bound. `name` is what the bound limits. */
+/** Returns the refusal of a query that exceeds a bound. `name` names the bounded property. */
 export function refusedLimit(name: string, why: string, hint?: string): Refusal {
   return new Refusal('limit', name, why, hint ?? 'Split the query into smaller queries, or write it with fewer parts.')
 }

@@ -14,7 +14,7 @@ export function repairs(body: object, { blocked, path, near = [] }: Denied): rea
   return bodies.filter((each) => typeof each === 'object' && each !== null)
 }
 
-/** A key and its value. Null means that no change is possible. */
+/** A changed key and value. Null if no change is possible. */
 type Entry = readonly [key: string | number, value: unknown] | null
 
 /**
@@ -36,7 +36,7 @@ function edited(node: unknown, [key, ...rest]: Path, edit: (value: unknown, key:
 /** Replaces the refused name in the key, or otherwise in the value. */
 function renamed(value: unknown, key: string | number, from: string, to: string): Entry {
   if (key === from) return [to, value]
-  // Below $elemMatch, a key is the remainder of the path.
+  // Inside $elemMatch, the key is only the last part of the refused path.
   const outer = typeof key === 'string' && from.endsWith(`.${key}`) ? from.slice(0, -key.length) : null
   if (outer !== null && to.startsWith(outer)) return [to.slice(outer.length), value]
   const after = swapped(value, from, to)
@@ -71,7 +71,7 @@ function swapped(value: unknown, from: string, to: string): unknown {
 const OUTPUTS: ReadonlySet<string | number | undefined> = new Set(['$project', '$set', '$addFields', '$group', '$sort'])
 
 /**
- * Removes the field of the innermost such stage that contains the refused part. The stage must keep at least one field.
+ * Removes an output field from the innermost stage around the refused part. The stage must keep at least one field.
  */
 function withoutOutput(body: object, path: Path): unknown {
   const at = path.findLastIndex((key, n) => typeof path[n - 1] === 'number' && (OUTPUTS.has(key) || key === '$unset'))

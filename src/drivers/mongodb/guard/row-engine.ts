@@ -4,8 +4,8 @@
 import { isArray, isDocument, type Bson, type BsonDocument } from '../confined-query.ts'
 
 /**
- * Pipelines with more parts than this are excluded. The maximum is about 40 $cond sums, for which an explain takes 30
- * ms.
+ * The maximum number of parts of a pipeline that the slot-based engine may compile: about 40 $cond sums, for which an
+ * explain takes 30 ms.
  */
 const PARTS_MAX = 300
 
@@ -19,8 +19,8 @@ export function keepFromCompiling(pipeline: BsonDocument[]): void {
 }
 
 /**
- * Subtracts all parts of the value from `most` and returns the rest. Stops below 0. A list of constants counts as one
- * part.
+ * Subtracts the number of parts of the value from `most` and returns the difference. Stops below 0. A list of constants counts as
+ * one part.
  */
 function partsLeft(value: Bson, most: number): number {
   const parts = isArray(value) ? value : isDocument(value) ? Object.values(value) : []

@@ -20,10 +20,10 @@ export function lengthCheck(gathered: readonly Gathered[], length: number): Bson
   return { $match: { $expr: isWithin([{ $max: sizes }, length]) } }
 }
 
-/** An amount and its maximum. The maximum is settled when the whole query is printed. */
+/** An amount and its maximum. The maximum may change until the whole query is printed: see shareLimits(). */
 export type Limit = [of: Bson, most: number]
 
-/** Returns an expression that is true or fails. */
+/** Returns an expression that is true within the limit, and otherwise fails. */
 function isWithin(limit: Limit): Bson {
   // The database fails a third argument of 0 with a distinct error code.
   const one: Bson = { $slice: [[1], 0, { $cond: [{ $lte: limit }, 1, 0] }] }

@@ -13,7 +13,7 @@ import { missing, type Vocabulary } from './minimum-versions.ts'
 export interface Scope {
   readonly exposed: Exposed
   readonly shape: Shape
-  /** The size of the object that $redact has descended into; null for the whole document. */
+  /** The size of the object that $redact has descended into. Null if the expression sees the whole document. */
   readonly part: string | null
   /** The barrier of the projection before this pipeline. */
   readonly barrier: Barrier
@@ -21,9 +21,9 @@ export interface Scope {
   readonly variables: Variables<Extent>
   /** Counts the work of the stage in the database. */
   readonly meter: Meter
-  /** Whether DESCEND, PRUNE and KEEP are defined (inside $redact). */
+  /** True if DESCEND, PRUNE and KEEP are defined (inside $redact). */
   readonly redacting: boolean
-  /** Whether IDX is defined (inside $map, $filter and $reduce). */
+  /** True if IDX is defined (inside $map, $filter and $reduce). */
   readonly iterating: boolean
 }
 
@@ -39,7 +39,7 @@ export function withVariables(
   for (const name of names) {
     if (!VARIABLE.test(name))
       throw new Broken('a variable name must start with a lower-case letter and contain only letters, digits and _')
-    // The guard's own variables.
+    // The names of the guard's own variables start with vt_.
     if (name.startsWith('vt_')) throw new Broken('a variable name must not start with vt_')
   }
   const own = new Map(names.map((name) => [name, extents.get(name) ?? STORED]))
@@ -57,7 +57,7 @@ export function locate(path: string, scope: Scope): Located {
 
 export type Located = Found & { readonly components: readonly string[] }
 
-/** Looks up a path like locate(). A barrier also keeps a partly shown value behind the projection. */
+/** Looks up a path like locate(). If the value is partly shown, also raises the barriers that keep it behind the projection. */
 export function resolve(path: string, scope: Scope): Located {
   const found = locate(path, scope)
   hold(found, scope)

@@ -20,15 +20,15 @@ export interface Shape {
 }
 
 interface Template {
-  /** The values, with markers instead of compared values. */
+  /** The confined query, with markers instead of compared values. */
   readonly query: MongoQuery
-  /** For each stage with gaps: its parts. */
+  /** For each stage with gaps, its parts. */
   readonly open: ReadonlyMap<BsonDocument, Part>
   /** The printed text of all other stages. */
   readonly texts: ReadonlyMap<BsonDocument, string>
 }
 
-/** A printed value: a gap with the number of its value, a value that contains gaps, or a value without gaps. */
+/** A part of a stage: a gap with the index of the value that fills it, a value that contains gaps, or a value without gaps. */
 type Part =
   | { readonly kind: 'gap'; readonly index: number }
   | { readonly kind: 'fixed'; readonly value: Bson }
@@ -43,12 +43,11 @@ const PRINTED_MAX = 16_384
 const VALUES_MAX = 32
 const SHAPES_MAX = 200
 
-/** The cached shapes of each exposure. */
+/** The cached shapes of each exposed catalog. */
 const shapes = new WeakMap<Catalog, SeenTwice<Entry>>()
 
 /**
- * Returns the shape of a body whose answer has at most so many rows. Returns null if the body is unusual, or no filter
- * compares a value.
+ * Returns the shape of a body for this row cap. Returns null if the body is unusual, or no filter compares a value.
  */
 export function shapeOf(body: MongoBody, rowCap: number): Shape | null {
   // A body that is too deep is refused and must not be walked here. The key of a shape does not distinguish -0 from 0.
@@ -64,7 +63,7 @@ export function shapeOf(body: MongoBody, rowCap: number): Shape | null {
     const key = written(body, take)
     return values.length === 0 || values.length > VALUES_MAX ? null : { key: `${rowCap} ${key}`, values }
   } catch (error) {
-    // Leave the error text to the guard.
+    // The guard reports the error.
     if (error instanceof Broken) return null
     throw error
   }
@@ -138,7 +137,7 @@ function written({ collection, filter, pipeline }: MongoBody, take: (value: unkn
   return `${JSON.stringify(collection)},${conditions(filter)}${stages}`
 }
 
-/** For each kind, JSON values that occur in no query by chance. A marker must have the BSON type of the value that it replaces. */
+/** Makes the markers of each kind. No query has a marker by chance. A marker has the BSON type of the value that it replaces. */
 const MARKS: Readonly<Record<string, (index: number) => unknown>> = {
   string: (index) => `vt-mark-812345601-${index}`,
   number: (index) => 1_812_345_601 + index * 37,
@@ -193,7 +192,7 @@ function templated(query: MongoQuery, marks: ReadonlyMap<string, number>): Templ
   return found.length === marks.size && new Set(found).size === marks.size ? { query, open, texts } : null
 }
 
-/** Adds the numbers of the markers to `found`. */
+/** Returns a value as a part, and adds the indexes of its markers to `found`. */
 function partOf(value: Bson, marks: ReadonlyMap<string, number>, found: number[]): Part {
   if (isArray(value) || isDocument(value)) {
     const before = found.length

@@ -14,7 +14,7 @@ const KEYS_MAX = 32
 
 export interface SortSpec {
   readonly printed: BsonDocument
-  /** Whether every path is fully shown. Then the sort may run before the projection (or try to: EarlySort). */
+  /** True if every path is fully shown. Then the sort may run before the projection. */
   readonly hoistable: boolean
   /** The leading components of paths through partly shown objects. Raw documents may sort differently. */
   readonly cut: readonly (readonly string[])[]
@@ -42,7 +42,7 @@ export function sortSpecOf(of: string, value: BsonDocument, scope: Scope | null)
     if (scope === null) componentsOf(name)
     else {
       const { kind, numeric, crossed, components } = within(value, name, () => resolve(name, scope))
-      // For each element of an array in an array, mongod reads all of them again.
+      // Refuse array indexes: for each element of an array in an array, mongod reads all elements again.
       if (numeric) throw refusedIndex(of, name)
       countKeys(components, scope)
       if (kind !== 'whole') hoistable = false
@@ -53,7 +53,7 @@ export function sortSpecOf(of: string, value: BsonDocument, scope: Scope | null)
   return { printed, hoistable, cut }
 }
 
-/** Counts the values at the path. mongod reads all of them to find the smallest or the largest. */
+/** Counts the values at the path. mongod reads all of these values to find the smallest or the largest. */
 function countKeys(path: readonly string[], { meter, shape }: Scope): void {
   const found = valueAt(shape, path)
   if (found.isSingle) return

@@ -84,7 +84,7 @@ export function confineStage(stage: BsonDocument, flow: Flow): void {
   })
 }
 
-/** Stages that neither gather nor multiply documents. The documents that $unionWith adds have also just been read. */
+/** Stages that neither gather nor multiply documents. $unionWith adds documents that mongod has also just read. */
 const STREAMING = new Set(
   '$addFields $graphLookup $limit $lookup $match $project $redact $replaceRoot $replaceWith $set $skip $unionWith $unset'.split(
     ' ',
@@ -160,7 +160,7 @@ function unwind(value: Bson, flow: Flow): void {
 
 /** Returns the shape of an element of an array of this shape. */
 function unwound(shape: Shape, element: Extent): Shape {
-  // An array of objects has become one object.
+  // The fields stay known, because an array of objects has become one object.
   return {
     ...shape,
     ...shapeWith({ ...element, usual: 1 }),
@@ -190,7 +190,7 @@ function redact(value: Bson, flow: Flow): void {
   const { scope } = flow
   const print = (own: Scope): void =>
     void flow.out.push({ $redact: computed(value, { ...own, redacting: true }).printed })
-  // $$DESCEND applies the expression to every nested object, which has other fields.
+  // $$DESCEND applies the expression to every nested object. A nested object has other fields.
   if (!mentions(value, '$$DESCEND')) return print(scope)
   const { bytes } = valueAt(flow.shape, [])
   const objects = { items: plus(1, scaled(bytes, 1 / OBJECT_LEAST)), bytes: scaled(bytes, LEVELS) }
@@ -199,7 +199,7 @@ function redact(value: Bson, flow: Flow): void {
   scope.meter.loop(objects, part, () => print(own))
 }
 
-/** The minimum bytes of an object inside another object. */
+/** The minimum number of bytes of an object inside another object. */
 const OBJECT_LEAST = 8
 /** The assumed nesting depth of objects. The bytes of a nested object count again in each object around it. */
 const LEVELS = 20

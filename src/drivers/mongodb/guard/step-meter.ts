@@ -18,13 +18,13 @@ import { bytesAt, isStored, type Extent } from './value-size.ts'
 import { refusedLimit } from './refusal.ts'
 import type { Work } from './work-budget.ts'
 
-/** A step takes mongod about 50 ns, so this many take about 0.2 s. */
+/** The maximum number of steps for one document, about 0.2 s. A step takes mongod about 50 ns. */
 export const STEPS_MAX = 4_000_000
-/** The size of a value that the query alone determines. */
+/** The maximum number of bytes of a value, as far as the query alone determines it. */
 const BYTES_MAX = 64 * 1024 * 1024
-/** The memory of all values of all stages. */
+/** The maximum memory of all values of all stages, in bytes. */
 const KEPT_MAX = 512 * 1024 * 1024
-/** The bytes that mongod writes in a step. */
+/** The number of bytes that mongod writes in a step. */
 const BYTES_WRITTEN = 100
 
 /** The work of all stages for one document, as far as the query alone determines it. */
@@ -37,7 +37,7 @@ export class Load {
     this.work = work
   }
 
-  /** Throws Refusal if there are too many steps. */
+  /** Adds steps. Throws Refusal if there are too many. */
   add(steps: number): void {
     this.#steps += steps
     if (this.#steps <= STEPS_MAX) return
@@ -72,7 +72,7 @@ export interface StageWork {
 /** The steps for each byte of an array that mongod parses. */
 const PARSE_STEPS = 1 / 10
 
-/** What was counted before a loop began. */
+/** The amounts that were counted before a loop began. */
 type Open = Readonly<Record<keyof StageWork, readonly (Amount | number)[]>>
 
 /** Counts the work of one stage. */
@@ -91,7 +91,7 @@ export class Meter {
   #places = 0
   #depth = 0
 
-  /** `isRead`: whether mongod has just read the document from the collection. */
+  /** `isRead` is true if mongod has just read the document from the collection. */
   constructor(load: Load, isRead: boolean) {
     this.#load = load
     this.#isRead = isRead
@@ -108,7 +108,7 @@ export class Meter {
     return { steps: plus(...this.#steps), kept: plus(...this.#kept), bytes: plus(...this.#bytes) }
   }
 
-  /** Throws Refusal if there are too many steps. */
+  /** Counts steps. Throws Refusal if there are too many. */
   step(steps: Amount | number = 1): void {
     this.#spend(steps)
     if (this.#trials > 0) return

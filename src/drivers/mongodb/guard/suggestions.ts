@@ -96,6 +96,6 @@ export function suggested(name: string, allowed: Iterable<string>, rest: string)
   const meant = equivalents.filter((each) => known.has(each))
   const told = (meant.length > 0 ? meant : nearest(name, names)).slice(0, TOLD)
   const question = didYouMean(told)
-  // If there are several equivalents, each may mean something else.
+  // Several equivalents have different meanings, so none of them is near.
   return { text: question === '' ? rest : `${question} ${rest}`, near: equivalents.length > 1 ? [] : told }
 }

@@ -26,29 +26,29 @@ export interface Extent {
   readonly bytes: Amount
   /** The number of elements of an array, or of fields of an object. */
   readonly items: Amount
-  /** Whether `items` is derived from the bytes alone. */
+  /** True if `items` is derived from the bytes alone. */
   readonly isLoose: boolean
   /** The memory that mongod allocates for the value. Parts that exist already are not counted. */
   readonly kept: Amount
-  /** The largest absolute value of a number; null if it is unknown. */
+  /** The largest absolute value of a number. Null if unknown. */
   readonly number: Amount | null
   /** The least number of bytes of a string. */
   readonly least: number
   /** The number of documents that $unwind usually makes of the value. The cost estimate uses it. */
   readonly usual: number
-  /** Whether the value is not an array. The sample is trusted: a path without an array in the sample has none. */
+  /** True if the value is not an array. The sample is trusted: a path without an array in the sample has no array. */
   readonly isSingle: boolean
   /** All fields of an object that the query writes. */
   readonly fields: ReadonlyMap<string, Extent> | null
-  /** A bound for each element of an array that the query makes. */
+  /** The extent of each element of an array that the query makes. */
   readonly each: Extent | null
-  /** The path whose value this is; see bytesAt(). Null if the value is anything else. */
+  /** The place of the value in the document or a variable, see DOCUMENT. Null if the value has no place. */
   readonly place: string | null
-  /** Whether the value is neither an array nor an object. */
+  /** True if the value is neither an array nor an object. */
   readonly isScalar: boolean
 }
 
-/** The document before the stage, as a place: "s.a.b" is its path a.b, and "s$v.a" the path a of $$v, a variable of $lookup. */
+/** The place of the document before the stage. "s.a.b" is the place of its path a.b, and "s$v.a" of the path a of a $lookup variable v. */
 export const DOCUMENT = 's'
 
 /** Returns whether the database can measure the place before the stage. */
@@ -105,18 +105,18 @@ export function measureOf(size: Size): Measure {
 
 /** The assumed length of a stored array without a sample. */
 const ITEMS = 20
-/** The minimum bytes of an element of an array: a type, its index as text, and no value. */
+/** The minimum number of bytes of an element of an array: a type, the index as text, and no value. */
 export const ELEMENT_LEAST = 5
 const NAME_BYTES = 8
-/** The bytes of an empty object in mongod's memory. */
+/** The number of bytes of an empty object in mongod's memory. */
 export const OBJECT_BYTES = 200
 const SCALAR_BYTES = 16
-/** The memory of an element of an array. It is twice its size, because a growing array reserves room. */
+/** The memory of an element of an array: twice the size of the element, because a growing array reserves room. */
 export const ELEMENT_KEPT = 32
 /** The memory of a field of an object. */
 export const FIELD_KEPT = 48
 
-/** A number, a date or a boolean. */
+/** The extent of a number, a date or a boolean. */
 export const SMALL: Extent = {
   bytes: constant(SCALAR_BYTES),
   items: constant(1),
@@ -182,14 +182,14 @@ export function at(place: string, extent: Extent): Extent {
   }
 }
 
-/** Returns the extent of each element of the array at this place. */
+/** Returns the extent of each element of the array at this place. `each` is the extent of an element without a place. */
 function elementAt(place: string, each: Extent): Extent {
   const { isSingle, isScalar } = each
   return isFixed(each) ? each : { ...anything(sizeOf(bytesAt(place))), kept: NONE, isSingle, isScalar }
 }
 
 /**
- * Returns the extent of a value that a stage has computed, for later stages. Sizes of the document before the stage mean nothing there.
+ * Returns the extent of a value that a stage has computed, for later stages, where sizes of the document before the stage mean nothing.
  */
 export function settled(extent: Extent): Extent {
   const { fields, each, number: bound, items, usual, isSingle, isScalar } = extent
@@ -356,7 +356,7 @@ export function literalExtent(value: Bson): Extent {
   return object(new Map(Object.entries(value).map(([name, each]) => [name, literalExtent(each)])))
 }
 
-/** The bytes that a string takes in addition to its characters. */
+/** The number of bytes that a string takes in addition to its characters. */
 export const TEXT_BYTES = 8
 
 /** Returns the extent of the element of an array in a loop, whose size is `own`. */
@@ -380,7 +380,7 @@ export function anyOf(array: Extent): Extent {
   return array.each ?? inside(array)
 }
 
-/** Returns an extent that holds for each element of an array, instead of one for the element of size `own`. */
+/** Returns an extent that holds for each element of an array. The given extent holds for the element of size `own`. */
 export function atRest(extent: Extent, own: Size, array: Extent): Extent {
   const rest = (amount: Amount): Amount => withSize(amount, own, array.bytes)
   const items = rest(extent.items)
@@ -397,7 +397,7 @@ export function atRest(extent: Extent, own: Size, array: Extent): Extent {
   }
 }
 
-/** Returns the extent of an array with one such value for each element of another. */
+/** Returns the extent of an array that has one value, of extent `body`, for each element of another array. */
 export function overEach(body: Extent, own: Size, array: Extent): Extent {
   const [bytes, kept] = [overAll(body.bytes, own, array), overAll(body.kept, own, array)]
   return arrayOf(array.items, { bytes, kept, each: atRest(body, own, array), usual: array.usual })

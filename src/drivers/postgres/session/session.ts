@@ -190,7 +190,7 @@ export class Session {
   #isPooled: boolean
   /** The frames around the last query. The next query usually needs the same frames. */
   #last: { readonly pinned: Pinned; readonly around: Around } | null = null
-  /** The settings of the last request if it was a look-up that calls no function, otherwise null. */
+  /** The settings of the last request if its query read one table and called no function, otherwise null. */
   #lastPlain: Pinned | null = null
   /** The settings that the session keeps. Null after any other request, because its query might have changed the settings. */
   #kept: Pinned | null = null
