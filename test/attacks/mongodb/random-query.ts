@@ -350,6 +350,7 @@ export class Generator {
         const path = this.#path(state)
         state.key = null
         state.ordered = false
+        if (path === 'j') state.ordered = false
         return [{ $unwind: { path: `$${path}`, preserveNullAndEmptyArrays: this.#chance(0.5) } }]
       }
       case 8: {
@@ -433,12 +434,12 @@ export class Generator {
           pipeline: inner(this.#below(2)),
         }
         this.#joined(state, other)
-        return [
-          { $lookup: stage },
-          ...(this.#chance(0.5)
-            ? [{ $unwind: '$j' }, { $match: this.#filter(state, 1) }].map((next) => ((state.key = null), next))
-            : []),
-        ]
+        if (!this.#chance(0.5)) return [{ $lookup: stage }]
+        // The documents of a $lookup have no order: it depends on the index that mongod chooses.
+        state.ordered = false
+        const match = { $match: this.#filter(state, 1) }
+        state.key = null
+        return [{ $lookup: stage }, { $unwind: '$j' }, match]
       }
       case 1: {
         const outer = this.#expression(state, 1)
