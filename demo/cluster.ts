@@ -52,7 +52,7 @@ export interface RunningCluster extends AsyncDisposable {
 }
 
 // The server is our grandchild. This shell waits for the server, and stops it when our end of the shell's standard
-// input closes. The kernel closes it even after kill -9. SIGINT is the fast shutdown.
+// input closes. The kernel closes our end even after kill -9. SIGINT is the fast shutdown.
 const keeper = `exec 9<&0
 "$@" 9<&- </dev/null & server=$!
 { read -r how <&9; if [ "$how" = immediate ]; then kill -QUIT $server; else kill -INT $server; fi; } & watch=$!
@@ -63,7 +63,7 @@ exit $code`
 export interface ServerOptions {
   readonly settings: Readonly<Record<string, string>>
   readonly account: Account | null
-  /** The preferred port. It is used if it is free. */
+  /** The preferred port, which is used if it is free. */
   readonly port?: number
 }
 

@@ -35,8 +35,8 @@ export async function fetchedNative(options: {
 }
 
 /**
- * Creates the symbolic links of the package. An npm package cannot contain links, so this one lists them for its install
- * script, which is not run here.
+ * Creates the symbolic links of the package. An npm package cannot contain links, so this package lists the links for
+ * its install script, which is not run here.
  */
 async function link(folder: string): Promise<void> {
   const text = await readFile(join(folder, 'native/pg-symlinks.json'), 'utf8').catch((error: unknown) => {

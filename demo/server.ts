@@ -31,8 +31,8 @@ type State = z.infer<typeof stateShape>
 
 /**
  * Starts the demo's database from `<dataDir>/demo-postgres` and creates it on the first start (1 s). Later starts keep
- * the password, and the port if it is free. Throws an Error with one clear sentence if it cannot run. An abort leaves
- * nothing running.
+ * the password, and the port if it is free. Throws an Error with one clear sentence if the database cannot run. An
+ * abort leaves nothing running.
  */
 export async function startDemoServer(options: {
   readonly dataDir: string

@@ -40,8 +40,8 @@ export interface Demo extends AsyncDisposable {
 }
 
 /**
- * Starts the shop's server, and connects it at the first start. Returns null if the store is already used without a
- * demo. Throws an Error of one sentence if the server cannot run or the service refuses a step.
+ * Starts the shop's server, and connects the shop at the first start. Returns null if the store is already used without
+ * a demo. Throws an Error of one sentence if the server cannot run or the service refuses a step.
  */
 export async function openDemo(options: DemoOptions): Promise<Demo | null> {
   const file = join(options.dataDir, 'demo.json')

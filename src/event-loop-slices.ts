@@ -6,7 +6,7 @@ const SLICE_MS = 8
 
 /**
  * Returns a function to call and await between two steps. The function returns undefined until the slice is used up.
- * Then it yields to the event loop.
+ * Then the function yields to the event loop.
  */
 export function inSlices(): () => Promise<void> | undefined {
   let began = performance.now()

@@ -54,7 +54,10 @@ const EVERY_ADDRESS: ReadonlyMap<string, readonly [string, string]> = new Map([
   ['::', ['[::]', '[::1]']],
 ])
 
-/** Returns the text to print. For a service that is reachable from outside, it must name more than a loopback address. */
+/**
+ * Returns the text to print. For a service that is reachable from outside, the text must name more than a loopback
+ * address.
+ */
 function listeningText(host: string, address: string): string {
   const every = EVERY_ADDRESS.get(host)
   if (every === undefined) return address

@@ -98,7 +98,7 @@ export class RowMaker {
   /**
    * Builds a row that only counts calls: a minute's 429s, or a minute's answers of one operation. Its id is a hash of
    * team, caller and minute, so that all processes count in the same row. Without a team, the hash includes action and
-   * code. Anybody who knows an address can cause refusals for its account, and these must not hide other refusals.
+   * code. Anybody who knows an address can cause refusals for its account, and these refusals must not hide others.
    */
   ofMinute(call: AuditedCall, entry: AuditEntry): Content {
     const minute = Math.floor(this.#now() / MINUTE_MS) * MINUTE_MS

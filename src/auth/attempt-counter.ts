@@ -29,7 +29,10 @@ export interface Attempts {
 
 /** The minimum interval between deletions of expired windows. An attempt triggers the deletion. */
 const PRUNE_MS = 60_000
-/** The maximum number of windows, so that a flood cannot fill the disk. Those that end soonest are deleted. */
+/**
+ * The maximum number of windows, so that a flood cannot fill the disk. Above it, the windows that end soonest are
+ * deleted.
+ */
 const WINDOWS_MAX = 100_000
 /** How long an exhausted limit is cached in memory, so that a flood cannot keep the disk busy. */
 const CACHED_MS = 1_000
@@ -82,7 +85,8 @@ export function attempts(store: Pick<Store, 'append' | 'later'>, now: () => numb
       if (usedUp !== null) return usedUp
     }
     prune(at)
-    // A refused attempt counts too. An error inside the transaction would undo the count, so it is thrown afterwards.
+    // A refused attempt counts too. An error inside the transaction would undo the count, so the error is thrown
+    // afterwards.
     const usedUp = await store.append((tx) => counted(tx, allowances, at), 'read committed')
     if (usedUp !== null) remember(usedUp, at)
     return usedUp

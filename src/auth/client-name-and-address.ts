@@ -1,6 +1,9 @@
 // The origin of a request: the client's name and network address.
 
-/** In this header, the HTTP layer passes the client's address on. It drops a header of this name that a caller sent. */
+/**
+ * In this header, the HTTP layer passes the client's address on. The HTTP layer drops a header of this name that a
+ * caller sent.
+ */
 export const CLIENT_ADDRESS = 'x-vitrine-client'
 
 const LENGTH_MAX = 200

@@ -129,7 +129,7 @@ export async function requireOwnGrant(deps: Pick<GrantDeps, 'store' | 'now'>, ca
 
 /**
  * Ends a grant and its tokens, with effect from the next request. `reason` tells the audit why the service ended the
- * grant; it is absent if the owner did. Throws NOT_FOUND if the caller has no such grant.
+ * grant. `reason` is absent if the owner ended the grant. Throws NOT_FOUND if the caller has no such grant.
  */
 export async function endGrant(
   deps: Omit<GrantDeps, 'reached'>,

@@ -1,5 +1,6 @@
 // JSON-RPC as the Model Context Protocol uses it: recognizes a well-formed `tools/call`, and writes results and errors.
-// This file recognizes only messages that the SDK would accept. All other messages go to the SDK, which refuses them.
+// This file recognizes only messages that the SDK would accept. All other messages go to the SDK, which answers or
+// refuses them.
 import type { IncomingHttpHeaders } from 'node:http'
 import { clientOf } from '../auth/client-name-and-address.ts'
 import { VERSION } from '../contract/version.ts'

@@ -43,7 +43,10 @@ const ChoiceTable = z.object({
 export const Catalog = z.object({
   schemaCapturedAt: at,
   exposureVersion: count,
-  /** The part of the audit that refusals and reads were taken from. `complete` is false while it is still being read. */
+  /**
+   * The part of the audit that refusals and reads were taken from. `complete` is false while the audit is still being
+   * read.
+   */
   evidence: z.object({ refusalsSince: at.nullable(), readsSince: at.nullable(), complete: z.boolean() }),
   tables: z.array(ChoiceTable),
 })

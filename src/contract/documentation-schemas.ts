@@ -69,7 +69,7 @@ const Chosen = listOf(z.strictObject({ schema: identifier, table: identifier }),
 export const GenerateOrder = z.strictObject({
   /** If absent, every exposed table. */
   tables: Chosen.exactOptional(),
-  /** Whether to use the operator's language model. If absent, uses it if there is one. */
+  /** Whether to use the operator's language model. If absent, the model is used if there is one. */
   model: z.boolean().exactOptional(),
 })
 export const PublishOrder = z.strictObject({ version: z.int().min(0).exactOptional() })

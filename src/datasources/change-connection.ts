@@ -113,7 +113,7 @@ export interface Contradiction {
   readonly given: string | number | null
 }
 
-/** Returns the values read from the URI, and the other fields that contradict it. `next` was made from `input`. */
+/** Returns the values read from the URI, and the other fields that contradict the URI. `next` was made from `input`. */
 export function comparedWithUri(
   next: ConnectionSettings,
   input: ConnectionInput,

@@ -20,8 +20,8 @@ export interface Drift {
 }
 
 /**
- * Returns the drift in database order. The columns of a new or removed table are not listed. It yields to the event
- * loop, because catalogs may have tens of thousands of columns.
+ * Returns the drift in database order. The columns of a new or removed table are not listed. Yields to the event loop,
+ * because catalogs may have tens of thousands of columns.
  */
 export async function driftOf(then: Catalog, now: Catalog): Promise<Drift> {
   const turn = inSlices()

@@ -184,8 +184,8 @@ class Scheduled implements Reintrospection {
   }
 
   /**
-   * Clears the status ERROR if a failure here set it. An ERROR from elsewhere stays. The success deleted the
-   * reintrospections row.
+   * After a success, clears the status ERROR if a failed scheduled run set it. An ERROR from elsewhere stays. The
+   * stored catalog has already deleted the row in `reintrospections`.
    */
   async #forgive({ row, error }: Due): Promise<void> {
     if (error === null) return

@@ -34,7 +34,7 @@ export interface Placed {
 const ID = /^[\w-]{1,200}$/
 /**
  * These parameters are names of database objects. Names may contain any character except NUL and lone surrogates: no
- * database and no store can represent those.
+ * database and no store can represent these two.
  */
 const NAMES: ReadonlySet<string> = new Set(['schema', 'table'])
 const NAME = /^[^\0]{1,1024}$/u

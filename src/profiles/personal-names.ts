@@ -160,7 +160,7 @@ const ASKS = new Set('has have is are can may needs wants allow allows hat ist'.
 export interface NameReading {
   /** The kind of personal data, in words for people, or null. */
   readonly what: string | null
-  /** True if the column is just called "name". It contains names of people if the table is about people. */
+  /** True if the column is just called "name". The column contains names of people if the table is about people. */
   readonly isName: boolean
 }
 

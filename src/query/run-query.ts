@@ -89,7 +89,7 @@ export async function runQuery(deps: QueryDeps, call: Call, at: Reached, body: u
 }
 
 async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, trail: Trail): Promise<QueryAnswer> {
-  // This function awaits only steps that return a promise. For most queries, that is only the database.
+  // This function awaits only steps that return a promise. For most queries, only the step in the database does.
   const exposed = knownExposed(deps, at) ?? (await exposedOf(deps, at)) // 409
   const queryBody = at.driver.read(body) // 400 INVALID_REQUEST
   const settings = knownSettings(deps.store, at.teamId) ?? (await settingsOf(deps, at.teamId))

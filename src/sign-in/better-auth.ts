@@ -123,7 +123,7 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
       },
     },
     plugins: [
-      // second-factor-lock.ts replaces the library's lock, because it counts codes before they are checked.
+      // second-factor-lock.ts replaces the library's lock, because our lock counts codes before they are checked.
       twoFactor({ issuer: 'Vitrine', twoFactorTable: 'second_factors', accountLockout: { enabled: false } }),
       {
         id: 'ours',
@@ -188,8 +188,8 @@ async function passwordOf(store: Pick<Store, 'db'>, accountId: AccountId): Promi
 }
 
 /**
- * Returns the account that a request's cookies identify. Uses the library's own parser, so that both find the same
- * account. It does not renew sessions or consume codes.
+ * Returns the account that a request's cookies identify. Uses the library's own parser, so that the library finds the
+ * same account. Does not renew sessions or consume codes.
  */
 function identify({ createAuthEndpoint }: { readonly createAuthEndpoint: typeof CreateEndpoint }) {
   return createAuthEndpoint.serverOnly({ method: 'GET', requireHeaders: true }, async (ctx) => {
@@ -236,7 +236,7 @@ function awaitCode(lib: {
     const expiresAt = new Date(Date.now() + WAIT_SECONDS * 1000)
     await internalAdapter.createVerificationValue({ value: accountId, identifier, expiresAt })
     await internalAdapter.createVerificationValue({ value: '0', identifier: `2fa-attempts-${identifier}`, expiresAt })
-    // With both cookies, the code would apply to the session.
+    // If the browser kept its session cookie too, the code would apply to the session.
     lib.deleteSessionCookie(ctx, !remember)
     const { name, attributes } = authCookies.dontRememberToken
     if (!remember) await ctx.setSignedCookie(name, 'true', secret, attributes)

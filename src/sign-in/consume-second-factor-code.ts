@@ -59,7 +59,10 @@ export async function useCode(
   return used.numUpdatedRows === 1n
 }
 
-/** The time for which a used code is stored. It is longer than a code is valid (one step of 30 s, and one each side). */
+/**
+ * The time for which a used code is stored. It is longer than a code is valid (its own step of 30 s, and one step on
+ * each side).
+ */
 const USED_CODE_MS = 120_000
 
 /** Returns false for a code that was used before (RFC 6238 §5.2: a code is accepted once). */

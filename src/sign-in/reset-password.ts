@@ -25,7 +25,7 @@ interface Deps {
   readonly library: Library
   readonly codes: Pick<CodeTries, 'byLink'>
   readonly providers: Pick<Providers, 'all'>
-  /** If mail is on, the link came by mail and proves the address. Otherwise it came from the log. */
+  /** If mail is on, the link came by mail and proves the address. Otherwise the link came from the log. */
   readonly mailIsOn: boolean
   readonly now: number
 }

@@ -1,5 +1,5 @@
-// Returns the ways to sign in that this installation offers, for the sign-in pages. Everybody may read them. About
-// accounts, they reveal only whether the first one exists.
+// Returns the ways to sign in that this installation offers, for the sign-in pages. Everybody may read these options.
+// They reveal nothing about accounts except whether the first account exists.
 import type { z } from 'zod'
 import type { SignInOptions } from '../contract/instance-schemas.ts'
 import { PASSWORD } from '../contract/sign-in-routes.ts'

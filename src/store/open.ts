@@ -33,8 +33,8 @@ export interface Store extends AsyncDisposable {
    */
   append<T>(work: (tx: Transaction<Tables>) => Promise<T>, isolation?: Isolation): Promise<T>
   /**
-   * Runs a transaction like append(), but it survives a power failure only after settled(). One settled() covers many
-   * commits.
+   * Runs a transaction like append(), but the transaction survives a power failure only after settled(). One settled()
+   * covers many commits.
    */
   commit<T>(work: (tx: Transaction<Tables>) => Promise<T>, isolation?: Isolation): Promise<T>
   settled(): Promise<void>

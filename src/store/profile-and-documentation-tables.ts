@@ -59,7 +59,7 @@ interface PublicationTable {
   revision: Generated<number>
 }
 
-/** The changes of each publication of a datasource. It contains no text. */
+/** The changes of each publication of a datasource. The table contains no text. */
 interface PublicationHistoryTable {
   datasource_id: DatasourceId
   version: number

@@ -351,7 +351,9 @@ interface CatalogTableRow {
 /** A scheduled reintrospection that is running or has failed. */
 interface ReintrospectionTable {
   datasource_id: DatasourceId
-  /** Until this time, only the process that made this claim runs the reintrospection. It may extend the claim. */
+  /**
+   * Until this time, only the process that made this claim runs the reintrospection. That process may extend the claim.
+   */
   claimed_until: string | null
   /** Consecutive failures. */
   failures: number
@@ -368,7 +370,10 @@ interface ExposureTable {
   tables: string
   author_id: AccountId
   created_at: string
-  /** The catalog that the exposure was saved with. It is stored as long as the exposure. Null if none or unknown. */
+  /**
+   * The catalog that the exposure was saved with. The catalog is stored as long as the exposure. Null if none or
+   * unknown.
+   */
   catalog_version: number | null
   /** The author's own reason for the change. */
   note: Generated<string | null>

@@ -286,7 +286,7 @@ async function shown(db: Store['db'], row: WebhookRow): Promise<ShownWebhook> {
   }
 }
 
-/** Returns the fields for the audit. Of the URL, only the host, because the rest may contain a secret. */
+/** Returns the fields for the audit. They contain only the host of the URL, because the rest may contain a secret. */
 function audited(row: WebhookRow): Fields {
   return {
     name: row.name,

@@ -1,5 +1,6 @@
-// Searches for the smallest additional exposure that lets one query pass. The search follows the guard's refusals, tries
-// each column that a refused name may mean, and drops every addition that is not needed. It parses no query language.
+// Searches for the smallest additional exposure that lets one query pass. The search follows the guard's refusals,
+// tries each column that a refused name may mean, and drops every addition that is not needed. The search parses no
+// query language.
 import type { Catalog, CatalogColumn, CatalogTable, Denied, Driver, QueryBody, Verdict } from '../drivers/driver.ts'
 import { cut, tableKey, type ShownTable } from '../exposure/cut-catalog.ts'
 import { columnsMeant, mentioned, partsMeant, tablesMeant } from './column-mentions.ts'
@@ -51,7 +52,7 @@ class Search {
     this.#signal = signal
   }
 
-  /** Finds additions that let the query pass, possibly more than it needs. */
+  /** Finds additions that let the query pass, possibly more than the query needs. */
   async grow(): Promise<Widening> {
     let additions: readonly Addition[] = []
     for (;;) {

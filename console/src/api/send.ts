@@ -47,7 +47,7 @@ async function bodyOf(response: Response): Promise<Readonly<Record<string, unkno
 
 const CHECK_MS = 2_000
 
-/** Polls a service that does not answer until it answers again. */
+/** Polls the service while it does not answer. */
 export function watchService(): void {
   let timer: ReturnType<typeof setTimeout> | undefined
   const check = () => {

@@ -1,5 +1,5 @@
 // The session of this tab. The access token is in memory only, and is renewed a minute before it expires. Concurrent
-// calls share one renewal. If the session ends during calls, they wait until the person has signed in again.
+// calls share one renewal. If the session ends during calls, the calls wait until the person has signed in again.
 import { Refused, SignedOut } from './failure.ts'
 import { observable } from './observable.ts'
 import { send } from './send.ts'
@@ -31,7 +31,7 @@ let again: {
 } | null = null
 let leave: () => void = () => undefined
 
-/** Opens the session. `onSignedOut` shows the sign-in page; it is called when the person signs out in another tab. */
+/** Opens the session. `onSignedOut` is called when the person signs out in another tab, and shows the sign-in page. */
 export function openSession(onSignedOut: () => void): void {
   leave = onSignedOut
   onTabMessage((message) => {
@@ -42,8 +42,8 @@ export function openSession(onSignedOut: () => void): void {
 }
 
 /**
- * Checks for a session. Sends no request that may be refused, because browsers print refusals as errors. Returns true if
- * this page has had a session, even an ended one; the next call notices its end.
+ * Checks for a session. Sends no request that may be refused, because browsers print refusals as errors. Returns true
+ * if this page has had a session, even an ended one. The next call notices that the session has ended.
  */
 export async function hasSession(): Promise<boolean> {
   if (wasSignedIn) return true

@@ -1,7 +1,10 @@
 // Reads the query parameters of an address. All of them are optional strings. Unknown parameters are dropped.
 export type Search<N extends string> = { [K in N]?: string }
 
-/** Returns a function for `validateSearch`. It restores strings that the router parsed, such as `1` and `true`. */
+/**
+ * Returns a function for `validateSearch`. The function restores strings that the router parsed, such as `1` and
+ * `true`.
+ */
 export function texts<const N extends string>(...names: readonly N[]) {
   return (search: Readonly<Record<string, unknown>>): Search<N> => {
     const found: Search<N> = {}

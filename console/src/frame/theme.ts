@@ -1,4 +1,5 @@
-// The theme: light, dark, or the system's. theme.js applies the theme before the first paint; this file changes it.
+// The theme: light, dark, or the system's. theme.js applies the theme before the first paint. This file changes the
+// theme.
 import { remember, remembered, useRemembered } from '../api/browser-settings.ts'
 
 export type Theme = 'system' | 'light' | 'dark'

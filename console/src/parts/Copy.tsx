@@ -7,7 +7,7 @@ import { say } from './StatusMessages.tsx'
 const SHOWN_MS = 2_000
 
 interface CopyProps {
-  /** A function creates a long text when it is copied. */
+  /** The text to copy, or a function that creates a long text when the person copies it. */
   readonly text: string | (() => string)
   /** The label of the button. Without a label, only the icon is shown. */
   readonly children?: string
@@ -42,7 +42,7 @@ export function CopyButton({ text, children, label = 'Copy', look, small = false
   )
 }
 
-/** Copies a text. Returns false if it fails: browsers provide the clipboard only on loopback and over HTTPS. */
+/** Copies a text. Returns false if copying fails: browsers provide the clipboard only on loopback and over HTTPS. */
 export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)

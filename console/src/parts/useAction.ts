@@ -1,4 +1,5 @@
-// Runs an asynchronous action that a person started. Returns whether it is running, and the error of the last run.
+// Runs an asynchronous action that a person started. Returns whether the action is running, and the error of the last
+// run.
 import { useCallback, useRef, useState } from 'react'
 
 export interface Action {

@@ -66,7 +66,7 @@ export interface AuditPage {
 
 /** The maximum length of a page. */
 const PAGE_CHARS_MAX = 8 << 20
-/** The maximum number of batches that one page searches for matching rows. This takes about a second. */
+/** The maximum number of batches that one page searches for matching rows. Searching them takes about a second. */
 const PORTIONS_MAX = 200
 
 /**

@@ -10,7 +10,8 @@ const CHARS_AIM = 1 << 20
 export const FIRST_PORTION = 64
 
 /**
- * Returns the size of the next batch, computed from the average row length in this one. Aims at a million characters.
+ * Returns the size of the next batch, computed from the average row length in `rows`, the last batch. Aims at a million
+ * characters.
  */
 export function nextPortion(rows: readonly Content[]): number {
   if (rows.length === 0) return FIRST_PORTION

@@ -9,7 +9,7 @@ import type { Stored } from '../chain/seal.ts'
 import { FIRST_PORTION, nextPortion } from './portion-size.ts'
 import { fitsContent, type AuditScope, type Key } from './row-filter.ts'
 
-/** The number of rows that one statement scans. This takes a few milliseconds. */
+/** The number of rows that one statement scans. Scanning them takes a few milliseconds. */
 const SLICE_ROWS = 5_000
 
 /**

@@ -18,7 +18,7 @@ const LINE_END = 10
 /** The position of a line in the buffer. */
 export interface Line {
   readonly from: number
-  /** Exclusive. */
+  /** The end of the line, exclusive. */
   readonly to: number
   readonly at: string
 }

@@ -20,7 +20,7 @@ export const console: Migration = {
     await tx.schema.alterTable('jobs').addColumn('started_by', 'text').execute()
     await tx.schema.alterTable('jobs').addColumn('step', 'text').execute()
     await tx.schema.alterTable('exposures').addColumn('note', 'text').execute()
-    // Null for older versions. Their counts are computed when they are read.
+    // The counts of older versions are null, and are computed when the versions are read.
     for (const count of ['table_count', 'column_count', 'added', 'removed'] as const) {
       await tx.schema.alterTable('exposures').addColumn(count, 'integer').execute()
     }

@@ -7,7 +7,10 @@ export type SslMode = NonNullable<Trial['sslMode']>
 
 export interface Fields {
   readonly type: Kind
-  /** A connection string without its password. For MongoDB, it is sent; for PostgreSQL, it only fills the other fields. */
+  /**
+   * A connection string without its password. A MongoDB string is sent. A PostgreSQL string only fills the other
+   * fields.
+   */
   readonly uri: string
   readonly host: string
   readonly port: string
@@ -159,7 +162,10 @@ const SCHEMES: Readonly<Record<string, Kind>> = {
 }
 
 const STRICT = /^[\w+.-]+:\/\/(?:([^:@/]*)(?::([^@/]*))?@)?([^@]*)$/s
-/** Matches a string whose password is not percent-encoded, because people paste such strings. The last @ ends it. */
+/**
+ * Matches a string whose password is not percent-encoded, because people paste such strings. The last @ ends the
+ * password.
+ */
 const LENIENT = /^[\w+.-]+:\/\/([^:@/]*):(.*)@([^@]*)$/s
 
 /** Parses a connection string. The password moves to its field, so that the string can stay visible. */

@@ -1,6 +1,6 @@
-// Shows the rows of an answer. Only the visible rows and columns are in the document, so that 10,000 rows or 1,600 columns
-// scroll as fast as ten. Arrow keys move the current cell, and Enter opens it. The copy shortcut copies it, and
-// Shift+Space selects its row.
+// Shows the rows of an answer. Only the visible rows and columns are in the document, so that 10,000 rows or 1,600
+// columns scroll as fast as ten. Arrow keys move the current cell, and Enter opens this cell. The copy shortcut copies
+// the cell, and Shift+Space selects its row.
 import { useVirtualizer, type VirtualItem } from '@tanstack/react-virtual'
 import { memo, useId, useMemo, useRef, useState, type KeyboardEvent } from 'react'
 import { Download } from 'lucide-react'

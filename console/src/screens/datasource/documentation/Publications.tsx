@@ -1,4 +1,4 @@
-// The publications: time, author, and the difference from the publication before.
+// The publications: time, author, and what changed since the publication before.
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { call } from '../../../api/client.ts'
 import { Button } from '../../../parts/Button.tsx'

@@ -1,4 +1,4 @@
-// The history of an exposure. Restoring a version only ticks its columns. The person then reviews and saves them.
+// The history of an exposure. Restoring a version only ticks its columns. The person then reviews and saves the change.
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { call } from '../../../api/client.ts'
 import { isStatus } from '../../../api/failure.ts'

@@ -14,7 +14,7 @@ export type Choice = ReadonlyMap<string, ReadonlySet<string>>
 
 export type Exposure = Answer<'getExposure'>
 
-/** Returns the key of a table. No name contains NUL, so it separates the names. */
+/** Returns the key of a table. No name contains NUL, so NUL separates the names. */
 export const tableKey = (schema: string, table: string) => `${schema}\0${table}`
 
 export const choiceOf = (tables: readonly TableNames[]): Choice =>
