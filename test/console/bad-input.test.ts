@@ -16,7 +16,7 @@ import {
   REPLACED,
   said,
   shot,
-  signIn,
+  signInOnPage,
 } from '../support/console.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 
@@ -77,7 +77,7 @@ describe('bad input', () => {
       const ann = await app.person('Ann')
       await app.join(owner, shop.teamId, ann, 'ADMIN')
       const page = await browser.open(app)
-      await signIn(page, ann.email, exposure)
+      await signInOnPage(page, ann.email, exposure)
       await ready(page, 'Exposure')
       const isReviewed = Promise.withResolvers<void>()
       await endSessionAt(page, app, isEnd, isReviewed.promise)
@@ -120,7 +120,7 @@ describe('bad input', () => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
-    await signIn(page, owner.email, exposure)
+    await signInOnPage(page, owner.email, exposure)
     await ready(page, 'Exposure')
     await tick(page, 'note')
     const at = /\/datasources\/[\w-]+\/exposure$/
@@ -149,7 +149,7 @@ describe('bad input', () => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
-    await signIn(page, owner.email, exposure)
+    await signInOnPage(page, owner.email, exposure)
     await ready(page, 'Exposure')
     await tick(page, 'email')
     const other = await browser.watch(page.context(), app)
@@ -159,7 +159,7 @@ describe('bad input', () => {
     await other.getByRole('menuitem', { name: 'Sign out', exact: true }).click()
     await ready(page, 'Sign in to Vitrine')
     assert.equal(await page.getByText('salary').count(), 0, 'nothing of the team stays on the page')
-    await signIn(page, owner.email, exposure)
+    await signInOnPage(page, owner.email, exposure)
     await ready(page, 'Exposure')
     await button(page, 'Restore changes').click()
     await page
@@ -176,7 +176,7 @@ describe('bad input', () => {
     const page = await browser.open(app)
     await page.context().addInitScript(`for (const name of ['localStorage', 'sessionStorage'])
       Object.defineProperty(window, name, { get() { throw new DOMException('The operation is insecure.', 'SecurityError') } })`)
-    await signIn(page, owner.email, exposure)
+    await signInOnPage(page, owner.email, exposure)
     await ready(page, 'Exposure')
     await tick(page, 'email')
     await button(page, 'Discard').click()
@@ -197,7 +197,7 @@ describe('bad input', () => {
     const stranger = await app.person('Sid')
     await app.team(stranger, 'Elsewhere')
     const page = await browser.open(app)
-    await signIn(page, mia.email, exposure)
+    await signInOnPage(page, mia.email, exposure)
     await ready(page, 'Exposure')
     for (const [path, heading] of [
       [exposure, 'Exposure'],
@@ -223,7 +223,7 @@ describe('bad input', () => {
     }
     assert.equal(new Set(texts).size, 1, 'the same page whether it exists or not')
     const admin = await browser.open(app)
-    await signIn(admin, owner.email, exposure.replace(shop.datasourceId, 'no-such-datasource'))
+    await signInOnPage(admin, owner.email, exposure.replace(shop.datasourceId, 'no-such-datasource'))
     await ready(admin, 'Nothing here')
     browser.clean(/status of (403|404)/)
   })
@@ -239,7 +239,7 @@ describe('bad input', () => {
     const { jobId } = await owner.must('POST', `${shop.at}/documentation/generate`)
     while ((await owner.must('GET', `${shop.at}/jobs/${jobId}`)).state !== 'DONE');
     const page = await browser.open(app)
-    await signIn(page, owner.email, playground(sql))
+    await signInOnPage(page, owner.email, playground(sql))
     await page.getByRole('status', { name: 'Verdict', exact: true }).filter({ hasText: 'Allowed' }).waitFor()
     await page.getByRole('button', { name: /^Run query/ }).click()
     const grid = page.getByRole('grid', { name: 'Result', exact: true })
@@ -280,7 +280,7 @@ describe('bad input', () => {
     await app.datasource(eve, teamId, { ...shop.spec, name: odd })
     await app.key(eve, { name: odd })
     const page = await browser.open(app)
-    await signIn(page, eve.email, `/app/t/${slug}/datasources`)
+    await signInOnPage(page, eve.email, `/app/t/${slug}/datasources`)
     for (const [path, heading] of [
       [`/app/t/${slug}`, 'Home'],
       [`/app/t/${slug}/datasources`, 'Datasources'],
@@ -303,7 +303,7 @@ describe('bad input', () => {
     if (browser === null) return
     await expose('wide')
     const page = await browser.open(app)
-    await signIn(page, owner.email, playground('SELECT * FROM wide'))
+    await signInOnPage(page, owner.email, playground('SELECT * FROM wide'))
     const grid = page.getByRole('grid', { name: 'Result', exact: true })
     await page.getByRole('button', { name: /^Run query/ }).click()
     await grid.waitFor()
@@ -351,7 +351,7 @@ describe('bad input', () => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
-    await signIn(page, owner.email)
+    await signInOnPage(page, owner.email)
     await ready(page, 'Home')
     const at = `/app/t/shop/datasources/${shop.datasourceId}`
     const body = JSON.stringify({ error: 'The service failed.', code: 'INTERNAL', requestId: 'r-2' })

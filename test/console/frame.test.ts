@@ -12,7 +12,7 @@ import {
   pressQuickly,
   ready,
   shot,
-  signIn,
+  signInOnPage,
 } from '../support/console.ts'
 
 describe('the frame', () => {
@@ -51,7 +51,7 @@ describe('the frame', () => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
-    await signIn(page, ada.email)
+    await signInOnPage(page, ada.email)
     const nav = page.getByRole('navigation', { name: 'Main', exact: true })
     const headings: Readonly<Record<string, string>> = { Settings: 'Team' }
     for (const name of places) {
@@ -79,7 +79,7 @@ describe('the frame', () => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
-    await signIn(page, ada.email)
+    await signInOnPage(page, ada.email)
     await ready(page, 'Home')
     await page.keyboard.press('Control+k')
     const find = page.getByRole('combobox', { name: 'Search or jump to', exact: true })
@@ -111,7 +111,7 @@ describe('the frame', () => {
     const bo = await app.person('Bo')
     await app.team(bo, 'Bolt')
     const page = await browser.open(app)
-    await signIn(page, bo.email)
+    await signInOnPage(page, bo.email)
     await ready(page, 'Home')
     await endSessionAt(page, app, (request) => request.url().endsWith('/members') && request.resourceType() === 'fetch')
     await page.getByRole('link', { name: 'Members', exact: true }).click()
@@ -131,7 +131,7 @@ describe('the frame', () => {
     const cy = await app.person('Cy')
     const teamId = await app.team(cy, 'Cyan')
     const page = await browser.open(app)
-    await signIn(page, cy.email, `/app/t/${teamId}/members`)
+    await signInOnPage(page, cy.email, `/app/t/${teamId}/members`)
     await ready(page, 'Members')
     await page.getByRole('button', { name: 'Invite a colleague', exact: true }).click()
     await page.getByRole('textbox', { name: 'Email', exact: true }).fill('typed@example.test')
@@ -153,7 +153,7 @@ describe('the frame', () => {
     await page.context().addInitScript(`Object.defineProperty(window, 'localStorage', {
       get() { throw new DOMException('The operation is insecure.', 'SecurityError') },
     })`)
-    await signIn(page, ada.email)
+    await signInOnPage(page, ada.email)
     await ready(page, 'Home')
     const other = await browser.watch(page.context(), app)
     await other.goto('/app/t/acme/members')
@@ -169,7 +169,7 @@ describe('the frame', () => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
-    await signIn(page, ada.email)
+    await signInOnPage(page, ada.email)
     await ready(page, 'Home')
     await page.route(/^(?!.*\/app\/).*/, (route) => route.abort())
     await page.getByRole('link', { name: 'Members', exact: true }).click()

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { PASSWORD, startApp, type TestApp } from '../support/app.ts'
-import { accessible, browserOrSkip, consoleDir, eachLook, ready, shot, signIn } from '../support/console.ts'
+import { accessible, browserOrSkip, consoleDir, eachLook, ready, shot, signInOnPage } from '../support/console.ts'
 import { startSmtp } from '../support/mail.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 import { totp } from '../support/totp.ts'
@@ -91,7 +91,7 @@ describe('with a shop', () => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
-    await signIn(page, shop.owner.email, `/app/t/${shop.teamId}/members`)
+    await signInOnPage(page, shop.owner.email, `/app/t/${shop.teamId}/members`)
     await ready(page, 'Members')
     await page.getByRole('button', { name: 'Invite a colleague', exact: true }).click()
     await page.getByRole('textbox', { name: 'Email', exact: true }).fill('bo@example.test')
@@ -159,7 +159,7 @@ describe('with a shop', () => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
-    await signIn(page, shop.owner.email, `/app/t/${shop.teamId}/settings`)
+    await signInOnPage(page, shop.owner.email, `/app/t/${shop.teamId}/settings`)
     await ready(page, 'Team')
     await page.getByRole('spinbutton', { name: 'Row cap', exact: true }).fill('500')
     await page.getByRole('spinbutton', { name: 'Timeout in seconds', exact: true }).fill('20')
@@ -183,7 +183,7 @@ describe('with a shop', () => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
-    await signIn(page, shop.owner.email, '/app/settings/keys')
+    await signInOnPage(page, shop.owner.email, '/app/settings/keys')
     await ready(page, 'API keys')
     await page.getByRole('button', { name: 'Create key', exact: true }).first().click()
     const order = page.getByRole('dialog', { name: 'New API key', exact: true })
@@ -230,7 +230,7 @@ describe('with a shop', () => {
     const eve = await app.person('Eve')
     await app.team(eve, 'Evergreen')
     const page = await browser.open(app)
-    await signIn(page, eve.email, '/app/settings/security')
+    await signInOnPage(page, eve.email, '/app/settings/security')
     await ready(page, 'Security')
     await page.getByRole('row').filter({ hasText: 'This session' }).waitFor()
     await page.getByRole('button', { name: 'Turn on two-factor', exact: true }).click()
@@ -263,7 +263,7 @@ describe('with a shop', () => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
-    await signIn(page, shop.owner.email)
+    await signInOnPage(page, shop.owner.email)
     const at = `/app/t/${shop.teamId}`
     await eachLook(page, at, 'Home', 'home')
     await eachLook(page, `${at}/members`, 'Members', 'members')

@@ -125,11 +125,20 @@ async function openBrowser(): Promise<TestBrowser> {
 export const browserOrSkip = (t: Pick<TestContext, 'skip'>) => engineOrSkip(t, openBrowser)
 
 /** Signs in on the sign-in page, and waits for the next page. */
-export async function signIn(page: Page, email: string, path = '/app'): Promise<void> {
+export async function signInOnPage(page: Page, email: string, path = '/app'): Promise<void> {
   await page.goto(path)
   await page.getByRole('textbox', { name: 'Email', exact: true }).fill(email)
   await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await page.getByRole('navigation', { name: 'Main' }).waitFor()
+}
+
+/** Opens `path` with a new session, as a person who signed in earlier. Takes less CPU time than signInOnPage(). */
+export async function signIn(page: Page, email: string, path = '/app'): Promise<void> {
+  const { request } = page.context()
+  const answer = await request.post('/auth/sign-in/email', { data: { email, password: PASSWORD } })
+  if (!answer.ok()) throw new Error(`${email} did not sign in: ${answer.status()} ${await answer.text()}`)
+  await page.goto(path)
   await page.getByRole('navigation', { name: 'Main' }).waitFor()
 }
 
