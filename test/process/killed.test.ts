@@ -23,7 +23,7 @@ const SECRET = Buffer.alloc(32, 9)
 const KILLS = Number(process.env['TEST_KILLS'] ?? 4)
 const CLIENTS = 4
 /** The maximum time after the start of the process, and the maximum number of answers, before a kill. */
-const EARLY_MS = 1_500
+const EARLY_MS = 700
 const ANSWERS = 800
 /** The longest time to wait for these answers on a busy machine. */
 const LATEST_MS = 5_000
