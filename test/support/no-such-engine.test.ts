@@ -74,7 +74,7 @@ test('with TEST_ENGINES=required, no MongoDB test file passes or skips without i
     const lacking = { TEST_MONGODB_URL: '', TEST_MONGODB_ENGINES: emptyFolder, PATH: emptyFolder }
     const env = { ...own, ...lacking, TEST_ENGINES: 'required' }
     for (const file of files) {
-      const run = ['--test', '--test-reporter=tap', file]
+      const run = ['--test-reporter=tap', file]
       const child = spawn(process.execPath, run, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'ignore'] })
       const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')])
       assert.equal(code, 1, `${file} passes without its engine`)
