@@ -25,7 +25,7 @@ const TEAM_MEMBER: Row = [null, 'NOT_FOUND', 'TEAM_NOT_OPENED', PASS, PASS, PASS
 const TEAM_ADMIN: Row = [null, 'NOT_FOUND', 'TEAM_NOT_OPENED', 'ROLE_REQUIRED', PASS, PASS]
 const TEAM_OWNER: Row = [null, 'NOT_FOUND', 'TEAM_NOT_OPENED', 'ROLE_REQUIRED', 'ROLE_REQUIRED', PASS]
 const datasource = (scope: Scope | null, pass = PASS): Row => [scope, 'NOT_FOUND', 'NOT_FOUND', pass, pass, pass]
-/** The datasource was never introspected. Operations that need a catalog report this before an invalid request. */
+/** The code that replaces PASS for operations that need a catalog, because the datasource of the test was never introspected. */
 const QUERY_PASS = 'NOT_CONNECTED'
 const datasourceAdmin = (pass = PASS): Row => [null, 'NOT_FOUND', 'NOT_FOUND', 'ROLE_REQUIRED', pass, pass]
 const DATASOURCE_ADMIN = datasourceAdmin()
@@ -131,7 +131,7 @@ describe('the access matrix', () => {
   let fullKeys: string[]
   /** Invalid tokens: of a session that ended, of a revoked key, and of a deleted account. */
   let ended: string[]
-  /** A datasource for OWNERs only, one with an empty access list, and one of another team of the same OWNER. */
+  /** A datasource for OWNERs only, a datasource with an empty access list, and a datasource of another team of the same OWNER. */
   let ownersId: string
   let listedId: string
   let ofOtherTeam: { teamId: string; id: string }
@@ -191,7 +191,7 @@ describe('the access matrix', () => {
     const { method, path, options } = request(...args)
     return app.ask(method, path, options)
   }
-  /** The same request, passed to the operation without HTTP. */
+  /** Passes the same request to the operation, without HTTP. */
   const operate = (...args: Parameters<typeof request>) => {
     const { method, path, options } = request(...args)
     return app.operate(method, path, options)

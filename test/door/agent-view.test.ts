@@ -1,4 +1,4 @@
-// Tests the description as an agent reads it: the text of the connector's describe_datasource, judged as a role or a key.
+// Tests the description as an agent reads it: the text of the connector's describe_datasource, as a role or a key sees it.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Person } from '../support/app.ts'

@@ -16,7 +16,7 @@ import { storeSource, type StoreSource } from '../support/stores.ts'
 
 type RouteName = keyof typeof SESSION_ROUTES
 
-/** Operations that are not GET but change nothing. */
+/** Operations that change nothing although their method is not GET. */
 const READS: ReadonlySet<string> = new Set<RouteName>(['checkQuery', 'exposureFromRefusal', 'tryConnection'])
 
 /** The row that an operation must leave: the kind and name of its target, and the fields of its changes. */
@@ -50,7 +50,7 @@ describe('the audit of changes', () => {
     await source[Symbol.asyncDispose]()
   })
 
-  /** A unique secret, registered for the search. */
+  /** Returns a unique secret, and adds it to the secrets that the last test searches for. */
   const canary = (): string => {
     const secret = `CANARY${randomBytes(12).toString('hex')}`
     secrets.add(secret)
@@ -66,7 +66,7 @@ describe('the audit of changes', () => {
     { kind, name, fields }: Expected,
   ) {
     const answer = await who.must(SESSION_ROUTES[action].method, path, body)
-    // A read of the audit flushes batched rows.
+    // Read the audit first, because a read flushes batched rows.
     await shop.owner.ask('GET', `/teams/${shop.teamId}/audit?limit=1`)
     const row = await store.db
       .selectFrom('audit')
@@ -89,7 +89,7 @@ describe('the audit of changes', () => {
       await setTimeout(20)
   }
 
-  test('covers accounts and keys', async () => {
+  test('has a row for each change of accounts and keys', async () => {
     const ada = await shop.app.person('Ada')
     const account = { kind: 'account', name: 'Ada L.' }
     await changes('changeAccount', ada, '/users/me', { name: 'Ada L.' }, { ...account, fields: ['name'] })
@@ -115,10 +115,10 @@ describe('the audit of changes', () => {
     await changes('deleteAccount', ada, '/users/me', { confirm: ada.email }, { ...account, fields: ['name'] })
   })
 
-  test('covers the grants of agents', async () => {
+  test('has a row for each change of the grants of agents', async () => {
     const { owner, teamId } = shop
     const id = newId<GrantId>()
-    // As the consent page stores the grant.
+    // Store a grant as the consent page stores it.
     await store.write((tx) =>
       tx
         .insertInto('connector_grants')
@@ -147,7 +147,7 @@ describe('the audit of changes', () => {
     await changes('endGrant', owner, at, undefined, grant('revokedAt'))
   })
 
-  test('covers teams and their members', async () => {
+  test('has a row for each change of teams and their members', async () => {
     const { owner } = shop
     const team = (name: string, fields: readonly string[]) => ({ kind: 'team', name, fields })
     const made = await changes('createTeam', owner, '/teams', { name: 'New' }, team('New', ['name', 'slug']))
@@ -196,7 +196,7 @@ describe('the audit of changes', () => {
     await changes('deleteTeam', owner, path, { confirm: slug }, team('Renamed', ['name', 'slug']))
   })
 
-  test('covers a datasource with its exposure, jobs, documentation and access', async () => {
+  test('has a row for each change of a datasource and its exposure, jobs, documentation and access', async () => {
     const { owner, spec, teamId } = shop
     const path = `/teams/${teamId}/datasources`
     const connected = { kind: 'datasource', name: 'second' }
@@ -253,7 +253,7 @@ describe('the audit of changes', () => {
     ] as const) {
       const { answer } = await changes(action, owner, at + rest, body, { kind: 'job', name, fields: [] })
       await ended(at, answer.jobId)
-      // The job has already ended, so nothing changes.
+      // The row has no changed fields, because the job has already ended.
       await changes('cancelJob', owner, `${at}/jobs/${answer.jobId}`, undefined, { kind: 'job', name, fields: [] })
     }
     await shop.app.ask('POST', `${at}/query`, { token: owner.jwt, body: { sql: 'SELECT name FROM customers' } })

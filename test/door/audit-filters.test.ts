@@ -44,7 +44,7 @@ describe('filters of the audit', () => {
   })
   after(() => app[Symbol.asyncDispose]())
 
-  test('take several values, separated by commas or repeated', async () => {
+  test('take several values, separated by commas or as a repeated parameter', async () => {
     assert.deepEqual(await actions('action=createTeam,changeTeam'), ['changeTeam', 'createTeam'])
     assert.deepEqual(await actions('action=createTeam&action=changeTeam'), ['changeTeam', 'createTeam'])
     const refused = all.filter((item) => item.outcome !== 'ANSWERED')

@@ -144,7 +144,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await exportAudit('format=jsonl&action=nothing')).text, '')
     })
 
-    test('the CSV export parses back to the same texts, and no cell is a formula', async () => {
+    test('the parsed CSV export has the same query texts, and no cell is a formula', async () => {
       const texts = [
         '=HYPERLINK("http://evil.test";"x")',
         '+1',
@@ -188,7 +188,7 @@ for (const dialect of DIALECTS) {
       assert.ok((exported.rowCount ?? length) < length, `${exported.rowCount} of ${length}`)
     })
 
-    test('a team may run two exports at the same time; a third export is rate limited', async () => {
+    test('a team may run two exports at the same time, and a third export is rate limited', async () => {
       const responses = await Promise.all(
         [1, 2].map(async () => {
           const request = get(`${shop.app.url}${path}/audit/export?format=jsonl`, {
@@ -209,7 +209,7 @@ for (const dialect of DIALECTS) {
       assert.ok(rows.length > 0 && rows.every((row) => row.outcome === 'DENIED'))
     })
 
-    test('an ADMIN exports and counts only reachable datasources; a MEMBER exports nothing and sees only their own keys', async () => {
+    test('an ADMIN exports and counts only reachable datasources, a MEMBER exports nothing and sees only their own keys', async () => {
       const [admin, member] = [await shop.app.person('Ada'), await shop.app.person('Max')]
       await shop.app.join(shop.owner, shop.teamId, admin, 'ADMIN')
       await shop.app.join(shop.owner, shop.teamId, member)
@@ -242,7 +242,7 @@ for (const dialect of DIALECTS) {
       await shop.query('SELECT 1/0')
       const now = await usage(shop.owner, '?days=2')
       assert.equal(before.days.length, 30)
-      // Midnight may pass at any moment.
+      // Compare with the day of the answer, because midnight may pass at any moment.
       const last = Date.parse(now.days.at(-1)?.date ?? '')
       assert.deepEqual(
         [now.days.length, now.days[0]?.date],
@@ -278,7 +278,7 @@ for (const dialect of DIALECTS) {
       const after = totalsOf(days)
       assert.deepEqual([after.queries - before.queries, after.denied - before.denied], [4, 3])
       assert.deepEqual([budget.limit, budget.remaining], [1, 0])
-      // One row counts the refusals of a minute. Meanwhile a new minute may begin.
+      // Add up the rows: a row counts the refusals of one minute, and a new minute may have begun.
       const rows = await list('code=RATE_LIMITED&action=runQuery')
       assert.equal(
         rows.reduce((sum, { times = 1 }) => sum + times, 0),

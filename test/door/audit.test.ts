@@ -139,7 +139,7 @@ describe('the audit', () => {
     }
   })
 
-  test('records nothing for a stranger', async () => {
+  test('records no call of a stranger', async () => {
     const stranger = await shop.app.person('Eve')
     assert.deepEqual(await rowsAddedBy(() => stranger.ask('GET', `${at}/schema`)), [])
     assert.deepEqual(await rowsAddedBy(() => stranger.ask('POST', `${at}/query`, { sql: 'SELECT 1' })), [])

@@ -29,7 +29,7 @@ describe('the options of a sign-in', () => {
 
   test('list the ways to sign in that work here, also for signed-in people', async () => {
     const client = { VITRINE_OIDC_CLIENT_ID: 'id', VITRINE_OIDC_CLIENT_SECRET: 'secret', VITRINE_OIDC_NAME: 'Acme' }
-    // Nothing listens at this address: a provider that does not answer must delay nothing.
+    // No server listens at this address. A provider that does not answer must not delay the options.
     await using app = await startApp({ env: { ...client, VITRINE_OIDC_ISSUER: 'http://127.0.0.1:1' } })
     const { methods, oidcName } = await app.must('GET', '/auth/options')
     assert.deepEqual([methods, oidcName], [['password', 'oidc'], 'Acme'])

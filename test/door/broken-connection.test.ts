@@ -66,7 +66,7 @@ test('a connection that breaks in the middle of 10,000 rows is an error without 
         sql: `SELECT a.id, a.placed_at, repeat('x', 100) AS x FROM orders a, orders b WHERE b.id <= ${last} ORDER BY 1`,
       },
     })
-  // The first run is not prepared, but the third run is.
+  // Several runs, because the first run is not a prepared statement, but the third run is.
   for (const last of [31, 32, 33, 34]) {
     const whole = await ask(last)
     assert.equal(whole.json.rowCount, last * 300)

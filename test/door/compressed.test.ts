@@ -1,4 +1,4 @@
-// Tests compression: long answers are compressed for clients that accept it. The bytes after decompression are the same, and the ETag still
+// Tests compression. Long answers are compressed for clients that accept it. The decompressed bytes are the same, and the ETag still
 // matches. Query answers and answers under /auth are never compressed.
 import assert from 'node:assert/strict'
 import { get, request, type IncomingHttpHeaders } from 'node:http'

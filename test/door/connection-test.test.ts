@@ -1,5 +1,5 @@
-// Tests the connection test over HTTP: of a saved connection and its stored report, of an unsaved connection, and what the list of
-// datasources shows of the report.
+// Tests the connection test over HTTP: the test of a saved connection and its stored report, the test of an unsaved connection, and the
+// grade in the list of datasources.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Answer, type Person, type TestApp } from '../support/app.ts'
@@ -64,7 +64,7 @@ describe('testing a connection', () => {
     assert.deepEqual([item.status, item.lastGrade, item.lastTestedAt], ['CONNECTED', 'WARN', report.testedAt])
   })
 
-  test('gives steps stable ids and fields, and shows each remedy once', async () => {
+  test('gives the steps of a report stable ids and fields, and shows each remedy once', async () => {
     const report = await owner.must('GET', `${at}/test`)
     const ids = report.steps.map((each: Step) => each.id)
     assert.deepEqual(ids, [
@@ -95,7 +95,7 @@ describe('testing a connection', () => {
     assert.equal(new Set(texts).size, texts.length)
   })
 
-  test('forgets report and grade when the connection changes', async () => {
+  test('removes the report and the grade when the connection changes', async () => {
     await owner.must('PATCH', at, { ...direct, type: undefined, database: 'elsewhere' })
     assert.equal((await owner.ask('GET', `${at}/test`)).status, 404)
     assert.equal((await list()).lastGrade, null)

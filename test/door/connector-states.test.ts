@@ -29,7 +29,7 @@ describe('a datasource through the connector', () => {
     return { database, args, at: `/teams/${shop.teamId}/datasources/${datasourceId}` }
   }
 
-  test('full text has the statistics of a profile, and nothing personal', async () => {
+  test('the full description has the statistics of a profile, and no personal values', async () => {
     const sql = `CREATE TABLE people (id int PRIMARY KEY, email text, status text NOT NULL, born date);
       INSERT INTO people SELECT n, 'person' || n || '@private.example', CASE WHEN n % 4 = 0 THEN 'closed' ELSE 'open' END,
         date '1980-01-01' + n FROM generate_series(1, 1000) AS n; ANALYZE;`

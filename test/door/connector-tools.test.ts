@@ -77,7 +77,7 @@ describe('the tools of the connector', () => {
     assert.equal((await from.tool('list_datasources', { teamId: 'none' })).code, 'TEAM_FORBIDDEN')
   })
 
-  test('list_datasources lists one team, or all of them', async () => {
+  test('list_datasources lists the datasources of one team, or of all teams', async () => {
     const other = await shop.app.team(shop.owner, 'Second')
     const id = await shop.app.datasource(shop.owner, other, { ...shop.spec, name: 'second' }, [])
     const listed = async (args = {}) =>
@@ -239,7 +239,7 @@ describe('the tools of the connector', () => {
       }
     })
 
-    test('counts the names of many columns too', async () => {
+    test('also counts the bytes of column names', async () => {
       const names = Array.from({ length: 900 }, (_, n) => `id AS "a rather long name for column ${n}"`)
       const answer = await query({ sql: `SELECT ${names.join(', ')} FROM orders` })
       assert.ok(Buffer.byteLength(JSON.stringify(answer.rows)) + 900 * 60 <= 80 * 1024)
@@ -264,7 +264,7 @@ describe('the tools of the connector', () => {
     })
   })
 
-  test('REST and the connector share the budget of the team; refused queries count, other calls do not', async () => {
+  test('REST and the connector share the budget of the team. Refused queries count, and other calls do not', async () => {
     const teamId = await shop.app.team(shop.owner, 'Budget')
     const datasourceId = await shop.app.datasource(shop.owner, teamId, shop.spec, [
       { schema: 'public', table: 'customers', columns: null },
@@ -406,7 +406,7 @@ describe('the tools of the connector', () => {
         const last = others.at(-1)
         assert.deepEqual([last.id, last.result.structuredContent.code], ['call', 'QUERY_TIMEOUT'])
         await until('0')
-        // An answer within a second has no stream. On a busy machine, the first answer may take longer.
+        // An answer within a second has no stream. Repeat the call, because an answer may take longer on a busy machine.
         const isPlain = async () => {
           const fast = await agent.call(era, 'run_query', { ...at, sql: 'SELECT 1' }, { meta })
           return /^application\/json/.test(fast.headers.get('content-type') ?? '')

@@ -48,7 +48,7 @@ describe('the connector', () => {
       assert.deepEqual([result.cacheScope, result.resultType], ['public', 'complete'])
     })
 
-    test('an unknown version is refused with the known ones', async () => {
+    test('an unknown version is refused with a list of the known versions', async () => {
       const meta = { [`${META}protocolVersion`]: '2027-01-01' }
       const headers = { 'mcp-protocol-version': '2027-01-01' }
       for (const method of ['tools/list', 'tools/call']) {
@@ -80,7 +80,7 @@ describe('the connector', () => {
       assert.deepEqual(codeOf(await agent.post(call, modernHeaders('tools/call', { name: 'whoami' }))), [400, -32602])
     })
 
-    test('unknown methods and those of older versions are 404', async () => {
+    test('unknown methods and methods of older versions get 404', async () => {
       for (const method of ['no/such', 'ping', 'logging/setLevel']) {
         assert.deepEqual(codeOf(await agent.ask('modern', method)), [404, -32601], method)
       }
@@ -96,14 +96,14 @@ describe('the connector', () => {
     const hello = (protocolVersion: string) =>
       agent.ask('legacy', 'initialize', { protocolVersion, capabilities: {}, clientInfo: { name: 'c', version: '1' } })
 
-    test('initialize answers with the requested version, or the newest one', async () => {
+    test('initialize answers with the requested version, or the newest version', async () => {
       for (const version of ['2025-03-26', '2025-06-18', '2025-11-25']) {
         assert.equal((await hello(version)).json.result.protocolVersion, version)
       }
       assert.equal((await hello('1999-01-01')).json.result.protocolVersion, '2025-11-25')
     })
 
-    test('a notification is 202 without a body; ping is answered', async () => {
+    test('a notification gets 202 without a body, and a ping is answered', async () => {
       const { status, text } = await agent.post({ jsonrpc: '2.0', method: 'notifications/initialized' })
       assert.deepEqual([status, text], [202, ''])
       assert.deepEqual((await agent.ask('legacy', 'ping')).json.result, {})
@@ -164,7 +164,7 @@ describe('the connector', () => {
     }
   })
 
-  test('a DELETE with a body is 405 too', async () => {
+  test('a DELETE with a body also gets 405', async () => {
     const answer = await shop.app.ask('DELETE', '/mcp', { token: shop.key, body: { x: 1 } })
     assert.deepEqual([answer.status, answer.headers.get('allow')], [405, 'POST'])
   })
@@ -201,7 +201,7 @@ describe('the connector', () => {
     }
   })
 
-  test('a body over 1 MiB is 413, another type is 415, and the service continues', async () => {
+  test('a body over 1 MiB gets 413, another content type gets 415, and the service continues', async () => {
     const large = await agent.post(JSON.stringify({ ...modern('tools/list'), padding: 'x'.repeat(2 << 20) }))
     assert.deepEqual(codeOf(large), [413, -32000])
     const plain = await agent.post(JSON.stringify(modern('tools/list')), { 'content-type': 'text/plain' })
@@ -222,7 +222,7 @@ describe('the connector', () => {
     assert.equal(await left(), before)
   })
 
-  test('a page of another site is refused, but not a program', async () => {
+  test('a request from a page of another site is refused, but a request from a program is not', async () => {
     for (const [origin, status] of [
       ['https://evil.example', 403],
       ['null', 403],
@@ -235,7 +235,7 @@ describe('the connector', () => {
     }
   })
 
-  test('another Host is refused on loopback', async () => {
+  test('a Host header with another name is refused on loopback', async () => {
     for (const [host, status] of [
       ['evil.example', 403],
       ['evil.example:80', 403],
@@ -259,7 +259,7 @@ describe('the connector', () => {
       )
     })
 
-    test('wrong, revoked and expired keys, session tokens and cookies get the same refusal', async () => {
+    test('a wrong, revoked or expired key, a session token and a cookie get the same refusal', async () => {
       const revoked = await shop.app.key(shop.owner, { name: 'revoked' })
       const { id } = (await shop.owner.must('GET', '/users/me/keys')).find(
         (key: { name: string }) => key.name === 'revoked',

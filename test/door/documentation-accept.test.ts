@@ -33,7 +33,7 @@ describe('accepting documentation', () => {
     assert.equal((await accept({ kinds: ['titles'] })).status, 400)
   })
 
-  test('publishes what was accepted, and makes no version if there is nothing new', async () => {
+  test('publishes the accepted texts, and creates no version if there are no new texts', async () => {
     const first = await publish()
     assert.equal(first.nothing, undefined)
     const again = await publish()
@@ -46,7 +46,7 @@ describe('accepting documentation', () => {
     assert.deepEqual(items, [{ version: 1, publishedAt: first.publishedAt, author, ...counts }])
   })
 
-  test('leaves rejected texts and texts about changed columns', async () => {
+  test('does not accept rejected texts and texts about changed columns', async () => {
     const draft = await shop.draft('orders')
     await shop.put('orders', { examples: { ...draft.examples, status: 'REJECTED' } })
     await shop.sql('ALTER TABLE orders ALTER COLUMN total_cents TYPE bigint')
@@ -69,7 +69,7 @@ describe('accepting documentation', () => {
     assert.ok(changed.includes('public.orders summary'), changed.join('\n'))
   })
 
-  test('lists each publication with what it changed', async () => {
+  test('lists each publication with its changes', async () => {
     const draft = await shop.draft('orders')
     await shop.put('orders', { summary: { ...draft.summary, text: 'Another summary.' } })
     await publish()

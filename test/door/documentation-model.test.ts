@@ -193,7 +193,7 @@ describe('documentation by a model', () => {
     await shop.owner.must('POST', `${shop.at}/introspect`)
   })
 
-  test('texts that name hidden data, hold URLs or markup, are too long or depend on unknown columns are dropped', async () => {
+  test('texts are dropped that name hidden data, contain URLs or markup, are too long, or depend on unknown columns', async () => {
     const statements = [
       { text: 'See canary_payroll for the wages.' },
       { text: 'The canary_note tells why.' },
@@ -271,7 +271,7 @@ describe('a model', () => {
   const noAbort = new AbortController().signal
 
   for (const kind of ['openai', 'anthropic'] as const) {
-    test(`of kind ${kind} is called by its own protocol, with our settings only`, async () => {
+    test(`of kind ${kind} is called by its own protocol, with the settings of the service only`, async () => {
       await using model = await startModel()
       model.answer({ text: '{"summary":"Orders."}' })
       const url = kind === 'openai' ? `${model.url}/v1` : model.url
@@ -335,7 +335,7 @@ describe('a model', () => {
       })
     }
 
-    test(`of kind ${kind} that is busy for 30 s is not waited for beyond the time limit of a table`, async () => {
+    test(`of kind ${kind} that is busy for 30 s is waited for only until the time limit of a table`, async () => {
       await using model = await startModel()
       model.answer({ status: 429, retryAfterMs: 30_000 })
       const start = performance.now()
@@ -344,7 +344,7 @@ describe('a model', () => {
       assert.ok(performance.now() - start < 30_000)
     })
 
-    test(`of kind ${kind} is not followed to a redirect`, async () => {
+    test(`of kind ${kind} that redirects is not followed`, async () => {
       await using model = await startModel()
       await using other = await startModel()
       const { createServer } = await import('node:http')

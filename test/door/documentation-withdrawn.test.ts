@@ -34,7 +34,7 @@ for (const dialect of DIALECTS) {
       shop = await openDocumentedShop({ env: storeEnv(config) })
       rows = async (sql) => {
         if (databaseUrl === null) {
-          // The service locks its file, so the test reads a copy. A thief of the disk would see the same bytes.
+          // The test reads a copy, because the service locks its file. A thief of the disk would see the same bytes.
           const copy = await mkdtemp(join(tmpdir(), 'vitrine-test-copy-'))
           for (const name of ['vitrine.db', 'vitrine.db-wal']) await cp(join(shop.app.dataDir, name), join(copy, name))
           using file = new DatabaseSync(join(copy, 'vitrine.db'))

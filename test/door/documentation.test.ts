@@ -118,7 +118,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('shrinks with a narrower exposure from the next request on, and grows back with the former exposure', async () => {
+    test('has fewer texts as soon as the exposure is narrower, and all texts again with the former exposure', async () => {
       await shop.put('orders', {
         summary: { text: 'What was bought.', restsOn: [] },
         examples: {
@@ -290,7 +290,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await valuesOf('country')).length, 2, 'the rules do not find the column personal')
     })
 
-    test('is stale if a column was retyped or dropped, and stays without its table until it is emptied', async () => {
+    test('is stale if a column was retyped or dropped, and stays without its table until the documentation is emptied', async () => {
       await shop.put('doomed', {
         summary: { text: 'Of no use.', restsOn: ['note'] },
         statements: [{ text: 'Rests on id.', restsOn: ['id'] }],

@@ -165,7 +165,7 @@ describe('refusals', () => {
     }
   })
 
-  test('a body of an ordinary route holds at most 3,000 values, and one of a query 30,000', async () => {
+  test('the body of an ordinary route holds at most 3,000 values, and the body of a query 30,000', async () => {
     const values = (n: number) => ({ body: { x: Array(n).fill(1) }, token: ada.jwt })
     const refusal = async (path: string, n: number) => (await app.ask('POST', path, values(n))).text
     assert.doesNotMatch(await refusal('/teams', 2_998), /values/)
@@ -185,7 +185,7 @@ describe('refusals', () => {
       const routes: Record<string, Route> = SESSION_ROUTES
       for (const [route, { method, path, place }] of Object.entries(routes)) {
         if ((method !== 'PATCH' && method !== 'PUT') || place === 'datasource') continue
-        // These routes look for the key, the grant or the webhook first.
+        // Skip routes that look for the key, the grant or the webhook of the path first.
         if (['changeKey', 'narrowGrant', 'changeWebhook'].includes(route)) continue
         const answer = await ada.ask(method, path.replace('{teamId}', id).replace('{accountId}', ada.id), body)
         assert.equal(answer.json?.code, 'INVALID_REQUEST', `${route}: ${answer.text}`)

@@ -1,4 +1,4 @@
-// Tests the link in a refusal, for a manager who may expose what was refused. The link is next to the body, and contains only ids.
+// Tests the link that a manager gets with a refusal, to the exposure that would allow the query. The link contains only ids.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Agent, ERAS } from '../support/agent.ts'

@@ -1,5 +1,5 @@
-// Tests the commands that grant a database login exactly what is exposed. They are run against a real PostgreSQL. For the other kinds of
-// database, only their texts are checked.
+// Tests the commands that grant a database login exactly what is exposed. The commands for PostgreSQL run on a real server. For other kinds
+// of database, only the texts of the commands are checked.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Catalog, CatalogTable } from '../../src/drivers/driver.ts'
@@ -42,7 +42,7 @@ describe('the grants of an exposure', () => {
     await postgres[Symbol.asyncDispose]()
   })
 
-  test('leave the login the exposed columns, and nothing else', async () => {
+  test('let the login read the exposed columns, and nothing else', async () => {
     const columns = ['id', 'e "mail']
     await owner.must('PUT', `${at}/exposure`, { tables: [{ schema: 'public', table: 'people', columns }] })
     const grants = await owner.must('GET', `${at}/exposure/grants`)
@@ -91,7 +91,7 @@ describe('the grants of an exposure', () => {
     assert.equal(inMongo(of(catalog(table('people', ['id', 'email'])))).notes.length, 1)
   })
 
-  test('of BigQuery name the exposed tables, and say that columns need more', () => {
+  test('of BigQuery name the exposed tables, and say that columns need further steps', () => {
     const { kind, text, notes } = inBigQuery(of(catalog(table('people', ['id']))))
     assert.equal(kind, 'GCLOUD')
     assert.ok(text.includes('`shop`.`people`') && !text.includes('secrets'))

@@ -77,7 +77,7 @@ describe('the exposure of MongoDB', { skip }, () => {
     assert.deepEqual(removed, [{ ...products, column: 'name', was: 'bson' }, secrets])
     assert.deepEqual(retyped, [{ ...products, column: 'price', type: 'string', was: 'int' }])
     assert.deepEqual((await must('GET', '/exposure')).gone, [{ ...products, column: 'name' }])
-    // A nightly reload may empty a collection for a moment. Its paths do not count as gone.
+    // The paths of an empty collection do not count as gone, because a nightly reload may empty a collection for a moment.
     await db.collection('products').deleteMany({})
     await must('POST', '/introspect')
     assert.deepEqual((await must('GET', '/exposure')).gone, [{ ...products, column: 'name' }])

@@ -118,7 +118,7 @@ describe('the versions of an exposure', () => {
     assert.ok(signUp.json.issues.length > 0, signUp.text)
   })
 
-  test('a draft check is judged like any other, and only counted in the audit', async () => {
+  test('the check of a draft gets the verdict of any other check, and is only counted in the audit', async () => {
     const sql = `SELECT x FROM b WHERE x = ${Math.trunc(Date.now() / 7)}`
     const draft = await owner.must('POST', `${at}/check`, { sql, draft: true })
     assert.equal(draft.verdict, 'ALLOWED')
@@ -145,7 +145,7 @@ describe('the versions of an exposure', () => {
   test('one session may check ten drafts a second', async () => {
     const check = () => owner.ask('POST', `${at}/check`, { sql: 'SELECT x FROM b', draft: true })
     const codes = new Set<string>()
-    // Of the drafts that start within one second, only ten pass. On a slow machine this takes several attempts.
+    // Repeat until a check is refused, because on a slow machine fewer than eleven checks may start within one second.
     while (!codes.has('RATE_LIMITED')) {
       const answers = await Promise.all(Array.from({ length: 40 }, check))
       for (const { json } of answers) codes.add(json.code ?? 'ANSWERED')

@@ -63,7 +63,7 @@ describe('the exposure', () => {
   }
 
   describe('drift', () => {
-    test('lists new, removed and retyped columns since the exposure was saved, until it is saved again', async () => {
+    test('lists columns that were added, removed or retyped since the exposure was last saved', async () => {
       const { must, alter } = await openDatasource()
       const empty = { added: [], removed: [], retyped: [] }
       const driftNow = async () => {
@@ -124,7 +124,7 @@ describe('the exposure', () => {
   })
 
   describe('versions', () => {
-    test('are listed in pages with their authors, and restored by saving one again', async () => {
+    test('are listed in pages with their authors, and a version is restored by saving it again', async () => {
       const { must, ask } = await openDatasource()
       const admin = await shop.app.person('Ada')
       await shop.app.join(shop.owner, shop.teamId, admin, 'ADMIN')
@@ -228,7 +228,7 @@ describe('the exposure', () => {
       assert.equal(refused.status, 404)
       const member = await shop.app.person('Mia')
       await shop.app.join(shop.owner, shop.teamId, member)
-      // The member reaches the datasource, so 403 reveals nothing. Others get 404.
+      // The member has access to the datasource, so 403 reveals nothing. A caller without access gets 404.
       const asMember = await ask('POST', '/exposure/preview', { tables: [], days: 1 }, member)
       assert.deepEqual([asMember.status, asMember.json.code], [403, 'ROLE_REQUIRED'])
       const started = await ask('POST', '/exposure/preview', { tables: [], days: 1 })

@@ -31,7 +31,7 @@ describe('the five endpoints', () => {
   const get = (path: string, headers: Record<string, string> = {}, token = shop.key) =>
     shop.app.ask('GET', path, { token, headers })
 
-  test('GET /users/me is the account behind the token', async () => {
+  test('GET /users/me returns the account of the token', async () => {
     const { status, json } = await get('/users/me')
     assert.equal(status, 200)
     assertShape(shape.Account, json)

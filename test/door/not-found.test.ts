@@ -1,4 +1,4 @@
-// Tests that an unknown datasource and one that the caller may not access give the same bytes, to every caller.
+// Tests that every caller gets the same bytes for an unknown datasource and for a datasource that the caller may not access.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { ROUTES } from '../../src/contract/key-routes.ts'
@@ -59,7 +59,7 @@ describe('the uniform 404', () => {
   after(() => app[Symbol.asyncDispose]())
 
   for (const [name, route] of IN_DATASOURCE) {
-    test(`${name} answers the same for a datasource without access and an unknown one`, async () => {
+    test(`${name} answers the same for a datasource without access and for an unknown datasource`, async () => {
       for (const [who, token] of callers) {
         if (token.startsWith('sk_') && !('scope' in route)) continue
         const team = who === 'the owner, under another team’s path' ? otherTeam : mine

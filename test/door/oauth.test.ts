@@ -51,7 +51,7 @@ describe('OAuth', () => {
   const callTool = (token: string | undefined, name = 'list_teams') => new Agent(app, token).call('modern', name)
   const statusAt = async (token: string) => (await callTool(token)).status
 
-  test('the documents name the connector and this service, and every page may read them', async () => {
+  test('the documents name the connector and this service, and pages of every site may read the documents', async () => {
     const origin = app.url
     for (const path of ['/.well-known/oauth-protected-resource', '/.well-known/oauth-protected-resource/mcp']) {
       const { status, headers, json } = await service.send('GET', path)
@@ -77,7 +77,7 @@ describe('OAuth', () => {
       const preflight = await service.send('OPTIONS', path, { headers: { origin: 'https://inspector.example' } })
       assert.deepEqual([preflight.status, preflight.headers['access-control-allow-origin']], [204, '*'])
     }
-    // A person’s cookie belongs to the service's own pages, so no other page may read these answers.
+    // These answers depend on a person’s cookie, so no page of another site may read them.
     for (const path of ['/auth/consent', '/auth/oauth2/authorize']) {
       const { headers: own } = await service.send('GET', path, { headers: { origin: 'https://inspector.example' } })
       assert.equal(own['access-control-allow-origin'], undefined)
@@ -246,7 +246,7 @@ describe('OAuth', () => {
       assert.equal(location.pathname, '/auth/consent')
     })
 
-    test('without a resource and a scope is meant for the connector, and requests all scopes', async () => {
+    test('without a resource and a scope applies to the connector, and requests all scopes', async () => {
       const { access, scope } = await connect({}, { resource: null, scope: null })
       const claims = JSON.parse(Buffer.from(access.split('.')[1] ?? '', 'base64url').toString())
       assert.deepEqual([claims.aud, claims.iss], [`${app.url}/mcp`, app.url])
@@ -318,7 +318,7 @@ describe('OAuth', () => {
       assert.deepEqual([params.get('error'), params.get('state'), params.get('iss'), params.get('code')], ['access_denied', 'state-1', app.url, null]) // prettier-ignore
     })
 
-    test('accepts a choice from its own page only', async () => {
+    test('accepts a choice only from the consent page itself', async () => {
       const query = await asked(service, ada, client, pkce().challenge)
       const choice = { teamIds: [team] }
       const before = await ada.must('GET', '/users/me/grants')
@@ -423,7 +423,7 @@ describe('OAuth', () => {
       assert.deepEqual(new Set(ids), new Set([shown, hidden, later]))
     })
 
-    test('a missing scope is 403 with the scope to request', async () => {
+    test('a call without the needed scope gets a 403 that names the scope to request', async () => {
       const { access } = await connect({ scopes: ['data:schema'] })
       for (const era of ['modern', 'legacy'] as const) {
         const { status, headers } = await new Agent(app, access).call(era, 'whoami')
@@ -462,7 +462,7 @@ describe('OAuth', () => {
       assert.equal(await statusAt(access), 200)
     })
 
-    test('narrowing and ending take effect on the next call, and signing out ends nothing', async () => {
+    test('narrowing or ending a grant takes effect on the next call, and a sign-out ends no grant', async () => {
       const eve = await app.person('Eve')
       const [one, two] = [await app.team(eve, 'One'), await app.team(eve, 'Two')]
       const tokens = await connected(service, eve, client, { teamIds: [one, two] })
@@ -484,7 +484,7 @@ describe('OAuth', () => {
       assert.deepEqual(errorOf(await refresh(service, client.clientId, next.refresh)), [400, 'invalid_grant'])
     })
 
-    test('a new password and the end of the membership remove the access', async () => {
+    test('a new password and the end of a membership end the access of the agent', async () => {
       const fay = await app.person('Fay')
       const own = await app.team(fay, 'Own')
       await app.join(ada, team, fay)

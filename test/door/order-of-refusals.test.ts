@@ -28,9 +28,9 @@ const ROWS: Readonly<Partial<Record<OperationId, Codes>>> = {
   profileDatasource: NEEDS_CATALOG,
   generateDocumentation: NEEDS_CATALOG,
   introspectDatasource: { fresh: BAD, disabled: 'DATASOURCE_DISABLED', unknown: 'NOT_FOUND' },
-  // A preview does not use the database, so a disabled datasource does not matter.
+  // Not DISABLED, because a preview does not use the database.
   previewExposure: { fresh: 'NOT_CONNECTED', disabled: 'NOT_CONNECTED', unknown: 'NOT_FOUND' },
-  // The table does not exist.
+  // NOT_FOUND, because the table in the path does not exist.
   putDocumentation: { fresh: 'NOT_FOUND', disabled: 'NOT_FOUND', unknown: 'NOT_FOUND' },
   acceptDocumentation: OF_DATASOURCE,
   publishDocumentation: OF_DATASOURCE,

@@ -183,7 +183,7 @@ describe('bad input about people', () => {
     }
   })
 
-  test('an invitation fails for another address, a second time, and after it was revoked', async () => {
+  test('an invitation fails for another address, when it is used a second time, and after it was revoked', async () => {
     const invite = async (email: string) =>
       await ada.must('POST', `/teams/${teamId}/members`, { email, role: 'MEMBER' })
     const cy = await app.person('Cy')

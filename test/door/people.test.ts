@@ -71,7 +71,7 @@ for (const dialect of DIALECTS) {
       return await jwtOf(cookieOf(await post('sign-in/email', { email, password: PASSWORD })))
     }
 
-    test('the first account needs no invitation, the next needs one for its address; accepting adds the member', async () => {
+    test('the first account needs no invitation, the next needs an invitation for its address, and accepting it adds the member', async () => {
       const ada = await signUpVerified('ada@example.test')
       const uninvited = await post('sign-up/email', { name: 'Eve', email: 'eve@example.test', password: PASSWORD })
       assert.deepEqual([uninvited.status, uninvited.json.reason], [403, 'INVITATION_NEEDED'])
@@ -119,7 +119,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual([again.status, again.json.code, again.json.reason], [400, 'INVALID_REQUEST', 'INVALID_TOKEN'])
     })
 
-    test('sessions are listed, and ended one by one, all others, and all', async () => {
+    test('sessions are listed, and ended one by one, all but the current session, and all together', async () => {
       const [one, two, three] = await Promise.all(
         [1, 2, 3].map(async () =>
           cookieOf(await post('sign-in/email', { email: 'bo@example.test', password: PASSWORD })),
@@ -196,7 +196,7 @@ test('behind a proxy, attempts are counted by the address that the proxy saw, no
     return (await app.ask('POST', '/auth/sign-in/email', { body, headers })).status
   }
   const statuses: number[] = []
-  // Some proxies add the port, which differs for each connection.
+  // Send another port each time: some proxies add the port of the connection, which must not affect the count.
   for (let i = 0; i < 11; i++) statuses.push(await attempt(`10.0.${i}.1`, `192.0.2.1:${40_000 + i}`))
   assert.deepEqual(statuses, [...Array.from({ length: 10 }, () => 401), 429])
   assert.equal(

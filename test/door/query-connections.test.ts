@@ -1,6 +1,6 @@
-// Tests connections whose queries are read from the socket: which connection is closed when there are too many, and what a refused
-// connection and a hang-up leave behind. These connections have a separate client address, so they do not count against the limit for the
-// other requests of the tests.
+// Tests connections whose queries are read from the socket: which connection is closed when there are too many, and the traces of a refused
+// connection and of a hang-up. These connections have a separate client address, so that they do not count against the limit for the other
+// requests of the tests.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -19,7 +19,7 @@ describe('with two connections for an address', () => {
     shop = await openShop({ env, logged: (line) => void logged.push(line) })
     const settings = { statementTimeoutMs: 60_000, postgresMaxPlanCost: 1e15 }
     await shop.owner.must('PATCH', `/teams/${shop.teamId}`, { settings })
-    // A key that was not used before is looked up on the ordinary path.
+    // Send a query on the ordinary path first, which looks up the new key.
     for (const _time of [1, 2]) assert.equal((await shop.query('SELECT 1')).status, 200)
   })
   after(() => shop[Symbol.asyncDispose]())
@@ -47,7 +47,7 @@ describe('with two connections for an address', () => {
     (await shop.owner.must('GET', `/teams/${shop.teamId}/audit?action=runQuery&limit=50`)).items
 
   for (const more of ['', 'te: trailers\r\n']) {
-    test(`an idle connection is closed before one whose first query is arriving (${more === '' ? 'socket' : 'node:http'})`, async () => {
+    test(`an idle connection is closed before one with an arriving first query (${more === '' ? 'socket' : 'node:http'})`, async () => {
       const arriving = await dial()
       const bytes = request('SELECT 5 AS n', more)
       await send(arriving, bytes.slice(0, -4))

@@ -190,14 +190,14 @@ describe('the short path of a query', () => {
     }
   })
 
-  test('handles a usual request with a known key, and leaves every unusual one to the framework', async () => {
+  test('handles a usual request with a known key, and leaves every unusual request to the framework', async () => {
     const body = sql('SELECT 1 AS one')
     const framedBy = async (sent: Sent, isChunked = false): Promise<number> => {
       const before = framed
       await raw(written(sent, isChunked))
       return framed - before
     }
-    // The caches are empty after any change.
+    // Send the request once, because the caches are empty after any change.
     await framedBy({ body }, true)
     const before = parsed
     assert.equal(await framedBy({ body }), 0)
@@ -259,7 +259,7 @@ describe('the short path of a query', () => {
     )
   })
 
-  test('a connection may have 32 requests without an answer; one more closes it', async () => {
+  test('a connection may have 32 unanswered requests, and a further request closes the connection', async () => {
     for (const isChunked of [false, true]) {
       const request = written({ body: sql('SELECT 1 AS n') }, isChunked)
       const fine = await raw(Buffer.concat(Array.from({ length: 32 }, () => request)), 32)
@@ -312,15 +312,15 @@ describe('the short path of a query', () => {
     assert.equal(rows(await answer(query(3, { 'user-agent': 'another/1' }))), '200 [[3]]')
     const bytes = query(4)
     const end = bytes.indexOf('\r\n\r\n') + 4
-    // The head and the body may arrive in one packet or in several.
+    // Send the head and the body in separate packets.
     assert.equal(rows(await answer(bytes.subarray(0, end), bytes.subarray(end))), '200 [[4]]')
     assert.equal(
       rows(await answer(bytes.subarray(0, end + 3), bytes.subarray(end + 3, -2), bytes.subarray(-2))),
       '200 [[4]]',
     )
     assert.equal(parsed, before)
-    // A second request arrives before the first is answered, and node:http must read it. From then on, node:http reads
-    // all requests of the connection.
+    // Send a second request before the first is answered. node:http must read the second request, and then reads all further
+    // requests of the connection.
     const slow = written({ body: sql('SELECT count(*) AS n FROM orders a, orders b WHERE a.id <> b.id') }, false)
     socket.write(slow)
     answers++
@@ -361,7 +361,7 @@ describe('the short path of a query', () => {
     await until('the query runs', isActive)
     assert.equal(parsed, before)
     socket.destroy()
-    // If the query ran to its end, it would be ANSWERED.
+    // The row is not FAILED but ANSWERED if the query ran to its end.
     await until('the row of the cancelled query', async () => {
       const { items } = await shop.owner.must('GET', `/teams/${shop.teamId}/audit?limit=1`)
       return items[0].action === 'runQuery' && items[0].outcome === 'FAILED'
@@ -402,7 +402,7 @@ describe('the short path of a query', () => {
       assert.equal(received.length > 0, answers.length === 1)
       return answers
     }
-    // This is more than the connections of a pool.
+    // Use more clients than a pool has connections.
     const all = Array.from({ length: 24 }, (_, n) => halfClosed(n % 3 === 0 ? slow : sql('SELECT 1 AS n'), n % 2 === 0))
     for (const answers of await Promise.all(all)) for (const { status } of answers) assert.equal(status, 200)
     for (let i = 0; i < 12; i++) assert.equal((await raw(written({ body: sql('SELECT 1') }, false)))[0]?.status, 200)
@@ -410,7 +410,7 @@ describe('the short path of a query', () => {
 
   test('clients that do not read their answers hold no database connection', async () => {
     const large = sql("SELECT repeat('x', 5000) AS x FROM generate_series(1, 1000)", {})
-    // This is more than the connections of a pool.
+    // Use more clients than a pool has connections.
     const idlers = Array.from({ length: 12 }, () => {
       const socket = dial()
       socket.pause()

@@ -1,5 +1,5 @@
-// Tests refused calls in groups, a person’s own calls, and requests to expose what was refused. Each ends with the query, which then
-// passes.
+// Tests the lists of refused calls by group and of a person’s own calls, and requests to expose refused names. A request ends with the
+// query, which then passes.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { z } from 'zod'
@@ -113,7 +113,7 @@ describe('refusals and requests', () => {
     const made = ExposureRequest.strict().parse(await member.must('POST', `${at}/requests`, order))
     assert.deepEqual([made.name, made.state, made.blocked.kind], ['Mia', 'OPEN', 'column'])
     assert.equal((await member.ask('POST', `${at}/requests`, order)).json.code, 'CONFLICT')
-    // Another person's call, an answered call, and a call that does not exist.
+    // The calls of another person, answered calls, and unknown calls cannot be requested.
     assert.equal((await shop.owner.ask('POST', `${at}/requests`, order)).json.code, 'NOT_FOUND')
     const answered = (await member.must('GET', '/users/me/activity?action=runQuery&outcome=ANSWERED')).items[0].id
     assert.equal((await member.ask('POST', `${at}/requests`, { ...order, auditId: answered })).json.code, 'CONFLICT')
@@ -137,7 +137,7 @@ describe('refusals and requests', () => {
         ['request', made.id],
       ],
     )
-    // A request is deleted with the account of its author.
+    // Create another request, which is deleted with the account of its author.
     const late = (await member.must('GET', '/users/me/activity?outcome=DENIED&blocked=table')).items[0].id
     await member.must('POST', `${at}/requests`, { auditId: late, why: 'Salaries.' })
     await member.must('POST', `${path}/leave`)

@@ -10,7 +10,7 @@ describe('public routes', () => {
   before(async () => void (app = await startApp()))
   after(() => app[Symbol.asyncDispose]())
 
-  test('health answers {status}', async () => {
+  test('the health routes answer {status}', async () => {
     for (const path of ['/health/live', '/health/ready']) {
       const answer = await app.ask('GET', path)
       assert.deepEqual([answer.status, answer.json], [200, { status: 'ok' }])

@@ -100,7 +100,7 @@ describe('a running query', () => {
     })
   }
 
-  test('continues while its caller has access, whatever else changes', async () => {
+  test('continues as long as its caller has access, whatever else changes', async () => {
     const who = await member()
     const answer = shop.query(
       'SELECT count(*) FROM orders a, orders b, orders c WHERE a.id < 90 AND a.total + b.total < c.total',

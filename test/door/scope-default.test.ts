@@ -1,4 +1,4 @@
-// Tests that a route without a scope accepts sessions only by default. No list names these routes, so the test adds one and calls it.
+// Tests that, by default, a route without a scope accepts sessions only. No list names such routes, so the test adds a route and calls it.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { z } from 'zod'

@@ -59,7 +59,7 @@ describe('a refusal suggests a repaired query', () => {
     assert.deepEqual([json.code, json.blocked.kind, json.suggestion], ['QUERY_DENIED', 'function', undefined])
   })
 
-  test('a long text is refused without a suggestion, and the audit stores none', async () => {
+  test('a long text is refused without a suggestion, and the audit stores no suggestion', async () => {
     const { json } = await shop.query(`SELECT nam FROM customers -- ${'x'.repeat(5_000)}`)
     assert.deepEqual([json.code, json.suggestion], ['QUERY_DENIED', undefined])
     await shop.query("SELECT nam FROM customers WHERE name = 'secret'")

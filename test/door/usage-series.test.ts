@@ -1,5 +1,5 @@
-// Tests usage by hour and day, for the team and by key, datasource or client. The sums equal those of the audit, and nobody sees more than
-// in the lists.
+// Tests usage by hour and day, for the team and by key, datasource or client. The sums equal the sums over the audit, and nobody sees more
+// than in the lists.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { z } from 'zod'
@@ -30,7 +30,7 @@ for (const dialect of DIALECTS) {
       await shop.app.join(shop.owner, shop.teamId, member)
       const own = await shop.app.key(member)
       for (let n = 0; n < 3; n++) await ask(shop.key, 'SELECT id FROM customers LIMIT 5', 'agent/1')
-      // This is a second batch, so that the store must add up lines.
+      // Send a second batch of queries, so that the store must add up lines.
       await usage('')
       await ask(shop.key, 'SELECT id FROM customers LIMIT 2', 'agent/1')
       await ask(shop.key, 'SELECT email FROM customers', 'agent/1')
@@ -41,13 +41,13 @@ for (const dialect of DIALECTS) {
       await source[Symbol.asyncDispose]()
     })
 
-    test('sums equal those of the audit, for each step', async () => {
+    test('for each step, the sums equal the sums over the audit', async () => {
       const items: Item[] = (await shop.owner.must('GET', `${path}/audit?action=runQuery&limit=500`)).items
       const sum = (of: (item: Item) => number | undefined) => items.reduce((all, item) => all + (of(item) ?? 0), 0)
       for (const step of ['hour', 'day'] as const) {
         const { points = [], series } = await usage(`step=${step}&days=31`)
         assert.equal(series, undefined)
-        // The test may run across midnight.
+        // Compare sums over all points, because the test may run across midnight.
         const total = (of: (point: (typeof points)[number]) => number) =>
           points.reduce((all, each) => all + of(each), 0)
         assert.equal(
@@ -76,7 +76,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await usage('')).points, undefined)
     })
 
-    test('groups by key, datasource and client, the largest first', async () => {
+    test('groups by key, datasource and client, the largest group first', async () => {
       const keys = (await usage('by=key')).series ?? []
       assert.deepEqual(
         keys.map(({ accountId, queries, denied }) => [accountId, queries, denied]),
@@ -121,7 +121,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('clients with ever new names are counted together', async () => {
+    test('clients beyond a maximum number of names are counted together', async () => {
       for (let n = 0; n < 60; n++) await ask(shop.key, 'SELECT id FROM customers LIMIT 1', `random/${n}`)
       const { points = [], series = [] } = await usage('by=client')
       assert.equal(

@@ -47,7 +47,7 @@ describe('a clock that jumps 40 days ahead', () => {
     await rooms.audit.prune()
     correct()
     assert.deepEqual(await rows(), [7])
-    // The correction of the clock is a jump too.
+    // Prune again after the clock was corrected, because the correction is a jump too.
     await rooms.audit.prune()
     assert.deepEqual(await rows(), [7])
   })

@@ -59,7 +59,7 @@ async function serve(env: Env) {
   return {
     /** Returns everything that the service has printed so far. */
     output: () => output,
-    /** Makes one audited change: creates a team or, after 100 teams, renames the last one. */
+    /** Makes one audited change: creates a team or, after 100 teams, renames the last team. */
     async team(): Promise<void> {
       const body = { name: `Team ${++teams}` }
       if (teams > 100) {
@@ -78,7 +78,7 @@ async function serve(env: Env) {
   }
 }
 
-/** Repeats a request while the PostgreSQL store is slower than the service waits, as on a busy machine. Nothing was changed then. */
+/** Repeats a request that the service refused because a busy machine made the PostgreSQL store too slow. Such a request changes nothing. */
 async function patient(ask: () => Promise<Response>): Promise<Response> {
   for (;;) {
     const answer = await ask()
@@ -138,7 +138,7 @@ describe('audit verify on the embedded store', () => {
 
   test('a start after a kill links the remaining rows, and every chain holds', async () => {
     const env = { VITRINE_DATA_DIR: await folder() }
-    // Rows are linked after half a second. On a busy machine, the service may be killed later than that.
+    // Rows are linked after half a second. On a busy machine, the kill may come later, so kill until a row is unlinked.
     for (let [kills, hasUnlinked] = [0, false]; kills < 2 || !hasUnlinked; kills++) {
       assert.ok(kills < 30, 'no kill left a row without a link')
       const service = await serve(env)

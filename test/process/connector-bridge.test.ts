@@ -129,7 +129,7 @@ describe('the stdio bridge', () => {
     }
   })
 
-  test('the bundle contains the manifest and the bridge; all versions agree', async () => {
+  test('the bundle contains the manifest and the bridge, and all versions agree', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'vitrine-mcpb-'))
     try {
       const file = join(folder, 'vitrine.mcpb')

@@ -95,7 +95,7 @@ for (const [revision, skipped] of Object.entries(NOT_APPLICABLE)) {
   })
 }
 
-test('conforms as an authorization server: metadata and the grant of a code', async () => {
+test('conforms as an authorization server: metadata and the authorization code flow', async () => {
   const { output } = await run(['list'])
   const [, named = ''] = /Authorization server scenarios[^\n]*\n((?: {2}- .*\n?)+)/.exec(output) ?? []
   assert.deepEqual(

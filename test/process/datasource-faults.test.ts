@@ -34,9 +34,9 @@ const KINDS = ['200', '504 QUERY_TIMEOUT', '502 DATASOURCE_UNAVAILABLE', '503 OV
 interface Seen {
   readonly kind: string
   readonly text: string
-  /** Whether queries are answered during the fault. Their durations show the effect of the fault. */
+  /** True if the query was answered during the fault. */
   readonly isDuring: boolean
-  /** Whether the query is also sent during the fault. */
+  /** True if the query was both sent and answered during the fault. */
   readonly isWhole: boolean
 }
 
@@ -69,7 +69,7 @@ async function throughFault(app: TestApp, ask: () => Promise<Answer>, way: Fault
   }
   for (const { kind, text, isWhole } of seen) {
     assert.ok(KINDS.includes(kind), `${fault}: ${text}`)
-    // No confirmation can arrive, so the service must not claim that the query was cancelled.
+    // A confirmation arrives only if bytes trickle. Otherwise, the service must not claim that the query was cancelled.
     if (isWhole && fault !== 'trickling') assert.doesNotMatch(text, /was cancelled in the database/)
   }
 }
@@ -109,7 +109,7 @@ describe('a PostgreSQL datasource', () => {
   }
 })
 
-test('a MongoDB datasource that stops answering or resets: callers get a refusal in time, and answers after the fault', async (t) => {
+test('a MongoDB datasource that is silent or resets connections: callers get a refusal in time, and answers after the fault', async (t) => {
   await using stack = new AsyncDisposableStack()
   const mongo = await engineOrSkip(t, () => startMongod())
   if (mongo === null) return

@@ -1,4 +1,4 @@
-// Tests SIGTERM with running queries: a query that ends within the grace period is answered. The others are cancelled in the database,
+// Tests SIGTERM with running queries. A query that ends within the grace period is answered. Any other query is cancelled in the database,
 // answered with 503 and JSON, and audited.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -136,7 +136,7 @@ describe('SIGTERM', () => {
     })
   }
 
-  test('a connection whose queries are read from the socket is closed if it is idle; otherwise its query is answered', async () => {
+  test('a connection whose queries are read from the socket is closed if idle, and otherwise after its query is answered', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'vitrine-drain-'))
     await using app = await startService(dataDir, { VITRINE_GRACE_MS: '600000' })
     const owner = await app.person('Olga')
@@ -144,7 +144,7 @@ describe('SIGTERM', () => {
     const id = await app.datasource(owner, teamId, spec, [{ schema: 'public', table: 'n', columns: null }])
     const token = await app.key(owner)
     const path = `/teams/${teamId}/datasources/${id}/query`
-    // A key that was not used before is looked up on the ordinary path.
+    // Send a query on the ordinary path first, which looks up the new key.
     await app.ask('POST', path, { token, body: { sql: SHORT } })
     const dial = (): Socket => {
       const { hostname, port } = new URL(app.url)

@@ -62,7 +62,7 @@ test('probes are answered on their own address while every connection has a requ
     VITRINE_METRICS_ADDR: health,
   })
   const busy = await Promise.all(Array.from({ length: 16 }, () => open(app.url)))
-  // A request that never ends keeps its connection.
+  // Each connection keeps a request whose body never ends.
   const half =
     'POST /auth/sign-in/email HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{'
   for (const socket of busy) socket.write(half)
@@ -73,10 +73,10 @@ test('probes are answered on their own address while every connection has a requ
   for (const socket of busy) socket.destroy()
 })
 
-test('the connection that has been idle for longest is closed for a new one', async () => {
+test('the connection that has been idle for longest is closed for a new connection', async () => {
   await using app = await startService(await folder(), { VITRINE_CONNECTIONS: '16' })
   const idle = [await open(app.url)]
-  // An answer to the last connection proves that the service has accepted the earlier ones.
+  // This answer proves that the service has accepted the earlier connection.
   assert.equal((await app.ask('GET', '/health/live', { headers: { connection: 'close' } })).status, 200)
   for (let n = 1; n < 40; n++) idle.push(await open(app.url))
   for (let n = 0; n < 5; n++) assert.equal((await app.ask('GET', '/health/live')).status, 200)

@@ -22,21 +22,22 @@ import { startService } from '../support/service.ts'
 const SECRET = Buffer.alloc(32, 9)
 const KILLS = Number(process.env['TEST_KILLS'] ?? 4)
 const CLIENTS = 4
-/** The maximum time after the start of the process, and the maximum number of answers, before a kill. */
+/** The maximum time from the start of the process to an early kill. */
 const EARLY_MS = 700
+/** The maximum number of answers before any other kill. */
 const ANSWERS = 800
-/** The longest time to wait for these answers on a busy machine. */
+/** The maximum time to wait for these answers on a busy machine. */
 const LATEST_MS = 5_000
 
 /** The answers of one process before it was killed. */
 class Life {
   /** Queries by their number, with the time when the answer arrived. */
   readonly answered = new Map<number, number>()
-  /** The names that the team got, in order. */
+  /** The names of the team for which the service answered that the change was made, in order. */
   readonly named: string[] = []
-  /** The names that were sent, in order. */
+  /** The names of the team that were sent, in order. */
   readonly asked: string[] = []
-  /** The latest such time: the service reported that every query answered before it is in the store. */
+  /** The latest time for which the service reported that every query answered before this time is in the store. */
   writtenBefore = -Infinity
   listened = false
   /** The number of the next query to send. */
@@ -46,14 +47,14 @@ class Life {
     this.next = from
   }
 
-  /** Returns the names that were sent after the last answered one, and that may have been stored. */
+  /** Returns the names that were sent after the last answered name, and that may have been stored. */
   get unanswered(): readonly string[] {
     return this.asked.slice(this.asked.indexOf(this.named.at(-1) ?? '') + 1)
   }
 }
 
 for (const dialect of ['sqlite', 'postgres'] as const) {
-  test(`${KILLS} × kill -9 with the store on ${dialect} lose no change, and no query that was written`, async (t) => {
+  test(`${KILLS} × kill -9 with the store on ${dialect} lose no change and no written query`, async (t) => {
     await using stack = new AsyncDisposableStack()
     const server = stack.use(await startPostgres())
     const database = await server.createDatabase('shop', 'CREATE TABLE n (i int); INSERT INTO n VALUES (1), (2)')
@@ -188,8 +189,8 @@ async function load(place: Place, life: Life, out: string, signal: AbortSignal):
     const path = `/teams/${place.teamId}/datasources/${place.id}/query`
     const answer = await ask(path, 'POST', { authorization: `Bearer ${place.key}` }, { sql })
     const text = await answer.text()
-    // On a busy machine, the store or the database may take longer than the service waits. In that case nothing was
-    // answered.
+    // On a busy machine, the store or the database may take longer than the service waits. Such a refusal does not count
+    // as an answer.
     if (answer.status === 503 || answer.status === 504) return pause(50)
     assert.equal(answer.status, 200, text)
     life.answered.set(number, performance.now())
@@ -217,7 +218,7 @@ async function load(place: Place, life: Life, out: string, signal: AbortSignal):
     const sent = performance.now()
     const text = await (await fetch(`http://${metrics}/metrics`, { signal })).text()
     const waiting = /^vitrine_audit_waiting_seconds (\S+)$/m.exec(text)?.[1] ?? assert.fail(text)
-    // The age is a whole number of milliseconds.
+    // Subtract two milliseconds, because the age is rounded to whole milliseconds.
     life.writtenBefore = Math.max(life.writtenBefore, sent - Number(waiting) * 1000 - 2)
     await pause(20)
   }

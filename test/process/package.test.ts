@@ -18,9 +18,9 @@ import { engineOrSkip, NoSuchEngine } from '../support/no-such-engine.ts'
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const run = promisify(execFile)
 
-/** The limit includes PostgreSQL, which the demo fetches. */
+/** The maximum size of the installed package, including PostgreSQL, which the demo fetches. */
 const INSTALLED_BYTES_MAX = 100_000_000
-/** The timeout is longer than a busy machine needs to unpack PostgreSQL and start the demo. */
+/** The timeout of a start: longer than a busy machine needs to unpack PostgreSQL and start the demo. */
 const PATIENCE_MS = 120_000
 
 /** Every file of the package. Any other file fails the test: tests, source maps, notes, keys. */
@@ -59,7 +59,7 @@ describe('the package for npm', { skip: process.platform !== 'linux' && 'the dem
   const pack = async (made: string) => {
     const { stdout } = await npm(['pack', made, '--json', '--pack-destination', folder], folder)
     const parsed: unknown = JSON.parse(stdout)
-    // npm 11 prints a list, npm 12 an object by name.
+    // npm 11 prints a list of packages, npm 12 an object with the packages by name.
     return Object.values(parsed as object)[0] as { readonly files: { readonly path: string; readonly size: number }[] }
   }
 
@@ -179,7 +179,7 @@ describe('the package for npm', { skip: process.platform !== 'linux' && 'the dem
     assert.ok(bytes > 20_000_000 && bytes <= INSTALLED_BYTES_MAX, `${bytes} bytes`)
   })
 
-  test('serve starts without the demo, and fetches nothing', async () => {
+  test('the command serve starts without the demo, and fetches nothing', async () => {
     await using service = await start(['serve'], process.execPath, /listens at \S+\n/)
     assert.deepEqual(await service.end(), { code: 0, err: '' })
     assert.doesNotMatch(service.out(), /demo|Fetching/)
@@ -197,7 +197,7 @@ describe('the package for npm', { skip: process.platform !== 'linux' && 'the dem
     await demoWorks(join(node, 'bin/node'))
   })
 
-  test('an older Node of the machine gets a newer one from npm', async (t) => {
+  test('on a machine with an older Node, the command fetches a newer Node from npm', async (t) => {
     const old = await olderNode()
     if (old === null) return t.skip('the machine has no Node that is too old')
     const env = { PATH: `${dirname(old)}:/usr/bin:/bin`, HOME: home, npm_config_cache: await npmCache() }

@@ -84,7 +84,7 @@ describe('the process', () => {
   })
 
   test('the demo is off, with a message, if accounts must confirm their mail address', async () => {
-    // No server listens on this port, and no mail is sent.
+    // No mail is sent, so it does not matter that no server listens on this port.
     const mail = { SMTP_URL: 'smtp://127.0.0.1:1', VITRINE_DEMO: '1' }
     const service = await serve({ VITRINE_DATA_DIR: await folder(), ...mail }, /The demo is off: .*\n/)
     const ended = await service.end('SIGTERM')
@@ -241,7 +241,7 @@ describe('a start with an unusable data folder', () => {
     )
   })
 
-  test('on a read-only file system, new or with a store: the sentence says so, and nothing is written', async (context) => {
+  test('on a read-only file system, with or without a store: the sentence names this problem, and nothing is written', async (context) => {
     const dataDir = await folder()
     const mount = (...args: readonly string[]) => execFileSync('mount', [...args, dataDir], { stdio: 'pipe' })
     try {

@@ -17,7 +17,7 @@ import { until } from '../support/until.ts'
 const SHOP = `CREATE TABLE orders (id int PRIMARY KEY, state text);
 INSERT INTO orders VALUES (1, 'open'), (2, 'paid'); ANALYZE`
 const WHOLE = [{ schema: 'public', table: 'orders', columns: null }]
-/** The wait is longer than the lease of a job. */
+/** How long the test waits for the other process: longer than the lease of a job. */
 const SILENT_MS = 61_000
 
 describe('two processes on one store', () => {
@@ -69,7 +69,7 @@ describe('two processes on one store', () => {
     await statusBecomes(200, query)
   })
 
-  test('a change of the settings of the team is effective in the other', async () => {
+  test('a change of the settings of the team is effective in the other process', async () => {
     const rows = async () => (await query()).json.rows
     assert.deepEqual(await rows(), [[1], [2]])
     await owner.must('PATCH', `/teams/${teamId}`, { settings: { rowCap: 1 } })
@@ -78,7 +78,7 @@ describe('two processes on one store', () => {
     await until('both rows', async () => (await rows()).length === 2)
   })
 
-  test('a change of the access list is effective in the other', async () => {
+  test('a change of the access list is effective in the other process', async () => {
     await owner.must('PATCH', at, { accessMode: 'EXPLICIT' })
     await statusBecomes(404, query)
     await owner.must('PUT', `${at}/access`, { accountIds: [bo.id] })
@@ -89,7 +89,7 @@ describe('two processes on one store', () => {
     await statusBecomes(200, query)
   })
 
-  test('the grant of an agent that is narrowed or ended is effective in the other', async () => {
+  test('narrowing and ending the grant of an agent are effective in the other process', async () => {
     const service = overHttp(one)
     const client = await registered(service)
     const second = await one.team(bo, 'Second')
@@ -105,7 +105,7 @@ describe('two processes on one store', () => {
     assert.equal((await refresh(overHttp(other), client.clientId, tokens.refresh)).status, 400)
   })
 
-  test('the end of a key, a role or a membership is effective in the other', async () => {
+  test('the end of a key, a role or a membership is effective in the other process', async () => {
     const key = await one.key(bo)
     assert.equal((await query(key)).status, 200)
     const manage = () => other.ask('GET', at, { token: bo.jwt })
@@ -153,7 +153,7 @@ describe('two processes on one store', () => {
     assert.deepEqual([end, result], ['DONE', { tables: 1, columns: 2, skipped: [] }])
   })
 
-  /** Locks a table of the shop and a table that introspection reads. */
+  /** Locks this table of the shop, and also a system table that introspection reads. */
   async function lock(table: string) {
     const client = new Client({ connectionString: server.url(shop) })
     await client.connect()

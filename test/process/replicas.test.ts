@@ -1,5 +1,5 @@
-// Tests two services on one PostgreSQL store: a change at one service is effective at the other within one second. A request may still see
-// the old state only if it began within that second, however long the request takes.
+// Tests two services on one PostgreSQL store: a change at one service is effective at the other service within one second. Only a request
+// that began within this second may still see the old state, however long the request takes.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Client } from 'pg'
@@ -66,7 +66,7 @@ describe('a change in one replica', () => {
   const setAccess = (accountIds: string[]) =>
     owner.must('PUT', `/teams/${teamId}/datasources/${id}/access`, { accountIds })
 
-  test('grants and revokes access at the other, by token and by key', async () => {
+  test('grants and revokes access at the other replica, by token and by key', async () => {
     const key = await one.key(bo)
     for (const token of [bo.jwt, key]) {
       assert.equal((await schema(token)()).status, 404)
@@ -81,7 +81,7 @@ describe('a change in one replica', () => {
     await untilEffective(schema(bo.jwt), status(404))
   })
 
-  test('raises and lowers a role at the other', async () => {
+  test('raises and lowers a role at the other replica', async () => {
     const managed = () => other.ask('GET', `/teams/${teamId}/datasources/${id}`, { token: bo.jwt })
     assert.equal((await managed()).status, 404)
     await owner.must('PATCH', `/teams/${teamId}/members/${bo.id}`, { role: 'ADMIN' })
@@ -90,7 +90,7 @@ describe('a change in one replica', () => {
     await untilEffective(managed, status(404))
   })
 
-  test('ends a key, a session and a membership at the other', async () => {
+  test('ends a key, a session and a membership at the other replica', async () => {
     const key = await one.key(bo)
     const me = (token: string) => () => other.ask('GET', '/users/me', { token })
     assert.equal((await me(key)()).status, 200)
@@ -110,7 +110,7 @@ describe('a change in one replica', () => {
   })
 })
 
-test('a job of one replica can be joined and cancelled at the other, and conflicts with a different job there', async () => {
+test('a job of one replica can be joined and cancelled at the other replica, and conflicts with a different job there', async () => {
   await using server = await startPostgres()
   const [store, shop] = [
     await server.createDatabase('replicas'),
@@ -155,7 +155,7 @@ test('a job of one replica can be joined and cancelled at the other, and conflic
   const shared = await post(other, 'introspect')
   assert.equal(shared.status, 202, shared.text)
   await locker.query('ROLLBACK')
-  // On a busy machine the answer is a job that continues.
+  // On a busy machine, the answer is 202, with a job that is still running.
   assert.ok([200, 202].includes((await introspected).status))
   const jobPath = `${at}/jobs/${shared.json.jobId}`
   await until('the job ends', async () => (await owner.must('GET', jobPath)).state !== 'RUNNING')

@@ -16,7 +16,7 @@ import { startService, type Service } from '../support/service.ts'
 
 const SECRET = Buffer.alloc(32, 9)
 const CLIENTS = 4
-/** The longest time to wait for a condition, on a busy machine. */
+/** The maximum time to wait for a condition on a busy machine. */
 const PATIENCE_MS = 120_000
 
 describe('a store that fails under load', { skip: !existsSync('/proc/self/stat') && 'there is no /proc' }, () => {

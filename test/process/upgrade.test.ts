@@ -31,7 +31,7 @@ const VERSIONS = globSync('*.sql.gz', { cwd: STORES })
   .map((file) => basename(file, '.sql.gz'))
   .sort()
 
-/** There are no stores of these versions. A store of the newest version is added before the next migration. */
+/** The versions of which there is no store. A store of the newest version is added before the next migration. */
 const NOT_KEPT = ['0003-people', '0004-audit-chain', '0007-descriptions']
 
 test('there is a store of each version before the newest, and of no other version', () => {
@@ -93,8 +93,7 @@ describe('an upgrade from each earlier version', () => {
   function readOld(text: string, dataDir: string): readonly unknown[] {
     using db = new DatabaseSync(join(dataDir, 'vitrine.db'))
     db.exec(text)
-    // The database of the datasource now has another address. No key or session in a store may expire before the test
-    // ends.
+    // Set the port of this test's database. Remove the expiry of keys and sessions, so that none has expired when the test runs.
     db.prepare('UPDATE datasources SET port = ?').run(server.port)
     db.exec('UPDATE api_keys SET expires_at = NULL')
     db.exec(`UPDATE teams SET settings = '{"auditRetentionDays":3650}'`)
@@ -151,7 +150,7 @@ describe('an upgrade from each earlier version', () => {
           const of = (action: string) => items.filter((item: { action: string }) => item.action === action)
           assert.equal(of('putExposure').length, 1, 'the change of the old version')
           const codes = of('runQuery').map(({ code, outcome }: { code?: string; outcome: string }) => code ?? outcome)
-          // The old version wrote three rows, and this version two.
+          // Three of these rows are from the old version, and two from this version.
           for (const [code, times] of [
             ['ANSWERED', 2],
             ['QUERY_DENIED', 2],

@@ -183,7 +183,7 @@ describe('upkeep of a store', () => {
     await works({ VITRINE_SECRET_KEY_COMMAND: `printf %s ${NEW_KEY}` }, dataDir)
   })
 
-  test('the command for the root key must print a key; its output is never shown', async () => {
+  test('the command for the root key must print a key, and its output is never shown', async () => {
     for (const [command, message] of [
       ['echo hunter2', /^VITRINE_SECRET_KEY_COMMAND must print 32 bytes in base64/],
       ['echo hunter2 >&2; exit 3', /^VITRINE_SECRET_KEY_COMMAND ended with the code 3/],
@@ -195,7 +195,7 @@ describe('upkeep of a store', () => {
     }
   })
 
-  test('the doctor accepts a sound store, and names the problems of a damaged one', async () => {
+  test('the doctor accepts a sound store, and names the problems of a damaged store', async () => {
     const sound = await vitrine(['doctor'], { VITRINE_DATA_DIR: folder })
     assert.deepEqual([sound.code, sound.err], [0, ''])
     assert.match(sound.out, /^PASS {2}The store \(sqlite\) opens, is of this version, and belongs to the root key\.$/m)

@@ -5,10 +5,10 @@ export interface Reply {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** Every message, in order. */
+  /** All messages of the answer, in order. */
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly messages: readonly any[]
-  /** The last message. */
+  /** The last message of the answer. */
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly json: any
 }

@@ -19,7 +19,7 @@ import { until } from './until.ts'
 
 export interface TestAppOptions {
   readonly env?: Readonly<Record<string, string>>
-  /** Routes in addition to those in the tables of routes. */
+  /** Routes in addition to the routes of the service. */
   readonly more?: AppOptions['more']
   /** The folder of the built console. */
   readonly consoleDir?: string
@@ -79,7 +79,7 @@ export class TestApp implements AsyncDisposable {
     this.#app = app
   }
 
-  /** The objects that a new route needs. */
+  /** The objects that a route of a test needs. */
   get rooms(): Pick<App, 'authenticator' | 'operations'> {
     const { authenticator, operations } = this.#app
     if (authenticator === undefined || operations === undefined) throw new Error('this service is another process')
@@ -119,7 +119,7 @@ export class TestApp implements AsyncDisposable {
     return answer.json
   }
 
-  /** Creates an account with a session, and returns the answer of GET /auth/token for this session. */
+  /** Creates an account with a session. Returns the person, with an access token of the session. */
   async person(name = 'Ada', email = `${name.toLowerCase()}-${++people}@example.test`): Promise<Person> {
     const signedUp = await this.#auth('/auth/sign-up/email', { name, email, password: PASSWORD })
     return this.#personOf(email, cookieOf(signedUp))

@@ -14,7 +14,7 @@ interface Wrong {
   /** The page that the browser shows. */
   readonly origin?: string
   readonly rpId?: string
-  /** Whether the authenticator did not verify the person. */
+  /** True if the authenticator did not verify the person. */
   readonly unverified?: boolean
   readonly userHandle?: string
   readonly counter?: number

@@ -18,7 +18,7 @@ export interface ConnectedOptions {
   readonly config?: object
   /** Connects to the double’s own address without a token endpoint, as to an emulator. */
   readonly emulator?: boolean
-  /** The exposed columns of each table; by default everything. */
+  /** The exposed columns of each table. By default, all columns are exposed. */
   readonly columns?: readonly string[]
 }
 

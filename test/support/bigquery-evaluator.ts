@@ -25,7 +25,7 @@ export interface WireError {
   readonly message: string
 }
 
-/** `statistics.query` of a dry run. Other given fields are copied into it. */
+/** `statistics.query` of a dry run. Fields that are not declared here are copied too. */
 export interface WireStatistics {
   readonly statementType?: string
   readonly totalBytesProcessed?: string
@@ -47,10 +47,10 @@ export type Evaluation =
   | { readonly endless: true }
   /** The job is not complete for this number of responses. After them, `then` follows. */
   | { readonly waits: number; readonly then: Evaluation }
-  /** With `late`, a job that ended reports the error (HTTP 200 with errors), and not the HTTP response. */
+  /** With `late`, the job ends and then reports the error (HTTP 200 with errors). Otherwise the HTTP response is the error. */
   | { readonly error: WireError; readonly late?: boolean }
 
-/** `parameterMode` and `queryParameters` of a request: with names in NAMED mode, without in POSITIONAL mode. */
+/** `parameterMode` and `queryParameters` of a request. The parameters have names in NAMED mode and no names in POSITIONAL mode. */
 export interface WireParams {
   readonly parameterMode?: 'NAMED' | 'POSITIONAL'
   readonly queryParameters?: readonly WireParam[]

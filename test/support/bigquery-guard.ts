@@ -13,7 +13,7 @@ import type { BigQueryQuery } from '../../src/drivers/bigquery/confined-query.ts
 export const CAPS: Limits = { rowCap: 1_000, maxResponseBytes: 1 << 20, timeoutMs: 1_000, maxCost: 1e9 }
 
 interface Given {
-  /** `dataset.table`; `dataset.events_*` with `digits` is a family. */
+  /** The name of the table, `dataset.table`. For a family, `dataset.events_*`, together with `digits`. */
   readonly name: string
   readonly columns: readonly string[]
   readonly hidden?: readonly string[]

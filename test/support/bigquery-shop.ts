@@ -6,7 +6,7 @@ import { startBigQuery, type BigQueryDouble, type DoubleDataset, type DoubleOpti
 export const PROJECT = 'vitrine-test'
 const LOCATION = 'EU'
 
-/** The result for each query whose printed text matches the pattern. The first match counts. */
+/** The result of each query whose printed text matches `says`. If several patterns match, the first counts. */
 export interface Known {
   readonly says: RegExp
   readonly analysis?: Analysis
@@ -91,7 +91,7 @@ class ShopBrain implements Brain {
   }
 }
 
-/** Starts the shop, with additional known queries. `options` are those of the double. */
+/** Starts the shop, with additional known queries. `options` are the options of the double. */
 export function startShop(known: readonly Known[] = [], options: Partial<DoubleOptions> = {}): Promise<BigQueryDouble> {
   return startBigQuery({
     project: PROJECT,

@@ -12,7 +12,7 @@ import type { TestDoor } from './bigquery-door.ts'
 
 /** The response of tables.get for a table, without the fields that the double adds. */
 export interface WireTableResource {
-  /** Default: TABLE. */
+  /** The type of the table. The default is TABLE. */
   readonly type?: 'TABLE' | 'VIEW' | 'MATERIALIZED_VIEW' | 'EXTERNAL' | 'SNAPSHOT'
   readonly schema?: { readonly fields: readonly WireField[] }
   readonly numRows?: string
@@ -46,7 +46,7 @@ export interface DoubleRequest {
   readonly authorization: string | undefined
 }
 
-/** A response in place of the normal one: a status and body, no response at all, or a closed socket. */
+/** A response in place of the normal response: a status and a body, no response at all, or a closed socket. */
 export type Reply =
   | { readonly status: number; readonly body: unknown; readonly headers?: Readonly<Record<string, string>> }
   | 'hang'
@@ -64,7 +64,7 @@ interface Place {
 interface Job {
   readonly id: string
   readonly evaluation: Evaluation
-  /** The number of further responses that say that the job is not complete. */
+  /** The number of further responses that report the job as not complete. */
   waits: number
   cancelled: boolean
 }
@@ -95,7 +95,7 @@ export class BigQueryDouble implements AsyncDisposable {
     server.on('request', (req, res) => void this.#serve(req, res))
   }
 
-  /** Running jobs that were not cancelled. */
+  /** The number of endless jobs that were not cancelled. */
   get working(): number {
     return [...this.#jobs.values()].filter((job) => 'endless' in job.evaluation && !job.cancelled).length
   }
@@ -433,7 +433,7 @@ const DRY_RUN_FIELDS = new Set(
   'query useLegacySql useQueryCache maximumBytesBilled parameterMode queryParameters'.split(' '),
 )
 
-/** Returns a key for a text with its parameters, which is the same for a dry run and its run. */
+/** Returns a key for a query text with its parameters. A dry run and the run of the same query have the same key. */
 function asWhole({ query, parameterMode, queryParameters }: Json): string {
   return JSON.stringify([query, parameterMode, queryParameters])
 }

@@ -19,7 +19,7 @@ interface Body {
   readonly [field: string]: unknown
 }
 
-/** The result that two runs of a query share: its rows in order, its rows in any order, or only its columns. */
+/** The part of the result that two runs of a query share: the rows in order, the rows in any order, or only the columns. */
 export type Rows = 'ordered' | 'unordered' | 'random'
 
 export async function sameThroughBothDoors(doors: BothDoors, query: object, rows: Rows = 'unordered'): Promise<void> {
@@ -37,10 +37,10 @@ export async function sameThroughBothDoors(doors: BothDoors, query: object, rows
 }
 
 function compare(tool: Body, rest: Body, rows: Rows): void {
-  // Near the deadline, a query may end before it reaches the database or in the database.
+  // A query that reaches its deadline may end in the database or before it, so the outcomes may differ.
   if (isLate(rest) || isLate(tool)) return
   assert.equal(tool.code, rest.code, JSON.stringify([tool, rest]).slice(0, 1_000))
-  // The tool checks its arguments before the driver does, and uses its own words for them.
+  // For invalid arguments, the sentences may differ: the tool checks its arguments before the driver does.
   if (rest.code === 'INVALID_REQUEST') return
   if (rest.code !== undefined) return assert.deepEqual(tool, rest)
   assert.deepEqual(tool['columns'], rest['columns'])

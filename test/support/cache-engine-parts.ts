@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { NoSuchEngine } from './no-such-engine.ts'
 
-/** The number of attempts, one each second. */
+/** The maximum number of attempts to get the lock, one each second. */
 const WAITS_MAX = 250
 
 /**
@@ -41,7 +41,7 @@ export async function makeOnce(
 }
 
 /**
- * Returns true if this process now has the lock: a file that contains the id of its process. If a process was killed, its lock is free.
+ * Returns true if this process now has the lock: a file that contains the id of the owning process. The lock of a killed process is free.
  */
 async function take(lock: string): Promise<boolean> {
   const isMine = await writeFile(lock, String(process.pid), { flag: 'wx' }).then(

@@ -7,11 +7,11 @@ import { join } from 'node:path'
 
 export interface Certificates extends AsyncDisposable {
   readonly folder: string
-  /** PEM by file name: ca.crt, other.crt, server.crt, server.key, ann.crt, ann.key. */
+  /** The certificates and keys in PEM, by file name: ca.crt, other.crt, server.crt, server.key, ann.crt, ann.key. */
   readonly pem: Readonly<Record<string, string>>
 }
 
-/** Creates the certificates with openssl in a folder that is removed when they are disposed. The client's subject is CN=ann,O=people. */
+/** Creates the certificates with openssl in a folder. Disposing removes the folder. The client's subject is CN=ann,O=people. */
 export async function makeCertificates(): Promise<Certificates> {
   const folder = await mkdtemp(join(tmpdir(), 'vitrine-ca-'))
   const openssl = (...args: string[]): void => void execFileSync('openssl', args, { cwd: folder, stdio: 'ignore' })

@@ -6,7 +6,7 @@ import { NoSuchEngine } from './no-such-engine.ts'
 const START_MS_MAX = 60_000
 
 /**
- * In order of preference. The headless shell is first: it renders like the full browser and uses a third less CPU time.
+ * The browsers in order of preference. The headless shell is first: it renders like the full browser and uses a third less CPU time.
  */
 const BROWSERS = [
   '/usr/bin/chromium-headless-shell',
@@ -22,7 +22,7 @@ export async function startBrowser(): Promise<Browser> {
   const candidates = given === undefined ? BROWSERS : [given]
   for (const executablePath of candidates) {
     if (!(await exists(executablePath))) continue
-    // Chromium's sandbox does not work for root.
+    // Run as root without the sandbox, which does not work for root.
     const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
     return chromium.launch({ executablePath, args, timeout: START_MS_MAX })
   }

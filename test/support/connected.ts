@@ -22,7 +22,7 @@ export type Rooms = Awaited<ReturnType<typeof openRooms>>
 
 interface Options {
   readonly leases?: Partial<LeaseOptions>
-  /** An existing store, to open it again or several times at the same time. */
+  /** The configuration of an existing store, for opening a store again or several times at the same time. */
   readonly at?: StoreConfig
 }
 
@@ -95,7 +95,7 @@ export function sessionCall(accountId: AccountId, action: string, signal = new A
   }
 }
 
-/** Returns a call with a stored session. Creating a key needs one, because the session must still be valid. */
+/** Returns a call with a stored session. Some operations, such as creating a key, check that the session is still valid. */
 export async function livingSession(rooms: Rooms, accountId: AccountId, action: string): Promise<Call> {
   const call = sessionCall(accountId, action)
   if (call.caller.kind !== 'session') throw new TypeError('no session')

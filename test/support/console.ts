@@ -42,7 +42,7 @@ export async function consoleDir(): Promise<string> {
  */
 export const REPLACED = /style-src-attr inline|^Applying inline style violates/
 
-/** Problems in the browser that the page may not show. */
+/** A page, and its problems that a person may not notice. */
 export interface Watched {
   readonly page: Page
   readonly problems: string[]
@@ -114,7 +114,7 @@ after(async () => {
 
 /** Starts Chromium, or uses the Chromium that another test of the file started. Throws NoSuchEngine. */
 async function openBrowser(): Promise<TestBrowser> {
-  // A browser that crashed fails the test in which it crashed, but no other test.
+  // Start another browser if the last browser has crashed, so that a crash fails only the test in which it occurred.
   const last = await started?.catch(() => undefined)
   const open = last?.isConnected() === true ? Promise.resolve(last) : startBrowser()
   started = open
@@ -177,7 +177,7 @@ export async function endSessionAt(
 }
 
 /**
- * Presses keys without waiting for the page in between. The page combines keys into a word only if they come quickly.
+ * Presses keys without waiting for the page in between. The page combines keys into a word only if the keys come quickly.
  */
 export const pressQuickly = (page: Page, keys: Iterable<string>) =>
   Promise.all([...keys].map((key) => page.keyboard.press(key)))
@@ -196,7 +196,7 @@ const MORE = ['region', 'heading-order', 'landmark-one-main']
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
 
-/** Loads axe once in a document, without a script element, because the content security policy must refuse one. */
+/** Loads axe once in a document, without a script element, because the content security policy must refuse a script element. */
 async function loadAxe(page: Page): Promise<void> {
   if (await page.evaluate<boolean>('globalThis.axe !== undefined')) return
   await page.evaluate(`${AXE}; 0`)

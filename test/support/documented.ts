@@ -54,7 +54,7 @@ export interface DocumentedShop extends AsyncDisposable {
   readonly database: string
   readonly owner: Person
   readonly key: string
-  /** /teams/{teamId}/datasources/{id} */
+  /** The path of the datasource: /teams/{teamId}/datasources/{id}. */
   readonly at: string
   expose(tables?: readonly object[]): Promise<void>
   sql(text: string): Promise<void>

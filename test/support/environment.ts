@@ -1,4 +1,5 @@
-// Returns the environment of a process that a test starts. It has nothing from the test run, except settings that make the start cheap.
+// Returns the environment of a process that a test starts. The environment has no variable of the test run, except PATH and the compile
+// cache, which makes the start cheap.
 
 /**
  * Returns the environment. `more` takes precedence. Without the compile cache, each start would strip and compile all sources, which takes

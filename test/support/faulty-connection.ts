@@ -12,7 +12,7 @@ export interface FaultyWay extends AsyncDisposable {
   readonly port: number
   /** Changes the behaviour of open and new connections. */
   become(way: Way): void
-  /** The number of the server's bytes that were not passed on yet. */
+  /** The number of bytes from the server that were not passed on yet. */
   readonly waiting: number
 }
 

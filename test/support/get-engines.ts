@@ -8,7 +8,7 @@ import { startMongod, startNewest } from './mongodb.ts'
 import { startPostgres } from './postgres.ts'
 import { startRedis } from './redis.ts'
 
-// The analyzer is large, so it is installed only if engines are required.
+// Require engines, because the analyzer is installed only if engines are required: it is large.
 env['TEST_ENGINES'] = 'required'
 
 const ENGINES: Readonly<Record<string, () => Promise<AsyncDisposable>>> = {

@@ -44,7 +44,7 @@ export async function startSmtp(options: SMTPServerOptions = {}): Promise<TestSm
     },
     ...options,
   })
-  // A client that does not trust the certificate disconnects. The test of that client checks this.
+  // Ignore errors: a client that does not trust the certificate disconnects, and the test of this client checks the outcome.
   server.on('error', () => undefined)
   server.listen(0, '127.0.0.1')
   await once(server.server, 'listening')

@@ -19,7 +19,7 @@ export type Reply =
 interface Question {
   readonly path: string
   readonly key: string
-  /** The headers of the request, without those that every HTTP request has. */
+  /** The headers of the request, without the headers that every HTTP request has. */
   readonly headers: Readonly<Record<string, unknown>>
   readonly instructions: string
   readonly question: string

@@ -4,7 +4,7 @@ import type { Catalog } from '../../src/drivers/driver.ts'
 export interface CatalogOptions {
   readonly version?: readonly number[]
   readonly database?: string
-  /** The kind, for collections that are not plain. */
+  /** The kind of each collection that is not a plain collection. */
   readonly kinds?: ReadonlyMap<string, string>
   /** The number of documents in each collection. */
   readonly documents?: number

@@ -1,5 +1,5 @@
 // Finds the MongoDB engines of the tests: the machine's mongod, mongod 6.0.5 from a wheel with a pinned hash, and MongoDB's newest engine
-// from npm. The latter two have the SSPL license and are used in tests only.
+// from npm. The wheel and the engine from npm have the SSPL license and are used in tests only.
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
@@ -8,13 +8,13 @@ import { exists, makeOnce } from './cache-engine-parts.ts'
 import { NoSuchEngine } from './no-such-engine.ts'
 
 const HOME = join(import.meta.dirname, '../engines/mongodb')
-/** TEST_MONGODB_ENGINES sets another folder; an empty folder simulates a machine without engines. */
+/** The folder of the engines. TEST_MONGODB_ENGINES sets another folder: an empty folder simulates a machine without engines. */
 const CACHE = process.env['TEST_MONGODB_ENGINES'] ?? join(HOME, '.engines')
 const LINUX = process.platform === 'linux' && process.arch === 'x64'
 const LIBRARIES = 'usr/lib/x86_64-linux-gnu'
 const run = promisify(execFile)
 
-/** Returns the mongod on the PATH, or 6.0.5 unpacked from its wheel (2 s once, 135 MB). Throws NoSuchEngine. */
+/** Returns the mongod on the PATH, or mongod 6.0.5, which is unpacked from its wheel once (2 s, 135 MB). Throws NoSuchEngine. */
 export async function mongodBinary(): Promise<string> {
   for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
     if (folder !== '' && (await exists(join(folder, 'mongod')))) return join(folder, 'mongod')

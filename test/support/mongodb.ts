@@ -13,7 +13,7 @@ import { freePort } from './free-port.ts'
 import { mongodBinary, newestCommand } from './mongodb-binaries.ts'
 
 export interface MongodOptions {
-  /** Requires logins; the administrator is `root`. */
+  /** Requires logins. The administrator is `root`. */
   readonly auth?: boolean
   /** Requires TLS with these files (PEM). Client certificates are accepted but not required. */
   readonly tls?: { readonly certFile: string; readonly keyFile: string; readonly caFile: string }
@@ -28,9 +28,9 @@ export interface TestMongo extends AsyncDisposable {
   /** The ports of all members. */
   readonly ports: readonly number[]
   readonly password: string
-  /** Runs commands as administrator; documents are returned as stored. */
+  /** A client that runs commands as administrator. It returns documents as stored. */
   readonly client: MongoClient
-  /** [6, 0, 5] */
+  /** The version of the server as numbers: [6, 0, 5]. */
   readonly version: readonly number[]
   /** Makes a name unique if the server is shared. Databases with these names are dropped with the scope. */
   database(name: string): string
@@ -203,7 +203,7 @@ async function startMember(binary: string, root: string, n: number, args: readon
   }
 }
 
-/** Waits until the server answers. Returns false if it ended instead. */
+/** Waits until the server answers. Returns false if the server has ended. */
 async function answers(port: number, child: ChildProcess): Promise<boolean> {
   while (child.exitCode === null) {
     const socket = connect({ host: HOST, port })
@@ -226,7 +226,7 @@ async function ended(child: ChildProcess): Promise<void> {
   await exit
 }
 
-/** Creates the set, and the administrator by the localhost exception, then logs in. */
+/** Creates the replica set and, by the localhost exception, the administrator. Returns a client that is logged in. */
 async function administrator(ports: readonly number[], password: string, options: MongodOptions): Promise<MongoClient> {
   const tls: MongoClientOptions = options.tls === undefined ? {} : { tls: true, tlsInsecure: true }
   const first = await new MongoClient(uriOf(ports.slice(0, 1)), { ...CLIENT, ...tls }).connect()
@@ -251,7 +251,7 @@ async function reconnect(
 
 async function initiate(client: MongoClient, ports: readonly number[]): Promise<void> {
   const members = ports.map((port, n) => ({ _id: n, host: `${HOST}:${port}`, priority: n === 0 ? 2 : 1 }))
-  // A busy machine may delay heartbeats by seconds, and must not cause an election.
+  // The election timeout is long, because a busy machine may delay heartbeats by seconds, which must not cause an election.
   const settings = { electionTimeoutMillis: 8_000, heartbeatIntervalMillis: 200 }
   await client.db('admin').command({ replSetInitiate: { _id: 'rs', members, settings } })
   while (!(await client.db('admin').command({ hello: 1 }))['isWritablePrimary']) await wait(20)

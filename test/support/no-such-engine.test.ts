@@ -33,7 +33,7 @@ test('a test is skipped with one line if its engine is missing and optional', as
   assert.equal(await withSetting(undefined, () => skipWithout(startMissing)), 'Not available.')
 })
 
-test('a missing engine is an error if engines are required; every other failure is always an error', async () => {
+test('a missing engine is an error if engines are required, and every other failure is always an error', async () => {
   const t = { skip: () => assert.fail('skipped') }
   await assert.rejects(
     withSetting('required', () => engineOrSkip(t, startMissing)),

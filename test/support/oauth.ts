@@ -50,7 +50,7 @@ export function overHttp({ url }: { readonly url: string }): Service {
   }
 }
 
-/** Calls the room without HTTP, but with access to the store and the clock. */
+/** Calls the room without HTTP, so that a test has access to the store and the clock. */
 export function onRooms({ oauth }: Pick<Rooms, 'oauth'>): Service {
   const url = 'http://127.0.0.1:3000'
   return {
@@ -112,7 +112,7 @@ export function pkce() {
   return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') }
 }
 
-/** Parameters that replace the usual ones of an authorization request. A parameter that is null is left out. */
+/** Parameters that replace the usual parameters of an authorization request. A parameter that is null is left out. */
 export type Params = Readonly<Record<string, string | readonly string[] | null>>
 
 /** Returns the path that an agent opens in the browser. */
@@ -141,7 +141,7 @@ export const open = (service: Service, path: string, person?: Browser): Promise<
     headers: { 'sec-fetch-mode': 'navigate', ...(person === undefined ? {} : { cookie: person.cookie }) },
   })
 
-/** Returns the address to which an answer redirects the browser. */
+/** Returns the address to which the answer redirects the browser. */
 export function locationOf(from: Answer): URL {
   const { location } = from.headers
   if (typeof location !== 'string') throw new Error(`no redirect: ${from.status} ${from.text.slice(0, 500)}`)

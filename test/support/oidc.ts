@@ -18,7 +18,7 @@ interface Claims {
 
 export interface TestOidc extends AsyncDisposable {
   readonly issuer: string
-  /** People by subject. */
+  /** The claims of each person, by subject. */
   readonly people: Map<string, Claims>
   /** The subject of the person who signs in next. Null means that the person cancels. */
   next: string | null
@@ -112,7 +112,7 @@ export interface Rogue extends AsyncDisposable {
   claims: Readonly<Record<string, unknown>>
   /** Fields of the discovery document. */
   discovery: Readonly<Record<string, unknown>>
-  /** Answers of other paths, or answers that replace the usual ones, as JSON. */
+  /** JSON answers by path: of other paths, or in place of the usual answers. */
   readonly answers: Map<string, unknown>
   /** The key that signs the next token, if it is not the key of the provider. */
   signer: ((claims: Readonly<Record<string, unknown>>) => Promise<string>) | null
@@ -124,7 +124,7 @@ export interface Rogue extends AsyncDisposable {
   back(url: string, parameters?: Readonly<Record<string, string>>): URL
 }
 
-/** Starts the provider. `as` is the issuer, if the server has another name. `tls` makes it use TLS. */
+/** Starts the provider. `as` is the issuer, if it differs from the server's address. With `tls`, the server uses TLS. */
 export async function startRogue(
   options: { readonly as?: string; readonly tls?: { readonly key: string; readonly cert: string } } = {},
 ): Promise<Rogue> {

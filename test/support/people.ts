@@ -14,7 +14,7 @@ import { storedFlag } from '../../src/store/better-auth-booleans.ts'
 import { storedTime } from '../../src/store/better-auth-times.ts'
 
 export interface Rooms extends ComposedRooms {
-  /** The warnings in the log, and the mails, which are logged if no mail server is set. */
+  /** The warnings in the log. A mail is also logged as a warning if no mail server is set. */
   readonly logged: Record<string, unknown>[]
   /** The datasources of deleted teams. */
   readonly gone: DatasourceId[]
@@ -87,7 +87,7 @@ export async function someone(rooms: Rooms, email: string, options: { verified?:
   return await sessionOf(rooms, id)
 }
 
-/** Returns callOf() after storing the session of its caller. */
+/** Stores a session of the account, and returns a call with this session. */
 export async function sessionOf(rooms: Rooms, accountId: AccountId, action?: string): Promise<Call> {
   const call = callOf(rooms, accountId, action)
   await addSession(rooms, call.caller)
@@ -138,7 +138,7 @@ export async function someDatasource(
   return row.id
 }
 
-/** Returns the code and details of the error with which a promise rejects. */
+/** Returns the code and the details of the error with which `work` rejects. */
 export async function refusal(work: Promise<unknown>): Promise<Record<string, unknown>> {
   try {
     await work

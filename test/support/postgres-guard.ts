@@ -21,7 +21,7 @@ export interface Guard extends AsyncDisposable {
 
 export async function openGuard(options: ParserOptions = {}): Promise<Guard> {
   const reported: string[] = []
-  // On a busy machine, a text may take longer than the deadline of the service, so this deadline is longer.
+  // The deadline is longer than the deadline of the service, because a text may take longer on a busy machine.
   const parser = await openParser({ report: (problem) => reported.push(problem), deadlineMs: 60_000, ...options })
   const { signal } = new AbortController()
   const judge: Guard['judge'] = async (text, exposed, limits = {}) =>

@@ -28,7 +28,7 @@ import { NoSuchEngine } from './no-such-engine.ts'
 export type PostgresVersion = 14 | 15 | 16 | 17 | 18
 
 export interface PostgresOptions {
-  /** This major version, from test/engines/postgres (18 comes from the optional dependency). By default, any version is used. */
+  /** The major version, from test/engines/postgres (18 comes from the optional dependency). By default, any version is used. */
   readonly version?: PostgresVersion
   /** Turns on TLS with these files (PEM). `hba` replaces the lines of pg_hba.conf. */
   readonly tls?: { readonly certFile: string; readonly keyFile: string; readonly caFile?: string }
@@ -45,15 +45,15 @@ export interface TestPostgres extends AsyncDisposable {
   /** Runs the text (several statements are allowed) as superuser, and returns the last statement's rows as text. */
   query(database: string, sql: string): Promise<(string | null)[][]>
   /**
-   * Creates an empty database, or a copy of `template`, which nobody may use meanwhile. Runs `sql` in it, and returns its name,
-   * which is unique on a shared server.
+   * Creates an empty database, or a copy of the database `template`, which must have no connections meanwhile. Runs `sql` in the new
+   * database. Returns its name, which is unique on a shared server.
    */
   createDatabase(name: string, sql?: string, template?: string): Promise<string>
   /** Ends the server as if its machine had failed. Not allowed for a server of TEST_POSTGRES_URL. */
   stop(): Promise<void>
   /** Starts a stopped server again, on the same port and data. */
   restart(): Promise<void>
-  /** Stops every process of the server with SIGSTOP, and returns the function that continues them. Needs /proc. */
+  /** Stops every process of the server with SIGSTOP. Returns a function that continues the processes. Needs /proc. */
   freeze(): Promise<() => void>
 }
 
@@ -96,7 +96,8 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
 }
 
 /**
- * Returns a fresh cluster. It is created once per machine and copied for each server, because initdb takes ten times as long as the copy.
+ * Returns the folder of an empty cluster. The cluster is created once per machine and copied for each server, because initdb takes ten
+ * times as long as the copy.
  */
 async function clusterTemplate(bin: string, account: Account | null): Promise<string> {
   const { mtimeMs } = await stat(join(bin, 'initdb'))
@@ -114,7 +115,7 @@ async function clusterTemplate(bin: string, account: Account | null): Promise<st
   const password = randomBytes(12).toString('hex')
   await initCluster(bin, join(making, 'data'), { password, args: ['-N', '--locale=C.UTF-8'], account })
   await writeFile(join(making, 'password'), password, { mode: 0o600 })
-  // If another process was faster, its template is equally good.
+  // If the rename fails, another process was faster, and its template is used.
   await rename(making, template).catch(() => rm(making, { recursive: true, force: true }))
   return template
 }
@@ -136,7 +137,7 @@ interface Address {
   readonly password: string
 }
 
-/** Stops the postmaster first, so that it starts no new child, then its children. */
+/** Stops first the postmaster, so that it starts no new child process, then its child processes. */
 async function freeze(folder: string): Promise<() => void> {
   const [line = ''] = (await readFile(join(folder, 'postmaster.pid'), 'utf8')).split('\n')
   const postmaster = Number(line)
@@ -174,8 +175,8 @@ function testServer(at: Address, control: Control, dispose: () => Promise<void>)
 }
 
 /**
- * Uses a shared server. Names are unique, because other test files use the server at the same time. Databases and roles that were created
- * are dropped at the end.
+ * Uses a shared server. Names are unique, because other test files use the server at the same time. At the end, the databases and roles
+ * that this file created are dropped.
  */
 function sharedServer(url: URL): TestPostgres {
   const made: string[] = []

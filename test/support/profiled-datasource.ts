@@ -51,8 +51,8 @@ export class Profiled {
   }
 
   /**
-   * Creates a datasource and exposes tables. `order` is the connection part. `tables` lists the exposed tables, with null for all columns
-   * of a table.
+   * Creates a datasource and exposes tables. `order` is the connection part of the request. `tables` lists the exposed tables. In a table,
+   * null stands for all columns.
    */
   static async connect(rooms: Rooms, order: object, tables: readonly Shown[] | null): Promise<Profiled> {
     const teamId = await addTeam(rooms)
@@ -131,7 +131,7 @@ export class Profiled {
   }
 }
 
-/** Enables profiles for the rooms. */
+/** Registers profile jobs in the rooms, so that profiles can run. */
 export function withProfiles(rooms: Rooms): void {
   resumeProfiles(rooms)
 }

@@ -6,7 +6,7 @@ import { NoSuchEngine } from './no-such-engine.ts'
 
 export interface TestRedis extends AsyncDisposable {
   readonly url: string
-  /** Stops the process with SIGSTOP, and returns the function that continues it. */
+  /** Stops the process with SIGSTOP. Returns a function that continues the process. */
   freeze(): () => void
   stop(): Promise<void>
 }

@@ -42,7 +42,7 @@ export interface Shop extends AsyncDisposable {
   readonly key: string
   readonly teamId: string
   readonly datasourceId: string
-  /** /teams/{teamId}/datasources/{id} */
+  /** The path of the datasource: /teams/{teamId}/datasources/{id}. */
   readonly at: string
   /** The fields of a datasource on this database. */
   readonly spec: object

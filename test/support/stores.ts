@@ -11,7 +11,7 @@ import { startPostgres, type TestPostgres } from './postgres.ts'
 
 const BOTH_DIALECTS: readonly DialectName[] = ['sqlite', 'postgres']
 
-/** The stores that this run tests: both, or the one in TEST_STORES (scripts/test.ts sets it). */
+/** The stores that this run tests: both stores, or the store in TEST_STORES, which scripts/test.ts sets. */
 export const DIALECTS = BOTH_DIALECTS.filter((dialect) => (process.env['TEST_STORES'] ?? dialect) === dialect)
 
 export interface StoreConfig {
@@ -22,12 +22,12 @@ export interface StoreConfig {
 export interface StoreSource extends AsyncDisposable {
   /** Returns a store without rows. It may already have its tables. */
   config(): Promise<StoreConfig>
-  /** Returns the configuration of a store that does not exist. Opening it creates the store, or the folder is missing. */
+  /** Returns the configuration of a store that does not exist yet. */
   nothing(): Promise<StoreConfig>
 }
 
 /**
- * Returns the environment of a service on this store. It is empty for the embedded store, which the service creates.
+ * Returns the environment of a service on this store. It has no variables for the embedded store, which is in the service's folder.
  */
 export function storeEnv({ databaseUrl }: StoreConfig): Readonly<Record<string, string>> {
   if (databaseUrl === null) return {}

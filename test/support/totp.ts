@@ -5,13 +5,13 @@ import { mock } from 'node:test'
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 const PERIOD_MS = 30_000
 
-/** Stops the clock of this process in the middle of a half minute. Otherwise codes would expire on a slow machine. */
+/** Stops the clock of this process in the middle of a period of 30 s. Otherwise codes would expire on a slow machine. */
 export function stopDates(): void {
   const now = (Math.floor(Date.now() / PERIOD_MS) + 0.5) * PERIOD_MS
   mock.timers.enable({ apis: ['Date'], now })
 }
 
-/** Returns the code for a time. `steps` is the number of half minutes from now. */
+/** Returns the code for a time. `steps` is the number of periods of 30 s from now. */
 export function totp(uri: string, steps = 0, now = Date.now()): string {
   const counter = Buffer.alloc(8)
   counter.writeBigUInt64BE(BigInt(Math.floor(now / PERIOD_MS) + steps))

@@ -1,5 +1,5 @@
-// Starts an invisible pooler in front of a PostgreSQL server. It passes start-up options on, and each transaction of a client may run in
-// another session of the server. The server must trust its clients.
+// Starts a pooler that clients cannot detect, in front of a PostgreSQL server. The pooler passes start-up options on, and each transaction
+// of a client may run in another session of the server. The server must trust its clients.
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 
@@ -33,7 +33,7 @@ export async function startTransactionPooler(to: number): Promise<TransactionPoo
         return known
       }
       client.on('data', (bytes) => {
-        // Terminate ends the client's connection, not the server's.
+        // A Terminate message (0x58) ends the client's connection, not the server's session.
         if (bytes[0] === 0x58) return void client.end()
         void of(chosen).then((upstream) => {
           upstream.client = client

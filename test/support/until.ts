@@ -1,4 +1,4 @@
-// Waits until a condition is true. Use it if another process or an unfinished request makes the condition true. The
+// Waits until a condition is true, for conditions that another process or an unfinished request makes true. The
 // timeout is long, because a busy machine may delay the process or the request by many seconds.
 import { setTimeout as pause } from 'node:timers/promises'
 

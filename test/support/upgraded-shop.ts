@@ -8,5 +8,5 @@ export const UPGRADED_SHOP = `
   CREATE ROLE reader LOGIN PASSWORD 'reader-pw';
   GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader`
 
-/** The root key of those stores. */
+/** The root key of the stores in test/stores. */
 export const UPGRADED_SECRET = Buffer.alloc(32, 28)
