@@ -192,7 +192,7 @@ class Queue {
     try {
       while (this.#first !== null && this.#first.expiresAt <= now) this.#first.expire()
     } finally {
-      // A listener may have begun calls or thrown an error.
+      // Do this even if a listener has thrown an error. A listener may also have begun new calls.
       this.#isExpiring = false
       if (this.#first === null) queues.delete(this.#timeoutMs)
       else this.#arm(Math.max(1, this.#first.expiresAt - now))

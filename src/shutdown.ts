@@ -21,7 +21,8 @@ export async function drainServer(
   hurry: AbortSignal,
 ): Promise<void> {
   const closed = close()
-  // A connection that was busy when the server closed stays open after its answer.
+  // Close idle connections repeatedly, because a connection that was busy when the server closed stays open after its
+  // answer.
   const lateFrom = performance.now() + ARRIVAL_MS
   const idle = setInterval(() => {
     server.closeIdleConnections()

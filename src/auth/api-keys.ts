@@ -131,7 +131,7 @@ export async function changeKey(
     const set = {
       name: change.name ?? old.name,
       expires_at: !moves ? old.expires_at : expiry === null ? null : new Date(expiry).toISOString(),
-      // Null: the owner gets another warning before the new expiry.
+      // With null, the owner gets another warning before the new expiry.
       warned_at: moves ? null : old.warned_at,
     }
     await tx.updateTable('api_keys').set(set).where('id', '=', id).execute()

@@ -4,7 +4,7 @@ import { isIP } from 'node:net'
 import { ipv6Groups } from '../drivers/allowed-addresses.ts'
 
 export function networkOf(given: string): string {
-  // Some proxies add the port, which differs each time.
+  // Remove the port that some proxies add, because the port differs each time.
   const address = /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(given)?.[1] ?? /^\[([^\]]+)\](?::\d+)?$/.exec(given)?.[1] ?? given
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
   if (mapped !== undefined) return mapped

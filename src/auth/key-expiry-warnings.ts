@@ -89,7 +89,7 @@ async function warnOne({ store, mail, origin, log }: Deps, key: Expiring, at: nu
   if (key.expires_at === null || !(await claim(store, key.id, at))) return
   const { expires_at: expiresAt, name, hint } = key
   log.warn({ keyId: key.id, accountId: key.account_id, expiresAt }, 'an API key expires within a week')
-  // An unverified address may belong to a stranger.
+  // Send no mail to an unverified address, because it may belong to a stranger.
   if (!mail.isOn || !isTrue(key.emailVerified)) return
   mail.send(keyExpiringLetter({ to: key.email, origin: origin(), name, hint, expiresAt }))
 }

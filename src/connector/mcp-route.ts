@@ -66,7 +66,7 @@ export function mountConnector(app: FastifyInstance, door: ConnectorDoor): void 
         if (caller === null) throw new AppError('INTERNAL', 'The caller was not authenticated.')
         if (body === undefined) return send(reply, 400, errorMessage(RPC.parse, 'The body is empty. Send one message.'))
         if (Array.isArray(body)) {
-          // One request with a batch could run many queries.
+          // Refuse a batch, because one request could then run many queries.
           return send(reply, 400, errorMessage(RPC.invalidRequest, 'Batches are not accepted. Send one message.'))
         }
         if (isObject(body) && Object.keys(body).length > FIELDS_MAX) {

@@ -26,7 +26,7 @@ export function foreignPlace(
   if (loopback && !isOurs(URL.parse(`http://${headers.host ?? ''}`)?.hostname)) {
     return 'The header Host names another host. Use the address of this service.'
   }
-  // Programs send no Origin.
+  // Accept a request without Origin: it comes from a program, not from a web page.
   if (headers.origin === undefined || headers.origin === publicUrl || corsOrigins.has(headers.origin)) return null
   const origin = URL.parse(headers.origin)
   if (loopback && origin !== null && isLoopbackName(origin.hostname)) return null

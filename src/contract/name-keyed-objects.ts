@@ -22,7 +22,7 @@ export function byName<V extends ZodType>(
         return read
       }
       for (const [key, item] of entries ?? []) {
-        // Each further problem would cost time and tell the caller little.
+        // Stop here, because each further problem would cost time and tell the caller little.
         if (ctx.issues.length >= ISSUES_ENOUGH) break
         const [of, result] = [name.safeParse(key), value.safeParse(item, BRIEF)]
         for (const { error } of [of, result]) {

@@ -67,7 +67,7 @@ async function openaiClient(settings: ModelSettings, timeoutMs: number): Promise
 
 async function anthropicClient(settings: ModelSettings, timeoutMs: number): Promise<Ask> {
   const { Anthropic } = await import('@anthropic-ai/sdk')
-  // The library appends the version to the path itself.
+  // Remove the version from the path, because the library appends the version itself.
   const baseURL = settings.url.replace(/\/v1$/, '')
   const apiKey = settings.key ?? NO_KEY
   const client = new Anthropic({

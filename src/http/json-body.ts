@@ -17,7 +17,8 @@ const DANGEROUS = /^\ufeff|__proto__|constructor|\\u/
  */
 export function readJsonOnly(app: FastifyInstance): (body: Buffer) => unknown {
   const parse = app.getDefaultJsonParser('error', 'error')
-  // putDocumentation takes database names as keys. Its schema never looks up a key on the parsed object.
+  // Accept every key, because the keys of putDocumentation are database names. Its schema never looks up a key on the
+  // parsed object.
   const parseNames = app.getDefaultJsonParser('ignore', 'ignore')
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {

@@ -176,7 +176,7 @@ class QueryConnection implements Exchange, Sender {
     }
     const end = bytes.indexOf(EMPTY_LINE)
     if (end < 0 || end > HEAD_BYTES_MAX) return null
-    // A copy of the head does not keep the whole chunk in memory.
+    // Copy the head, because a slice would keep the whole chunk in memory.
     const head = Buffer.from(bytes.subarray(0, end + EMPTY_LINE.length))
     const usual = readUsualHead(head.toString('latin1'), this.#form)
     if (usual === null) return null

@@ -156,7 +156,7 @@ function observersOf({ metrics, accessLog, tracing, trustProxy }: Door): ((answe
     metrics?.count(answered.operation, answered.status, answered.durationMs, answered.code)
     accessLog?.(answered)
     const { traceparent: _untrusted, ...own } = answered
-    // Without a proxy in front, a caller could add its requests to any trace.
+    // Without a proxy in front, ignore `traceparent`, because a caller could add its requests to any trace.
     tracing?.request(trustProxy === false ? own : answered)
   }
 }

@@ -91,7 +91,7 @@ class Scheduled implements Reintrospection {
       const work = this.#work(due)
         .catch((err: unknown) => this.#deps.log?.error({ err }, 'a scheduled introspection could not be recorded'))
         .finally(() => this.#active.delete(due.row.id))
-        // A slot is free for the next datasource.
+        // Look again, because a slot is free for the next datasource.
         .then(() => this.#look())
       this.#active.set(due.row.id, work)
     }

@@ -126,7 +126,7 @@ class ProcessJobs implements Jobs {
 
   async #start(requested: NewJob, work: Work, atMost: number): Promise<Job | null> {
     const { promise: written, resolve, reject } = Promise.withResolvers<void>()
-    // The job is added before its row is written. A caller that finds the row then also finds the running job.
+    // Add the job before its row is written, so that a caller that finds the row also finds the running job.
     const job = this.#add(requested, written, work)
     try {
       const id = await this.#rows.claim(requested, atMost, {
@@ -249,7 +249,7 @@ class ProcessJobs implements Jobs {
       await this.#rows.end(job.id, { state: 'DONE', result: JSON.stringify(result ?? null) }, job)
       return result
     } catch (error) {
-      // This process has left the job to another process, which will end it.
+      // Do not store an end if this process has left the job to another process, which will end the job.
       if (this.#running.get(job.id) !== job) throw error
       if (!(error instanceof AppError) && !job.control.signal.aborted) this.#logFailure(error)
       const message = error instanceof AppError ? error.message : FAILED

@@ -131,7 +131,7 @@ async function requireCurrent(deps: Deps, token: string, clientId: string): Prom
   if (row === undefined || row.clientId !== clientId) throw invalidRefresh()
   if (row.expires_at !== null && Date.parse(row.expires_at) <= deps.now()) throw invalidRefresh()
   if (row.revoked === null) return
-  // For a quick repetition, the provider repeats its first answer.
+  // Accept a quick repetition, for which the provider repeats its first answer.
   if (isRepeated(deps, row)) return
   await endByClient(deps, grantIdOf(row), 'a refresh token was used again')
   throw invalidRefresh()
@@ -186,7 +186,7 @@ async function endByClient(deps: Deps, id: GrantId, reason: string): Promise<voi
   try {
     await endGrant(deps, { action: 'endGrant', via: 'CONNECTOR', caller }, id, reason)
   } catch (error) {
-    // Another request ended the grant first, or the grant has expired.
+    // NOT_FOUND means that another request ended the grant first, or that the grant has expired.
     if (!(error instanceof AppError && error.code === 'NOT_FOUND')) throw error
   }
 }

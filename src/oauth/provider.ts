@@ -141,7 +141,7 @@ export async function openProvider(deps: ProviderDeps): Promise<Provider> {
   }
   return {
     async authorize(params, cookie) {
-      // Without the header, the provider answers programs with JSON.
+      // Without this header, the provider answers with JSON, as for programs.
       const headers = { 'sec-fetch-mode': 'navigate', ...(cookie === null ? {} : { cookie }) }
       const response = await auth.handler(new Request(`${origin}/auth/oauth2/authorize?${params}`, { headers }))
       const location = response.headers.get('location')

@@ -157,7 +157,7 @@ function unescaped(inner: string): string {
   try {
     return String(JSON.parse(`"${inner}"`))
   } catch {
-    // The parser refuses this invalid JSON.
+    // This is invalid JSON, which the parser refuses.
     return inner
   }
 }

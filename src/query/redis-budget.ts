@@ -57,7 +57,8 @@ export async function openRedisCounter(url: string, log: RedisLog, commandMs = C
       } catch (error) {
         if (error instanceof RateLimiterRes) throw error
         gone()
-        // A frozen server keeps its connections open. A new connection succeeds only if the server responds again.
+        // Connect again: a frozen server keeps its connections open, and a new connection succeeds only if the server
+        // responds.
         if (client.status === 'ready') client.disconnect(true)
       }
     }

@@ -104,7 +104,7 @@ async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, tra
   const deadline = deadlineOf(call.signal, limits.timeoutMs)
   let running: Disposable | undefined
   let rows: Rows
-  // A `using` declaration would take as long as the guard.
+  // Use `finally`, because a `using` declaration would take as long as the guard.
   try {
     running = deps.running.add(call, at, deadline) // 503; later 401, 404 or 409 if the caller loses access
     const judged = at.driver.confine(queryBody, exposed, limits, deadline.stop)

@@ -80,7 +80,7 @@ export async function libraryRefusal(response: Response, taken: () => Promise<bo
     case 'SIGN_IN_REFUSED':
       return new AppError(code, sentence ?? 'This is not allowed.', { extra })
     case 'RATE_LIMITED':
-      // The longest possible lock.
+      // Answer with the duration of the longest possible lock.
       return tooManyTries(LOCKED_MS, extra)
     default:
       return new AppError('INTERNAL', 'Signing in failed because of a bug in the service.', { cause: reason })

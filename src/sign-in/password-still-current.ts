@@ -42,8 +42,8 @@ export async function stillHolds(store: Store, held: Held, answer: Response): Pr
   const made = sessionMadeBy(answer)
   const { accountId, password, hadFactor } = held
   return await store.write(async (tx) => {
-    // This writes the row instead of reading it. PostgreSQL then lets one of two conflicting transactions fail, and its
-    // retry sees the changes of the other.
+    // Write the row instead of reading it. PostgreSQL then lets one of two conflicting transactions fail, and its retry
+    // sees the changes of the other.
     const same = await tx
       .updateTable('sign_in_methods')
       .set((eb) => ({ updatedAt: eb.ref('updatedAt') }))

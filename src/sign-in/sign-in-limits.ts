@@ -91,7 +91,7 @@ function guessesOf(
       ]
     : [
         { key: `device ${device} ${email}`, ...BY_ACCOUNT_AND_ADDRESS },
-        // Somebody who once had the password may have registered many devices.
+        // Limit all devices together too: somebody who once had the password may have registered many devices.
         { key: `devices ${email}`, ...BY_ACCOUNT },
       ]
 }

@@ -85,7 +85,8 @@ async function tryOnce(url: string): Promise<void> {
     await client.connect()
     await client.end()
   } catch (error) {
-    // The library may leave the socket of a failed login open until the server closes it a minute later.
+    // Destroy the socket, because the library may leave it open after a failed login until the server closes it a
+    // minute later.
     socket.destroy()
     throw (await postgresFailure(url, error)) ?? new Error(UNKNOWN_FAILURE, { cause: error })
   }

@@ -77,7 +77,7 @@ export async function addMember(
       token_hash: hashOf(inviteToken),
       created_at: new Date(at).toISOString(),
       expires_at: new Date(at + LIFE_MS).toISOString(),
-      // An account that is already a member needs no token.
+      // An account that is already a member needs no token, so its token counts as used.
       used_at: verified ? new Date(at).toISOString() : null,
     }
     await tx.insertInto('invitations').values(row).execute()

@@ -32,7 +32,7 @@ async function copyAll(
   const tables = await inOrder(to.dialect === 'sqlite' ? writing : reading)
   let copied = 0
   for (const table of tables) {
-    // A new store may already contain rows, such as marks.
+    // Delete the rows that a new store may already contain, such as marks.
     await sql`delete from ${sql.table(table)}`.execute(writing)
     const booleans = to.dialect === 'postgres' ? await booleansOf(writing, table) : NONE
     for await (const rows of portionsOf(reading, from.dialect, table)) {

@@ -93,7 +93,7 @@ async function removeRun(tx: Transaction<Tables>, seal: Seal, run: readonly InCh
   let fitting: InChain[] = []
   for (const row of run) {
     const fits = before !== null && sameSeal(seal.link(before, row.chain, row.seq, textOf(row)), row.link)
-    // A changed row still has its original link, and the next row is linked to that link.
+    // Continue after a changed row: it still has its original link, and the next row is linked to that link.
     before = row.link
     if (fits) {
       fitting.push(row)

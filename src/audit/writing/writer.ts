@@ -221,7 +221,8 @@ export class Writer {
     try {
       return await writing(this.#deps.store, (within) => this.#write(within, batch))
     } catch (error) {
-      // Only a manually inserted row can occupy the next position. It must not stop the audit.
+      // Only a manually inserted row can occupy the next position. Begin a new chain, so that this row does not stop
+      // the audit.
       if (isTaken(error)) this.#beginChain('a place in this chain was taken manually')
       throw error
     }
@@ -279,7 +280,8 @@ export class Writer {
     }
     for (const id of linked.settled) this.#unlinked.delete(id)
     for (const id of linked.unseen) {
-      // The embedded store has one connection, so the transaction of an unseen row has ended without a commit.
+      // Give up an unseen row. With one connection, as in the embedded store, its transaction has ended without a
+      // commit.
       const known = this.#unlinked.get(id)
       if (store.dialect === 'sqlite' || known === undefined || known.until <= now()) this.#unlinked.delete(id)
     }

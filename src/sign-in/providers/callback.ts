@@ -126,8 +126,8 @@ async function enter(
 async function stillConnected({ store }: CallbackDeps, { methodId }: Entered, made: Response): Promise<boolean> {
   const token = sessionMadeBy(made)
   return await store.write(async (tx) => {
-    // This writes the row instead of reading it. PostgreSQL then lets one of two conflicting transactions fail, and its
-    // retry sees the changes of the other.
+    // Write the row instead of reading it. PostgreSQL then lets one of two conflicting transactions fail, and its retry
+    // sees the changes of the other.
     const same = await tx
       .updateTable('sign_in_methods')
       .set((eb) => ({ updatedAt: eb.ref('updatedAt') }))
