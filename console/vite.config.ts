@@ -34,7 +34,7 @@ export default defineConfig({
   plugins: [react(), routes()],
   build: {
     target: 'es2023',
-    // Data URLs and inline scripts would need exceptions in the content security policy.
+    // Inline no files, because data URLs and inline scripts would need exceptions in the content security policy.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,

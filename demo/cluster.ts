@@ -80,7 +80,7 @@ export async function startCluster(
     if (await exists(join(folder, 'postmaster.pid'))) await clearStaleServer(folder)
     const started = await tryStart(bin, folder, await freePort(attempt < 5 ? options.port : undefined), options)
     if (typeof started !== 'string') return started
-    // A backend of a killed server is still running, or another process took the port since the check.
+    // Retry if a backend of a killed server is still running, or if another process took the port since the check.
     if (attempt === 10 || !/postmaster\.pid|pre-existing shared memory|could not bind/.test(started)) {
       throw new Error(`PostgreSQL did not start: ${started}`)
     }

@@ -56,7 +56,7 @@ export async function startDemoServer(options: {
     return demoServer(running, known.password)
   }
 
-  // A folder without its passwords cannot be used, and a folder without a state file is incomplete.
+  // Remove the folder: without its passwords it cannot be used, and without a state file it is incomplete.
   await rm(folder, { recursive: true, force: true })
   const made = {
     password: randomBytes(18).toString('base64url'),
@@ -75,7 +75,7 @@ export async function startDemoServer(options: {
   }
 }
 
-// The server is small and starts quickly. Writes survive a crash of the machine.
+// With these settings, the server is small and starts quickly, and writes survive a crash of the machine.
 const settings = {
   max_connections: '40',
   shared_buffers: '16MB',
@@ -85,8 +85,8 @@ const settings = {
   timezone: 'UTC',
 }
 
-// The same collation and case rules on every machine, without its locales. If the machine crashes within the first
-// seconds, the demo may be lost; but waiting for the disk would delay every start by a second.
+// These options give the same collation and case rules on every machine, without the machine's locales. If the machine
+// crashes within the first seconds, the demo may be lost; but waiting for the disk would delay every start by a second.
 const initArgs = ['--no-sync', '--no-locale', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
 
 function demoServer(running: RunningCluster, password: string): DemoServer {

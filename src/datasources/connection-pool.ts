@@ -42,7 +42,7 @@ export interface Leases extends AsyncDisposable {
   ): Promise<Connection>
   /** Closes a datasource's pool: idle connections now, leased connections when they are returned. */
   end(id: DatasourceId): Promise<void>
-  /** For the metrics. */
+  /** Returns the metrics of all pools. */
   families(): readonly Family[]
 }
 

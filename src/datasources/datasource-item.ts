@@ -42,7 +42,7 @@ export interface ManagedItem extends DatasourceItem {
 }
 
 const CONNECTION_MODES = ['DIRECT', 'URI', 'SSH_TUNNEL', 'SERVICE_ACCOUNT', 'APPLICATION_DEFAULT'] as const
-/** From the weakest to the strongest. */
+/** The modes, from the weakest to the strongest. */
 export const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const
 type ConnectionMode = (typeof CONNECTION_MODES)[number]
 type SslMode = (typeof SSL_MODES)[number]

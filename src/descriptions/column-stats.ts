@@ -43,7 +43,7 @@ export interface SeenTable {
   readonly weight: number
 }
 
-/** By tableKey. */
+/** The profiles by tableKey. */
 export type SeenTables = ReadonlyMap<string, SeenTable>
 
 /** The profiles that were read last, per datasource. A table's profiles are reused while its stamp is unchanged. */

@@ -23,7 +23,7 @@ interface DocumentedTable {
   descriptionOf(column: string): string | null
 }
 
-/** By table of a description. */
+/** Returns the texts about a table of a description. */
 export type Documented = (table: Pick<CatalogTable, 'schema' | 'table'>) => DocumentedTable
 
 /** The publication that was read last, per datasource. Valid while its stamp is unchanged. */

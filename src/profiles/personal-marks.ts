@@ -6,7 +6,7 @@ import type { DatasourceId } from '../ids.ts'
 import type { Tables } from '../store/tables.ts'
 import type { Marks } from './privacy.ts'
 
-/** Only the marks of a draft. */
+/** The part of a draft that contains the marks. */
 const Draft = z.object({
   columns: byName(z.object({ personal: z.boolean().nullable().optional() })).optional(),
 })

@@ -25,7 +25,7 @@ export interface CheckResult {
   readonly position?: number
   /** The text that would be sent to the database. */
   readonly printed?: string
-  /** In the unit of the datasource type's cost limit. */
+  /** The estimated cost, in the unit of the datasource type's cost limit. */
   readonly estimate?: number
 }
 

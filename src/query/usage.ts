@@ -30,7 +30,7 @@ export interface Usage {
   readonly datasources: readonly (Counted & { readonly datasourceId: string })[]
   /** Only if `by` or `step` was given: the hours or days that have a query, oldest first. */
   readonly points?: readonly UsagePoint[]
-  /** Only if `by` was given: the largest first. */
+  /** Only if `by` was given: the groups, the largest first. */
   readonly series?: readonly UsageSeries[]
 }
 

@@ -16,10 +16,10 @@ import { trailChanges } from './audited-account-changes.ts'
 
 /** One request under /auth. */
 interface TrailEvent {
-  /** For example `POST /auth/sign-in/email`. */
+  /** The method and path, for example `POST /auth/sign-in/email`. */
   readonly name: string
   readonly request: Pick<Request, 'headers'>
-  /** From the body, in lower case. */
+  /** The address in the body, in lower case. */
   readonly email: string | undefined
   readonly identity: Identity
 }

@@ -8,11 +8,11 @@ import { isOwnOrigin, returnPath } from './allowed-origins.ts'
 import { PATHS } from './allowed-paths.ts'
 
 export interface SignInRequest {
-  /** For example `POST /auth/sign-in/email`. */
+  /** The method and path, for example `POST /auth/sign-in/email`. */
   readonly name: string
   readonly body: Fields | undefined
   readonly query: Fields
-  /** From the body, in lower case. */
+  /** The address in the body, in lower case. */
   readonly email: string | undefined
 }
 type Fields = Readonly<Record<string, unknown>>

@@ -23,10 +23,10 @@ const MAILS_BY_ADDRESS = { limit: 5, windowMs: 900_000 }
 const MAILS = { limit: 10, windowMs: 3_600_000 }
 
 export interface Attempt {
-  /** For example `POST /auth/sign-in/email`. */
+  /** The method and path, for example `POST /auth/sign-in/email`. */
   readonly name: string
   readonly request: Request
-  /** From the body, in lower case. */
+  /** The address in the body, in lower case. */
   readonly email: string | undefined
   /** If mail is on, a sign-up sends a mail. */
   readonly mailIsOn: boolean

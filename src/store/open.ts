@@ -52,7 +52,7 @@ export interface Store extends AsyncDisposable {
   readonly count: ((text: string, values: readonly unknown[]) => Promise<readonly unknown[]>) | null
   /** Writes a consistent copy of the embedded store to a new file. Null on PostgreSQL. */
   readonly copyTo: ((path: string) => Promise<void>) | null
-  /** For the metrics. */
+  /** Durations and failures of statements, for the metrics. */
   readonly meter: StoreMeter
 }
 

@@ -77,7 +77,7 @@ function Ask({ why }: { readonly why: 'ended' | 'fresh' }) {
   const other = { methods: why === 'fresh' ? offered : offered.filter((method) => method === 'passkey') }
   const here = location.pathname + location.search
   const resumed = (user: { readonly email: string }) => {
-    // Another person's passkey must not continue this person's page.
+    // Reload if another person signed in, because that person must not continue on this page.
     if (user.email === email) signedIn()
     else location.reload()
   }

@@ -20,11 +20,11 @@ export interface AuditFilter {
   readonly clients?: readonly string[]
   /** A kind, or a kind and a name. */
   readonly blocked?: readonly { readonly kind: string; readonly name?: string }[]
-  /** In lower case. */
+  /** The searched text, in lower case. */
   readonly text?: string
-  /** Inclusive. ISO 8601, UTC, with milliseconds. */
+  /** The start, inclusive. ISO 8601, UTC, with milliseconds. */
   readonly from?: string
-  /** Exclusive. */
+  /** The end, exclusive. */
   readonly to?: string
 }
 

@@ -77,7 +77,7 @@ export function Connect() {
   const goOn = useAction(async () => {
     const { id, teamId } = await create()
     await look({ teamId, id }, setProgress)
-    // The service does not store the report of an unsaved connection.
+    // Test again, because the service did not store the report of the unsaved connection.
     await call('testDatasource', { params: { teamId, id } }).catch(() => undefined)
     await queryClient.invalidateQueries()
     await navigate({
