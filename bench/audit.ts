@@ -73,7 +73,7 @@ async function largeOne(dialect: DialectName): Promise<void> {
   await using store = await openStore(await source.config())
   await using audit = openAudit({ store, key })
   await write(audit, 0, large)
-  // PostgreSQL would run ANALYZE by itself within a minute.
+  // Run ANALYZE now, which PostgreSQL would run by itself within a minute.
   await sql`ANALYZE`.execute(store.db)
   const say = async (what: string, work: () => Promise<unknown>): Promise<void> => {
     const pauses = monitorEventLoopDelay({ resolution: 5 })
@@ -123,7 +123,7 @@ async function w1(): Promise<void> {
   const next = () => ({ sql: `${QUERY}${(++turn * 7919) % 200_000}` })
   const samples: { a: Sample; b: Sample }[] = []
   for (let round = 0; round <= rounds; round++) {
-    // The first round is a warm-up. After it, the contenders alternate in going first.
+    // The contenders alternate in going first. The first round is a warm-up.
     const pair = { a: null as Sample | null, b: null as Sample | null }
     for (const name of round % 2 === 0 ? (['a', 'b'] as const) : (['b', 'a'] as const)) {
       pair[name] = await load(name === 'a' ? a : b, next, 16, ms)

@@ -1,5 +1,5 @@
 // Sends the requests of one caller of a benchmark over one connection, which stays open. The load generator runs on the same cores as the
-// services, so it must need little CPU time. A client library took as much for a request as the floor for its answer.
+// services, so it must need little CPU time. A client library took as much CPU time for a request as the floor took for its answer.
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 

@@ -9,7 +9,7 @@ import { encode } from 'gpt-tokenizer/encoding/o200k_base'
 import { TOOLS } from '../src/connector/tool-definitions.ts'
 import { median } from './load.ts'
 
-/** The budget of the demo's team is 300 queries a minute. */
+/** The number of rounds. It is small, because the budget of the demo's team is 300 queries a minute. */
 const ROUNDS = 60
 const META = 'io.modelcontextprotocol/'
 

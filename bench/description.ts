@@ -1,5 +1,5 @@
 // node bench/description.ts: measures the size of a description as a model reads it, the time to propose documentation, and the time to
-// describe 1,000 tables in every state, with the bundle. Everything goes over HTTP; every proposal is accepted and published. BENCH_ONLY is
+// describe 1,000 tables in every state, with the bundle. Everything goes over HTTP. Every proposal is accepted and published. BENCH_ONLY is
 // a pattern for the names of the parts. Linux only.
 import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
@@ -12,7 +12,7 @@ import { memory } from './cpu-time.ts'
 import { startVitrine } from './world.ts'
 
 const ONLY = new RegExp(process.env['BENCH_ONLY'] ?? '')
-/** A common estimate for English and JSON; no tokenizer is used. */
+/** The assumed number of bytes per token, a common estimate for English and JSON. No tokenizer is used. */
 const BYTES_A_TOKEN = 4
 
 interface Place {
@@ -163,7 +163,7 @@ class Caller {
     })
   }
 
-  // The bench trusts the shape of the answers it reads.
+  // The bench trusts the shape of the answers that it reads.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   async must(method: string, path: string, body?: object): Promise<any> {
     const sent = body === undefined ? {} : { body: JSON.stringify(body) }

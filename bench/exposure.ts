@@ -53,7 +53,7 @@ class Client {
     })
   }
 
-  // The bench trusts the shape of the answers it reads.
+  // The bench trusts the shape of the answers that it reads.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   async must(method: string, path: string, body?: unknown): Promise<any> {
     const answer = await this.ask(method, path, body)
@@ -173,7 +173,7 @@ async function preview(client: Client, at: string): Promise<void> {
   const { ms: took, value: job } = await timed(async () => {
     const { jobId } = await client.must('POST', `${at}/exposure/preview`, { tables, days: 1 })
     for (;;) {
-      // This measures how long another caller waits for a query.
+      // Measure how long another caller waits for a query.
       waits.push((await timed(() => client.must('POST', `${at}/query`, { sql: 'SELECT 1' }))).ms)
       const state = await client.must('GET', `${at}/jobs/${jobId}`)
       if (state.state === 'DONE') return state

@@ -12,7 +12,7 @@ export interface GrowthOptions {
   readonly tell: (line: string) => void
 }
 
-/** Returns the id for a turn. Because the factor is odd, all ids occur. */
+/** Returns the id for a turn, from 1 to `most`. The factor is a prime number, so that all ids occur. */
 const at = (turn: number, most: number): number => 1 + ((turn * 7919) % most)
 
 interface Step {
@@ -25,7 +25,7 @@ interface Step {
 const CLIENTS = [1, 2, 4, 8, 16, 32, 64].map((size): Step => {
   return { part: 'clients, a point look-up', size, clients: size, next: (turn) => lookUp(at(turn, 200_000)) }
 })
-// The row cap of a team is at most 50,000.
+// The largest answer has 50,000 rows, the largest row cap of a team.
 const ROWS = [10, 100, 1_000, 10_000, 50_000].map((size): Step => {
   const next = (turn: number): Asked => page(at(turn, 200_000 - size), size)
   return { part: 'rows of one answer', size, clients: 4, next }
@@ -60,7 +60,7 @@ export async function growth(options: GrowthOptions): Promise<string> {
   }
   for (const size of options.only.test('exposed tables') ? TABLES : []) {
     const tables = Array.from({ length: size }, (_, n) => `orders_${n + 1}`)
-    // One transaction creates all tables, and locks each of them.
+    // Raise the limit on locks, because one transaction creates all tables, and locks each table.
     const settings = { max_locks_per_transaction: '1024' }
     await using world = await openWorld({ sql: tablesSql(size), tables, settings })
     title ||= await machine(world.postgres)

@@ -7,10 +7,10 @@ import type { Contender } from './world.ts'
 export interface Sample {
   readonly requests: number
   readonly perSecond: number
-  /** In milliseconds. */
+  /** The median time of a request, in milliseconds. */
   readonly p50: number
   /**
-   * The CPU time per request, in microseconds. It includes the service, and the database if the contender names the database's process.
+   * The CPU time per request of the service, in microseconds, and also of the database if the contender names the database's process.
    */
   readonly cpuMicros: number
   readonly databaseMicros: number

@@ -16,7 +16,7 @@ const LIMITS: Limits = { rowCap: 50_000, maxResponseBytes: 64 << 20, timeoutMs: 
 export interface Asked {
   readonly filter?: object
   readonly pipeline?: readonly object[]
-  /** The maximum number of rows of the answer. The floor has no such limit. */
+  /** The maximum number of rows in the answer of Vitrine. The floor has no such limit. */
   readonly limit?: number
 }
 

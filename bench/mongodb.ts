@@ -27,7 +27,7 @@ const tenThousand = (turn: number): Asked => ({
   pipeline: [{ $limit: 10_000 }],
 })
 
-/** The default row cap of a team. Other teams' answers may take several batches. */
+/** The default row cap of a team. Only with a higher cap, an answer may take several batches. */
 const CAP = 1_000
 
 const WORKLOADS: readonly Workload[] = [
@@ -112,7 +112,7 @@ async function loaded({ asked, clients }: Workload): Promise<string> {
   return `c=${clients}: ${[...contenders].map((at) => under(rounds, at)).join('; ')}`
 }
 
-/** Warms a service up. A service that has just started spends much of its time on compiling. */
+/** Warms up a service, because a service that has just started spends much of its time on compiling. */
 async function warmUp(sample: () => Promise<Sample>): Promise<void> {
   const until = performance.now() + WARM_MS
   for (let answers = 0; answers < WARM_ANSWERS && performance.now() < until;) answers += (await sample()).requests

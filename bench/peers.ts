@@ -1,5 +1,5 @@
 // Starts the competing packages on npm: MCP Toolbox, DBHub and PostGraphile. Each runs in its own process over the database of world.ts.
-// npm installs them in a scratch folder, which is kept for the next run. Their install scripts do not run.
+// npm installs the packages in a scratch folder, which is kept for the next run. Install scripts do not run.
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
@@ -32,7 +32,7 @@ export async function startPeers(database: Database, stack: AsyncDisposableStack
 
 const inside = (path: string): string => join(FOLDER, 'node_modules', path)
 
-/** Starts MCP Toolbox. Uses its own endpoint for tools, which is faster than its MCP endpoint. */
+/** Starts MCP Toolbox. Uses its own HTTP endpoint for tools, which is faster than its MCP endpoint. */
 async function toolbox(
   { host, port, name, user, password, pid }: Database,
   stack: AsyncDisposableStack,
@@ -56,7 +56,7 @@ async function toolbox(
     description: 'Lists tables.',
   }
   const config = join(FOLDER, 'tools.yaml')
-  // JSON is valid YAML.
+  // The configuration is YAML, and JSON is valid YAML.
   await writeFile(config, [source, run, tables].map((each) => JSON.stringify(each)).join('\n---\n'))
   const command = inside(`@toolbox-sdk/server-${process.platform}-${process.arch}/bin/toolbox`)
   await chmod(command, 0o755)

@@ -10,7 +10,7 @@ import { connectTo, signIn, startVitrine } from './world.ts'
 
 const TABLES = Number(process.env['BENCH_TABLES'] ?? 100)
 const ROWS = Number(process.env['BENCH_TABLE_ROWS'] ?? 100_000)
-/** How long callers query while no profile is running. */
+/** How long callers send queries while no profile is running. */
 const ALONE_MS = 5_000
 
 const COLUMNS = `id int PRIMARY KEY, customer_id int, state text, label text, email text, city text, note text, code char(4),

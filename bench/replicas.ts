@@ -1,7 +1,7 @@
-// npm exec -- node bench/replicas.ts: compares one process with two on one PostgreSQL store. Measures requests per second, and the CPU time
-// per request of the services, the store and the datasource. Then measures under load how long a change at one process takes to apply at
-// the other. BENCH_ROUNDS (3), BENCH_MS per turn (2000), BENCH_CHANGES (40) of each kind. If REDIS_URL is set, Redis counts budgets. Linux
-// only (/proc).
+// npm exec -- node bench/replicas.ts: compares one process with two processes on one PostgreSQL store. Measures requests per second, and
+// the CPU time per request of the services, the store and the datasource. Then measures under load how long a change at one process takes
+// to apply at the other process. BENCH_ROUNDS (3), BENCH_MS per turn (2000), BENCH_CHANGES (40) of each kind. If REDIS_URL is set, Redis
+// counts budgets. Linux only (/proc).
 import { availableParallelism } from 'node:os'
 import { startPostgres } from '../test/support/postgres.ts'
 import { cpuMicros } from './cpu-time.ts'
@@ -11,7 +11,7 @@ import { connectTo, serverOf, signIn, startVitrine, type Contender } from './wor
 const rounds = Number(process.env['BENCH_ROUNDS'] ?? 3)
 const ms = Number(process.env['BENCH_MS'] ?? 2000)
 const changes = Number(process.env['BENCH_CHANGES'] ?? 40)
-/** Callers for each process. */
+/** The number of callers for each process. */
 const CLIENTS = 8
 const ORDERS = `CREATE TABLE orders (id int PRIMARY KEY, note text NOT NULL);
 INSERT INTO orders SELECT i, 'note ' || i FROM generate_series(1, 20000) i; ANALYZE orders;`
@@ -230,7 +230,7 @@ for (const [kind, change] of Object.entries(KINDS)) {
   line(`| ${kind} | ${median(took).toFixed(0)} | ${(sorted[Math.ceil(sorted.length * 0.99) - 1] ?? 0).toFixed(0)} |`)
 }
 
-/** Creates a load. The exposure changes meanwhile, so some queries are refused. */
+/** Sends a few queries at the same time, as a load. The exposure changes meanwhile, so some queries are refused. */
 async function loadQuietly(at: Contender): Promise<void> {
   const sent = {
     method: 'POST',

@@ -23,7 +23,7 @@ const isChecked = process.env['BENCH_CHECK'] === '1'
 const before = process.env['BENCH_BEFORE']
 const flags = new Set(process.argv.slice(2))
 
-/** A ratio that is this much below the recorded one is a regression and not noise. */
+/** A ratio that is lower than the recorded ratio by this share is a regression and not noise. */
 const FALL_MAX = 1 / 3
 
 /**
@@ -32,7 +32,7 @@ const FALL_MAX = 1 / 3
  */
 const RETRIES_MAX = 2
 const LONGER = 4
-/** With this many waiting processes per core, even CPU times that are a third higher mean nothing. */
+/** The load average per core from which even CPU times that are a third higher mean nothing. */
 const BUSY = 4
 
 /** The samples of one contender. The floor's samples of the same rounds have the same indexes. */
@@ -98,7 +98,7 @@ function cpuRatioOf(samples: Samples): number {
   return least('floor') / least('vitrine')
 }
 
-/** Fails if the ratio of CPU times is worse than recorded, even after it was measured again. */
+/** Fails if the ratio of CPU times is worse than recorded, even when the ratio is measured again. */
 async function check(work: Workload, samples: Samples, again: (turnMs: number) => Promise<Samples>): Promise<void> {
   const { name, cpuRatio } = work
   if (!isChecked || cpuRatio === undefined) return

@@ -3,7 +3,7 @@
 /** One request, in each language that can express it. */
 export interface Asked {
   readonly sql: string
-  /** Absent if GraphQL cannot express the request. `after` is an id: the page starts after this id. */
+  /** The request in GraphQL. Absent if GraphQL cannot express it. If `after` is set, the page starts after this id. */
   readonly graphql?: {
     readonly query: string
     readonly variables: Readonly<Record<string, number>>

@@ -170,7 +170,7 @@ export async function startVitrine(
     ...more,
   }
   const started = performance.now()
-  // The service gets its own process group, so that npm, the shell and the service stop together.
+  // Start npm in its own process group, so that npm, the shell and the service stop together.
   const child = spawn('npm', ['start', '--silent'], {
     cwd: folder,
     env,
@@ -219,7 +219,7 @@ export async function connect(base: string, database: Database): Promise<{ at: s
 
 const PERSON = { email: 'bench@example.test', password: 'correct horse battery staple' }
 
-/** Returns an access token. With a name, it is for a new account, otherwise for the account that connectTo() created. */
+/** Returns an access token. With a `name`, the token is for a new account, otherwise for the account that connectTo() created. */
 export async function signIn(base: string, name?: string, email = PERSON.email): Promise<string> {
   const signed = await fetch(`${base}/auth/${name === undefined ? 'sign-in' : 'sign-up'}/email`, {
     method: 'POST',

@@ -11,7 +11,7 @@ import { licensesOf, nodeLicense, packagesOf } from './licenses.ts'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 
-/** These files are loaded at run time by their own names, so each is an entry. */
+/** The entries: files that are loaded at run time by their own names. */
 const ENTRIES = {
   main: 'src/main.ts',
   cli: 'src/cli.ts',
@@ -30,7 +30,7 @@ interface Bundled {
 /** Builds the whole bundle in an empty folder, with the licenses of its packages. */
 export async function bundleInto(folder: string): Promise<Bundled> {
   const [server, console] = await Promise.all([bundle(folder), buildConsole(join(folder, 'console')), copies(folder)])
-  // Scalar's script is a file in its npm package.
+  // Add Scalar's package, because its script is copied as a file and not bundled.
   const packages = packagesOf([...server, ...console, join(ROOT, 'node_modules/@scalar/fastify-api-reference')])
   const { text, problems } = await licensesOf(packages)
   const { version } = JSON.parse(await readFile(join(ROOT, 'node_modules/node/package.json'), 'utf8'))
@@ -48,9 +48,9 @@ async function bundle(folder: string): Promise<readonly string[]> {
     // native parts, which are not built.
     external: ['pg-native', 'cpu-features', /\/sshcrypto\.node$/, /\/scalar-script\.ts$/],
     transform: {
-      // The oldest Node of src/node-version.ts lacks the syntax of `using`.
+      // Replace the syntax of `using`, which the oldest Node of src/node-version.ts lacks.
       target: 'node22',
-      // CommonJS packages look for files beside themselves: libpg-query looks for its .wasm.
+      // Define __dirname, because CommonJS packages look for files beside themselves: libpg-query looks for its .wasm.
       define: { __dirname: 'import.meta.dirname', __filename: 'import.meta.filename' },
     },
     onLog(level, log, handler) {
@@ -62,7 +62,7 @@ async function bundle(folder: string): Promise<readonly string[]> {
       dir: folder,
       format: 'esm',
       minify: true,
-      // A single flat folder: import.meta.url then refers to the same folder in an entry and in a chunk.
+      // Write all files into one flat folder, so that import.meta.url refers to this folder in an entry and in a chunk.
       entryFileNames: '[name].js',
       chunkFileNames: 'part-[name]-[hash].js',
     })

@@ -48,7 +48,7 @@ test('a license that is not listed, or missing, is reported with the name of the
   }
 })
 
-test('the license text of the image’s Node is in the repository, and another version is refused with the needed step', async () => {
+test('the license text of the image’s Node is in the repository, and another version is refused with the step to take', async () => {
   const { dependencies } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'))
   const text = await nodeLicense(dependencies.node)
   assert.match(text, /Node\.js is licensed for use as follows/)

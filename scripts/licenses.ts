@@ -3,7 +3,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** These licenses require that their text is passed on. They require nothing of other code that is linked with them. */
+/** Licenses that require that their text is passed on, and that require nothing of other code in the bundle. */
 const ALLOWED: ReadonlySet<string> = new Set([
   '0BSD',
   'Apache-2.0',

@@ -1,5 +1,5 @@
 // Creates the bill of materials of the bundle in CycloneDX: the output of `npm sbom`, reduced to the packages whose code is in the bundle.
-// npm alone would list the installed packages. This list contains the tools too, or it lacks the console's packages if tools are omitted.
+// npm alone lists the installed packages: either with the tools, or, if the tools are omitted, without the console's packages.
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -23,7 +23,7 @@ export async function sbomOf(packages: Iterable<string>): Promise<string> {
     wanted.set(`${name}@${version}`, name)
   }
   const args = ['sbom', '--sbom-format', 'cyclonedx', '--include=dev', '--loglevel=error']
-  // Vite sets NODE_ENV to production. npm then omits packages, including some of the service's own.
+  // Unset NODE_ENV, which Vite sets to production, because npm would then omit packages, including packages of the bundle.
   const { stdout } = await promisify(execFile)('npm', args, {
     cwd: ROOT,
     env: { ...process.env, NODE_ENV: '' },

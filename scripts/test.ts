@@ -17,7 +17,7 @@ import { fileURLToPath } from 'node:url'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 
-/** These files start many processes or databases, hash many passwords, compute for long, or wait for timeouts. */
+/** The heavy files: they start many processes or databases, hash many passwords, compute for long, or wait for timeouts. */
 const HEAVY = [
   'src/audit/packs.test.ts',
   'src/drivers/postgres/guard/hostile-trees.test.ts',
@@ -45,7 +45,7 @@ const HEAVY = [
 ]
 
 /**
- * These files take longest. They start first, so that none of them runs alone at the end while the other core is idle.
+ * The files that take longest. They start first, so that none runs alone at the end while the other core is idle.
  */
 const LONGEST = [
   'test/attacks/mongodb/fuzz*.test.ts',
@@ -74,13 +74,13 @@ interface Failure {
 const CONCURRENCY = Math.min(3 * availableParallelism(), 16)
 /** The limit of a single test file, for a machine that is ten times as busy. On an idle machine, the longest file takes a minute. */
 const TEST_MS_MAX = 900_000
-/** After this many seconds, the files that have not ended are ended, named, and counted as failed. */
+/** The limit of the whole run in seconds. The output then names the files that have not ended, which are ended and counted as failed. */
 const SECONDS_MAX = Number(process.env['TEST_SECONDS_MAX'] ?? Infinity)
 const MEMORY_DISK = '/dev/shm'
 const MEMORY_BYTES_MIN = 6 * 1024 ** 3
-/** With TEST_AGAIN=1, which .ci/run sets: if no more files than this failed, they run once more, one at a time. */
+/** The maximum number of failed files that run once more, one at a time, if TEST_AGAIN=1 is set, as in .ci/run. */
 const AGAIN_FILES_MAX = 5
-/** If a file takes longer than this, the output names it, to show what makes a run long. */
+/** The time from which the output names a file, to show which files make a run long. */
 const NAMED_MS = 10_000
 
 const { values: chosen, positionals: places } = parseArgs({
@@ -126,7 +126,7 @@ function longestFirst(files: readonly string[]): readonly string[] {
 /** The counts of all runs, under the names that Node's runner prints. */
 const counts: Record<string, number> = { tests: 0, suites: 0, pass: 0, fail: 0, cancelled: 0, skipped: 0, todo: 0 }
 const failed: Failure[] = []
-/** Tests that failed among other files and passed alone. They are named, because they must be mended, but the run does not fail. */
+/** Tests that failed among other files and passed alone. The run names them, because they must be mended, but does not fail. */
 const flaky: Failure[] = []
 const began = performance.now()
 const ended = new Set<string>()
@@ -179,7 +179,7 @@ function temporaryFolder(): string {
     if (spawnSync(program).status === 0) return path
     rmSync(path, { recursive: true })
   } catch {
-    // This file system does not exist, or may not be used.
+    // The file system in memory does not exist, or may not be used.
   }
   return made(tmpdir())
 }
@@ -214,7 +214,7 @@ async function testsOf({ files, stores }: Run, concurrency = CONCURRENCY): Promi
 async function runAgain(): Promise<void> {
   const files = [...new Set(failed.map(({ file }) => file))]
   if (files.length === 0 || files.length > AGAIN_FILES_MAX || stopping.signal.aborted) return
-  // A test may be written in another file than the file that runs it. In that case, nobody knows what to run.
+  // Run nothing again if a failed test is written in another file than the file that runs it, because this file is unknown.
   const known = new Set(runs.flatMap((each) => each.files))
   if (!files.every((file) => known.has(file))) return
   console.log(`# these files failed, and run again alone: ${files.join(', ')}`)

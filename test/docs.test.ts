@@ -78,7 +78,7 @@ test('the table of team settings in docs/operating.md matches the code', () => {
 
 test('every environment variable has a heading in docs/operating.md', () => {
   const names = [...read('src/config.ts').matchAll(/'((?:VITRINE_[A-Z_]+)|PORT|HOST|[A-Z]+_URL|LOG_LEVEL)'/g)]
-  // The names that this version knows but refuses have no heading.
+  // Exclude the names that this version knows but refuses, because they have no heading.
   const refused = [...read('src/config.ts').matchAll(/`?'?([A-Z_]+): this version/g)].map((match) => match[1] ?? '')
   const known = new Set(names.map((match) => match[1] ?? '').filter((name) => !refused.includes(name)))
   assert.deepEqual(
@@ -230,7 +230,7 @@ test('VERSION matches package.json', () => {
   assert.equal(VERSION, JSON.parse(read('package.json')).version)
 })
 
-/** Returns the variables that a heading names. It may name several: `VITRINE_MAX_ROW_CAP and VITRINE_MAX_…`. */
+/** Returns the variables that a heading names. A heading may name several: `VITRINE_MAX_ROW_CAP and VITRINE_MAX_…`. */
 function namesOf(heading: string): string[] {
   return heading.match(/[A-Z][A-Z_]+/g) ?? []
 }

@@ -86,7 +86,7 @@ test('imports point down', () => {
   const wrong = imports.filter((entry) => {
     const to = target(entry)
     if (to === null || room(to) === room(entry.file) || isOutside(entry)) return false
-    // Every room may import the types of the contract and of the caller.
+    // Allow the types of the contract and of the caller in every room.
     if (entry.typeOnly && (room(to) === 'contract' || to === 'auth/caller.ts')) return false
     return level(room(entry.file)) >= level(room(to))
   })

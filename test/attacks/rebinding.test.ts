@@ -78,7 +78,7 @@ const ATTEMPTS: Readonly<Record<string, (signal: AbortSignal) => Promise<unknown
 
 for (const [what, attempt] of Object.entries(ATTEMPTS)) {
   test(`${what}: connects to the address that was checked`, async () => {
-    // First the public address is checked and tried. Then the name leads to this machine, and is refused.
+    // The first attempt checks and tries the public address. In the second, the name leads to this machine and is refused.
     for (let n = 0; n < 2; n++) {
       await assert.rejects(attempt(AbortSignal.timeout(8_000)))
       assert.equal(connections, 0)

@@ -59,7 +59,7 @@ describe('activity', () => {
     browser.clean()
   })
 
-  test('groups refusals by what was blocked, and shows usage by day', async (t) => {
+  test('groups refusals by the blocked name, and shows usage by day', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)

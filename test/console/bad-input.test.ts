@@ -20,7 +20,7 @@ import {
 } from '../support/console.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 
-/** A name as markup, with a character that reverses the direction of the text after it. */
+/** A name that is markup, with a character that reverses the direction of the following text. */
 const ODD = '<img src=x onerror=alert(1)>\u202egnp'
 const WIDE_COLUMNS = 1_600
 const LONG = 1_000_000
@@ -47,7 +47,7 @@ describe('bad input', () => {
     ;({ tables } = await saved())
   })
   after(() => shop[Symbol.asyncDispose]())
-  // No test depends on what an earlier test saved or failed to save.
+  // Save the same exposure before each test, so that no test depends on an earlier test.
   beforeEach(() => expose())
 
   const saved = () => owner.must('GET', `${shop.at}/exposure`)
@@ -189,7 +189,7 @@ describe('bad input', () => {
     browser.clean()
   })
 
-  test('a page that the person may not see looks like one that does not exist', async (t) => {
+  test('a page that the person may not see looks like a page that does not exist', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const mia = await app.person('Mia')
@@ -347,7 +347,7 @@ describe('bad input', () => {
     browser.clean(REPLACED)
   })
 
-  test('each page says what could not be loaded, and loads it when asked again', async (t) => {
+  test('each page names the part that could not be loaded, and loads this part on retry', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)

@@ -42,7 +42,7 @@ describe('connecting a datasource', () => {
 
   const list = () => owner.must('GET', `/teams/${teamId}/datasources`)
 
-  test('from a connection string to the first answer; nothing is saved before the person saves it', async (t) => {
+  test('leads from a connection string to the first answer, and saves nothing before the person saves', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
@@ -149,7 +149,7 @@ describe('connecting a datasource', () => {
     browser.clean()
   })
 
-  test('health, access and settings of a datasource', async (t) => {
+  test('shows and changes the health, access and settings of a datasource', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     for (const { id } of await list()) await owner.must('DELETE', `/teams/${teamId}/datasources/${id}`)

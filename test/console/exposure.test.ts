@@ -19,7 +19,7 @@ import {
 } from '../support/console.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 
-/** A name as markup, with a character that reverses the direction of the text after it. */
+/** A name that is markup, with a character that reverses the direction of the following text. */
 const ODD = '<img src=x onerror=alert(1)>\u202egnp'
 
 describe('datasources and their exposure', () => {
@@ -47,7 +47,7 @@ describe('datasources and their exposure', () => {
       .and(page.locator(`[aria-checked=${checked}]`))
       .waitFor()
 
-  test('the list shows each datasource and what can be done with it', async (t) => {
+  test('the list shows each datasource with its possible actions', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
@@ -218,7 +218,7 @@ describe('datasources and their exposure', () => {
     browser.clean()
   })
 
-  test('two people who save do not lose anything', async (t) => {
+  test('if two people save, neither loses a change', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)

@@ -27,7 +27,7 @@ describe('the frame', () => {
 
   const places = ['Home', 'Datasources', 'Playground', 'Activity', 'Members', 'Settings', 'API keys']
 
-  test('a deep link asks to sign in, and leads back; the page sends no other request', async (t) => {
+  test('a deep link asks to sign in, and then opens its page. Before the sign-in, the page sends no other request', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
@@ -47,7 +47,7 @@ describe('the frame', () => {
     browser.clean(/status of 401 .*sign-in\/email/)
   })
 
-  test('every item of the navigation is a link; at 390 px, More opens the items', async (t) => {
+  test('every item of the navigation is a link, and at 390 px, More opens the items', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)

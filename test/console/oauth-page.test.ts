@@ -36,7 +36,7 @@ test('a person signs in with a second factor, chooses, and returns to the agent'
 
   const page = await browser.open(app)
   await page.context().route(`${REDIRECT}*`, (route) => route.fulfill({ body: 'back at the agent' }))
-  /** Uses the session of the person in the browser, because turning on the second factor ended all other sessions. */
+  /** Returns the grants, read with the browser's session, because turning on the second factor has ended all other sessions. */
   const grantsOf = async () => {
     const cookie = (await page.context().cookies(`${app.url}/auth`))
       .map(({ name, value }) => `${name}=${value}`)
@@ -78,7 +78,7 @@ test('a person signs in with a second factor, chooses, and returns to the agent'
   )
   assert.equal(Date.parse(grant.expiresAt) - Date.parse(grant.createdAt), 7 * 86_400_000)
 
-  // The person is signed in already: the page asks again, and a refusal returns to the agent without a grant.
+  // Although the person is signed in, the page asks again. A refusal returns to the agent without a grant.
   await page.goto(path)
   await page.getByRole('button', { name: 'Refuse' }).click()
   await page.getByText('back at the agent').waitFor()
@@ -119,6 +119,6 @@ test('a person signs in with a second factor, chooses, and returns to the agent'
     await page.waitForURL(/\/app\/(?!sign-in)/)
     assert.match(page.url(), new RegExp(`^${app.url}/app/`), next)
   }
-  // The wrong password, the wrong code, the refused request, and the agent's own address.
+  // Allow the problems of the wrong password, the wrong code, the refused request, and the agent's own address.
   browser.clean(/status of 40[01]|request to http:\/\/127\.0\.0\.1:33418\//)
 })

@@ -21,7 +21,7 @@ const FIELDS: Names = [
   ['button', 'Read'],
 ]
 
-/** `:id` is the datasource. */
+/** The pages. In a path, `:id` stands for the id of the datasource. */
 const ROWS: readonly (readonly [path: string, heading: string, names: Names])[] = [
   ['/app/t/shop', 'Home', [['region', 'Budget', 'This week', 'Waiting for you']]],
   [

@@ -1,5 +1,5 @@
-// Tests the pages for people and teams in a real browser: set-up, sign-up, invitation, members, settings, keys, profile, security. Each is
-// checked in both themes and at both widths.
+// Tests the pages for people and teams in a real browser: set-up, sign-up, invitation, members, settings, keys, profile, security. Each
+// page is checked in both themes and at both widths.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { PASSWORD, startApp, type TestApp } from '../support/app.ts'
@@ -179,7 +179,7 @@ describe('with a shop', () => {
     browser.clean(/status of 400/)
   })
 
-  test('a key is shown once, survives Escape, rotates and ends', async (t) => {
+  test('a new key is shown once, even if Escape is pressed, and is rotated and ended', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)

@@ -83,7 +83,7 @@ describe('the playground', () => {
     browser.clean()
   })
 
-  test('underlines what is refused, says what to write instead, and leads to the exposure', async (t) => {
+  test('underlines the refused name, says what to write instead, and leads to the exposure', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)
@@ -117,7 +117,7 @@ describe('the playground', () => {
     browser.clean()
   })
 
-  test('stops a query, which ends it in the database', async (t) => {
+  test('stops a query, which then also ends in the database', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)

@@ -1,5 +1,5 @@
 // Tests requests for an exposure in a real browser. A member is refused and asks for an exposure. An admin sees the request, and exposes
-// the columns or declines it. Typing alone stores nothing of the text.
+// the columns or declines the request. If a query is only typed, nothing of its text is stored.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
@@ -74,7 +74,7 @@ describe('refusals of a member', () => {
     await page.getByText('Requested. An admin decides.').waitFor()
   }
 
-  test('a member sends requests; an admin declines one, and exposes columns for another, which closes it', async (t) => {
+  test('a member sends two requests, and an admin declines the first and closes the second by exposing its columns', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)

@@ -110,7 +110,7 @@ test('a passkey is added, named, used without a password or a code, and removed'
   browser.clean(/status of (401|409)/)
 })
 
-test('under an address without a name, the page says where passkeys work', async (t) => {
+test('if the address of the service is an IP address, the page says under which address passkeys work', async (t) => {
   await using browser = await browserOrSkip(t)
   if (browser === null) return
   await using app = await startApp({ consoleDir: await consoleDir() })

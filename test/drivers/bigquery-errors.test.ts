@@ -27,7 +27,7 @@ after(async () => {
 function carriers(status: number, reason: string, message: string): readonly Reply[] {
   const entry = { reason, message, location: 'query' }
   return [
-    // Retry-After ends the retries; bigquery-requests.test.ts tests them.
+    // A long Retry-After ends the retries, which bigquery-requests.test.ts tests.
     { ...failed({ status, reason, message }), headers: { 'retry-after': '30' } },
     ok({
       configuration: { jobType: 'QUERY' },
@@ -186,7 +186,7 @@ describe('an error of BigQuery', () => {
       'QUERY_FAILED',
       /^BigQuery refuses the query\.$/,
     ],
-    // The name is in the query by chance, or only inside a longer name.
+    // A message about a view is replaced even if its name is in the query by chance, and so is a name inside a longer name.
     ['Unrecognized name: name at [1:8]; failed to parse view p.hr.v', 'QUERY_FAILED', /^BigQuery refuses the query\.$/],
     ['Unrecognized name: roduct at [1:8]', 'QUERY_FAILED', /^BigQuery refuses the query\.$/],
     ["Something is wrong with 'roduct'", 'QUERY_FAILED', /^BigQuery refuses the query\.$/],
@@ -216,7 +216,7 @@ describe('an error of BigQuery', () => {
     'SELECT * expands to zero columns after applying EXCEPT at [1:2]',
   ]
   for (const message of unequal) {
-    test(`with message "${message.slice(0, 40)}" has a hint only if a star may be shorter than the caller expects`, async () => {
+    test(`with message "${message.slice(0, 40)}" has a hint about stars only if the query has a star`, async () => {
       at.double.rig('dry run', failed({ status: 400, reason: 'invalidQuery', message }), 2)
       const starred = await at.refusal('SELECT * FROM shop.products UNION ALL SELECT 1, "a"')
       assert.deepEqual([starred.code, starred.message], ['QUERY_FAILED', message.replace(/ at \[1:2\]$/, '')])
@@ -269,7 +269,7 @@ describe('refused credentials', () => {
     test(`because of ${what} fail the connection with a sentence`, async () => {
       const settings = at.driver.settings(at.settings)
       at.door.revoke()
-      // The cached token is refused first, and there is no new token.
+      // Refuse first the cached token, and then the request for a new token.
       at.double.rig('token', { status: what.startsWith('an answer') ? 200 : 400, body })
       const refusal = await at.refusal(SMALL)
       assert.equal(refusal.code, 'DATASOURCE_UNAVAILABLE')

@@ -1,5 +1,5 @@
-// Tests BigQuery over HTTP: what a manager sees of a connection, and what a caller gets. The operator allows the address of the double, so
-// the driver sends no token.
+// Tests BigQuery over HTTP: the fields of a connection that a manager sees, and the answers that a caller gets. The operator allows the
+// address of the double, so the driver sends no token.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../support/app.ts'
@@ -108,7 +108,7 @@ describe('BigQuery over HTTP', () => {
     assert.deepEqual([json.rowCount, json.truncated], [3, true])
   })
 
-  test('a failed access is 502, and lastError is a sentence without Google’s message', async () => {
+  test('refused access to BigQuery gets 502, and lastError is a sentence without Google’s message', async () => {
     double.rig('dry run', failed({ status: 403, reason: 'accessDenied', message: `Access Denied: ${CANARY}` }))
     const refused = await query(SMALL)
     assert.deepEqual([refused.status, refused.json.code], [502, 'DATASOURCE_UNAVAILABLE'])
@@ -130,7 +130,7 @@ describe('BigQuery over HTTP', () => {
     )
   })
 
-  test('a refusal of the dry run is the verdict of a check, with the words that a query gets', async () => {
+  test('if the dry run refuses a query, a check has the same refusal as the query', async () => {
     const sql = 'SELECT id, supplier_secret FROM shop.products LIMIT 2'
     const refusal = (message: string) => failed({ status: 400, reason: 'invalidQuery', message })
     double.rig('dry run', refusal('Unrecognized name: supplier_secret at [1:12]'), 2)

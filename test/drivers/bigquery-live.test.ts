@@ -1,6 +1,6 @@
-// Tests the driver with a real project, if BIGQUERY_LIVE_PROJECT and BIGQUERY_LIVE_KEY (a key file) are set. It also
-// reports facts that only the real BigQuery can show (docs/drivers/bigquery.md). It creates a dataset and drops it
-// again.
+// Tests the driver with a real project, if BIGQUERY_LIVE_PROJECT and BIGQUERY_LIVE_KEY (a key file) are set. The test
+// creates a dataset and drops it again. It also reports facts that only the real BigQuery can show
+// (docs/drivers/bigquery.md).
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -122,7 +122,7 @@ describe('a real project', { skip }, () => {
     }
   })
 
-  test('reports what only BigQuery can show', async () => {
+  test('reports facts that only BigQuery can show', async () => {
     const family = `(SELECT _t.x, _t._TABLE_SUFFIX AS s FROM \`${project}.${DATASET}.events_*\` AS _t)`
     await line('tables of a filtered wildcard', () => tables(`SELECT x FROM ${family} WHERE s = "20240101"`))
     await line('tables of a whole wildcard', () => tables(`SELECT x FROM ${family}`))

@@ -1,5 +1,5 @@
-// Tests profiles of BigQuery's tables: free if no bytes may be read, otherwise one query of exposed columns within the limit of bytes. Also
-// tests that the guard accepts the example questions.
+// Tests profiles of BigQuery's tables. A profile is free if no bytes may be read. Otherwise it is one query of exposed columns, within the
+// limit on bytes. Also tests that the guard accepts the example questions.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { countCells } from '../../src/drivers/bigquery/catalog/profile.ts'
@@ -161,7 +161,7 @@ describe('a profile', () => {
     assert.deepEqual(ran(), [])
   })
 
-  test('is complete for a small table, and for a view that fits, without sampling', async () => {
+  test('is complete, without sampling, for a small table and for a view within the limit of bytes', async () => {
     for (const name of ['small', 'v_small']) {
       const { rowsSampled, complete, estimatedRows, columns } = await profile(name, PAID)
       assert.deepEqual([rowsSampled, complete, estimatedRows], [3, true, 3])
@@ -189,7 +189,7 @@ describe('a profile', () => {
     })
   }
 
-  test('of a missing table is SCHEMA_STALE, and of a table that is not exposed a defect', async () => {
+  test('of a missing table fails with SCHEMA_STALE, and of a table that is not exposed as a defect', async () => {
     at.double.rig('table', failed({ status: 404, reason: 'notFound', message: 'Not found: Table CANARY' }))
     await assert.rejects(profile('small', FREE), { code: 'SCHEMA_STALE', message: /^(?!.*CANARY)/ })
     const [table] = exposed.tables
@@ -327,7 +327,7 @@ test('counts the top-level keys of JSON objects', async () => {
   assert.equal('keys' in column(columns, 'id'), false)
 })
 
-test('counting JSON keys reads no value on Google’s engine; without JSON_KEYS the other columns are sampled', async (t) => {
+test('counting JSON keys reads no value on Google’s engine, and without JSON_KEYS the other columns are sampled', async (t) => {
   const bodies = ['{"city":"CANARY","tags":["CANARY"],"zip":1}', '{"city":null}', '["CANARY"]', 'null', null]
   const table = {
     columns: [

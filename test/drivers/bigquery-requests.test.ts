@@ -70,7 +70,7 @@ describe('requests to BigQuery', () => {
     assert.deepEqual(kinds(), ['dry run', 'run', 'results', 'results'])
   })
 
-  test('reads no page that is not needed', async () => {
+  test('reads no further page once the limit on rows or bytes is reached', async () => {
     const limits = { ...WIDE, rowCap: 701 }
     const answer = await at.run(MANY, limits)
     assert.deepEqual([answer.rowCount, answer.truncated], [701, true])
@@ -127,9 +127,9 @@ describe('requests to BigQuery', () => {
   })
 
   test('a timeout says that the query was cancelled only if the job is known to have ended', async () => {
-    // A separate double, in which jobs run until they are cancelled.
+    // Use a separate double, in which jobs run until they are cancelled.
     await using at = await connectBigQuery()
-    // Enough time for the dry run and the start of the job, even on a busy machine.
+    // This timeout is long enough for the dry run and the start of the job, even on a busy machine.
     const limits = { ...WIDE, timeoutMs: 2_000 }
     const seen = await at.refusal(SLOW, limits)
     assert.deepEqual(
@@ -137,8 +137,8 @@ describe('requests to BigQuery', () => {
       ['QUERY_TIMEOUT', 'The query took too long and was cancelled in BigQuery.'],
     )
     for (const reply of ['hang', failed({ status: 400, reason: 'invalid', message: 'x' })] as const) {
-      // The driver waits 5 seconds for a cancel that hangs, but the caller does not wait. Only a busy machine delays
-      // one answer.
+      // The driver waits 5 seconds for a cancel that hangs, but the caller does not. Retry, because a busy machine may
+      // delay one answer.
       await until('the caller is answered while the cancel hangs', async () => {
         const started = performance.now()
         at.double.rig('cancel', reply)
@@ -154,7 +154,7 @@ describe('requests to BigQuery', () => {
     assert.doesNotMatch((await at.refusal(SLOW, limits)).message, /was cancelled/)
   })
 
-  test('a socket that breaks once causes no error, and the run keeps its requestId', async () => {
+  test('a socket that breaks once causes no error, and the repeated run has the same requestId', async () => {
     at.double.rig('dry run', 'reset')
     at.double.rig('run', 'reset', 2)
     assert.equal((await at.run(SMALL)).rowCount, 2)
@@ -221,10 +221,10 @@ describe('requests to BigQuery', () => {
   })
 
   test('a key that cannot sign is reported as a sentence, and nothing is sent', async () => {
-    // A PKCS #8 key in PEM, whose numbers are then replaced by others of the same length.
+    // Damage the numbers of a PKCS #8 key in PEM, without changing their lengths.
     const { private_key: pem, ...file } = JSON.parse(at.door.keyFile())
     const der = Buffer.from(String(pem).replace(/-----.*-----/g, ''), 'base64')
-    // This changes the last byte of the modulus, after 26 bytes of envelope, 7 of version and 5 of its own header. A modulus is odd.
+    // Make the modulus even, which no modulus is. It follows 26 bytes of envelope, 7 bytes of version and 5 bytes of its own header.
     der.writeUInt8(der.readUInt8(38 + 255) & 0xfe, 38 + 255)
     const damaged = `-----BEGIN PRIVATE KEY-----\n${der.toString('base64')}\n-----END PRIVATE KEY-----\n`
     await using driver = await createBigQueryDriver({ connector: at.double.connector })
@@ -310,7 +310,7 @@ describe('requests to BigQuery', () => {
   })
 
   test('a job is cancelled if its result cannot be read', async () => {
-    // A response for the previous test may still be pending.
+    // Exclude job_x, because a request of the previous test may still be pending.
     at.double.rig((asked) => asked.kind === 'results' && !/job_x/.test(asked.url.pathname), { status: 200, body: 'x' })
     assert.equal((await at.refusal(WAITS)).code, 'DATASOURCE_UNAVAILABLE')
     while (at.double.count('cancel') === 0) await immediate()

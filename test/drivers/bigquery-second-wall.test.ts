@@ -93,7 +93,7 @@ describe('the check of the dry run', () => {
     })
   }
 
-  test('accepts what BigQuery reports for every query', async () => {
+  test('accepts facts that BigQuery reports for every query', async () => {
     const anonymous = { destinationTable: { projectId: PROJECT, datasetId: '_abc', tableId: 'anon123' } }
     const fine = [
       job({ referencedRoutines: [], undeclaredQueryParameters: [], referencedTables: [] }),
@@ -105,7 +105,7 @@ describe('the check of the dry run', () => {
     ]
     for (const reply of fine) {
       at.double.rig('dry run', reply)
-      // The double has then seen no dry run of the text.
+      // Only estimate, because the double has not seen this dry run and would refuse to run the text.
       await at.connection.estimate(await at.confined(SMALL), WIDE, AbortSignal.timeout(60_000))
     }
   })
@@ -117,7 +117,7 @@ describe('the check of the dry run', () => {
   })
 })
 
-test('an emulator may omit fields, but the fields it sends are checked', async () => {
+test('an emulator may omit fields, but fields that an emulator sends are checked', async () => {
   await using at = await connectBigQuery({ columns: ['id', 'name', 'price'], emulator: true })
   const query = await at.confined(SMALL)
   const estimate = () => at.connection.estimate(query, WIDE, AbortSignal.timeout(60_000))

@@ -1,4 +1,4 @@
-// Runs the duties of every kind for BigQuery, with the strict double of its REST interface, which checks real tokens.
+// Tests the duties of every kind of database for BigQuery, with the strict double of the REST interface, which checks real tokens.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as immediate } from 'node:timers/promises'
@@ -41,7 +41,7 @@ async function open(): Promise<Ground> {
       malformed: { sql: 'SELECT FROM (' },
     },
     secret: /CANARY|PRIVATE KEY|secrets|token/,
-    // Lets the double, which runs in this process, continue between two polls.
+    // immediate() lets the double, which runs in this process, continue between two polls.
     working: () => immediate(double.working),
     alien: null,
     [Symbol.asyncDispose]: () => stack.disposeAsync(),

@@ -27,24 +27,25 @@ export type Duty =
 export interface Ground extends AsyncDisposable {
   readonly driver: Driver
   readonly settings: SettingsInput
-  /** Settings with a wrong password, and settings with an address where nothing listens. */
+  /** Settings with a wrong password. */
   readonly wrongPassword: SettingsInput
+  /** Settings with an address at which no server listens. */
   readonly nobody: SettingsInput
-  /** Reduces the result of introspection as an exposure does; `hidden` below must be left out. */
+  /** Reduces the result of introspection as an exposure does. The names in `bodies.hidden` must be left out. */
   cut(catalog: Catalog): Catalog
   readonly bodies: {
-    /** Returns exactly `rows`. */
+    /** The answer has exactly `rows`. */
     readonly small: unknown
     readonly rows: string
-    /** Returns at least 1,000 rows. */
+    /** The answer has at least 1,000 rows. */
     readonly many: unknown
-    /** Returns more than 100,000 bytes, in few rows. */
+    /** The answer has more than 100,000 bytes, in few rows. */
     readonly wide: unknown
-    /** Runs for a minute unless cancelled. */
+    /** The query runs for a minute unless it is cancelled. */
     readonly slow: unknown
-    /** A query that is confined, but that the database refuses. */
+    /** The guard confines the query, but the database refuses it. */
     readonly failing: unknown
-    /** Names something that is not exposed. */
+    /** The query names something that is not exposed. */
     readonly hidden: unknown
     readonly writing: unknown
     readonly malformed: unknown

@@ -54,7 +54,7 @@ for (const [name, start] of [
 
 const large = { $toInt: { $convert: { input: '2000000000', to: 'int' } } }
 
-/** Ranges whose length only the database can compute. */
+/** Ranges whose length only the database can compute, each with whether the database answers. */
 const RANGES: readonly (readonly [object, boolean])[] = [
   [{ $range: [0, { $toInt: '9' }] }, true],
   [{ $range: [0, { $toInt: '10000' }] }, true],

@@ -1,4 +1,4 @@
-// Runs the duties of every kind for MongoDB, with the narrow login that `test` recommends.
+// Tests the duties of every kind of database for MongoDB, with the narrow login that `test` recommends.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Catalog, SettingsInput } from '../../src/drivers/driver.ts'

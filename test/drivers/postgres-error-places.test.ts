@@ -48,7 +48,7 @@ async function failed(sql: string, more: Partial<Limits> = {}, params?: readonly
   return assert.fail(`did not fail: ${sql}`)
 }
 
-/** The sign ‹ marks the position. */
+/** Queries in which the sign ‹ marks the expected position, each with the database's message. */
 const PLACED: readonly (readonly [string, RegExp])[] = [
   ['SELECT note ‹+ id FROM orders', /operator does not exist: text \+ integer/],
   ["SELECT 'ü😀', id, (id ‹- note) FROM orders o", /integer - text/],

@@ -58,7 +58,7 @@ const refused = [
 
 /**
  * Overloads of the functions that a query may call, if they are volatile, SECURITY DEFINER, or take a type whose values
- * name objects of the database. Every such overload on a server must be one of the harmless ones below.
+ * name objects of the database. Every such overload on a server must be listed in HARMLESS.
  */
 const SUSPECT = `
   SELECT p.proname || '(' || pg_get_function_identity_arguments(p.oid) || ')'
@@ -176,7 +176,7 @@ describe('servers 14 to 18', () => {
   })
 
   for (const version of [14, 15, 16, 17] as const) {
-    test(`${version} is introspected, answers and refuses as 18`, async (t) => {
+    test(`version ${version} is introspected, answers and refuses like version 18`, async (t) => {
       const seen = await lookAt(version)
       if (seen instanceof NoSuchEngine) return t.skip(seen.message)
       if (newest instanceof NoSuchEngine) return t.skip(newest.message)

@@ -66,7 +66,7 @@ describe('SSH tunnels', () => {
     return caught.message
   }
 
-  test('connections of one database share a tunnel, which closes with the last of them', async () => {
+  test('connections of one database share a tunnel, which closes with the last connection', async () => {
     await using driver = await createPostgresDriver()
     const connect = () => driver.connect(driver.settings(settings()), ANY, never())
     const [one, other] = await Promise.all([connect(), connect()])
@@ -80,7 +80,7 @@ describe('SSH tunnels', () => {
     await until('the tunnel is closed', () => ssh.open === 0)
   })
 
-  test('a connection becomes unusable with its tunnel, and the next one opens another', async () => {
+  test('a connection becomes unusable with its tunnel, and the next connection opens another tunnel', async () => {
     await using driver = await createPostgresDriver()
     const lost = await driver.connect(driver.settings(settings()), ANY, never())
     ssh.cut()
@@ -100,7 +100,7 @@ describe('SSH tunnels', () => {
     assert.equal(ssh.tries.length, before)
   })
 
-  test('the pin may be a whole key; the login uses a key, a key with passphrase, or a password', async () => {
+  test('the pin may be a whole key, and the login may use a key, a key with a passphrase, or a password', async () => {
     for (const own of [{ sshPassword: ssh.password }, { sshPrivateKey: ssh.privateKey }, ssh.locked]) {
       await using driver = await createPostgresDriver()
       const input = settings({ config: at({ hostKey: ssh.hostKeyLine }), secrets: secrets(own) })
@@ -183,7 +183,7 @@ describe('SSH tunnels', () => {
     }
   })
 
-  test('over TLS, the certificate must be that of the database, not of the socket', async () => {
+  test('over TLS, the certificate must have the name of the database server, not of the socket', async () => {
     await using certificates = await makeCertificates()
     const { pem, folder } = certificates
     await using secure = await startPostgres({

@@ -1,5 +1,5 @@
-// Families of queries that grow with a size: deep, wide or repeated. At twice the size, the guard may do at most 2.5
-// times the work (growth.test.ts). It refuses a text that is too large, and never throws.
+// Defines families of queries that grow with a size: deep, wide or repeated. At twice the size, the guard may do at most
+// 2.5 times the work (growth.test.ts). It refuses a text that is too large, and never throws.
 import { catalogOf } from '../../support/bigquery-guard.ts'
 
 const times = (count: number, make: (n: number) => string, joiner = ', ') =>
@@ -24,7 +24,7 @@ export const GROWN = catalogOf(
 
 /** The families by name. Each makes a text of a size, which is about the number of repeated parts. */
 export const FAMILIES: Readonly<Record<string, (size: number) => string>> = {
-  // Here a star is inside a star inside a star, and each level repeats the columns of the level below.
+  // Each of 20 levels repeats the columns of the level below.
   'stars of stars': (n) => {
     let sql = 'SELECT * FROM shop.customers'
     for (let level = 0; level < 20; level++) sql = `SELECT ${times(Math.ceil(n / 20), () => 'a.*')} FROM (${sql}) a`

@@ -14,7 +14,7 @@ import { openStage, type Stage } from './stage.ts'
 const HIDDEN_NAMES = ['ssn', 'margin', 'events_secret', 'customer_notes', 'salaries', 'employee']
 const SECRET = new RegExp([...FIXTURE.sentinels, REACHED].join('|').replaceAll('.', '\\.'))
 
-/** Returns what is wrong with the response to an attack. A refusal may repeat the caller's own words. */
+/** Returns the faults of the response to an attack. A refusal may repeat the caller's own words. */
 function faults({ sql, expect }: Item, { status, text, json }: Answer): string[] {
   const wrong: string[] = []
   const answered = status === 200
@@ -79,13 +79,13 @@ describe('the corpus over HTTP, with Google’s engine behind the double', () =>
         const expected = await truth(stage, sql)
         const answer = await stage.query(sql)
         if (expected !== null) return assertSame(answer, expected)
-        // The query is newer than the engine of 2023: the guard accepts it, and the engine reports that it cannot run
-        // it.
+        // The syntax of this query is newer than the engine of 2023. The guard accepts the query, and the engine reports
+        // that it cannot run it.
         assert.match(`${answer.status} ${answer.json.code}`, /^(422 QUERY_FAILED|400 INVALID_QUERY)$/, answer.text)
         assert.ok(stage.brain.failed.includes(stage.double.requests.at(-1)?.body?.configuration?.query?.query), answer.text)
       })
     }
-    await t.test('the error says if a shorter star caused it', async () => {
+    await t.test('the error says that a star has only the exposed columns, if this caused the error', async () => {
       const sql = 'SELECT * FROM shop.customers UNION ALL SELECT 1, "a", "FR", "an ssn", STRUCT("b", "c")'
       const { status, json } = await stage.query(sql)
       assert.deepEqual([status, json.code], [422, 'QUERY_FAILED'])

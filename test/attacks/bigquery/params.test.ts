@@ -101,7 +101,7 @@ describe('parameters', () => {
     ['endless digits', 'SELECT @a', { a: { type: 'FLOAT64', value: `${'1'.repeat(90_000)}x` } }, /a number/],
   ]
   for (const [what, sql, params, detail] of wrong) {
-    test(`${what} is 400 INVALID_REQUEST`, () => {
+    test(`${what} gets 400 INVALID_REQUEST`, () => {
       assert.throws(
         () => at.driver.read({ sql, ...(params !== undefined && { params }) }),
         (error) => error instanceof AppError && error.code === 'INVALID_REQUEST' && (error.extra['details'] as string[]).some((each) => detail.test(each)),

@@ -12,7 +12,7 @@ interface FixtureColumn {
   readonly type: string
   readonly mode?: 'REQUIRED'
   readonly primaryKey?: boolean
-  /** dataset.table.column */
+  /** The referenced column: dataset.table.column. */
   readonly references?: string
 }
 
@@ -25,7 +25,7 @@ interface Fixture {
   readonly project: string
   readonly location: string
   readonly datasets: Readonly<Record<string, { readonly tables: Readonly<Record<string, FixtureTable>> }>>
-  /** By dataset.table: the exposed columns, or all. */
+  /** The exposed columns of each table, by dataset.table. `*` means all columns. */
   readonly exposure: Readonly<Record<string, '*' | readonly string[]>> & {
     readonly wildcards: Readonly<Record<string, { readonly tables: readonly string[] }>>
   }
@@ -68,7 +68,7 @@ export const WORLD: World = {
   },
 }
 
-/** Only what is exposed, as if hidden tables and columns had never existed. */
+/** Only the exposed tables and columns, as if hidden tables and columns had never existed. */
 export const CUT: EngineTables = {
   ...Object.fromEntries(
     stored.flatMap(({ dataset, table, columns, rows }) => {
@@ -80,7 +80,7 @@ export const CUT: EngineTables = {
   [viewName]: view,
 }
 
-/** A world with different and additional hidden data. Results must be the same in this world and in the first one. */
+/** A world with different and additional hidden data. Results must be the same in this world and in WORLD. */
 export const OTHER_WORLD: World = {
   ...WORLD,
   tables: Object.fromEntries(

@@ -17,7 +17,7 @@ import { EXPOSED, FULL, isDocument } from './fixture.ts'
 
 const LIMITS: Limits = { rowCap: 1000, maxResponseBytes: 8 << 20, timeoutMs: 15_000, maxCost: 1e6 }
 
-// The timeout is long: a query that times out on a busy machine says nothing about the guard.
+// The timeout is long, because a query that times out on a busy machine shows nothing about the guard.
 const OPTIONS = { maxTimeMS: 60_000, promoteValues: false, bsonRegExp: true, enableUtf8Validation: false } as const
 
 const KINDS = new Map([
@@ -31,7 +31,7 @@ export type Outcome =
       readonly kind: 'answered'
       readonly documents: readonly Document[]
       readonly query: MongoQuery
-      /** Whether the form with the sort before the projection returned the answer. */
+      /** True if the form with the sort before the projection returned the answer. */
       readonly early: boolean
     }
   | {
@@ -81,7 +81,7 @@ export async function ask(full: Db, exposed: Catalog, body: unknown, checks = { 
   }
 }
 
-/** Packs and unpacks each query, to test that the transfer from a thread keeps the query. */
+/** Packs and unpacks the query, and asserts that the transfer from a thread does not change the query. */
 export async function checkSent(query: MongoQuery): Promise<void> {
   const { printed, outline, unwinds, ...plain } = await unpackQuery(structuredClone(packQuery(query)), () => Promise.resolve())
   assert.deepEqual({ ...query, ...plain }, query)

@@ -1,5 +1,5 @@
-// Lists bodies that attack hidden data, by family. `refused` bodies never reach the engine. `alike` bodies may be answered, but only as on
-// the copy without the hidden data. Sources: docs/guard/mongodb.md and published reports.
+// Lists bodies that attack hidden data, by family. A `refused` body never reaches the engine. An `alike` body may be answered, but only
+// like the same body on the copy without the hidden data. The sources are docs/guard/mongodb.md and published reports.
 import type { Document } from 'mongodb'
 
 type Expected = 'INVALID_REQUEST' | 'INVALID_QUERY' | 'QUERY_DENIED' | 'alike'
@@ -7,7 +7,7 @@ type Expected = 'INVALID_REQUEST' | 'INVALID_QUERY' | 'QUERY_DENIED' | 'alike'
 export interface Attack {
   readonly family: string
   readonly expected: Expected
-  /** JSON text, for bodies that an object literal cannot express. */
+  /** The body. A string is JSON text, for bodies that an object literal cannot express. */
   readonly body: unknown
 }
 

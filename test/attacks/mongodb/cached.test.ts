@@ -10,7 +10,7 @@ import { FAMILIES } from './grown.ts'
 import { HEAVY } from './heavy.ts'
 import { LEGIT } from './legit.ts'
 
-/** Lookups as programs send them. */
+/** Look-ups as programs send them. */
 const LOOKUPS: readonly object[] = [
   { collection: 'people', filter: { name: 'name 1' } },
   { collection: 'people', filter: { score: { $gte: 3, $lt: 9.5 }, land: { $ne: 'BE' } }, limit: 5 },

@@ -39,7 +39,7 @@ function checkOne(exposed: Catalog, body: unknown, times = 1): number {
   const read = readOrNull(body)
   if (read === null) return 0
   const shape = shapeOf(read, Math.min(read.limit ?? LIMITS.rowCap, LIMITS.rowCap))
-  // The guard keeps nothing between two calls, so one call is enough to get its own verdict.
+  // The guard without the cache keeps nothing between two calls, so it is called once to get its verdict.
   let own: unknown
   let hits = 0
   for (let n = 0; n < times; n++) {

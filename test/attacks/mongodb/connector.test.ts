@@ -25,7 +25,7 @@ test('the corpus over REST and the connector', async (t) => {
   const datasourceId = await app.datasource(owner, teamId, { ...spec, ...login }, tables)
   const doors = { app, token: await app.key(owner), place: { teamId, datasourceId } }
   for (const [n, { family, body }] of ATTACKS.entries()) {
-    // The arguments of a tool are always an object.
+    // Skip bodies that are not objects, because the arguments of a tool are always an object.
     if (!isDocument(body) || !isWritable(body)) continue
     await t.test(`attack ${n}: ${family}`, () => sameThroughBothDoors(doors, body))
   }

@@ -122,7 +122,7 @@ const VALUES = [
   new Double(Number.NaN),
   new Double(Number.POSITIVE_INFINITY),
   { vt_look: 5, vt_document: 6, vt_from: [7] },
-  // JavaScript objects inherit these names.
+  // An object with names that JavaScript objects inherit.
   JSON.parse('{"__proto__": 1, "toString": {"a.b": 2, "$c": [{"": 3}]}}'),
 ]
 
@@ -143,7 +143,7 @@ function odd(v: unknown, n: number): Document {
 
 const count = <T>(n: number, make: (n: number) => T): T[] => Array.from({ length: n }, (_, k) => make(k))
 
-/** Creates both databases: the full one, and the stripped copy without the hidden data. */
+/** Creates both databases: the full database, and the stripped copy without the hidden data. */
 export async function load(full: Db, bare: Db): Promise<void> {
   const collections: Record<string, readonly Document[]> = {
     people: count(60, person),
@@ -205,7 +205,7 @@ export async function load(full: Db, bare: Db): Promise<void> {
 
 const GONE = Symbol('gone')
 
-/** Returns a value that is cut to these paths below it. An empty path keeps the whole value. */
+/** Returns the value with only these paths below it. An empty path keeps the whole value. */
 function stripped(value: unknown, paths: readonly (readonly string[])[]): unknown {
   if (paths.some((path) => path.length === 0)) return value
   if (Array.isArray(value))

@@ -1,4 +1,4 @@
-// Runs the non-interference test of fuzz.ts on the newest engine. The real mongod has a separate file, so that both cores work.
+// Runs the non-interference test of fuzz.ts on the newest engine. The test on the real mongod has a separate file, so that both cores work.
 import { test } from 'node:test'
 import { startNewest } from '../../support/mongodb.ts'
 import { COUNT, fuzz, SEED } from './fuzz.ts'

@@ -15,7 +15,7 @@ export const SEED = Number(process.env['SEED'] ?? process.env['RUN_SEED'] ?? 14)
 
 /**
  * Runs the random queries. With `checks.cache`, each query also goes through the cache of shapes. This check needs no engine, so only one
- * of the two files does it.
+ * of the two test files makes it.
  */
 export async function fuzz(
   t: TestContext,
@@ -41,12 +41,12 @@ export async function fuzz(
 interface Tally {
   equal: number
   withRows: number
-  /** Equal answers with rows: the early form returned the answer (early), or it failed (late). */
+  /** The numbers of equal answers with rows: `early` if the early form returned the answer, `late` if the early form failed. */
   early: number
   late: number
-  /** Queries that the engine itself refuses on both databases. */
+  /** The number of queries that the engine itself refuses on both databases. */
   invalid: number
-  /** Refused queries that name something hidden. */
+  /** The number of refused queries that name something hidden. */
   denied: number
   readonly refused: string[]
   readonly wrong: string[]

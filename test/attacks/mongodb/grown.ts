@@ -82,7 +82,7 @@ const long: readonly Family[] = [
   { name: '$regularExpression', body: (n) => ({ collection: 'people', filter: { name: { $regularExpression: { pattern: 'a*'.repeat(n), options: '' } } } }) },
 ]
 
-/** The families nest at most this deep, because the guard limits the depth of a body. */
+/** The maximum nesting in the families, because the guard limits the depth of a body. */
 const DEEP = 10
 
 const deep: readonly Family[] = [

@@ -14,11 +14,11 @@ import { BARE, FULL, load } from './fixture.ts'
 import { ACROSS, HEAVY, TOGETHER, type Heavy } from './heavy.ts'
 
 const TIMEOUT_MS = 300
-/** docs/guard/mongodb.md#when-a-query-ends says 2 s on an idle machine. Other load adds delay. Earlier defects took minutes. */
+/** The maximum delay after the timeout on a busy machine. On an idle machine it is 2 s (docs/guard/mongodb.md#when-a-query-ends). */
 const LATE_MS = 60_000
 /** The bound on mongod's own CPU time for one query, which does not depend on other load. */
 const CPU_MS = TIMEOUT_MS + 3_000
-/** See docs/guard/mongodb.md#when-a-query-ends. mongod allows each gathering stage 100 MB. */
+/** The maximum growth of mongod's memory (docs/guard/mongodb.md#when-a-query-ends). mongod allows each gathering stage 100 MB. */
 const GROWS_MB = 1_000
 const KILLED_MB = 1_500
 
@@ -122,7 +122,7 @@ interface Watch extends AsyncDisposable {
   readonly cpuMs: () => Promise<number>
 }
 
-/** The kernel counts CPU time in hundredths of a second. */
+/** The unit in which the kernel counts CPU time: hundredths of a second. */
 const TICK_MS = 10
 
 async function watched(pid: number): Promise<Watch> {
@@ -136,13 +136,13 @@ async function watched(pid: number): Promise<Watch> {
       () => undefined,
     )
   }, 20)
-  // CPU time during startup does not count.
+  // Reset the peak memory, so that the memory of the startup does not count.
   await writeFile(`/proc/${pid}/clear_refs`, '5')
   return {
     before: await read('VmRSS'),
     peak: () => read('VmHWM'),
     cpuMs: async () => {
-      // The 14th and 15th field of the line, counted after the name, which may contain anything.
+      // Read the 14th and 15th field of the line, counted from the end of the name, because the name may contain anything.
       const [, rest = ''] = (await readFile(`/proc/${pid}/stat`, 'utf8')).split(/\) (?=[A-Z] )/)
       const fields = rest.split(' ')
       return (Number(fields[11]) + Number(fields[12])) * TICK_MS

@@ -21,15 +21,15 @@ const grouped = (x: unknown): Document => people({ $project: { name: 1, since: 1
 
 /** Returns constant strings with the document's name, so that the server cannot compute them once for all documents. */
 const text = (n: number, of = 'x'): object => ({ $concat: ['$name', of.repeat(Math.ceil(n / of.length))] })
-/** Makes 600,000 documents from 60 by constants. */
+/** Stages that make 600,000 documents from 60 documents by constants. */
 const MULTIPLIED = [{ $project: { name: 1 } }, { $set: { r: range(10_000) } }, { $unwind: '$r' }]
-/** Gathers n of these documents in one array. */
+/** Returns a query that gathers n of the MULTIPLIED documents in one array. */
 const all = (n: number, ...then: Document[]): Document =>
   people(...MULTIPLIED, { $limit: n }, { $group: { _id: null, all: { $push: '$r' }, names: { $push: '$name' } } }, ...then)
 /** Lengths that the guard cannot compute: around the limits that it enforces, and the whole collection. */
 const LENGTHS = [1_000, 2_000, 5_000, 50_000, 500_000]
 
-/** Returns an array of one value. */
+/** Returns an expression for an array of one value. */
 const alone = (x: unknown): object => ({ $concatArrays: [[x]] })
 
 const OPERATORS: Readonly<Record<string, (n: number) => unknown>> = {
@@ -93,7 +93,7 @@ const one: readonly Heavy[] = Object.entries(OPERATORS).flatMap(([name, x], k) =
 /** Returns an expression that takes about 4 n steps. */
 const work = (n: number): object => ({ $size: loop(n, { $add: [1, '$$this'] }) })
 
-/** One stored document is far larger than all others: an array of 60,000 elements, another of objects, and a long string. */
+/** Queries of a stored document that is far larger than all others, with an array of 60,000 elements, another of objects, a long string. */
 const OF_LARGE: Readonly<Record<string, readonly Document[]>> = Object.fromEntries(
   Object.entries<unknown>({
     'work for each element': map('$tags', { $size: loop(3_000, { $add: [1, '$$this'] }) }, 'e'),

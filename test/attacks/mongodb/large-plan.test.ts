@@ -56,7 +56,7 @@ for (const [engine, start] of [
         const plan = await full.command({ explain: aggregate, verbosity: 'queryPlanner' })
         return JSON.stringify(plan)
       }
-      // The test runs 100 expressions first, because 900 would take minutes if the defect came back.
+      // Run 100 expressions first, because 900 expressions would take minutes if the defect came back.
       assert.doesNotMatch(await explained(100), /slotBasedPlan/, name)
       assert.doesNotMatch(await explained(900), /slotBasedPlan/, name)
       // Small pipelines are compiled, which shows that the pattern detects a compiled plan.

@@ -9,7 +9,7 @@ export type Known = ReadonlyMap<string, ReadonlyMap<string, readonly unknown[]>>
 
 export interface RandomQuery {
   readonly body: Body
-  /** Whether the query names nothing hidden, so that it must be answered. */
+  /** True if the query names nothing hidden, so that it must be answered. */
   readonly clean: boolean
   readonly ordered: boolean
   readonly loose: boolean
@@ -32,7 +32,7 @@ export function know(documents: ReadonlyMap<string, readonly Document[]>): Known
 function gather(value: unknown, path: string, paths: Map<string, unknown[]>): void {
   if (path !== '') {
     const written: unknown = JSON.parse(BSON.EJSON.stringify({ value }, { relaxed: false })).value
-    // A body cannot contain the first name, and a literal cannot contain the second.
+    // Leave out __proto__, which a body cannot contain, and $c, which a literal cannot contain.
     const isSent = !/"(?:__proto__|\$c)":/.test(JSON.stringify(written))
     if (isSent && !/"(\$[a-z]*[A-Z]?[a-z]*)":.*\$code/.test(JSON.stringify(written)))
       paths.set(path, [...(paths.get(path) ?? []), written].slice(-25))
@@ -43,7 +43,7 @@ function gather(value: unknown, path: string, paths: Map<string, unknown[]>): vo
       if (isSaid(name)) gather(below, path === '' ? name : `${path}.${name}`, paths)
 }
 
-/** Returns whether a path can contain the name. */
+/** Returns whether the name can be part of a path. */
 function isSaid(name: string): boolean {
   return name !== '' && name !== '__proto__' && !name.includes('.') && !name.startsWith('$')
 }
@@ -94,7 +94,7 @@ export class Generator {
   }
 
   #random(): number {
-    // The generator is xorshift, which is good enough for choices.
+    // This is the xorshift generator, which is good enough for choices.
     this.#state ^= this.#state << 13
     this.#state ^= this.#state >>> 17
     this.#state ^= this.#state << 5
@@ -318,7 +318,7 @@ export class Generator {
       case 4: {
         const path = this.#path(state)
         const value = this.#expression(state, 1)
-        // An array above the path is not read again: whether mongod 6.0 counts the elements without the path depends on its plan.
+        // Do not read an array above the path again: whether mongod 6.0 counts its elements without the path depends on the plan.
         const kept = new Map(
           [...state.paths].filter(([name]) => name === path || name.startsWith(`${path}.`) || name === '_id'),
         )
@@ -342,7 +342,7 @@ export class Generator {
         }
         this.#only(state, ['_id', 'n', 'm', 's'], null)
         state.loose = true
-        // Groups and sets have no fixed order, so they are sorted. Otherwise later stages would differ.
+        // Sort the groups and the sets, which have no fixed order. Otherwise later stages would differ.
         const inOrder = { $set: { s: { $sortArray: { input: '$s', sortBy: 1 } } } }
         return [{ $group: stage }, inOrder, { $sort: { _id: 1 } }]
       }
@@ -424,7 +424,7 @@ export class Generator {
     }
     switch (this.#below(6)) {
       case 0: {
-        // A null on a foreign path through arrays can reveal array elements. This case is known and documented.
+        // Use no foreign path with dots: it is known and documented that a null on a path through arrays can reveal elements.
         const whole = (EXPOSED[from] ?? []).filter((path) => !path.includes('.'))
         const stage = {
           from,
@@ -444,8 +444,8 @@ export class Generator {
       case 1: {
         const outer = this.#expression(state, 1)
         const equal = { $eq: [this.#expression(other, 2), '$$v'] }
-        // On a time series, mongod 6.0 reuses the first row’s result for a second $match after one with outer variables, so
-        // the unguarded oracle is wrong.
+        // Use no second $match on a time series: after a $match with outer variables, mongod 6.0 reuses the first row’s
+        // result, so the unguarded oracle is wrong.
         const further = inner(1).filter((next) => from !== 'gauge' || !Object.hasOwn(next, '$match'))
         const stage = {
           from,
@@ -471,7 +471,7 @@ export class Generator {
           state.clean &&= copy.clean
           return stages.length === 0 ? [{ $match: {} }] : stages
         }
-        // If documents have no fixed order, as in a time series, arrays made of them would have that order too, and later stages would
+        // Sort documents that have no fixed order, as in a time series. Otherwise arrays of the documents and later stages would
         // differ.
         const inOrder = state.key === null || state.ordered ? [] : [{ $sort: { [state.key]: 1 } }]
         const stage = { a: branch(), b: [...branch(), { $count: 'n' }] }

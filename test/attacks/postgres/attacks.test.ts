@@ -26,12 +26,12 @@ let connection: Connection
 let oracle: TestSession
 let superuser: TestSession
 let exposed: Catalog
-/** The printed texts of the queries above that the guard accepted. */
+/** The printed texts of the queries that the guard accepted. */
 const printed = new Set<string>()
 let stateBefore: (string | null)[][]
 
 before(async () => {
-  // A separate server, because the corpus creates roles and reads the server’s files.
+  // Start a separate server, because the corpus creates roles and reads the server’s files.
   server = await startPostgres({ settings: { autovacuum: 'off' } })
   await server.createDatabase('shop', FIXTURE)
   driver = await createPostgresDriver()
@@ -108,7 +108,7 @@ describe('an attack returns nothing hidden', () => {
     })
   }
 
-  test('and has changed nothing', async () => {
+  test('no attack has changed anything', async () => {
     assert.deepEqual(await server.query('shop', STATE), stateBefore)
   })
 })

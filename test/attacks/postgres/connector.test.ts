@@ -28,7 +28,7 @@ describe('the corpus over REST and the connector', () => {
     await server[Symbol.asyncDispose]()
   })
 
-  /** Compares only columns for the one query of the corpus whose answer differs each time. */
+  /** Returns how answers are compared: by columns only for the one query of the corpus whose rows differ each time. */
   const rowsOf = (sql: string) => (sql === 'SELECT gen_random_uuid()' ? 'random' : 'unordered')
 
   test('every attack', async (t) => {

@@ -18,7 +18,7 @@ GRANT USAGE ON SCHEMA public TO twin_small;
 GRANT SELECT (id, title, made, doc) ON public.notes TO twin_small;
 `
 
-/** Returns one set of objects. The login may use the objects in public, but not those in the other schema. */
+/** Returns the SQL for one set of objects in a schema. The login may use the objects in public, but not the objects in the other schema. */
 const things = (schema: string): string => `
 CREATE TABLE ${schema}.ghost (id int, ghostcol text);
 CREATE VIEW ${schema}.ghost_view AS SELECT 1 AS id;
@@ -70,7 +70,7 @@ const EXPOSED = [{ schema: 'public', table: 'notes', columns: ['id', 'title', 'm
 /** Writes a hidden name alone, with its schema, with the other schema, and in quotes. */
 const spelt = (name: string): string[] => [name, `ghosts.${name}`, `public.${name}`, `"${name}"`, `ghosts."${name}"`]
 
-/** Each kind of object that a name can mean, with queries that probe whether it exists. */
+/** The kinds of object that a name can mean, each with queries that probe whether an object exists. */
 const PROBES: Readonly<Record<string, readonly string[]>> = {
   'a text search configuration': spelt('ghost_cfg').flatMap((name) => [
     `SELECT to_tsvector('${name}', title) FROM notes`,
@@ -236,7 +236,7 @@ const PROBES: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 
-/** The same probes with parameters: a name, or the name of a type. */
+/** Probes with parameters: the parameter is a name, or has the name of a type. */
 const WITH_PARAMS: readonly (readonly [string, readonly unknown[]])[] = [
   ...['ghost_cfg', 'ghosts.ghost_cfg', 'public.ghost_cfg'].flatMap((name) => [
     ['SELECT to_tsvector($1, title) FROM notes', [name]] as const,
@@ -255,7 +255,7 @@ const WITH_PARAMS: readonly (readonly [string, readonly unknown[]])[] = [
 ]
 
 /**
- * The same probes for a role. A server has only one set of roles, so an existing role is compared with a missing one.
+ * Probes for a role. A server has only one set of roles, so an existing role is compared with a missing role.
  */
 const OF_ROLES: readonly ((role: string) => string)[] = [
   (role) => `SELECT '${role}'::regrole`,
@@ -308,7 +308,7 @@ async function answerTo(at: string, sql: string, params?: readonly unknown[]): P
 }
 
 for (const { title, username } of LOGINS) {
-  describe(`for ${title}, a hidden object looks like one that does not exist`, () => {
+  describe(`for ${title}, a hidden object looks like a missing object`, () => {
     for (const [kind, probes] of Object.entries(PROBES)) {
       test(kind, async () => {
         const [there, gone] = places.get(username) ?? ['', '']

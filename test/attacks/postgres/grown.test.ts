@@ -1,5 +1,5 @@
-// Tests random queries that grow: deep, wide and repeated, each at one size and at twice that size. The guard's counted work may grow at
-// most 2.5 times and never exceeds its budget. No text breaks the parser or overflows the stack.
+// Tests random queries that grow: deep, wide and repeated, each at one size and at twice that size. At twice the size, the guard's counted
+// work may be at most 2.5 times as large. It never exceeds its budget. No text breaks the parser or overflows the stack.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loadModule } from 'libpg-query'
@@ -10,7 +10,7 @@ import { shop } from '../../support/postgres-catalog.ts'
 const CASES = Number(process.env['GROW'] ?? 400)
 const SEED = Number(process.env['SEED'] ?? 23)
 const TEXT_MAX = 65_536
-/** The work for a query of one table of any size. */
+/** The constant part of the work, which does not grow with the query. */
 const CONSTANT = 500
 
 /** Returns the same numbers for the same seed (mulberry32). */
@@ -69,7 +69,7 @@ const JOINS: readonly Grow[] = [
   (size) => `SELECT 1 FROM orders a0, customers WHERE ${list(size, () => 'name IS NULL', ' AND ')}`,
 ]
 
-/** Each level of stars multiplies the columns. The budget ends this work, so its growth is not measured. */
+/** Queries in which each level of stars multiplies the columns. The budget ends this work, so its growth is not measured. */
 const MULTIPLYING: readonly Grow[] = [
   (size) => nest(Math.min(size, 60), 'SELECT * FROM orders', (inner) => `SELECT a.*, a.* FROM (${inner}) a`),
   (size) => `SELECT * FROM orders a0 ${list(size, (n) => `JOIN orders a${n + 1} USING (id)`, ' ')}`,

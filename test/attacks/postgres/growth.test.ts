@@ -8,7 +8,7 @@ import { Client } from 'pg'
 import { openShop, type Shop } from '../../support/shop.ts'
 
 const TIMEOUT_MS = 300
-/** On an idle machine, queries take two seconds. With the defects, they ran for minutes. */
+/** The maximum time of a query on a busy machine. On an idle machine, it is two seconds. With earlier defects, queries ran for minutes. */
 const LATE_MS = 60_000
 const GROWN_MB = 512
 
@@ -26,7 +26,7 @@ const POINTS = "(SELECT string_agg('(' || g % 700 || ',' || g || ')', ',') FROM 
 const HASHES = "(SELECT string_agg(md5(g::text), ' ') FROM generate_series(1, 30000) g)"
 
 /**
- * The guard (403), the database’s own bound (422) or the timeout (504) ends each query. A fast machine answers some.
+ * Queries that the guard (403), a bound in the printed text (422) or the timeout (504) ends. A fast machine answers some of the queries.
  */
 const ATTACKS: readonly (readonly [string, string])[] = [
   ['normalize', 'SELECT length(normalize(marks)) FROM texts'],
@@ -119,7 +119,7 @@ const ANSWERS: readonly (readonly [string, string, unknown[][]])[] = [
   ['normalize', "SELECT normalize(name) FROM levels WHERE name IS NFC NORMALIZED ORDER BY id LIMIT 1", [['root']]],
 ]
 
-/** The queries by name: the text, the bounded operation, the size found, its maximum, and the hint. */
+/** Queries beyond a bound: the name of the test, the query, the bounded operation, the size found, its maximum, and the hint. */
 const BOUNDED: readonly (readonly [string, string, string, number, number, RegExp])[] = [
   ['repeat', "SELECT repeat('x', id * 20000) FROM levels", 'repeat', 20_000, 10_000, /smaller count/],
   ['repeat of a column', 'SELECT repeat(a, 1000) FROM texts', 'repeat', 1_000_000, 262, /smaller count/],
@@ -177,8 +177,8 @@ describe('queries that multiply rows', () => {
       test(`ends in time: ${name}`, async () => {
         const began = performance.now()
         const { status, json } = await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
-        // 503: a busy machine may not check a long text within the short timeout of this test. 502: the machine may even be too busy to
-        // connect. In both cases nothing was sent.
+        // On a busy machine, checking a long text may exceed the short timeout (503), or the connection may fail (502). In both cases,
+        // nothing was sent to the database.
         assert.ok([200, 403, 422, 502, 503, 504].includes(status), `${status} ${json.error}`)
         while (await isActive()) {
           const took = performance.now() - began

@@ -122,7 +122,7 @@ describe('objects created or changed after introspection', () => {
       assert.equal(await ask(driver, world.connection, world.exposed, EVERYTHING), ANSWER)
       await server.query(world.database, change)
       for (const text of [sql, 'SELECT name FROM people WHERE id = 1']) assert.equal(await askAnew(world, text), STALE, text)
-      // The process remembers what it saw for one second, so the second read finds the change at the latest.
+      // Retry, because the process uses its last digest of the objects for one second.
       await until(
         'the catalog is stale',
         async () => (await ask(driver, world.connection, world.exposed, 'SELECT 1 FROM people')) === STALE,
@@ -130,7 +130,7 @@ describe('objects created or changed after introspection', () => {
     })
   }
 
-  test('a profile is refused too', async () => {
+  test('a profile is also refused', async () => {
     await using world = await openWorld()
     const [, change] = CHANGES[0] ?? assert.fail()
     await server.query(world.database, change)

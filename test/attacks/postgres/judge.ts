@@ -9,7 +9,7 @@ export interface Attack {
   readonly sql: string | null
   readonly gen?: Generated
   readonly body_b64?: string
-  /** deny: QUERY_DENIED; error: any refusal or failure; no-leak: any answer without a secret. */
+  /** `deny` means QUERY_DENIED, `error` any refusal or failure, and `no-leak` any answer without a secret. */
   readonly expect: 'deny' | 'error' | 'no-leak'
   readonly alsoOk?: readonly Attack['expect'][]
   readonly leak_regex?: string
@@ -57,7 +57,7 @@ export const EXPOSURE = read('exposure.json') as {
   readonly tables: readonly { readonly schema: string; readonly table: string; readonly columns: string[] | null }[]
 }
 
-/** Returns the attack’s SQL, or undefined if the attack is on the body around the SQL. */
+/** Returns the attack’s SQL, or undefined if the attack is in another part of the request body. */
 export function textOf(
   attack: Attack,
   place: { readonly database: string; readonly port: number },

@@ -1,4 +1,4 @@
-// Tests parameters on a real server: a value means what it would mean in the text, is bound and never printed, and bypasses no rule of the
+// Tests parameters on a real server. A value has the same meaning as in the text, is bound and never printed, and bypasses no rule of the
 // guard.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -119,7 +119,7 @@ describe('a parameter means what its value would mean in the text', () => {
   ]
   for (const [sql, params, expected] of rows) {
     test(`${sql} ${JSON.stringify(params)}`, async () => {
-      // Each query runs three times: it is judged, then remembered, then recalled.
+      // Run each query three times. It is judged, then its shape is remembered, then recalled.
       for (let turn = 0; turn < 3; turn++) assert.equal(await ask(sql, params), expected)
       const query = await printed(sql, params)
       for (const value of params) {
@@ -243,7 +243,7 @@ describe('no parameter bypasses a rule of the guard', () => {
     assert.ok((await cost(3)) * 20 < (await cost(2_000)))
   })
 
-  test('a parameter uses an index like a number in the text', async () => {
+  test('a comparison with a parameter uses an index, as with a number in the text', async () => {
     const verdict = await driver.confine(driver.read({ sql: 'SELECT name FROM items WHERE id = $1', params: [7] }), exposed, LIMITS, signal)
     assert.ok(verdict.kind === 'confined')
     assert.ok((await connection.estimate(verdict.query, LIMITS, signal)).cost < 10)

@@ -12,8 +12,8 @@ const LIMITS: Limits = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 10_0
 const signal = new AbortController().signal
 
 /**
- * If a column with one of these names is dropped, the name could be read as a function call with the whole row as its
- * argument.
+ * Names of functions that take a row. If a column with such a name is dropped, the name could be read as a call with the
+ * whole row as its argument.
  */
 const CALLS = [
   ...['hstore', 'record_send', 'record_out', 'to_json', 'to_jsonb', 'row_to_json', 'hash_record', 'quote_literal'],
@@ -84,7 +84,7 @@ async function estimated(connection: Connection, exposed: Catalog, sql: string):
 const STALE = 'SCHEMA_STALE'
 const SWAP = 'ALTER TABLE people RENAME note TO note_old; ALTER TABLE people RENAME secret_note TO note'
 
-/** The change of the database, and the texts that must then fail with SCHEMA_STALE. */
+/** Changes of the database, each with the queries that must then fail with SCHEMA_STALE. */
 const CHANGES: readonly (readonly [string, string, readonly string[]])[] = [
   [
     'a hidden column takes an exposed name',
@@ -211,7 +211,7 @@ describe('after a schema change', () => {
       assert.match(await ask(connection, fresh, 'SELECT note FROM people'), /note 1/)
   })
 
-  test('a profile reads only unchanged columns too', async () => {
+  test('a profile also reads only unchanged columns', async () => {
     await using shop = await openShop()
     const table = shop.exposed.tables.find((one) => one.table === 'people')
     assert.ok(table)

@@ -1,4 +1,4 @@
-// Runs Google's analyzer and evaluator over the tests' tables: which tables and columns a text really reads, and its rows.
+// Runs Google's analyzer and evaluator over the tests' tables, to find which tables and columns a query really reads, and its rows.
 import { byName, parameterOptions, parameterValues } from './parameters.ts'
 import { fromMessage, readType, toMessage, type Type } from './types.ts'
 import { toValue, toWire } from './values.ts'
@@ -9,7 +9,7 @@ import type { Message, Zetasql } from './zetasql.ts'
 
 export interface EngineColumn {
   readonly name: string
-  /** ARRAY<STRUCT<sku STRING>> */
+  /** The type as GoogleSQL writes it: ARRAY<STRUCT<sku STRING>>. */
   readonly type: string
   /** Columns that a star does not contain: _TABLE_SUFFIX, _PARTITIONTIME. */
   readonly pseudo?: boolean
@@ -59,7 +59,7 @@ export class Engine {
   readonly #project: string
   readonly #tables: EngineTables
   readonly #wildcards = new Set<string>()
-  /** Registers these tables and wildcards with the running server. A pending call may still use earlier ones. */
+  /** The catalog of tables and wildcards that is registered with the running server. A pending call may still use an earlier catalog. */
   #registered: { readonly generation: number; readonly catalog: Promise<Registered> } | null = null
   readonly #earlier: { readonly generation: number; readonly catalog: Promise<Registered> }[] = []
 
@@ -202,7 +202,7 @@ export class Engine {
     const rows = shards.flatMap((name) => {
       const suffix = name.slice(wildcard.length - 1)
       const { columns = [], rows: own = [] } = this.#tables[name] ?? {}
-      // A column that has another type in an older shard is left out.
+      // Leave out a column that has another type in the newest shard.
       const same = columns.filter(({ name: each, type }) =>
         newest?.columns.some((c) => c.name === each && c.type === type),
       )
@@ -218,7 +218,7 @@ function quoted(name: string, table: NamedTable): string {
   return `\`${name}\`${alias}`
 }
 
-/** Returns the columns with names that BigQuery generates: f0_, f1_ for anonymous columns; _1 for a repeated name. */
+/** Returns the columns with the names that BigQuery gives: f0_, f1_ to anonymous columns, and a suffix such as _1 to a repeated name. */
 function named(columns: readonly Message[]): Analyzed['columns'] {
   const seen = new Map<string, number>()
   let anonymous = 0

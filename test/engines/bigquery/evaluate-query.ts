@@ -1,6 +1,6 @@
-// Models BigQuery for the double, with Google's engine behind it: a dry run with the same blind spots as BigQuery's, and the rows. Table
-// functions, INFORMATION_SCHEMA, system variables and routines "run" and return REACHED. A query that returns this text has passed the
-// guard.
+// Models BigQuery for the double by Google's engine: a dry run with the same blind spots as BigQuery's dry run, and the rows. Table
+// functions, INFORMATION_SCHEMA, system variables and routines "run" and return the string REACHED, which shows that the query has passed
+// the guard.
 import type {
   Analysis,
   Brain,
@@ -35,7 +35,7 @@ export interface BrainRequest {
   readonly sql: string
   /** The columns that the analyzer reports as read, as `project.dataset.table.column`. */
   readonly reads: readonly string[]
-  /** Whether the text uses something that a dry run does not report. */
+  /** True if the text uses something that a dry run does not report. */
   readonly unseen: boolean
 }
 

@@ -1,5 +1,5 @@
-// Finds what Google's own parser sees in a text: its tables and aliases, and forms that the evaluator cannot run. The code uses byte ranges
-// of the parse tree, not patterns on the text, and shares nothing with the guard that it judges.
+// Finds tables, aliases, and forms that the evaluator cannot run in a query text, as Google's own parser sees them. The code uses byte
+// ranges of the parse tree, not patterns on the text, and shares no code with the guard, which it judges.
 import { ZetasqlError, type Message, type Zetasql } from './zetasql.ts'
 
 /** A place where a table is named. Positions are UTF-8 bytes of the text. */
@@ -20,9 +20,9 @@ export interface Parsed {
   readonly aliases: ReadonlySet<string>
   /** The called functions, as written, split into parts. */
   readonly functions: readonly (readonly string[])[]
-  /** Whether there are table functions or system variables, which a dry run does not report. */
+  /** True if the text has table functions or system variables, which a dry run does not report. */
   readonly unseen: boolean
-  /** The ranges of FOR SYSTEM_TIME and TABLESAMPLE, which the evaluator does not have. */
+  /** The ranges of FOR SYSTEM_TIME and TABLESAMPLE clauses, which the evaluator does not support. */
   readonly cuts: readonly { readonly start: number; readonly end: number }[]
 }
 
@@ -57,7 +57,7 @@ function read(statement: Message): Parsed {
   return found
 }
 
-/** Returns the kind of a statement. A statement is nested in its kinds, the most general outside: ddl, create_statement, create_table. */
+/** Returns the innermost kind of a statement. The parser nests kinds, the most general outside: ddl, create_statement, create_table. */
 function kindOf(statement: Message): string {
   let kind = ''
   for (let at = statement; typeof at?.node === 'string' && /^ast_.*_node$/.test(at.node); at = at[at.node])
@@ -82,7 +82,7 @@ function present(node: Message): boolean {
   return node !== null && node !== undefined
 }
 
-/** Returns the range of a node, which is in the innermost of its parents. */
+/** Returns the range of a node, which the innermost of its parent messages has. */
 function rangeOf(node: Message): { start: number; end: number } {
   for (let at = node; present(at); at = at.parent) {
     if (present(at.parse_location_range)) return at.parse_location_range

@@ -30,7 +30,7 @@ export type Method =
   | 'RegisterCatalog'
   | 'UnregisterCatalog'
 
-/** An error of the server. `code` is a code of gRPC: 3 a faulty query, 4 too slow, 11 out of range, 14 the server died. */
+/** An error of the server. `code` is a code of gRPC: 3 for a faulty query, 4 for a timeout, 11 for out of range, 14 if the server died. */
 export class ZetasqlError extends Error {
   override readonly name = 'ZetasqlError'
   readonly code: number
@@ -53,13 +53,13 @@ type Unary = (
   done: (error: { code: number; details: string } | null, answer: Message) => void,
 ) => void
 
-/** The server: `await using zetasql = await openZetasql()`. It restarts itself if a query killed it. */
+/** The server: `await using zetasql = await openZetasql()`. If a query has killed the server, the next call starts it again. */
 export class Zetasql implements AsyncDisposable {
   readonly #connect: (port: number) => Client
   #running: { readonly child: ChildProcess; readonly client: Client } | null = null
   #starting: Promise<void> | null = null
   #over = false
-  /** How often the server was started. A restart loses everything that was registered before. */
+  /** The number of times that the server was started. A restart loses everything that was registered before. */
   generation = 0
 
   constructor(connect: (port: number) => Client) {
