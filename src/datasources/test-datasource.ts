@@ -22,7 +22,7 @@ import type { Membership } from '../teams/require-membership.ts'
 import { openConcurrencyLimit, type ConcurrencyLimit } from '../concurrency-limit.ts'
 
 const TEST_MS = 20_000
-/** A failure that repeats is stored once in this time, and not for each query. */
+/** A repeated failure is stored at most once in this time, not for each query. */
 const SAME_FAILURE_MS = 10_000
 
 /**
@@ -36,8 +36,8 @@ export function openTests(): ConcurrencyLimit {
 }
 
 /**
- * Connects, grades the login, and stores the report. An unreachable database also gives a report; its first step fails.
- * Throws RATE_LIMITED if too many tests are running.
+ * Connects, grades the login, and stores the report. An unreachable database also gives a report, whose first step
+ * fails. Throws RATE_LIMITED if too many tests are running.
  */
 export async function testDatasource(
   deps: DatasourceDeps & { readonly tests: ConcurrencyLimit },

@@ -18,14 +18,14 @@ export class HiddenNames {
   readonly #distinct = new Set<string>()
   /** Hidden tables whose name is a plain word. */
   readonly #plain = new Names<string>()
-  /** Tables with a hidden column, which may follow the table's name. */
+  /** Tables with a hidden column. In a text, the name of the column may follow the name of the table. */
   readonly #owners = new Names<CatalogTable>()
-  /** The first words of all these names. Most texts contain none of these words. */
+  /** The first words of all hidden names. Most texts contain none of these words. */
   readonly #firsts = new Set<string>()
 
   constructor(exposed: Pick<Catalog, 'tables'>, full: Pick<Catalog, 'tables'>) {
     const visible = new Map(exposed.tables.map((each) => [tableKey(each.schema, each.table), each]))
-    // A name that a hidden and an exposed object share does not reveal the hidden object.
+    // The names of exposed objects. Such a name does not reveal a hidden object of the same name.
     const shown = new Set(
       exposed.tables.flatMap(({ schema, table, columns }) =>
         [table, `${schema}.${table}`, ...columns.map(({ name }) => name)].map((name) => name.toLowerCase()),
@@ -70,8 +70,8 @@ export class HiddenNames {
   }
 
   /**
-   * Returns the hidden names that a text about this table contains as whole words. `words`: the words of the text, if
-   * the caller has already split it.
+   * Returns the hidden names that a text about the table `about` contains as whole words. `words`: the words of the
+   * text, if the caller has already split it.
    */
   in(
     text: string,
