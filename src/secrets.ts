@@ -40,13 +40,14 @@ const TAG_BYTES = 16
 /** The name of the row with the id of the root key that the store belongs to. */
 const ROOT_MARK = 'root key'
 /**
- * The name of the row with the first root key of the store, sealed with the current key. It exists after a rotation.
+ * The name of the row with the first root key of the store, sealed with the current key. The row exists only after a
+ * rotation.
  */
 const FIRST_ROOT_MARK = 'first root key'
 
 type KeyConfig = Pick<Config, 'dataDir' | 'secretKey'> & Partial<Pick<Config, 'secretKeyCommand' | 'secretKeyPrevious'>>
 
-/** The active keys: new secrets are sealed with the first key, and secrets are opened with both. */
+/** The active keys: new secrets are sealed with `current`, and secrets are opened with both. */
 export interface RootKeys {
   readonly current: RootKey
   readonly previous: RootKey | null
@@ -60,8 +61,8 @@ interface RootKey {
 
 /**
  * Returns the secrets of a store. The root key comes from the configuration, or is created once in the data folder
- * (0600). With `asIs`, creates no key, and throws an Error of one sentence if there is none. `db`: the store, if its root
- * key may have been rotated.
+ * (0600). With `asIs`, creates no key, and throws an Error of one sentence if there is no key. `db`: the store, if its
+ * root key may have been rotated.
  */
 export async function openSecrets(
   config: KeyConfig,

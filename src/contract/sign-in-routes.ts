@@ -7,7 +7,7 @@ import { listOf } from './long-lists.ts'
 import { PasskeyAssertion, PasskeyCreated, PasskeyCreation, PasskeyRequest } from './passkey-schemas.ts'
 import { text } from './schemas.ts'
 
-/** The fewest and the most characters that a new password may have. */
+/** The minimum and maximum number of characters of a new password. */
 export const PASSWORD = { min: 8, max: 128 } as const
 
 export interface SignInRoute {
@@ -26,7 +26,7 @@ export interface SignInRoute {
 }
 
 const email = z.email().max(254)
-/** The minimum length applies at sign-up only. At sign-in, a short password is simply wrong. */
+/** The minimum length applies only to new passwords. At sign-in, a short password is simply wrong. */
 const password = text(PASSWORD.max).min(1)
 const newPassword = text(PASSWORD.max).min(PASSWORD.min)
 /** The target of a link, checked in sign-in/allowed-origins.ts. */
@@ -111,7 +111,10 @@ export const Reset = z.strictObject({
       secondFactor: z.boolean().exactOptional(),
     })
     .exactOptional(),
-  /** Ends the second factor unless `keep.secondFactor` is set. Without a code, the second factor stays. */
+  /**
+   * A code of the second factor. It ends the factor unless `keep.secondFactor` is set. Without a code, the factor
+   * stays.
+   */
   code: code.exactOptional(),
 })
 

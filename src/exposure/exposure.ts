@@ -19,7 +19,7 @@ import { freeze, goneFrom, type RequestedTable, type Gone } from './freeze-names
 import { warningsOf } from './warnings.ts'
 import { readExposure } from './stored-json.ts'
 
-/** The state after saving an exposure that may show less than the previous one. */
+/** The state after saving an exposure that may show less than the previous exposure. */
 export interface HiddenNow {
   readonly full: Catalog
   readonly exposed: Catalog
@@ -41,7 +41,7 @@ export interface ExposureDeps {
   readonly catalogs: Catalogs
 }
 
-/** The datasource of the exposure. A Reached has these fields. */
+/** The datasource of the exposure. A `Reached` has these fields. */
 export interface ExposurePlace {
   readonly id: DatasourceId
   readonly teamId: TeamId
@@ -77,7 +77,7 @@ export interface ExposureVersion {
   readonly note: string | null
 }
 
-/** A version with counts only. `added` and `removed`: columns, compared with the version before it. */
+/** A version with counts only. `added` and `removed` count columns, compared with the previous version. */
 export interface BriefVersion {
   readonly version: number
   readonly author: Author
@@ -126,7 +126,7 @@ export async function putExposure(
   }
 }
 
-/** Returns null if meanwhile another exposure was saved or the database was introspected. */
+/** Saves once. Returns null if meanwhile another exposure was saved or the database was introspected. */
 async function save(deps: SavingDeps, call: Call, at: ExposurePlace, request: Requested): Promise<Exposure | null> {
   const current = await versionsNow(deps.store, at.id)
   if (request.version !== undefined && request.version !== current.exposure_version)
@@ -287,7 +287,7 @@ interface Page {
   readonly limit?: number | undefined
 }
 
-/** Returns every saved version, newest first. To restore one, PUT its tables. */
+/** Returns every saved version, newest first. To restore a version, PUT its tables. */
 export async function listExposureVersions(
   deps: Pick<ExposureDeps, 'store'>,
   at: Pick<ExposurePlace, 'id'>,

@@ -44,7 +44,9 @@ interface Held {
  * a closed connection (RFC 9112, 9.3.2).
  */
 const PIPELINED_MAX = 32
-/** The server emits this event for each request that node:http does not see. Arguments: the socket and its Exchange. */
+/**
+ * The server emits this event for each request that node:http does not see. Arguments: the socket and its `Exchange`.
+ */
 export const QUERY_EVENT = 'vitrineQuery'
 /** The time that a client has to read the refusal. */
 const LINGER_MS = 1_000
@@ -59,7 +61,7 @@ export function holdConnections(server: Server, limits: ConnectionLimits, nextId
 class HeldConnections implements Connections {
   readonly #limits: ConnectionLimits
   readonly #nextId: () => string
-  /** Ordered by their latest request, oldest first. */
+  /** The connections, ordered by their latest request, oldest first. */
   readonly #held = new Map<Socket, Held>()
   readonly #perAddress = new Map<string, number>()
   evicted = 0

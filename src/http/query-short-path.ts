@@ -39,7 +39,7 @@ const NO_HEADERS: Readonly<Record<string, string>> = {}
 
 /** Sends an answer to the client. */
 export interface Sender {
-  /** Adds the headers of every JSON answer to `headers`. */
+  /** Sends `json` with `headers` and with the headers of every JSON answer. */
   send(requestId: string, status: number, headers: Readonly<Record<string, string>>, json: Prebuilt['json']): void
 }
 

@@ -12,7 +12,7 @@ export interface LikelyKey {
   readonly column: string
 }
 
-/** The needed part of a profile. A KeptProfile has these fields. */
+/** The needed part of a profile. A `KeptProfile` has these fields. */
 export interface SeenTable {
   readonly rowsSampled: number
   readonly columns: readonly Pick<KeptColumn, 'name' | 'unique' | 'range'>[]

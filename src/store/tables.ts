@@ -192,7 +192,7 @@ export interface ApiKeyTable {
    * JSON list of teams that the key no longer reaches: a manager removed the key there, or the account left the team.
    */
   ended_team_ids: string
-  /** When the owner was warned of the expiry. The first process sets it. */
+  /** When the owner was warned of the expiry. The first process that warns sets this time. */
   warned_at: string | null
   /** The key that a rotation replaced by this key, or null. The replaced key may have been deleted. */
   replaces: ApiKeyId | null
@@ -201,7 +201,7 @@ export interface ApiKeyTable {
   last_client: string | null
 }
 
-/** A registered OAuth client. The library reads it. */
+/** A registered OAuth client. The library reads the row. */
 interface OauthClientTable {
   id: string
   clientId: string
@@ -311,7 +311,7 @@ export interface DatasourceTable extends KnowledgeVersions {
   updated_at: string
   last_tested_at: string | null
   last_error: string | null
-  /** The grade of the last test of this connection. Null if it was not tested. */
+  /** The grade of the last test of this connection. Null if the connection was not tested. */
   last_grade: Generated<'PASS' | 'WARN' | 'FAIL' | null>
   /** Increases with every change of the connection. Pools and caches of older versions are closed. */
   connection_version: number
@@ -411,7 +411,7 @@ export interface AuditTable {
   row_count: number | null
   bytes: number | null
   duration_ms: number | null
-  /** The number of calls in the row (a 429 is one row per key and minute). */
+  /** The number of calls in the row. One row counts all 429s of a key in a minute. */
   times: number
   /** The name that the client gives itself. */
   client: string | null
@@ -436,12 +436,12 @@ export interface AuditChainTable {
   /** The number of the chain. Numbers start at 1 and have no gaps, across all processes of the store. */
   number: number
   opened_at: string
-  /** The last linked row. */
+  /** The number of the last linked row. */
   head_seq: number
   head_link: string
   /** Increases with every write. Shows whether a write with a lost answer succeeded. */
   batch: number
-  /** Signs all columns. */
+  /** Signs all other columns. */
   signature: string
 }
 

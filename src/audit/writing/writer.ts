@@ -36,11 +36,11 @@ const WAITING_ROWS_MAX = 20_000
 const WAITING_BYTES_MAX = 64 * 1024 * 1024
 /** The maximum age of a waiting row. It bounds the loss if a process stops while its store cannot be written. */
 const WAITING_MS_MAX = 5_000
-/** The number of spare buffers between two drains. Each has two megabytes. */
+/** The maximum number of spare buffers between two drains. Each has two megabytes. */
 const SPARES_MAX = 8
 /** The maximum number of rows that one transaction links. */
 const LINKED_MAX = 1_000
-/** A row of 429s is linked this long after its minute, because until then other processes may add to it. */
+/** A row of 429s is linked this long after its minute, because until then other processes may add to the row. */
 const AFTER_MINUTE_MS = 2_000
 /** A change whose transaction takes longer than this is assumed to be rolled back. */
 const UNSEEN_MS = 60_000
@@ -58,7 +58,7 @@ interface Batch {
   readonly lines: Lines
   readonly folded: ReadonlyMap<AuditId, Content>
   readonly unlinked: readonly AuditId[]
-  /** The batch was tried before, and the outcome is unknown. */
+  /** True if the batch was tried before. Its outcome is then unknown. */
   readonly tried: boolean
 }
 
@@ -72,7 +72,7 @@ const NOTHING: Linked = { settled: [], unseen: [], foreign: [], count: 0 }
 export class Writer {
   readonly #deps: WriterDeps
   #position: Position
-  /** The batches. Only the last one is still written to. */
+  /** The batches. New rows are added only to the last batch. */
   #waiting: Lines[] = []
   /** Written batches whose buffers are reused. There are as many as the last drain wrote. */
   #spares: Lines[] = []
