@@ -3,7 +3,7 @@
 //   npm run test:full         the tests that `npm test` leaves out: the heavy files, and the store on PostgreSQL
 //   npm run -s test -- --all  both in one run, as CI does
 //   npm test -- src/query     all tests of a folder or file, on both stores
-// The last lines are always the counts of everything that ran; the failed tests are listed before them.
+// The last lines are always the counts of everything that ran. The failed tests are listed before the counts.
 import { spawn, spawnSync } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
@@ -141,7 +141,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => st
 process.env['NODE_COMPILE_CACHE'] ??= join(ROOT, 'node_modules/.cache/compile')
 process.chdir(ROOT)
 process.env['TEST_CACHE_DIR'] ??= tmpdir()
-/** Where the fuzzers start, so that each run asks other queries. They print it; it stays if failed files run again. */
+/** The seed of the fuzzers, which differs in each run. The fuzzers print the seed. If failed files run again, the seed stays the same. */
 process.env['RUN_SEED'] ??= String(randomInt(2 ** 31))
 const folder = temporaryFolder()
 process.env['TMPDIR'] = folder

@@ -28,12 +28,12 @@ export interface CatalogTable {
   /** The database's word for the kind: table, view, materialized view, partitioned table, foreign table, collection … */
   readonly kind: string
   readonly description: string | null
-  /** Null if the table was never analysed, and for views. */
+  /** An estimate of the number of rows. Null for views, and for a table that was never analysed. */
   readonly estimatedRows: number | null
   readonly columns: readonly CatalogColumn[]
   /** Warnings for the person who exposes this table, as whole sentences: for example, a view that calls functions. */
   readonly warnings: readonly string[]
-  /** True if the exposure hides some of the columns; absent in a full catalog. */
+  /** True if the exposure hides some of the columns. Absent in a full catalog. */
   readonly columnsRestricted?: boolean
   /** Only for kinds of database that have indexes. An exposure shows the indexes whose keys are all exposed. */
   readonly indexes?: readonly CatalogIndex[]
@@ -309,7 +309,7 @@ export interface Connection extends AsyncDisposable {
    */
   readonly usable: boolean
   /**
-   * Grades the login; connect() has already signed in. The GRANT lines match `exposed`. If there is no exposure yet, `exposed` is null.
+   * Grades the login, after connect() has signed in. The GRANT lines match `exposed`. If there is no exposure yet, `exposed` is null.
    */
   test(exposed: Catalog | null, signal: AbortSignal): Promise<TestReport>
   /** Introspects the database. Calls `progress` with the number of finished parts and the number of all parts. */
@@ -398,7 +398,7 @@ export interface Driver extends AsyncDisposable {
    * more exposed column. Absent if the printed text already does this.
    */
   outline?(query: Confined): string
-  /** Connects. Throws AppError DATASOURCE_UNAVAILABLE with a sentence of the service; the original error is its cause. */
+  /** Connects. Throws AppError DATASOURCE_UNAVAILABLE with a sentence of the service, and with the original error as the cause. */
   connect(settings: ConnectionSettings, options: ConnectOptions, signal: AbortSignal): Promise<Connection>
 }
 

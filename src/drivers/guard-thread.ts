@@ -1,5 +1,5 @@
 // Runs one worker thread of a guard: sends messages to the thread, and remembers which catalogs the thread has. The pool in
-// guard-threads.ts owns it; serve-guard.ts is the other end. Each kind's driver decides what the thread does.
+// guard-threads.ts owns the thread. serve-guard.ts is the thread's side. The driver of each kind of database decides what the thread does.
 import { Worker } from 'node:worker_threads'
 import { setImmediate } from 'node:timers/promises'
 import type { Catalog } from './driver.ts'

@@ -22,7 +22,7 @@ const LARGE_BYTES_MAX = 4 * 1024 * 1024
 const POOL_BYTES_MAX = 16 * 1024 * 1024
 const SMALL_MAX = 64
 
-// 0 means not escaped; 'u' means \u00XX; any other value is the letter after the backslash.
+// How each byte is escaped: 0 means not escaped, 'u' means \u00XX, and any other value is the letter after the backslash.
 const ESCAPES = new Uint8Array(256).fill(0x75, 0, 0x20)
 for (const [byte, letter] of [
   [QUOTE, '"'],

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { invalidRequest } from '../errors.ts'
 import type { Param, Params, QueryBody } from './driver.ts'
 
-/** The maximum number of parameters of one query. PostgreSQL's protocol takes 65,535; no caller needs that many. */
+/** The maximum number of parameters of one query. PostgreSQL's protocol takes 65,535, but no caller needs so many. */
 const PARAMS_MAX = 1_000
 const TYPE_NAME_MAX = 200
 /** The maximum number of problems that are listed. Finding more problems would delay other requests. */

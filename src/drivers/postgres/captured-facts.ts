@@ -41,7 +41,7 @@ export interface CapturedExtension {
   readonly name: string
   readonly version: string
   readonly schema: string
-  /** Whether the guard knows this extension at this version. */
+  /** True if the guard knows this extension at this version. */
   readonly trusted: boolean
   /** Functions (names) and operators (symbols) in its schema that belong to the extension by pg_depend. */
   readonly functions: readonly string[]
@@ -84,16 +84,16 @@ export interface CapturedAttribute {
 export interface TableDetail {
   readonly kind: 'r' | 'p' | 'v' | 'm' | 'f'
   readonly oid: number
-  /** pg_class.relpages and reltuples at capture; reltuples is -1 if the table was never analysed. */
+  /** pg_class.relpages and reltuples at capture. reltuples is -1 if the table was never analysed. */
   readonly pages: number
   readonly tuples: number
-  /** Columns of the primary key in key order; empty without a key that GROUP BY can rely on. */
+  /** Columns of the primary key in key order. Empty without a key that GROUP BY can rely on. */
   readonly primaryKey: readonly string[]
 }
 
 /** CatalogColumn.detail of a Postgres column. */
 export interface ColumnDetail {
-  /** pg_attribute.attnum. A rename keeps the number; the number of a dropped column is never reused. */
+  /** pg_attribute.attnum. A rename keeps the number. The number of a dropped column is never reused. */
   readonly number: number
   readonly typeOid: number
   /** pg_type's schema and name (int4, not integer; _int4 for an array). */

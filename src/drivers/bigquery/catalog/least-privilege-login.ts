@@ -7,7 +7,7 @@ export interface BetterLogin {
   readonly project: string
   readonly billingProject: string
   readonly location: string
-  /** Null if there is no exposure yet. */
+  /** The exposed part of the catalog. Null if there is no exposure yet. */
   readonly exposed: Catalog | null
   /** The current account. The new account gets another name. */
   readonly email: string | null

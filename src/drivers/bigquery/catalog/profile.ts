@@ -144,7 +144,7 @@ interface Seen {
 /** The sampled values of one column. */
 interface Sampled {
   readonly values: ColumnSample
-  /** The keys of a JSON column; null for other columns. */
+  /** The keys of a JSON column. Null for other columns. */
   readonly keys: KeySample | null
 }
 

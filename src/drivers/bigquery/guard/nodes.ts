@@ -98,9 +98,9 @@ export interface Path {
   /** The tokens of the path, printed only if it is an array or a WITH query. */
   readonly tokens: readonly Token[]
   readonly alias: Token | null
-  /** WITH OFFSET [AS alias], including its words; empty if absent. */
+  /** WITH OFFSET [AS alias], including its words. Empty if absent. */
   readonly offset: readonly Token[]
-  /** TABLESAMPLE …, including its words; empty if absent. */
+  /** TABLESAMPLE …, including its words. Empty if absent. */
   readonly sample: readonly Token[]
   readonly pivots: readonly Pivot[]
   readonly at: number

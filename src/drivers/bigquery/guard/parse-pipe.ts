@@ -1,5 +1,5 @@
-// Parses pipe operators (|> WHERE …). Operators that only shape rows are runs of tokens; operators that add tables are
-// structure. Other operators are refused by name.
+// Parses pipe operators (|> WHERE …). Operators that only shape rows become runs of tokens. Operators that add tables
+// become nodes. Other operators are refused by name.
 import { readRun, type Wanted } from './parse-expression.ts'
 import type { Piece, Pipe, Query } from './nodes.ts'
 import { readHead, readNested, readWith, takeSetOperator } from './parse.ts'

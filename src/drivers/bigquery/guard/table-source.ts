@@ -23,7 +23,7 @@ export interface Source {
   readonly shards: readonly AllowedShards[]
 }
 
-/** The suffixes that a wildcard may read: those that match a pattern, and those in the list. */
+/** The suffixes that a wildcard may read: suffixes that match a pattern, and suffixes in the list. */
 export interface Suffixes {
   readonly patterns: readonly string[]
   readonly list: readonly string[]

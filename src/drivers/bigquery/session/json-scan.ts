@@ -68,7 +68,7 @@ export function* overValue(json: Buffer, start: number): Generator<undefined, nu
   }
 }
 
-/** Returns the closing byte for an opening byte; 0 for any other byte. */
+/** Returns the closing byte for an opening byte. Returns 0 for any other byte. */
 function closeOf(byte: number | undefined): number {
   if (byte === OPEN_OBJECT) return CLOSE_OBJECT
   return byte === OPEN_ARRAY ? CLOSE_ARRAY : 0

@@ -15,7 +15,7 @@ const METADATA_BYTES_MAX = 8 * 1024 * 1024
 
 export interface Call {
   readonly method: 'GET' | 'POST'
-  /** The path after /bigquery/v2/; each part is URL-encoded. */
+  /** The parts of the path after /bigquery/v2/. Each part is URL-encoded. */
   readonly path: readonly string[]
   readonly query?: Readonly<Record<string, string>>
   readonly body?: object

@@ -34,7 +34,7 @@ export interface Target {
   readonly project: string
   /** The project in which jobs run and are billed. */
   readonly billingProject: string
-  /** Null means the location of the datasets, which introspection finds. */
+  /** The location of jobs. Null means the location of the datasets, which introspection finds. */
   readonly location: string | null
   /** The datasets to introspect. An empty list means all datasets of the project. */
   readonly datasets: readonly string[]

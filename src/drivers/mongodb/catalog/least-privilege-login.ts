@@ -7,7 +7,7 @@ export interface BetterLogin {
   /** The user of the current login. The new login gets another user name. */
   readonly user: string | null
   readonly database: string
-  /** Null if there is no exposure yet. */
+  /** The exposed part of the catalog. Null if there is no exposure yet. */
   readonly exposed: Catalog | null
 }
 

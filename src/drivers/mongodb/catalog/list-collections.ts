@@ -8,7 +8,7 @@ import { privilegesOf } from './privileges.ts'
 export interface FoundCollection {
   readonly name: string
   readonly kind: CollectionKind
-  /** The options of listCollections; empty if the login is not allowed to see them. */
+  /** The options of listCollections. Empty if the login is not allowed to see them. */
   readonly options: mongodb.Document
 }
 

@@ -18,7 +18,7 @@ export const VALUES_AT_ONCE = 10_000
 /** One sampled path. */
 export interface SampledPath {
   readonly path: string
-  /** The parent path; null for a top-level field. */
+  /** The parent path. Null for a top-level field. */
   readonly parent: string | null
   /** The number of documents that have the path with each type. Array elements are counted in `elements`. */
   readonly types: ReadonlyMap<string, number>
@@ -129,7 +129,7 @@ export class Sample {
     open.push({ at: start + 4, end: start + from.readInt32LE(start) - 1, node, depth, nested: null })
   }
 
-  /** Reads the elements of an array, including those of nested arrays, because arrays are transparent in paths. */
+  /** Reads the elements of an array and of arrays in it, because arrays are transparent in paths. */
   #array(
     from: Buffer,
     start: number,

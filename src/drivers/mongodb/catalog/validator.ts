@@ -9,7 +9,7 @@ export interface Declared {
   readonly description: string | null
   /** True if every document has a value other than null at the path. */
   readonly isAlwaysThere: boolean
-  /** The allowed values without null; undefined if any value is allowed. */
+  /** The allowed values without null. Undefined if any value is allowed. */
   readonly labels?: readonly Scalar[]
 }
 

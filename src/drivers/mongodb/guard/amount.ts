@@ -1,7 +1,7 @@
 // Represents upper bounds that the query alone does not determine, as polynomials in sizes that only the database knows. No coefficient is
 // negative, so a larger size never makes an amount smaller.
 
-/** A size that only the database knows; see value-size.ts. */
+/** A size that only the database knows. See value-size.ts. */
 export type Size = string
 
 /** A product of sizes and a number. */

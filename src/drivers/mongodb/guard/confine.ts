@@ -12,7 +12,7 @@ import { unpackQuery, type PackedQuery } from './query-transfer.ts'
 /** The answer of a guard thread. */
 export type Answer = Exclude<Judged, { kind: 'made' }> | { readonly kind: 'packed'; readonly query: PackedQuery }
 
-/** The guard threads. The caller passes them in, because the guard does no I/O; see judge-threads.ts. */
+/** The guard threads. The caller passes them in, because the guard does no I/O. See judge-threads.ts. */
 export interface Threads {
   /**
    * Returns null if no thread could judge the body. Rejects only with the reason of the signal, if the signal is

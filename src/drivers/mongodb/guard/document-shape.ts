@@ -22,7 +22,7 @@ interface Cut {
 }
 
 export interface Shape {
-  /** Null if the whole value is shown or computed: any path below it may be read. */
+  /** The known fields. Null if the whole value is shown or computed: any path below the value may then be read. */
   readonly kids: ReadonlyMap<string, Shape> | null
   /** True if there may be other fields than the known fields. */
   readonly open: boolean

@@ -11,7 +11,7 @@ import type { BsonDocument } from '../confined-query.ts'
 import { closed, isPlace, WHOLE, type Shape } from './document-shape.ts'
 import type { Hint } from './refusal.ts'
 
-/** Exposed names by parent; null if everything below is exposed. */
+/** Exposed names by parent. Null if everything below is exposed. */
 export interface Tree extends ReadonlyMap<string, Tree | null> {}
 
 export interface ExposedCollection {
@@ -151,7 +151,7 @@ function leaves(tree: Tree, prefix: string): string[] {
 }
 
 /**
- * Returns the shape of a document after the injected projection; `as` is the field that contains the document, if any.
+ * Returns the shape of a document after the injected projection. `as` is the field that contains the document, if any.
  */
 export function shapeOf(collection: ExposedCollection, barrier: Barrier, as?: string): Shape {
   const kids = new Map<string, Shape>()

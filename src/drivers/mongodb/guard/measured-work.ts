@@ -22,7 +22,7 @@ export interface Measured {
   readonly bytes: Bson | null
   /** The variables that `steps` and `bytes` use. */
   readonly vars: BsonDocument
-  /** The steps that the stage may take; absent if the stages of the query share a limit. */
+  /** The steps that the stage may take. Absent if the stages of the query share a limit. */
   readonly most?: number
 }
 
@@ -34,7 +34,7 @@ export interface Before {
   readonly size: number
   /** True if mongod has just read the document from the collection. mongod checks for a cancel before it reads each large document. */
   readonly isRead: boolean
-  /** The steps that the stage may take in any case; absent if the stages of the query share a limit. */
+  /** The steps that the stage may take in any case. Absent if the stages of the query share a limit. */
   readonly most?: number
 }
 

@@ -1,5 +1,5 @@
 // Computes the steps that an operator takes, without the steps of its arguments: by elements, by bytes, or by both. The
-// numbers were measured on mongod 6.0 and on the newest engine; a step is about 50 ns of the slower engine.
+// numbers were measured on mongod 6.0 and on the newest engine. A step is about 50 ns of the slower engine.
 import { constant, NONE, plus, product, scaled, sizeOf, type Amount } from './amount.ts'
 import { isFixed, SMALL, together, wordAt, type Extent } from './value-size.ts'
 import { matchSteps } from './pattern-steps.ts'

@@ -27,7 +27,7 @@ export class Whole {
   readonly load: Load
   /** The work that the stages may still do without a measurement. */
   readonly spare = new Spare()
-  /** The limits of the measured amounts; see shareLimits(). */
+  /** The limits of the measured amounts. See shareLimits(). */
   readonly limits: Limit[] = []
   #stages = 0
 
@@ -144,7 +144,7 @@ export class Flow {
     this.size += GATHERED_MAX
   }
 
-  /** Notes that the stage has made other documents, or several documents from each one. */
+  /** Notes that the stage has made other documents, or several documents from each document. */
   gather(): void {
     this.isRead = false
     this.gatherInto()

@@ -14,7 +14,7 @@ import { closed, Draft, objectsAt, shapeWith, valueAt, WHOLE, type Shape } from 
 interface Leaf {
   readonly path: string
   readonly flag: 0 | 1 | null
-  /** The shape of the computed value; WHOLE if no value is computed. */
+  /** The shape of the computed value. WHOLE if no value is computed. */
   readonly shape: Shape
 }
 

@@ -9,7 +9,7 @@ const NONE = Number.NEGATIVE_INFINITY
 
 type Depths = Variables<number>
 
-/** Throws Refusal if the result can be deeper than $$value; `value` is the variable's name. */
+/** Throws Refusal if the result can be deeper than $$value. `value` is the name of this variable. */
 export function checkReduce(step: Bson | undefined, value: string): void {
   if (depthOf(step, new Variables(null, new Map([[value, 0]]))) <= 0) return
   throw refusedOperator(

@@ -152,7 +152,7 @@ export class Meter {
     return String(++this.#places)
   }
 
-  /** Counts `body` once for each element of an array; `own` is the size of the element in it. */
+  /** Counts `body` once for each element of an array. In `body`, `own` is the size of the element. */
   loop<T>(array: Pick<Extent, 'items' | 'bytes'>, own: Size, body: () => T): T {
     const [before, loops] = [this.#open(), this.#loops]
     this.#loops *= array.items.constant

@@ -11,7 +11,7 @@ const BUCKET = 1_000
 /** The assumed size of a collection of unknown size: more than any sensible limit. */
 const UNKNOWN = 1e12
 
-/** The current number of documents in a collection; null if unknown. */
+/** The current number of documents in a collection. Null if unknown. */
 export type Sizes = (collection: string) => Promise<number | null>
 
 /** Returns an upper bound on the number of documents that any plan reads. */

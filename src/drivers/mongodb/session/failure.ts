@@ -112,7 +112,7 @@ const GONE = new Set([6, 7, 63, 89, 91, 133, 189, 9001, 10058, 10107, 11600, 116
 const BUSY = new Set([202, 317, 462])
 
 /**
- * Returns the error that run() throws. An AppError is returned unchanged; any other error becomes the sentence for its
+ * Returns the error that run() throws. An AppError is returned unchanged. Any other error becomes the sentence for its
  * code, with the error as the cause.
  */
 export function failure(error: unknown): AppError {

@@ -27,7 +27,7 @@ interface Column {
   /** The name in UTF-8. */
   readonly bytes: Buffer
   readonly place: number
-  /** Null while all values are null. */
+  /** The type of the column's values. Null as long as all values are null. */
   type: string | null
 }
 

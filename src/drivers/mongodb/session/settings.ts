@@ -32,7 +32,7 @@ export interface Target {
   readonly username: string | null
   readonly password: string | null
   readonly mechanism: 'SCRAM' | 'SCRAM-SHA-1' | 'SCRAM-SHA-256' | 'X509' | null
-  /** Null means the TXT record of the SRV host, or otherwise the database. */
+  /** The database of the user. Null means the authSource of the SRV host's TXT record, or otherwise the datasource's database. */
   readonly authSource: string | null
   readonly replicaSet: string | null
   readonly readPreference: (typeof READ_PREFERENCES)[number]

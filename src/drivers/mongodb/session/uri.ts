@@ -16,7 +16,7 @@ export interface UriParts {
   readonly database: string
   readonly username: string | null
   readonly password: string | null
-  /** Null if the URI does not determine the mode. */
+  /** The TLS mode. Null if the URI does not determine the mode. */
   readonly sslMode: string | null
   readonly parameters: ReadonlyMap<string, string>
 }

@@ -9,7 +9,7 @@ export const pinPath = `SELECT pg_catalog.set_config('search_path', 'pg_catalog'
 
 /**
  * Reads the version, the database, whether the login is a superuser, and the schemas on the login's own search_path. ALTER ROLE and ALTER
- * DATABASE set that path; otherwise the server's default applies. A reset value that begins with pg_catalog comes from the service's
+ * DATABASE set that path. Otherwise the server's default applies. A reset value that begins with pg_catalog comes from the service's
  * start-up options. The session's path is fixed, so only this statement uses the login's path.
  */
 export const server = `

@@ -12,7 +12,7 @@ export interface Shown {
 export interface BetterLogin {
   readonly role: string
   readonly database: string
-  /** Null if there is no exposure yet. */
+  /** The exposed part of the catalog. Null if there is no exposure yet. */
   readonly exposed: Catalog | null
   /** Further schemas whose types, functions or operators a query of the exposed columns may name. */
   readonly schemas: readonly string[]

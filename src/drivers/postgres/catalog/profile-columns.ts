@@ -18,7 +18,7 @@ export interface ReadColumn {
   readonly kind: ValueKind
   /** The expression that is selected. */
   readonly sql: string
-  /** Null if only presence is sampled: the cell states whether the value is null. */
+  /** The writer of the values. Null if only presence is sampled: the cell then states whether the value is null. */
   readonly write: WriteValue | null
   /** True if the cell lists the keys of a JSON object (keysIn). For other JSON values, the cell is empty. */
   readonly hasKeys?: true
@@ -126,7 +126,7 @@ function isShort(type: string): boolean {
 
 const DOMAINS_MAX = 32
 
-/** Returns the built-in base type of a column; 0 if it has none. */
+/** Returns the built-in base type of a column. Returns 0 if there is none. */
 function baseOf(column: { readonly typeOid: number; readonly type: TypeName }, exposed: Exposed) {
   let { typeOid: oid, type: name } = column
   for (let depth = 0; depth < DOMAINS_MAX; depth++) {

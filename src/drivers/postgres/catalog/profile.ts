@@ -82,7 +82,7 @@ const NO_STATISTICS: ReadonlyMap<string, Statistics> = new Map()
 
 interface Size {
   readonly pages: number
-  /** The estimate of the last ANALYZE; null if there was none. */
+  /** The estimate of the last ANALYZE. Null if there was none. */
   readonly rows: number | null
   readonly hasParts: boolean
 }

@@ -76,7 +76,7 @@ export function readExtensions(rows: readonly Row[], members: readonly Row[]): R
 
 type Extensions = ReadonlyMap<number, CapturedExtension>
 
-/** Returns whether an object belongs to a trusted extension; `oid` 0 means no extension. */
+/** Returns whether an extension is trusted. An object that belongs to no extension has the `oid` 0, which is not trusted. */
 export function isOfTrusted(extensions: Extensions, oid: number): boolean {
   return extensions.get(oid)?.trusted === true
 }

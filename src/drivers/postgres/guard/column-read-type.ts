@@ -58,7 +58,7 @@ function arrayOf(exposed: Exposed, element: TypeName): TypeName | undefined {
 function asText(exposed: Exposed, column: ExposedColumn): 'text' | '_text' | undefined {
   let { type, typeOid } = column
   let isArray = false
-  // A type never contains itself; the counter protects against a corrupt capture.
+  // No type contains itself, so the limit of 32 only protects against a corrupt capture.
   for (let n = 0; n < 32; n++) {
     const found = LOOKED_UP.get(typeOid)
     if (found !== undefined) return isArray ? '_text' : found

@@ -110,7 +110,7 @@ function tableOf(table: Catalog['tables'][number], domains: ReadonlyMap<number, 
 
 function belowDomains(oid: number, domains: ReadonlyMap<number, number>): number {
   let below = oid
-  // A type never contains itself; the counter protects against a corrupt capture.
+  // No type contains itself, so the limit of 32 only protects against a corrupt capture.
   for (let n = 0; n < 32; n++) below = domains.get(below) ?? below
   return below
 }

@@ -176,7 +176,7 @@ function json(value: Value): string | null {
   }
 }
 
-/** Checks dates that begin with year, month and day; the database reads other formats. */
+/** Checks dates that begin with year, month and day. Only the database can check other formats. */
 function day(value: Value): string | null {
   if (typeof value !== 'string') return 'write it as a string, such as 2024-01-31'
   const [, year = '', month = '', date = ''] = /^\s*(\d{4})-(\d{1,2})-(\d{1,2})(?!\d)/.exec(value) ?? []

@@ -22,7 +22,7 @@ export interface Params {
   readonly untyped: WeakMap<Level, Map<number, number>>
 }
 
-/** The maximum number of printed parameters; the protocol allows 65,535. */
+/** The maximum number of printed parameters. The protocol allows 65,535. */
 const SLOTS_MAX = 1_000
 
 export function newParams(forms: readonly ParamForm[]): Params {

@@ -14,7 +14,7 @@ export class Refusal extends Error {
 
   constructor(kind: BlockedKind, blocked: string, why: string, hint: string, at: number | undefined) {
     const short = cut(blocked, NAME_MAX)
-    // A caller may write a name of 64 kB; messages repeat only its beginning.
+    // A caller may write a name of 64 kB, so messages repeat only the beginning of a name.
     const repeated = (text: string): string =>
       cut(short === blocked ? text : text.replaceAll(blocked, () => short), TEXT_MAX)
     super(repeated(why))

@@ -154,7 +154,7 @@ export interface Walk {
   readonly isHere: boolean
   /** The nesting depth of the query that is being walked. */
   depth: number
-  /** Maps confined nodes to their source positions; null unless an error must be located. */
+  /** Maps confined nodes to their source positions. Null unless an error must be located. */
   readonly places: Places | null
 }
 

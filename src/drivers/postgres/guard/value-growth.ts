@@ -223,7 +223,7 @@ class Growth {
     return greatest(results)
   }
 
-  /** Returns the size of an operator's result. Only `||` concatenates. Numbers have at most 131,072 digits; json - key yields json. */
+  /** Returns the size of an operator's result. Only `||` concatenates. Numbers have at most 131,072 digits, and json - key is json. */
   #operator({ name, lexpr, rexpr }: Struct<'A_Expr'>): Size {
     const sides = [lexpr, rexpr].flatMap((side) => (side ? [this.size(side)] : []))
     const [symbol = ''] = words(name).slice(-1)

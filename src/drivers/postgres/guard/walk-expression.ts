@@ -292,7 +292,7 @@ function side(
 /** A confined call, with the columns that it returns in FROM. */
 export interface Called extends Typed {
   readonly name: string
-  /** Names of OUT parameters; empty if the single column has no name. */
+  /** Names of OUT parameters. Empty if the single column has no name. */
   readonly out: readonly string[]
 }
 

@@ -442,7 +442,7 @@ function functionItem(walk: Walk, level: Level, node: Struct<'RangeFunction'>): 
     ...(ordinality && { ordinality }),
     ...(is_rowsfrom && { is_rowsfrom }),
     functions: parts.map((each) => each.node),
-    // A definition list names the columns; the grammar allows no alias list next to it.
+    // If a definition list names the columns, print no alias list, because the grammar does not allow both.
     alias: shown ? { aliasname: made.alias.aliasname ?? '' } : made.alias,
     ...(shown && { coldeflist: shown }),
   }

@@ -356,7 +356,7 @@ function mark(node: Node | undefined, at: number | undefined): Node {
 
 /** An output before it is walked. GROUP BY is walked first and may refer to an output by number or name. */
 type Target =
-  /** A column of a star; `from` is the star. */
+  /** A column of a star. `from` is the star. */
   | { readonly kind: 'column'; readonly name: string; readonly of: ColumnOf; readonly from: Node }
   | { readonly kind: 'field'; readonly name: string; readonly of: Struct<'A_Indirection'> }
   | { readonly kind: 'expression'; readonly name: string; readonly given: string | undefined; readonly node: Node }

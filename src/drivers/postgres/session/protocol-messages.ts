@@ -125,7 +125,7 @@ export class DatabaseError extends Error {
    * True if the error was raised inside a function, on a foreign server, or in a query other than the caller's text.
    */
   readonly inner: boolean
-  /** The position in the sent statement, in characters from 0; null if unknown. */
+  /** The position in the sent statement, in characters from 0. Null if unknown. */
   readonly position: number | null
 
   constructor(fields: ReadonlyMap<string, string>) {

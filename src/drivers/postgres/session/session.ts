@@ -289,7 +289,7 @@ export class Session {
   }
 
   /**
-   * Runs a whole transaction in one write. The server must describe the tables in `reads` as expected; otherwise the
+   * Runs a whole transaction in one write. The server must describe the tables in `reads` as expected. Otherwise the
    * session is abandoned. Afterwards the session is idle, even if the query failed.
    */
   transaction(frames: Buffer, pinned: Pinned, sink: Sink, reads: readonly ReadTable[] = []): Promise<Completed> {

@@ -89,7 +89,7 @@ interface Exchange {
   parsed: number
   answered: boolean
   fields: readonly Field[] | null
-  /** How many statements still complete before the rows of an undescribed statement; 0 if its rows or a description come next. */
+  /** The number of statements that complete before the rows of an undescribed statement. 0 if these rows or a description come next. */
   undescribedAfter: number
 }
 
