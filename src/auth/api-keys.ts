@@ -110,8 +110,8 @@ export async function createKey(deps: KeyDeps, call: Call, order: KeyOrder): Pro
 
 /**
  * Renames a key, or changes when it expires (null: never). The expiry is final if the key has expired or a rotation
- * replaced it, because somebody may rely on that end. Throws CONFLICT for a final expiry, INVALID_REQUEST for an expiry
- * in the past, and NOT_FOUND.
+ * replaced it, because somebody may rely on the expiry. Throws CONFLICT for a final expiry, INVALID_REQUEST for an
+ * expiry in the past, and NOT_FOUND.
  */
 export async function changeKey(
   deps: KeyDeps,

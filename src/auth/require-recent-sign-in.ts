@@ -3,7 +3,7 @@
 import { AppError } from '../errors.ts'
 import type { Caller } from './caller.ts'
 
-/** docs/errors.md#reauthentication_required. */
+/** The maximum age of a recent sign-in (docs/errors.md#reauthentication_required). */
 const RECENT_MS = 600_000
 
 /** Throws REAUTHENTICATION_REQUIRED without the right `confirm`, or if the session signed in over 10 minutes ago. */

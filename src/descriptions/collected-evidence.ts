@@ -30,7 +30,7 @@ export interface Evidence {
 }
 
 export interface TableEvidence {
-  /** Refused queries that named the table or one of its columns. */
+  /** The number of refused queries that named the table or one of its columns. */
   readonly refusals: number
   /** When an answered query last read the table. */
   readonly lastReadAt: string | undefined
@@ -66,7 +66,7 @@ interface Progress {
   upTo: number | null
   /** The oldest time that was read. */
   since: number | null
-  /** Rows of the last LATE_MS. The next scan reads this period again. */
+  /** The ids of the rows of the last LATE_MS. The next scan reads this period again. */
   recent: ReadonlySet<string>
 }
 

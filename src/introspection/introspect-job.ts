@@ -115,7 +115,7 @@ export async function introspect(
   return { schemaCapturedAt: after.capturedAt, tableCount: after.tables.length, ...counts }
 }
 
-/** The newest catalog and its differences from the previous one. */
+/** The newest catalog and its differences from the previous catalog. */
 interface Stored {
   readonly after: Catalog
   readonly differences: Differences
@@ -158,7 +158,7 @@ async function connectionOf(store: Store, row: DatasourceRow): Promise<number | 
   return catalog?.connection_version ?? null
 }
 
-/** Returns false if another introspection was stored first, or an exposure was saved. */
+/** Writes the catalog. Returns false if another introspection was stored first, or an exposure was saved. */
 async function write(
   deps: IntrospectDeps,
   call: Call | null,

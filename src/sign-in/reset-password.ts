@@ -1,6 +1,6 @@
 // Sets a new password by a mailed link, in one transaction. Consumes the link, ends sessions and other links, and ends
-// keys, grants and passkeys unless the person keeps them. A link alone never ends a second factor: otherwise access to
-// the mailbox would bypass the factor (docs/decisions/0022-proof-of-an-address.md).
+// keys, grants, passkeys and providers unless the person keeps them. A link alone never ends a second factor: otherwise
+// access to the mailbox would bypass the factor (docs/decisions/0022-proof-of-an-address.md).
 import { hash, randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { z } from 'zod'

@@ -20,7 +20,7 @@ import { changing, membershipIn, type TeamChangeDeps } from './change-in-team.ts
 import type { Member } from './memberships.ts'
 import { showTeam, type Team } from './teams.ts'
 
-/** docs/session.md#members. */
+/** The lifetime of an invitation (docs/session.md#members). */
 const LIFE_MS = 14 * 86_400_000
 
 /** Rate limits for mail caused by other people: per address and per inviter. */
@@ -38,9 +38,9 @@ export interface InviteDeps extends TeamChangeDeps {
 export type Invited = Member & { readonly inviteToken: string }
 
 /**
- * Invites an address. A verified account immediately becomes a member (INVITED). Any other address becomes a member by
- * accepting. Throws ROLE_REQUIRED for a role above the caller's, CONFLICT for a member, and RATE_LIMITED above the mail
- * limits.
+ * Invites an address. A verified account immediately becomes a member (INVITED). The owner of any other address becomes
+ * a member by accepting. Throws ROLE_REQUIRED for a role above the caller's, CONFLICT for a member, and RATE_LIMITED
+ * above the mail limits.
  */
 export async function addMember(
   deps: InviteDeps,
@@ -77,7 +77,7 @@ export async function addMember(
       token_hash: hashOf(inviteToken),
       created_at: new Date(at).toISOString(),
       expires_at: new Date(at + LIFE_MS).toISOString(),
-      // An account that is already a member needs no token, so its token counts as used.
+      // A verified account becomes a member now and needs no token, so the token counts as used.
       used_at: verified ? new Date(at).toISOString() : null,
     }
     await tx.insertInto('invitations').values(row).execute()

@@ -21,7 +21,7 @@ export interface TeamSettings {
   readonly requireSecondFactor: boolean
 }
 
-/** docs/operating.md#settings-of-a-team. */
+/** The defaults (docs/operating.md#settings-of-a-team). */
 const DEFAULTS: TeamSettings = {
   queryBudget: { limit: 300, windowSeconds: 60 },
   rowCap: 1_000,
