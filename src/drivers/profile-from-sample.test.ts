@@ -29,7 +29,7 @@ test('an empty column has no values, range or shares', () => {
   assert.equal(profiled('number', [null, null]).nullFrac, 1)
 })
 
-test('the range of numbers is by value at any length, without NaN and infinities', () => {
+test('the range of numbers is found by value, at any length, without NaN and infinities', () => {
   const values = [2, '9007199254740993', 'NaN', -7, '-90071992547409930.5', 'Infinity', '12345678901234567890']
   assert.deepEqual(profiled('number', values).range, { min: '-90071992547409930.5', max: '12345678901234567890' })
   assert.equal(profiled('number', ['NaN']).range, null)

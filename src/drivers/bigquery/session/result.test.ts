@@ -1,4 +1,4 @@
-// Converts pages in BigQuery's format to rows in Vitrine's format, exactly for every type. Refuses invalid pages.
+// Tests that pages in BigQuery's format become rows in Vitrine's format, exactly for every type, and that invalid pages are refused.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { JsonBytes } from '../../json-bytes.ts'
@@ -187,7 +187,7 @@ describe('a page', () => {
     assert.deepEqual([cut.text, cut.truncated], ['[[1],[1],[1]]', true])
     assert.equal((await rowsOf(page(`[${row}]`, ',"totalRows":"9"'), { rowCap: 1, bytesMax: 1000 })).truncated, true)
     assert.equal((await rowsOf(page(`[${row}]`, ',"totalRows":"1"'), { rowCap: 1, bytesMax: 1000 })).truncated, false)
-    // The page has fewer rows than it announces.
+    // A page with fewer rows than it announces also counts as truncated.
     assert.equal((await rowsOf(page(`[${row}]`, ',"totalRows":"3"'), { rowCap: 9, bytesMax: 1000 })).truncated, true)
   })
 

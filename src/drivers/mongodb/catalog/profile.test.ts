@@ -1,4 +1,4 @@
-// Profiles collections. Some contain unusual documents.
+// Tests profiles of collections, also of collections with unusual documents.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Decimal128, Long, type Document } from 'mongodb'

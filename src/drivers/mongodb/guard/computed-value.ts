@@ -1,5 +1,5 @@
 // Confines an expression of a stage, checks it against the bounds, and computes the shape of its value. An expression that is
-// a path has the shape of the field it names. An expression that is an object has one shape for each of its fields.
+// a path has the shape of the field that the path names. An expression that is an object has one shape for each of its fields.
 import { expression } from './expression.ts'
 import { sizeOf } from './amount.ts'
 import { anything, STORED, type Extent } from './value-size.ts'
@@ -14,7 +14,7 @@ export interface Computed {
   readonly shape: Shape
 }
 
-/** Throws Broken if the query is malformed, Refusal if it is not allowed. */
+/** Confines an expression. Throws Broken if the expression is malformed, Refusal if the expression is not allowed. */
 export function computed(value: Bson | undefined, scope: Scope): Computed {
   const printed = expression(value, scope)
   const { meter, variables, shape, part } = scope

@@ -39,12 +39,12 @@ export interface EarlySteps {
   left: number
 }
 
-/** The maximum steps of all conditions that run before the projection, for one document of any size. */
+/** The maximum number of steps of all conditions that run before the projection, for one document of any size. */
 export const EARLY_STEPS_MAX = 24_000_000
 
 /**
- * Confines a filter. `early`: given if the filter may run before the projection. Throws Broken if the query is malformed, Refusal if it is
- * not allowed.
+ * Confines a filter. `early` is set if the filter may run before the projection. Throws Broken if the filter is malformed, Refusal if the
+ * filter is not allowed.
  */
 export function filter(value: Bson | undefined, scope: Scope, early: EarlySteps | null = null): Filter {
   const printed: Record<string, Bson> = {}
@@ -129,7 +129,7 @@ function countTests(found: Located, walk: Walk, { times = 1, patterns = [] }: Te
       'Compare elements in $expr with $arrayElemAt.',
     )
   const values = isSingle ? constant(1) : plus(1, valuesFound(tested, found.components))
-  // mongod reads each index as the index of an element and as a name.
+  // Each index doubles the steps, because mongod reads it as the index of an element and as a name.
   meter.step(scaled(values, times * 2 ** indexes))
   for (const pattern of patterns)
     meter.step(
@@ -241,7 +241,7 @@ interface Test {
 function test({ path, name, operand, options: own }: Test, found: Located, walk: Walk): Bson {
   markPath(found, walk)
   countTests(found, walk, { times: timesOf(name, operand), patterns: patternsOf(operand, name, own) })
-  // mongod parses the stored shape for each test.
+  // Count the parsing of the stored shape, which mongod repeats for each test.
   if (name.startsWith('$geo')) {
     const { bytes } = measuredAt(found, walk)
     walk.scope.meter.step(plus(scaled(bytes, CORNER_STEPS), ringSteps(operand)))

@@ -31,9 +31,9 @@ export interface ParsedPattern {
 }
 
 const PATTERN_MAX = 512
-/** mongod compiles a larger pattern for milliseconds, about a dozen times, and no timeout ends that. */
+/** The maximum size of a compiled pattern. mongod compiles a larger pattern for milliseconds, about a dozen times, without a timeout. */
 const SIZE_MAX = 1_000
-/** mongod looks up the other case of each such character each time it compiles a pattern, about a dozen times, and no timeout ends that. */
+/** The maximum of `folding`. mongod looks up the other case of characters each time it compiles a pattern, without a timeout. */
 const FOLDED_MAX = 100_000
 const HINT =
   'Regular expressions may contain characters, classes, groups, alternatives, quantifiers, ^ $ \\b \\d \\w \\s, lookarounds and back references \\1 to \\9.'
@@ -116,7 +116,7 @@ class Reader {
     const inner = Array.from(text.matchAll(/\(\?([a-z]+)[:)]/gi), ([, letters = '']) => letters).join('')
     const all = options + inner
     this.#isExtended = options.includes('x')
-    // Versions of PCRE differ in what they skip.
+    // Versions of PCRE skip different characters with the option x.
     if (this.#isExtended && /[^\0-\x7f]/.test(text)) throw refused('the option x and a character outside of ASCII')
     this.#isCaseless = all.includes('i')
     this.#hasLines = all.includes('m')
@@ -185,7 +185,7 @@ class Reader {
       const [whole = '', sign = '', least = '', comma = '', most = ''] =
         /^(?:([*+?])|\{(\d{1,5})(?:(,)(\d{0,5}))?\})/.exec(this.#text.slice(this.#at, this.#at + 16)) ?? []
       if (whole === '') {
-        // Versions of PCRE read these differently.
+        // Refuse such a brace, which versions of PCRE read differently.
         if (/^\{[\d,\s]/.test(this.#text.slice(this.#at, this.#at + 2)))
           throw refused('a { that begins no {n}, {n,} or {n,m}')
         return of

@@ -1,4 +1,4 @@
-// Writes large values in slices and yields to the event loop in between. The output is the same as that of writeValue().
+// Writes large values in slices and yields to the event loop in between. The output equals the output of writeValue().
 import { setImmediate } from 'node:timers/promises'
 import { writeBody, type JsonBytes } from '../../json-bytes.ts'
 import { endOfCode, endOfName, lengthAt, sizeOf, writeAscii, writeValue } from './write-value.ts'
@@ -9,8 +9,8 @@ export const AT_ONCE = 64 * 1024
 const BASE64_AT_ONCE = 3 * 16 * 1024
 
 /**
- * Runs work to its end and yields to the event loop at each pause. Throws the reason of the signal. Returns a promise
- * only if it pauses.
+ * Runs the work to its end and yields to the event loop at each pause. Returns a promise only if the work pauses. Throws
+ * the reason of the signal.
  */
 export function runInSlices<T>(work: Generator<undefined, T>, at: { readonly signal: AbortSignal }): T | Promise<T> {
   const step = work.next()

@@ -1,10 +1,10 @@
-// Finds collations by name: PostgreSQL's own, and those that initdb imports from the operating system and from ICU. All of them are in
-// pg_catalog. The name of a user-defined collation is never sent to the server, so no error reveals whether it exists.
+// Finds collations by name: PostgreSQL's own, and the collations that initdb imports from the operating system and from ICU. All these
+// collations are in pg_catalog. The name of a user-defined collation is never sent to the server, so no error reveals whether it exists.
 import { didYouMean, nearest } from '../../nearest.ts'
 import { word, words, type Node, type Struct } from './allowed-nodes.ts'
 import { Refusal } from './refusal.ts'
 
-/** PostgreSQL's own collations, with the first major version that has each. */
+/** PostgreSQL's own collations, each with the first major version that has the collation. */
 const OWN: ReadonlyMap<string, number> = new Map([
   ...['default', 'C', 'C.utf8', 'C.UTF-8', 'POSIX', 'ucs_basic'].map((name) => [name, 14] as const),
   ['unicode', 16],

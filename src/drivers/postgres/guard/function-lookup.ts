@@ -48,7 +48,7 @@ export function unknownFunction(exposed: Exposed, written: readonly string[], at
   return refusedFunction(written.join('.'), at, functionHint(exposed, written.at(-1) ?? ''))
 }
 
-/** Returns whether a function is listed. ts_rewrite with two arguments is not, because it would run its second argument as SQL. */
+/** Returns whether a function is listed. ts_rewrite with two arguments is not listed: it would run its second argument as SQL. */
 function isListed(name: string, arity: number): boolean {
   return FUNCTIONS.has(name) || (name === 'ts_rewrite' && arity === 3)
 }
@@ -137,7 +137,7 @@ const RETURNS_TSVECTOR: ReadonlySet<string> = new Set([
   ...['setweight', 'strip', 'ts_delete', 'ts_filter'],
 ])
 
-/** Returns the rows of unnest(): elements of an array, lexemes of a tsvector. */
+/** Returns the type of the rows of unnest(): the elements of an array, or the lexemes of a tsvector. */
 function unnested(type: SqlType): SqlType | null {
   if (type.kind === 'array') return type.of
   if (type.kind !== 'named' || type.schema !== 'pg_catalog' || type.name !== 'tsvector') return null
