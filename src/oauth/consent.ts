@@ -77,7 +77,8 @@ export async function showConsent(deps: ConsentDeps, request: Request): Promise<
 
 /**
  * Creates the grant or refuses. Returns `{url}`, the address where the browser continues. Throws SIGN_IN_REFUSED if the
- * request is not from our page, UNAUTHENTICATED without a session, CONFLICT for another session, and INVALID_REQUEST.
+ * request is not from our page, UNAUTHENTICATED without a session, CONFLICT for the session of another account, and
+ * INVALID_REQUEST.
  */
 export async function decideConsent(deps: ConsentDeps, request: Request): Promise<Response> {
   // Browsers send Origin with each POST, so a request without Origin does not come from our page.

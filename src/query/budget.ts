@@ -34,7 +34,7 @@ const UNLIMITED = Number.MAX_SAFE_INTEGER
 
 interface BudgetDeps {
   readonly store: Pick<Store, 'count'>
-  /** Counts for several processes. If null, the store counts, or with the embedded store this process. */
+  /** Counts for several processes. If null, the store counts. With the embedded store, this process counts. */
   readonly redis?: Counter | null
 }
 

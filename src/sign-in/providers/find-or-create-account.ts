@@ -1,6 +1,6 @@
-// Finds or creates the account for a person at a provider, in one transaction. First comes the connected account.
-// Second comes the account with the same address, if provider and service both verified the address: otherwise a
-// stranger may have typed the address. Last comes a new account, if the person may sign up.
+// Finds or creates the account for a person at a provider, in one transaction. Looks first for the connected account,
+// then for the account with the same address, if provider and service both verified the address: otherwise a stranger
+// may have typed the address. If there is neither, creates an account, if the person may sign up.
 import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { Audit } from '../../audit/audit.ts'
@@ -35,7 +35,7 @@ export interface Known {
 
 export interface Entered {
   readonly accountId: AccountId
-  /** The row of the connection. */
+  /** The id of the row of the connection. */
   readonly methodId: string
   /** True if the provider was connected to an existing account. The owner is then notified. */
   readonly joined: boolean
