@@ -251,7 +251,7 @@ async function binaries(version: PostgresVersion | undefined, account: Account |
   return packagedBin(String(version), await onDemand(version), account)
 }
 
-/** Returns the newest initdb and postgres of the machine: on the PATH, or in Debian's folders. */
+/** Returns the folder of the machine's newest initdb and postgres: on the PATH, or one of Debian's folders. Null if there is none. */
 async function installedBin(): Promise<string | null> {
   const debian = '/usr/lib/postgresql'
   const versions = (await readdir(debian).catch(() => [])).sort((a, b) => Number(b) - Number(a))
@@ -270,7 +270,7 @@ async function packagedBin(label: string, native: string | null, account: Accoun
 
 const engines = join(import.meta.dirname, '../engines/postgres')
 
-/** Returns the servers 14 to 17, which only some tests request. They are installed into test/engines/postgres by its own lock file. */
+/** Returns the folder of a server of 14 to 17, which only some tests request. Installs it by the lock file of test/engines/postgres. */
 async function onDemand(version: PostgresVersion): Promise<string | null> {
   if (platform !== 'linux-x64') return null
   const native = join(engines, 'node_modules', `pg${version}`, 'native')

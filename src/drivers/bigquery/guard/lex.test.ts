@@ -94,7 +94,7 @@ describe('numbers', () => {
 })
 
 describe('other tokens', () => {
-  test('Unicode blanks are blanks; unknown signs outside strings are refused', () => {
+  test('Unicode blanks are blanks, and unknown signs outside strings are refused', () => {
     assert.deepEqual(texts('\ufeffSELECT\u00a01\u3000,\u2009 2'), [SELECT, '1', ',', '2'])
     for (const sign of ['$', '{', '}', ':', '\\', 'é', '\u0001', '\u2028'])
       assert.throws(() => lex(`SELECT ${sign}`), Error, sign)

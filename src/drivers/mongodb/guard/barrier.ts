@@ -9,7 +9,7 @@ export class Barrier {
   readonly #pipeline: BsonDocument[]
   readonly #projection: BsonDocument
   readonly #first: string
-  /** A Set, because a name may be `constructor`. */
+  /** The fields that are computed again. A Set, because a name may be `constructor`. */
   readonly #names = new Set<string>()
   readonly #computed: Record<string, Bson> = {}
   #place = -1

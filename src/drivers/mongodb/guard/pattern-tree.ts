@@ -33,7 +33,7 @@ export interface ParsedPattern {
 const PATTERN_MAX = 512
 /** The maximum size of a compiled pattern. mongod compiles a larger pattern for milliseconds, about a dozen times, without a timeout. */
 const SIZE_MAX = 1_000
-/** The maximum of `folding`. mongod looks up the other case of characters each time it compiles a pattern, without a timeout. */
+/** The maximum number of non-ASCII characters whose other case mongod looks up. It does so at each compilation, without a timeout. */
 const FOLDED_MAX = 100_000
 const HINT =
   'Regular expressions may contain characters, classes, groups, alternatives, quantifiers, ^ $ \\b \\d \\w \\s, lookarounds and back references \\1 to \\9.'

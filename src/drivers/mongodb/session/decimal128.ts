@@ -13,7 +13,7 @@ export function writeDecimal(low: bigint, high: bigint): string {
   if (combination === 0x1e) return `"${sign}Infinity"`
   const isLarge = combination >> 3 === 3
   const exponent = Number((high >> (isLarge ? 47n : 49n)) & 0x3fffn) - EXPONENT_BIAS
-  // In the large encoding, every coefficient exceeds 34 digits, so the value is zero (IEEE 754).
+  // In the large encoding, every coefficient has more than 34 digits, which IEEE 754 defines as zero.
   const held = isLarge ? 0n : ((high & 0x1_ffff_ffff_ffffn) << 64n) | low
   const coefficient = held > COEFFICIENT_MAX ? 0n : held
   const text = sign + decimalText(coefficient.toString(), exponent)

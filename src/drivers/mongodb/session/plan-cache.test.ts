@@ -21,7 +21,7 @@ async function explains(server: TestMongo): Promise<number> {
   return Number(metrics.commands.explain.total)
 }
 
-test('counts the documents that an index finds if a join reads many documents for each', async (t) => {
+test('counts the documents that an index finds if a join reads many documents for each found document', async (t) => {
   const server = await engineOrSkip(t, () => startMongod({ auth: true }))
   if (server === null) return
   await using _ = server

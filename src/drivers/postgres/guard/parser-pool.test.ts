@@ -29,7 +29,7 @@ test('repeats little of the text in a message', async () => {
   assert.ok(far.kind === 'malformed' && far.why.length < 200, JSON.stringify(far).slice(0, 300))
 })
 
-test('ends a thread that takes too long, and continues with another', async () => {
+test('ends a thread that takes too long, and continues with another thread', async () => {
   const problems: string[] = []
   await using parser = await openParser({ threads: 1, deadlineMs: 1, report: (problem) => problems.push(problem) })
   assert.equal((await parser.judge(of(LONG), SIGNAL)).kind, 'lost')
@@ -37,7 +37,7 @@ test('ends a thread that takes too long, and continues with another', async () =
   assert.equal(problems.length, 2)
 })
 
-test('sends each catalog to a thread once, and an evicted one again', async () => {
+test('sends each catalog to a thread once, and an evicted catalog again', async () => {
   await using parser = await openParser({ threads: 1 })
   const catalogs = Array.from({ length: 6 }, () => shop())
   for (const each of [...catalogs, ...catalogs]) {
@@ -63,7 +63,7 @@ test('reports a defect with a hash, never the text', async () => {
   assert.match(problems[1] ?? '', /^[0-9a-f]{64}$/)
 })
 
-// This test must be the last: it breaks the parser of this process.
+// This test must be the last test, because it breaks the parser of this process.
 test('does not use the parser of the main thread again after a text broke it, and reports the defect once', async () => {
   const problems: string[] = []
   await using parser = await openParser({ threads: 1, report: (problem) => problems.push(problem) })

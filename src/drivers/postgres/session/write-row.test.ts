@@ -93,7 +93,7 @@ function randomValue(oid: number, next: () => number): Value {
   if (next() < 0.1) return null
   if (oid === OIDS.bool) return next() < 0.5
   if (oid === OIDS.text) return randomText(next)
-  // At most 15 digits including the two after the point, which a JavaScript number represents exactly.
+  // Use at most 15 digits, including two after the point, so that a JavaScript number represents the value exactly.
   const digits = { [OIDS.int4]: 9, [OIDS.int8]: 15, [OIDS.numeric]: 12 }[oid] ?? 0
   const whole = Math.trunc((next() - 0.5) * 10 ** Math.floor(next() * (digits + 1)))
   return oid === OIDS.numeric ? whole / 4 : whole
