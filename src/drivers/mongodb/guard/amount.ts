@@ -152,14 +152,27 @@ export function withSize(amount: Amount, size: Size, by: Amount): Amount {
 }
 
 /**
- * Returns the sum of an amount over all elements of an array. `own` is the size of one element, `bytes` the size of all elements. The sum
- * of a power of `own` over all elements is at most the same power of `bytes`. A term without `own` counts `items` times.
+ * Returns the sum of an amount over all elements of an array. `own` is the size of one element. `bytes` is the size of all elements
+ * together, so the sum of a power of `own` is at most the power of `bytes`, or `bytes` times a power of the longest element.
+ * A term without `own` counts `items` times.
  */
 export function overAll(
   amount: Amount,
   own: Size,
-  { bytes, items }: { readonly bytes: Amount; readonly items: Amount },
+  { bytes, items, longest = bytes }: { readonly bytes: Amount; readonly items: Amount; readonly longest?: Amount },
 ): Amount {
   const [of, rest] = split(amount, (size) => size === own)
-  return plus(withSize(of, own, bytes), product(rest, items))
+  const parts: Amount[] = [product(rest, items)]
+  for (const { times, sizes } of of.terms.values()) {
+    let isFirst = true
+    parts.push(
+      sizes.reduce<Amount>((all, size) => {
+        if (size !== own) return product(all, sizeOf(size))
+        const by = isFirst ? bytes : longest
+        isFirst = false
+        return product(all, by)
+      }, constant(times)),
+    )
+  }
+  return plus(...parts)
 }

@@ -3,7 +3,7 @@
 import { arrayOf, booleanOf, fieldsOf, textOf } from './read-arguments.ts'
 import { EXPRESSION_HINT, EXPRESSIONS, reasonAgainst, type Fields } from './expression-list.ts'
 import { numberOf } from './parse-ejson.ts'
-import { parsePattern } from './pattern-tree.ts'
+import { parsePattern, WORK_EACH } from './pattern-tree.ts'
 import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from '../confined-query.ts'
 import { capped, isShort } from './range-length.ts'
 import { within } from './error-place.ts'
@@ -247,7 +247,9 @@ function matching(name: string, value: Bson | undefined, scope: Scope): Bson {
     throw refusedOperator(name, 'its options must be a constant of the letters i m s u x', `Write {"options": "i"}.`)
   const own = constant instanceof Scalar && constant.of.kind === '$regularExpression' ? constant.of.options : ''
   if (typeof pattern === 'string' && isDocument(value))
-    within(value, 'regex', () => parsePattern(pattern, own + (options ?? '')))
+    within(value, 'regex', () => {
+      scope.meter.work.spend(WORK_EACH * parsePattern(pattern, own + (options ?? '')).length)
+    })
   return {
     input: expression(input, scope),
     regex: literal === undefined ? (constant ?? null) : { $literal: literal },

@@ -8,11 +8,11 @@ import { literal } from './literal.ts'
 import { within } from './error-place.ts'
 import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from '../confined-query.ts'
 import { Broken, refusedLimit, refusedOperator } from './refusal.ts'
-import { constant, NONE, plus, product, scaled, type Amount } from './amount.ts'
-import { SMALL, valuesFound, type Extent } from './value-size.ts'
+import { constant, NONE, plus, product, scaled, type Amount, sizeOf } from './amount.ts'
+import { valuesFound, type Extent, isStored, longestAt } from './value-size.ts'
 import { DOCUMENT_MAX, worstOf } from './measured-work.ts'
 import { searchSteps, STEP_READS } from './operator-steps.ts'
-import { parsePattern, type ParsedPattern } from './pattern-tree.ts'
+import { parsePattern, WORK_EACH, type ParsedPattern } from './pattern-tree.ts'
 import { hold, locate, type Located, type Scope } from './scope.ts'
 import { isPlace, valueAt } from './document-shape.ts'
 import { suggested } from './suggestions.ts'
@@ -131,15 +131,19 @@ function countTests(found: Located, walk: Walk, { times = 1, patterns = [] }: Te
   const values = isSingle ? constant(1) : plus(1, valuesFound(tested, found.components))
   // Each index doubles the steps, because mongod reads it as the index of an element and as a name.
   meter.step(scaled(values, times * 2 ** indexes))
-  for (const pattern of patterns)
+  const isMeasured = !isSingle && tested.place !== null && isStored(tested.place)
+  const longest = isMeasured ? sizeOf(longestAt(tested.place)) : bytes
+  for (const pattern of patterns) {
+    meter.work.spend(WORK_EACH * pattern.length)
     meter.step(
       plus(
         pattern.compiling,
         pattern.folding,
         scaled(values, PATTERN_STEPS),
-        searchSteps(pattern, { ...SMALL, bytes }, values),
+        searchSteps(pattern, { bytes, longest, run: longest, starts: values }),
       ),
     )
+  }
 }
 
 /** Returns the extent of the tested value. An expression cannot contain an array index, so the whole array counts. */

@@ -429,6 +429,8 @@ function measure(value: unknown): string {
   if (bytes !== undefined) return `#${bytes}`
   const [, length] = /^\{"\$add":\[\{"\$size":\{"\$cond":\[\{"\$isArray":\["\$(.*?)"/.exec(text) ?? []
   if (length !== undefined) return `|${length}`
+  const [, list] = /^\{"\$max":\[0,.*?"\$isArray":\["\$(.*?)"/.exec(text) ?? []
+  if (list !== undefined) return `^${list}`
   const [, path = ''] = /"\$type":"\$(.*?)"/.exec(text) ?? []
   return text.startsWith('{"$size"') ? `pieces ${path}` : `~${path}`
 }
@@ -490,7 +492,7 @@ test('measures loops over parts of an element by the bytes of all elements', () 
   assert.deepEqual(inBytes(map('$a', map('$$e.x', map('$$f.y', WORK, 'g'), 'f'), 'e')), ['#a'])
   assert.deepEqual(steps(map('$a', map('$b', WORK, 'f'), 'e')), ['|a |b'])
   const two = measuredBy({ $set: { x: map('$a', map('$$e.x', map('$$e.y', WORK, 'g'), 'f'), 'e') } })
-  assert.ok(two.some((each) => products(each.steps, 8).includes('#a #a')))
+  assert.ok(two.some((each) => products(each.steps, 8).includes('#a ^a')))
   const copies = measuredBy({ $set: { x: map(map('$a', '$b'), map('$$e', WORK, 'f'), 'e') } })
   assert.ok(copies.some((each) => products(each.steps, 200).includes('|a |b')))
 })
@@ -589,6 +591,13 @@ test('puts cancel points right before a slow stage, and keeps all fields of an o
   const open = printedOf({ $replaceWith: '$a' }, heavy)
   assert.match(open, /\{"\$replaceWith":\{"vt_document":"\$\$ROOT","vt_look":/)
   assert.match(open, /\{"\$replaceWith":"\$vt_document"\}/)
+})
+
+test('measures the longest text of an array for a pattern whose steps grow with a power', () => {
+  const steps = (...pipeline: object[]): string[] => measuredBy(...pipeline).flatMap((each) => products(each.steps))
+  const found = { $filter: { input: '$a', cond: { $regexMatch: { input: '$$this', regex: 'x.*y.*z' } } } }
+  assert.ok(steps({ $set: { x: found } }).includes('#a ^a ^a'))
+  assert.ok(steps({ $unwind: '$n' }, { $match: { big: { $regex: 'x.*y.*z' } } }).includes('#big ^big ^big'))
 })
 
 test('adds more cancel points for slower stages', () => {

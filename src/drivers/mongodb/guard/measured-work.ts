@@ -147,9 +147,27 @@ function measured({ of, place, separator }: Measure): Bson {
   const value = valueAt(place)
   if (of === 'bytes') return { $bsonSize: { v: value } }
   if (of === 'length') return lengthOf(value)
+  if (of === 'longest') return longestOf(value)
   const text: Bson = { $cond: [{ $eq: [{ $type: value }, 'string'] }, value, ''] }
   if (of === 'pieces') return { $size: { $split: [text, { $literal: separator }] } }
   return { $max: { $map: { input: { $split: [text, ' '] }, in: { $strLenBytes: '$$this' } } } }
+}
+
+/** In a longer array, the elements are not measured one by one. All elements together then count as the longest. */
+const MEASURED_EACH_MAX = 2_000
+
+/** Returns the expression for the bytes of the longest element of an array, or of the value itself if it is no array. */
+function longestOf(value: string): Bson {
+  const isShort: Bson = {
+    $cond: [
+      { $isArray: [value] },
+      { $lte: [{ $size: { $cond: [{ $isArray: [value] }, value, []] } }, MEASURED_EACH_MAX] },
+      false,
+    ],
+  }
+  const list: Bson = { $cond: [isShort, value, [value]] }
+  // An empty array has no longest element: 0, not null, which would make the whole amount null.
+  return { $max: [0, { $max: { $map: { input: list, in: { $bsonSize: { v: '$$this' } } } } }] }
 }
 
 /** Returns the expression for the number of elements of an array, or of fields of an object. */

@@ -2,7 +2,7 @@
 // numbers were measured on mongod 6.0 and on the newest engine. A step is about 50 ns of the slower engine.
 import { constant, NONE, plus, product, scaled, sizeOf, type Amount } from './amount.ts'
 import { isFixed, SMALL, together, wordAt, type Extent } from './value-size.ts'
-import { matchSteps } from './pattern-steps.ts'
+import { matchSteps, type MatchedText } from './pattern-steps.ts'
 import { parsePattern, type ParsedPattern } from './pattern-tree.ts'
 import { isDocument, Scalar, type Bson, type BsonDocument } from '../confined-query.ts'
 
@@ -64,14 +64,15 @@ const trimming: Steps = (given) => {
 const matching: Steps = (given) => {
   const pattern = patternOf(given.operand)
   if (pattern === null) return constant(2)
-  return plus(pattern.folding, searchSteps(pattern, argument(given, 'input', 0) ?? SMALL, constant(1)))
+  const { bytes, place } = argument(given, 'input', 0) ?? SMALL
+  const run = place === null ? bytes : sizeOf(wordAt(place))
+  return plus(pattern.folding, searchSteps(pattern, { bytes, longest: bytes, run, starts: constant(1) }))
 }
 
-/** Returns the steps to search texts for matches of a pattern. `texts` is their number, and `bytes` the size of all together. */
-export function searchSteps(pattern: ParsedPattern, { bytes, place }: Extent, texts: Amount): Amount {
-  const run = place === null ? bytes : sizeOf(wordAt(place))
+/** Returns the steps to search texts for matches of a pattern. */
+export function searchSteps(pattern: ParsedPattern, texts: MatchedText): Amount {
   // mongod copies the match for each group.
-  return plus(matchSteps(pattern, { bytes, run, starts: texts }), scaled(bytes, pattern.groups / STEP_READS))
+  return plus(matchSteps(pattern, texts), scaled(texts.bytes, pattern.groups / STEP_READS))
 }
 
 /** Returns the steps of $regexFindAll. Each match scans the whole string again. */

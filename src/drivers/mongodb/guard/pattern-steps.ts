@@ -22,35 +22,65 @@ interface Effort {
   readonly ways: Polynomial
 }
 
-/** The sizes of the searched texts. `run` is the length of the longest word in bytes. `starts` is the number of texts. */
+/**
+ * The sizes of the searched texts: the bytes of all of them and of the longest, the length of the longest word, and the number of texts.
+ */
 export interface MatchedText {
   readonly bytes: Amount
+  readonly longest: Amount
   readonly run: Amount
   readonly starts: Amount
 }
 
+/** What is computed once for a pattern. */
+interface Bound {
+  /** The tries of one attempt, or null if only mongod's own limit bounds them. */
+  readonly tries: Polynomial | null
+  /** True if one attempt is made for each text, or if the attempts share the characters of the text. */
+  readonly isOnce: boolean
+  readonly isWide: boolean
+  /** The part of the positions at which a match can begin. */
+  readonly share: number
+  /** How far apart the positions are at which the string occurs that a match begins with. */
+  readonly period: number
+}
+
+const bounds = new WeakMap<ParsedPattern, Bound>()
+
+function boundOf(pattern: ParsedPattern): Bound {
+  const known = bounds.get(pattern)
+  if (known !== undefined) return known
+  const { tree, branches, isAnchored } = pattern
+  const made = {
+    tries: triesOf(tree),
+    // All lines together are the text, and the first repetition tries each of their characters.
+    isOnce: isAnchored || triesEachLine(tree),
+    isWide: isWide(tree),
+    // If a match must begin with a certain letter, few positions can start a match.
+    share: branches === 0 && isRare(tree) ? 1 / 8 : 1,
+    period: tree.kind === 'sequence' ? literalAt(tree.of, 0).period : 1,
+  }
+  bounds.set(pattern, made)
+  return made
+}
+
 /** Returns the steps to search the texts for a match, if there is none. */
-export function matchSteps(pattern: ParsedPattern, { bytes, run, starts }: MatchedText): Amount {
-  const { tree, branches } = pattern
-  // If only the beginnings of lines are tried, they count like one start: the repetition then runs over each line once.
-  const isOnce = pattern.isAnchored || triesEachLine(tree)
+export function matchSteps(pattern: ParsedPattern, { bytes, longest, run, starts }: MatchedText): Amount {
+  const { branches } = pattern
+  const { tries, isOnce, isWide: isWhole, share, period } = boundOf(pattern)
   const from = isOnce ? starts : bytes
-  const tries = triesOf(tree)
   if (tries === null) return plus(scaled(starts, 2), bytes, scaled(from, ATTEMPT_MAX))
   const [once = 0, ...growing] = tries
   const fixed = Math.min(ATTEMPT_MAX, Math.max(0, once - 1) * TRY)
   const written = bytes.constant
   const attempt = Math.min(ATTEMPT_MAX, 0.2 + branches / 50 + fixed + powers(growing, written))
-  // Texts that the query contains count in full, because they may be the worst texts for the pattern.
+  // A text of the query may be the worst text for the pattern.
   const own = plus(scaled(starts, 2 + written / 5), scaled(constant(from.constant), attempt))
   if (isConstant(bytes) && isConstant(from)) return own
-  const length = isWide(tree) ? bytes : run
-  // If a match must begin with a certain letter, few positions can start a match.
-  const share = branches === 0 && isRare(tree) ? 1 / 8 : 1
-  // The sum of a power over all texts is at most the power of their sum, so the number of texts does not count again.
-  let power = isOnce ? constant(1) : scaled(bytes, 1 / periodOf(tree))
+  // The sum of a power over all texts is at most the size of all texts times a power of the longest.
+  let power = isOnce ? bytes : product(scaled(bytes, 1 / period), isWhole ? longest : run)
   const grown = growing.map((times, n) => {
-    power = product(power, length)
+    if (n > 0) power = product(power, isWhole ? longest : run)
     return scaled(power, n === 0 ? times * RUN * share : (times * TRY) / factorial(n + 1))
   })
   return plus(own, scaled(bytes, 0.4 + branches / 3), fixed === 0 ? NONE : scaled(from, fixed * share), ...grown)
@@ -77,11 +107,6 @@ function triesEachLine(tree: Pattern): boolean {
 function refersBack(part: Pattern): boolean {
   if (part.kind === 'char' || part.kind === 'position') return false
   return part.kind === 'back reference' || [part.of].flat().some(refersBack)
-}
-
-/** Returns how far apart the positions are at which the string that a match begins with occurs. */
-function periodOf(tree: Pattern): number {
-  return tree.kind === 'sequence' ? literalAt(tree.of, 0).period : 1
 }
 
 const factorial = (n: number): number => (n <= 1 ? 1 : n * factorial(n - 1))
@@ -153,11 +178,14 @@ function rarer([once = 0, ...growing]: Polynomial, period: number): Polynomial {
   return period < 2 ? [once, ...growing] : [once + 1, ...growing.map((n) => n / period)]
 }
 
+/** Only so many characters of a string are compared with each other: a shorter period is always safe. */
+const LITERAL_MAX = 24
+
 /** Returns where the string ends that begins at this part, and how far apart its occurrences are: its smallest period. */
 function literalAt(parts: readonly Pattern[], start: number): { readonly end: number; readonly period: number } {
   const found = parts.findIndex((part, n) => n >= start && part.kind !== 'char')
   const end = found === -1 ? parts.length : found
-  const chars = parts.slice(start, end).map(({ first }) => first)
+  const chars = parts.slice(start, Math.min(end, start + LITERAL_MAX)).map(({ first }) => first)
   const fits = (period: number): boolean =>
     chars.every((each, n) => n < period || (each & (chars[n - period] ?? NO_CHARS)) !== 0n)
   let period = 1

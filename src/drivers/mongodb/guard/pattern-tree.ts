@@ -19,6 +19,7 @@ export type Pattern = Readonly<{ first: Chars; mayBeEmpty: boolean }> &
 
 export interface ParsedPattern {
   readonly tree: Pattern
+  readonly length: number
   /** The number of capturing groups. The whole match counts as one. */
   readonly groups: number
   readonly branches: number
@@ -82,6 +83,8 @@ const POSITIONS = 'bBAzZ'
 export function parsePattern(pattern: string, options = ''): ParsedPattern {
   if (pattern.length > PATTERN_MAX)
     throw refusedLimit('regular expression', `a regular expression is longer than ${PATTERN_MAX} characters`)
+  if (!/^[imsux]*$/.test(options)) throw new Broken('the options of a regular expression are letters of i m s u x')
+  // Options contain no slash, so no other pattern with other options has this key.
   const key = `${options}/${pattern}`
   const known = parsed.get(key)
   if (known !== undefined) return known
@@ -90,6 +93,9 @@ export function parsePattern(pattern: string, options = ''): ParsedPattern {
   parsed.set(key, made)
   return made
 }
+
+/** The steps of the guard for a character of a pattern. */
+export const WORK_EACH = 8
 
 /** A cache of the last trees, because one query looks at a pattern several times. */
 const parsed = new Map<string, ParsedPattern>()
@@ -140,6 +146,7 @@ class Reader {
       )
     return {
       tree,
+      length: this.#text.length,
       groups: this.#groups,
       branches: this.#branches,
       hasLookaround: this.#hasLookaround,
@@ -182,6 +189,7 @@ class Reader {
   #quantified(item: Pattern): Pattern {
     for (let of = item; ;) {
       this.#skipSpaces()
+      if (!'*+?{'.includes(this.#text[this.#at] ?? ' ')) return of
       const [whole = '', sign = '', least = '', comma = '', most = ''] =
         /^(?:([*+?])|\{(\d{1,5})(?:(,)(\d{0,5}))?\})/.exec(this.#text.slice(this.#at, this.#at + 16)) ?? []
       if (whole === '') {
@@ -227,7 +235,7 @@ class Reader {
 
   #group(): Pattern | null {
     const [whole = '', options, look] =
-      /^\?(?:([a-z]*)(?=[:)])|(<?[=!])|P?<[A-Za-z_]\w*>|>)/i.exec(this.#text.slice(this.#at)) ?? []
+      /^\?(?:([a-z]*)(?=[:)])|(<?[=!])|P?<[A-Za-z_]\w*>|>)/i.exec(this.#text.slice(this.#at, this.#at + 100)) ?? []
     if (whole === '' && (this.#text[this.#at] === '?' || this.#text[this.#at] === '*'))
       throw refused(`(${this.#text.slice(this.#at, this.#at + 2)}`)
     this.#at += whole.length

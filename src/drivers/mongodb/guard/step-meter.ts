@@ -10,11 +10,12 @@ import {
   overAll,
   plus,
   scaled,
+  sizeOf,
   withSize,
   type Amount,
   type Size,
 } from './amount.ts'
-import { bytesAt, isStored, type Extent } from './value-size.ts'
+import { bytesAt, isStored, longestAt, type Extent } from './value-size.ts'
 import { refusedLimit } from './refusal.ts'
 import type { Work } from './work-budget.ts'
 
@@ -153,7 +154,7 @@ export class Meter {
   }
 
   /** Counts `body` once for each element of an array. In `body`, `own` is the size of the element. */
-  loop<T>(array: Pick<Extent, 'items' | 'bytes'>, own: Size, body: () => T): T {
+  loop<T>(array: Pick<Extent, 'items' | 'bytes'> & { readonly place?: string | null }, own: Size, body: () => T): T {
     const [before, loops] = [this.#open(), this.#loops]
     this.#loops *= array.items.constant
     this.#depth++
@@ -166,7 +167,11 @@ export class Meter {
       this.#spend(steps)
       this.#loops = loops
       // mongod frees the values of one turn before the next turn. The result of the loop is counted as a value.
-      this.#close(before, { steps: overAll(steps, own, array), kept: whole(kept), bytes: whole(bytes) })
+      this.#close(before, {
+        steps: overAll(steps, own, { ...array, ...longestIn(array.place) }),
+        kept: whole(kept),
+        bytes: whole(bytes),
+      })
     }
   }
 
@@ -209,6 +214,11 @@ export class Meter {
       this.#trials--
     }
   }
+}
+
+/** Returns the size of the longest element, if the database can measure it before the stage. */
+function longestIn(place: string | null | undefined): { readonly longest?: Amount } {
+  return place === null || place === undefined || !isStored(place) ? {} : { longest: sizeOf(longestAt(place)) }
 }
 
 function tooLarge(name: string, bytes: number): Error {

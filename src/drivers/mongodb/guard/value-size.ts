@@ -76,6 +76,11 @@ export function wordAt(place: string): Size {
   return `~${place}`
 }
 
+/** Returns the bytes of the longest element of the array at a place, or of the value itself if it is no array. */
+export function longestAt(place: string): Size {
+  return `^${place}`
+}
+
 /**
  * Returns the size in bytes of the object at a place without these fields. Only the value of a $reduce has such a size.
  */
@@ -85,7 +90,7 @@ export function bytesWithout(place: string, names: readonly string[]): Size {
 
 /** What a size measures. */
 export interface Measure {
-  readonly of: 'bytes' | 'length' | 'pieces' | 'word'
+  readonly of: 'bytes' | 'length' | 'pieces' | 'word' | 'longest'
   readonly place: string
   readonly separator: string
   /** Fields that do not count. */
@@ -98,6 +103,7 @@ export function measureOf(size: Size): Measure {
   if (size.startsWith('#')) return { ...whole, of: 'bytes' }
   if (size.startsWith('|')) return { ...whole, of: 'length' }
   if (size.startsWith('~')) return { ...whole, of: 'word' }
+  if (size.startsWith('^')) return { ...whole, of: 'longest' }
   const [path = '', ...names]: readonly string[] = JSON.parse(place)
   if (size.startsWith('-')) return { ...whole, of: 'bytes', place: path, without: names }
   return { ...whole, of: 'pieces', place: path, separator: names[0] ?? '' }
