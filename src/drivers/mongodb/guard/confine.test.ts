@@ -161,3 +161,17 @@ test('$graphLookup in $facet projects the known fields, and is refused if the fi
     'denied',
   )
 })
+
+test('searches for strings only, and looks up no regular expressions', () => {
+  const printed = (stage: object): string => JSON.stringify(queryOf({ pipeline: [stage] }).pipeline)
+  assert.match(
+    printed({ $set: { x: { $split: ['$name', '$meta'] } } }),
+    /\{"\$split":\["\$name",\{"\$concat":\["\$meta"\]\}\]\}/,
+  )
+  assert.match(printed({ $set: { x: { $split: ['$name', ','] } } }), /\{"\$split":\["\$name",","\]\}/)
+  const replaced = { $replaceAll: { input: '$name', find: '$meta', replacement: '' } }
+  assert.match(printed({ $set: { x: replaced } }), /"find":\{"\$concat":\["\$meta"\]\}/)
+  const pattern = { $regularExpression: { pattern: 'a', options: '' } }
+  const refused = verdict({ pipeline: [{ $set: { x: { $split: ['$name', pattern] } } }] })
+  assert.ok(refused.kind === 'denied' && /searches for a string/.test(refused.why))
+})

@@ -64,6 +64,30 @@ function objectExpression(value: BsonDocument, scope: Scope): BsonDocument {
 }
 
 function operand(name: string, form: 'any' | 'date' | 'special' | Fields, value: Bson | undefined, scope: Scope): Bson {
+  const printed = operandOf(name, form, value, scope)
+  if (name === '$split' && isArray(printed)) return printed.map((each, n) => (n === 1 ? textOnly(name, each) : each))
+  if ((name === '$replaceAll' || name === '$replaceOne') && isDocument(printed))
+    return { ...printed, find: textOnly(name, printed['find'] ?? null) }
+  return printed
+}
+
+/** Returns an expression that fails unless its value is a string or null. The newest MongoDB also searches for regular expressions. */
+function textOnly(name: string, printed: Bson): Bson {
+  if (typeof printed === 'string' && !printed.startsWith('$')) return printed
+  if (printed instanceof Scalar && printed.of.kind === '$regularExpression') {
+    throw refusedOperator(name, 'it searches for a string here', 'Find matches with $regexFindAll.')
+  }
+  return isDocument(printed) && ('$concat' in printed || typeof printed['$literal'] === 'string')
+    ? printed
+    : { $concat: [printed] }
+}
+
+function operandOf(
+  name: string,
+  form: 'any' | 'date' | 'special' | Fields,
+  value: Bson | undefined,
+  scope: Scope,
+): Bson {
   if (form === 'special') return special(name, value, scope)
   if (form === 'any') return expression(value, scope)
   if (form === 'date') {

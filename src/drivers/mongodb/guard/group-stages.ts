@@ -13,7 +13,7 @@ import { Broken, shown } from './refusal.ts'
 import { resolve, type Scope } from './scope.ts'
 import { checkWeight, closed, shapeWith, valueAt, WHOLE, type Shape } from './document-shape.ts'
 import { largest, object, SMALL, type Extent } from './value-size.ts'
-import { sortSpecOf } from './sort-spec.ts'
+import { countKey, sortSpecOf } from './sort-spec.ts'
 
 /** Sets the known fields and the columns. `written` holds the names in the query, without a `count` that MongoDB adds. */
 function made(flow: Flow, id: Shape, outputs: Outputs, written: readonly string[] = [...outputs.shapes.keys()]): void {
@@ -160,14 +160,14 @@ function sortBySpec(of: string, value: Bson | undefined, flow: Flow): { sortBy?:
 function partitionFields(of: string, value: Bson | undefined, flow: Flow): { partitionByFields?: readonly string[] } {
   if (value === undefined) return {}
   const paths = arrayOf(of, value).map((path) => textOf(of, path))
-  for (const path of paths) resolve(path, flow.scope)
+  for (const path of paths) countKey(of, path, resolve(path, flow.scope), flow.scope)
   return { partitionByFields: paths }
 }
 
 export function densify(value: Bson, flow: Flow): void {
   const read = fieldsOf('$densify', value, ['field', 'range'], ['partitionByFields'])
   const field = textOf('$densify', read['field'])
-  resolve(field, flow.scope)
+  countKey('$densify', field, resolve(field, flow.scope), flow.scope)
   const range = fieldsOf('range', read['range'], ['step', 'bounds'], ['unit'])
   const { step = null, bounds: ends = null, unit } = range
   if (isDocument(step)) throw new Broken('$densify takes a number for step')

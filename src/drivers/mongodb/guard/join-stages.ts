@@ -168,10 +168,11 @@ export function graphLookup(value: Bson, flow: Flow): void {
   flow.whole.join({ stage: '$graphLookup', collection: from.name, foreignField: connectToField, perDocument: true })
   const start = computed(read['startWith'], flow.scope)
   countSought(start.extent, flow)
+  flow.scope.meter.step(scaled(start.extent.items, 3))
   flow.out.push({
     $graphLookup: {
       from: from.name,
-      startWith: start.printed,
+      startWith: withoutPatterns(start.printed),
       connectFromField,
       connectToField,
       as,
@@ -181,6 +182,14 @@ export function graphLookup(value: Bson, flow: Flow): void {
     },
   })
   reproject(from, as, depthField, flow)
+}
+
+/** Returns an expression without regular expressions among its values, which mongod would match with connectToField. */
+function withoutPatterns(printed: Bson): Bson {
+  const isPattern = (value: string): Bson => ({ $eq: [{ $type: value }, 'regex'] })
+  const list: Bson = { $filter: { input: '$$vt_start', as: 'vt_one', cond: { $not: [isPattern('$$vt_one')] } } }
+  const one: Bson = { $cond: [isPattern('$$vt_start'), null, '$$vt_start'] }
+  return { $let: { vars: { vt_start: printed }, in: { $cond: [{ $isArray: ['$$vt_start'] }, list, one] } } }
 }
 
 /** Refuses a path below a partly shown object. A null matches documents without the field, which would reveal hidden elements. */

@@ -311,7 +311,8 @@ function isWide(part: Pattern): boolean {
     case 'alternatives':
       return part.of.some(isWide)
     case 'repeat':
-      return isWide(part.of) || (part.most > 1 && part.most - part.least > 3 && holdsSpace(part.of))
+      if (part.of.kind === 'char') return part.most - part.least > 3 && holdsSpace(part.of)
+      return isWide(part.of) || (part.most > 1 && holdsSpace(part.of))
   }
 }
 
