@@ -19,7 +19,11 @@ interface Upstream {
 const READY = 0x5a
 const IDLE = 0x49
 
-export async function startTransactionPooler(to: number): Promise<TransactionPooler> {
+/** With `namesItself`, clients get the number of a process of the pooler, as from real poolers, and not that of the server’s process. */
+export async function startTransactionPooler(
+  to: number,
+  { namesItself = false }: { readonly namesItself?: boolean } = {},
+): Promise<TransactionPooler> {
   const sessions = new Map<number, Promise<Upstream>>()
   const clients = new Set<Socket>()
   let chosen = 0
@@ -40,7 +44,7 @@ export async function startTransactionPooler(to: number): Promise<TransactionPoo
           upstream.socket.write(bytes)
         })
       })
-      void of(chosen).then(({ greeting }) => client.write(greeting))
+      void of(chosen).then(({ greeting }) => client.write(namesItself ? renamed(greeting) : greeting))
     })
   })
   pooler.listen(0, '127.0.0.1')
@@ -58,6 +62,17 @@ export async function startTransactionPooler(to: number): Promise<TransactionPoo
       pooler.close()
     },
   }
+}
+
+const KEY_DATA = 0x4b
+
+/** Returns the messages of a login with another process in BackendKeyData. */
+function renamed(greeting: Buffer): Buffer {
+  const copy = Buffer.from(greeting)
+  for (let at = 0; at < copy.length; at += 1 + copy.readUInt32BE(at + 1)) {
+    if (copy[at] === KEY_DATA) copy.writeUInt32BE(1, at + 5)
+  }
+  return copy
 }
 
 /** Logs in, and passes the server’s messages to the current client. */

@@ -95,7 +95,7 @@ async function attempt(
     if (plain) receive = (bytes) => wire.take(bytes)
     else stream.on('data', (bytes: Buffer) => wire.take(bytes))
     wire.take(rest)
-    const session = await open(wire, options !== null)
+    const session = await open(wire, options !== null, keyOf(client)?.processId ?? null)
     return { session, cancel: () => cancel(target, keyOf(client), allowPrivateHosts) }
   } catch (error) {
     socket.destroy()
@@ -105,12 +105,12 @@ async function attempt(
   }
 }
 
-async function open(wire: Wire, withOptions: boolean): Promise<Session> {
+async function open(wire: Wire, withOptions: boolean, processId: number | null): Promise<Session> {
   const texts = new Texts(65_536)
   const outcome = await wire.exchange(Buffer.concat([question(readBackSql()), SYNC]), 1, texts)
   const row = texts.answers[0]?.[0]
   if (outcome.error !== null) throw outcome.error
-  const server = readBack(row ?? [])
+  const server = readBack(row ?? [], processId)
   if (!(server.version >= FLOOR)) {
     wire.close()
     throw new AppError('DATASOURCE_UNAVAILABLE', 'The server is older than PostgreSQL 14, the oldest version served.')

@@ -301,7 +301,8 @@ function sentBy({ login }: Caller): string[][] {
   return requests
 }
 
-const SETTINGS = ['default_transaction_read_only', 'search_path', 'statement_timeout']
+const SETTINGS = ['default_transaction_read_only', 'search_path', 'statement_timeout', 'default_transaction_isolation']
+const POISONS = ['off', 'public', '0', 'serializable']
 
 async function settingsIn({ login }: Caller): Promise<(string | null)[] | undefined> {
   const texts = new Texts(1_024)
@@ -321,7 +322,7 @@ test('look-ups that follow one another set the session’s settings once, then r
     sent.map((names) => names.length),
     [5, 9, 1, 1],
   )
-  assert.deepEqual(await settingsIn(caller), ['on', 'pg_catalog', `${LIMITS.timeoutMs / 1_000}s`])
+  assert.deepEqual(await settingsIn(caller), ['on', 'pg_catalog', `${LIMITS.timeoutMs / 1_000}s`, 'read committed'])
   assert.match(await look(8), /note 8"/)
   // A query that is planned for its values needs another setting.
   const page = (id: number): Promise<string> =>
@@ -332,12 +333,12 @@ test('look-ups that follow one another set the session’s settings once, then r
   assert.match(await look(9), /note 9"/)
   assert.deepEqual(
     sent.map((names) => names.length),
-    [6, 6, 10, 1, 5],
+    [6, 6, 10, 1, 6],
   )
 })
 
 test('after any other query, a look-up runs in a transaction that sets everything again', async () => {
-  const POISON = SETTINGS.map((name) => `set_config('${name}', '${name === 'search_path' ? 'public' : '0'}', false)`)
+  const POISON = SETTINGS.map((name, n) => `set_config('${name}', '${POISONS[n]}', false)`)
   for (const other of ['text', 'function', 'failure', 'other limits']) {
     await using caller = await open()
     const look = (id: number): Promise<string> => caller.ask(`SELECT note FROM orders WHERE id = ${id}`)
@@ -375,7 +376,11 @@ test('after any other query, a look-up runs in a transaction that sets everythin
       [5, 9, 1],
       other,
     )
-    assert.deepEqual(await settingsIn(caller), ['on', 'pg_catalog', `${LIMITS.timeoutMs / 1_000}s`], other)
+    assert.deepEqual(
+      await settingsIn(caller),
+      ['on', 'pg_catalog', `${LIMITS.timeoutMs / 1_000}s`, 'read committed'],
+      other,
+    )
   }
 })
 
@@ -429,4 +434,24 @@ test('a look-up without a statement around it ends at its timeout', async () => 
     sent.map((names) => names.length),
     [1, 5],
   )
+})
+
+test('settings are not kept for a table with a policy, and behind a pooler that names a process of its own', async () => {
+  const fresh = await server.createDatabase(
+    'policy',
+    `CREATE TABLE held (id int PRIMARY KEY, note text); INSERT INTO held VALUES (1, 'a'); ANALYZE held;
+     CREATE TABLE open (id int PRIMARY KEY, note text); INSERT INTO open VALUES (1, 'a'); ANALYZE open;
+     ALTER TABLE held ENABLE ROW LEVEL SECURITY; CREATE POLICY all_rows ON held USING (true)`,
+  )
+  await using caller = await open({ database: fresh })
+  const sent = sentBy(caller)
+  for (let i = 0; i < 7; i++) assert.match(await caller.ask('SELECT note FROM held WHERE id = 1'), /"a"/)
+  assert.ok(!sent.some((names) => names.length === 1), JSON.stringify(sent))
+  await using pooler = await startTransactionPooler(server.port, { namesItself: true })
+  pooler.use(0)
+  await using pooled = await open({ database: fresh, port: pooler.port })
+  assert.deepEqual([pooled.login.session.server.isDirect, caller.login.session.server.isDirect], [false, true])
+  const sentPooled = sentBy(pooled)
+  for (let i = 0; i < 7; i++) assert.match(await pooled.ask('SELECT note FROM open WHERE id = 1'), /"a"/)
+  assert.ok(!sentPooled.some((names) => names.length === 1), JSON.stringify(sentPooled))
 })

@@ -79,14 +79,15 @@ export function startUpOptions(): string {
  */
 export function readBackSql(): string {
   const names = ['server_version_num', 'server_version', ...Object.keys(PINS)]
-  return `SELECT ${names.map((name) => `pg_catalog.current_setting('${name}')`).join(', ')}`
+  return `SELECT pg_catalog.pg_backend_pid(), ${names.map((name) => `pg_catalog.current_setting('${name}')`).join(', ')}`
 }
 
-/** Reads the answer to readBackSql(). */
-export function readBack(row: readonly (string | null)[]): Server {
-  const [version, versionText, ...settings] = row
+/** Reads the answer to readBackSql(). `processId` is the server's process that the login named, or null if it named none. */
+export function readBack(row: readonly (string | null)[], processId: number | null): Server {
+  const [process, version, versionText, ...settings] = row
   const held = Object.values(PINS).every((value, i) => settings[i] === value)
-  return { version: Number(version), versionText: versionText ?? '', pinsEach: !held }
+  const isDirect = processId !== null && Number(process) === processId
+  return { version: Number(version), versionText: versionText ?? '', pinsEach: !held, isDirect }
 }
 
 export interface Server {
@@ -97,6 +98,11 @@ export interface Server {
    * True if the start-up options had no effect (pooler, login trigger). Each transaction then sets all fixed settings.
    */
   readonly pinsEach: boolean
+  /**
+   * True if queries run in the process that the login named. Poolers name a process of their own, so that they can pass
+   * on cancel requests.
+   */
+  readonly isDirect: boolean
 }
 
 /** Settings that differ between transactions. */
@@ -112,6 +118,9 @@ export interface Pinned {
 
 const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY'
 const COMMIT = 'COMMIT'
+/** Sets for the session what BEGIN sets for a transaction. */
+const TRANSACTIONS =
+  'SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED, READ ONLY, NOT DEFERRABLE'
 const ROLLBACK = Buffer.concat([statement('ROLLBACK'), SYNC])
 const PREPARED_MAX = 64
 /** The maximum number of prepared table descriptions of a session. Further ones are parsed for each query. */
@@ -194,6 +203,10 @@ export class Session {
   #lastPlain: Pinned | null = null
   /** The settings that the session keeps. Null after any other request, because its query might have changed the settings. */
   #kept: Pinned | null = null
+  /** True if the session may keep settings. A pooler could run the next query in another process, with other settings. */
+  #mayKeep: boolean
+  /** True if the session keeps the setting that plans each query for its values. */
+  #plansEach = false
   /** Names of prepared statements, by their text. */
   readonly #names = new Map<string, string>()
   /** Names of prepared table descriptions, by heldKey(). */
@@ -206,6 +219,7 @@ export class Session {
     this.wire = wire
     this.server = server
     this.#isPooled = server.pinsEach
+    this.#mayKeep = server.isDirect
   }
 
   /**
@@ -262,10 +276,7 @@ export class Session {
       sink.describe(known.fields)
       request.bind(known.name, params, values).add(EXECUTE).add(around.after)
       const completed = await this.#finished(request.bytes, parsing, sink, reads, around.statements + checks)
-      if (isPlain && completed.error === null) {
-        this.#lastPlain = needed
-        this.#kept = around.keeps ? needed : null
-      }
+      if (isPlain) this.#keep(needed, around, completed)
       return completed.error === null
         ? completed
         : this.#afterError(completed, completed.error, asked, prepared, check, pinned, sink)
@@ -455,6 +466,16 @@ export class Session {
     return { frames: all, prepared, unnamed }
   }
 
+  #keep(needed: Pinned, around: Around, { error, isStale, status, answered }: Completed): void {
+    if (error === null && !isStale && status === 'I') {
+      this.#lastPlain = needed
+      if (!around.keeps) return
+      this.#kept = needed
+      this.#plansEach = needed.plansEach === true
+      this.#last = null
+    } else if (around.keeps && around !== NOTHING_AROUND && answered) this.#mayKeep = false
+  }
+
   /**
    * Returns the frames around a query that calls no function, so that it cannot change a setting. When such queries
    * follow one another with the same settings, the second sets them for the session, and all further ones run without
@@ -462,7 +483,7 @@ export class Session {
    */
   #aroundPlain(pinned: Pinned): Around {
     if (this.#kept !== null && isSame(this.#kept, pinned)) return NOTHING_AROUND
-    const isAgain = this.#lastPlain !== null && isSame(this.#lastPlain, pinned)
+    const isAgain = this.#mayKeep && this.#lastPlain !== null && isSame(this.#lastPlain, pinned)
     return this.#around(isAgain ? { ...pinned, keeps: true } : pinned)
   }
 
@@ -476,15 +497,18 @@ export class Session {
 
   #aroundOf(pinned: Pinned): Around {
     const path = ['pg_catalog', ...pinned.searchPath].map(identifier).join(', ')
-    const key = `${pinned.timeoutMs} ${pinned.plansEach === true} ${pinned.keeps === true} ${path}`
+    const isPlannedOnce = this.#plansEach && pinned.plansEach !== true
+    const key = `${pinned.timeoutMs} ${pinned.plansEach === true} ${pinned.keeps === true} ${isPlannedOnce} ${path}`
     const ready = this.#ready.get(key)
     if (ready !== undefined) return ready
     const settings = [`SET LOCAL search_path = ${path}`, `SET LOCAL statement_timeout = ${pinned.timeoutMs}`]
     if (pinned.plansEach === true) settings.push('SET LOCAL plan_cache_mode = force_custom_plan')
+    else if (isPlannedOnce) settings.push('SET LOCAL plan_cache_mode = auto')
     const after = [COMMIT]
     if (pinned.keeps === true) {
-      const kept = pinned.plansEach === true ? settings : [...settings, 'SET LOCAL plan_cache_mode = auto']
-      after.push('SET default_transaction_read_only = on', ...kept.map((text) => text.replace('SET LOCAL', 'SET')))
+      const kept =
+        pinned.plansEach === true || isPlannedOnce ? settings : [...settings, 'SET LOCAL plan_cache_mode = auto']
+      after.push(TRANSACTIONS, ...kept.map((text) => text.replace('SET LOCAL', 'SET')))
     }
     const around = this.#isPooled
       ? unnamed([BEGIN, pinAll(path, pinned.timeoutMs)])
