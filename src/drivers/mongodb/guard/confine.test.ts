@@ -174,4 +174,6 @@ test('searches for strings only, and looks up no regular expressions', () => {
   const pattern = { $regularExpression: { pattern: 'a', options: '' } }
   const refused = verdict({ pipeline: [{ $set: { x: { $split: ['$name', pattern] } } }] })
   assert.ok(refused.kind === 'denied' && /searches for a string/.test(refused.why))
+  const heavy = verdict({ filter: { name: { $regex: '^(?:a+)+$' } } })
+  assert.ok(heavy.kind === 'denied' && /repeats a part that can match a text in several ways/.test(heavy.why))
 })

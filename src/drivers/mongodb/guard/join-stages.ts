@@ -188,7 +188,7 @@ export function graphLookup(value: Bson, flow: Flow): void {
 function withoutPatterns(printed: Bson): Bson {
   const isPattern = (value: string): Bson => ({ $eq: [{ $type: value }, 'regex'] })
   const list: Bson = { $filter: { input: '$$vt_start', as: 'vt_one', cond: { $not: [isPattern('$$vt_one')] } } }
-  const one: Bson = { $cond: [isPattern('$$vt_start'), null, '$$vt_start'] }
+  const one: Bson = { $cond: [isPattern('$$vt_start'), [], '$$vt_start'] }
   return { $let: { vars: { vt_start: printed }, in: { $cond: [{ $isArray: ['$$vt_start'] }, list, one] } } }
 }
 

@@ -14,7 +14,7 @@ export const TURNS_MAX = 16_000_000
 /** The number of documents that old versions of mongod process between two checks for a cancel. */
 export const UNSEEN = 128
 /** The maximum number of sizes of an amount that mongod measures. If there are more, mongod measures the whole document instead. */
-const SIZES_MAX = 6
+const SIZES_MAX = 12
 
 /** Expressions that the database computes for each document. An expression is null if its amount cannot be too large. */
 export interface Measured {

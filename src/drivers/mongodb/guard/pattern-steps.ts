@@ -1,15 +1,14 @@
 // Bounds the steps of a regular expression by how much it can backtrack. From each start position, mongod tries one way after another
-// to match. The number of ways is a polynomial in the length of the text, or the pattern is heavy: then mongod's own limit ends the
-// attempt after about 3 ms.
+// to match. The number of ways is a polynomial in the length of the text. A pattern without such a bound is refused: mongod's own limit
+// counts calls, and a call may compare a whole text.
 import { constant, isConstant, NONE, plus, product, scaled, type Amount } from './amount.ts'
 import { NO_CHARS, type Chars, type ParsedPattern, type Pattern } from './pattern-tree.ts'
+import { refusedOperator } from './refusal.ts'
 
-/** The maximum number of steps for one start position, by mongod's own limit. */
-const ATTEMPT_MAX = 60_000
-/** The steps of each further try at a position. */
-const TRY = 0.6
-/** The steps to run over a byte in a repetition and back. */
+/** The steps to compare a character, or to run over it in a repetition and back. Tries are counted in this unit. */
 const RUN = 1 / 20
+/** How many comparisons another try at a position takes. */
+const TRY = 12
 const DEGREE_MAX = 3
 const TRIES_MAX = 1e9
 
@@ -34,13 +33,11 @@ export interface MatchedText {
 
 /** What is computed once for a pattern. */
 interface Bound {
-  /** The tries of one attempt, or null if only mongod's own limit bounds them. */
-  readonly tries: Polynomial | null
-  /** True if one attempt is made for each text, or if the attempts share the characters of the text. */
+  /** The tries of one attempt. */
+  readonly tries: Polynomial
+  /** True if the attempts at all positions together take as much as one attempt over the whole text. */
   readonly isOnce: boolean
   readonly isWide: boolean
-  /** The part of the positions at which a match can begin. */
-  readonly share: number
   /** How far apart the positions are at which the string occurs that a match begins with. */
   readonly period: number
 }
@@ -50,44 +47,52 @@ const bounds = new WeakMap<ParsedPattern, Bound>()
 function boundOf(pattern: ParsedPattern): Bound {
   const known = bounds.get(pattern)
   if (known !== undefined) return known
-  const { tree, branches, isAnchored } = pattern
+  const { tree, isAnchored } = pattern
+  const tries = triesOf(tree)
+  if (tries === null) {
+    throw refusedOperator(
+      '$regex',
+      'a regular expression repeats a part that can match a text in several ways',
+      'Let the next character decide where a part ends: (?:[a-z]+,)* instead of (?:[a-z]+,?)*.',
+    )
+  }
   const made = {
-    tries: triesOf(tree),
+    tries,
     // All lines together are the text, and the first repetition tries each of their characters.
     isOnce: isAnchored || triesEachLine(tree),
     isWide: isWide(tree),
-    // If a match must begin with a certain letter, few positions can start a match.
-    share: branches === 0 && isRare(tree) ? 1 / 8 : 1,
     period: tree.kind === 'sequence' ? literalAt(tree.of, 0).period : 1,
   }
   bounds.set(pattern, made)
   return made
 }
 
-/** Returns the steps to search the texts for a match, if there is none. */
+/** Returns the steps to search the texts for a match, if there is none. Throws Refusal if they have no bound. */
 export function matchSteps(pattern: ParsedPattern, { bytes, longest, run, starts }: MatchedText): Amount {
-  const { branches } = pattern
-  const { tries, isOnce, isWide: isWhole, share, period } = boundOf(pattern)
-  const from = isOnce ? starts : bytes
-  if (tries === null) return plus(scaled(starts, 2), bytes, scaled(from, ATTEMPT_MAX))
+  const { branches, isAnchored } = pattern
+  const { tries, isOnce, isWide: isWhole, period } = boundOf(pattern)
+  const attempts = isAnchored ? starts : bytes
   const [once = 0, ...growing] = tries
-  const fixed = Math.min(ATTEMPT_MAX, Math.max(0, once - 1) * TRY)
+  const fixed = Math.max(0, once - 1) * RUN
   const written = bytes.constant
-  const attempt = Math.min(ATTEMPT_MAX, 0.2 + branches / 50 + fixed + powers(growing, written))
   // A text of the query may be the worst text for the pattern.
-  const own = plus(scaled(starts, 2 + written / 5), scaled(constant(from.constant), attempt))
-  if (isConstant(bytes) && isConstant(from)) return own
+  const own = plus(
+    scaled(starts, 2 + written / 5),
+    (0.2 + branches / 50 + fixed) * attempts.constant,
+    powers(growing, written) * (isOnce ? 1 : written),
+  )
+  if (isConstant(bytes) && isConstant(attempts)) return own
   // The sum of a power over all texts is at most the size of all texts times a power of the longest.
   let power = isOnce ? bytes : product(scaled(bytes, 1 / period), isWhole ? longest : run)
   const grown = growing.map((times, n) => {
     if (n > 0) power = product(power, isWhole ? longest : run)
-    return scaled(power, n === 0 ? times * RUN * share : (times * TRY) / factorial(n + 1))
+    return scaled(power, times * RUN * (n === 0 ? 1 : TRY / factorial(n + 1)))
   })
-  return plus(own, scaled(bytes, 0.4 + branches / 3), fixed === 0 ? NONE : scaled(from, fixed * share), ...grown)
+  return plus(own, scaled(bytes, 0.4 + branches / 3), fixed === 0 ? NONE : scaled(attempts, fixed), ...grown)
 }
 
 function powers(growing: Polynomial, length: number): number {
-  return growing.reduce((sum, times, n) => sum + (times * TRY * length ** (n + 1)) / factorial(n + 1), 0)
+  return growing.reduce((sum, times, n) => sum + (times * RUN * TRY * length ** (n + 1)) / factorial(n + 1), 0)
 }
 
 /** Returns whether a pattern begins with `.*` and can end it anywhere. mongod then starts at the beginnings of lines only. */
@@ -148,8 +153,7 @@ function effortOf(part: Pattern, next: Chars): Effort | null {
 }
 
 const NOTHING: Polynomial = [0]
-/** To compare a character takes a part of what a try at another position takes. */
-const charTries = (count: number): Polynomial => [(count * RUN) / TRY]
+const charTries = (count: number): Polynomial => [count]
 const ONE: Polynomial = [1]
 const LENGTH: Polynomial = [0, 1]
 
@@ -165,12 +169,17 @@ function sequence(parts: readonly Pattern[], next: Chars): Effort | null {
     tries = sum(tries, times(ways, effort.tries))
     const ended = times(ways, effort.ways)
     // Each further way is one more try of the parts that follow.
-    tries = sum(tries, less(ended, ways))
+    tries = sum(tries, triesOfWays(less(ended, ways)))
     if (effort.ways.length > 1) literal = literalAt(parts, n + 1)
     ways = ended
     if (tries.length > DEGREE_MAX + 1) return null
   }
   return { tries, ways }
+}
+
+/** Returns the tries of further ways. Those of a repetition are included in its run over the text. */
+function triesOfWays([once = 0, ...growing]: Polynomial): Polynomial {
+  return [once * TRY, ...growing]
 }
 
 /** Returns the number of ways to end before a string that occurs at most once in `period` characters. */
@@ -250,13 +259,13 @@ function repeated(repeat: Repeat, next: Chars): Effort | null {
   // character, mongod may try each character of the group.
   if (!of.mayBeEmpty && isDecided(of, of.first)) {
     const endsInOneWay = (of.first & next) === 0n && isDecided(of, of.first | next)
-    return { tries: [0, (TRY / RUN / 2) * charsIn(of)], ways: endsInOneWay || most === least ? ONE : LENGTH }
+    return { tries: [0, (TRY / 2) * charsIn(of)], ways: endsInOneWay || most === least ? ONE : LENGTH }
   }
   const effort = most > TURNS_MAX ? null : effortOf(of, of.first | next)
   if (effort === null) return null
   let [tries, ways, turn]: [Polynomial, Polynomial, Polynomial] = [NOTHING, least === 0 ? ONE : NOTHING, ONE]
   for (let n = 1; n <= most && tries.length <= DEGREE_MAX + 1; n++) {
-    tries = sum(tries, times(turn, sum(ONE, effort.tries)))
+    tries = sum(tries, times(turn, sum([TRY], effort.tries)))
     turn = times(turn, effort.ways)
     if (n >= least) ways = sum(ways, turn)
   }
@@ -322,17 +331,6 @@ function holdsSpace(part: Pattern): boolean {
   if (part.kind === 'char') return (part.first & SPACE) !== 0n
   if (part.kind === 'position') return false
   return part.kind === 'back reference' || [part.of].flat().some(holdsSpace)
-}
-
-/** Returns whether a match must begin with a certain letter or digit. */
-function isRare(part: Pattern): boolean {
-  if (part.kind === 'char') return isWordChar(part.first)
-  const [first] = part.kind === 'sequence' ? part.of : []
-  return first !== undefined && isRare(first)
-}
-
-function isWordChar(chars: Chars): boolean {
-  return /^1?0*$/.test(chars.toString(2)) && /\w/.test(String.fromCharCode(chars.toString(2).length - 1))
 }
 
 function sum(one: Polynomial, other: Polynomial): Polynomial {

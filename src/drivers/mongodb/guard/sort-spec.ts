@@ -51,7 +51,7 @@ export function sortSpecOf(of: string, value: BsonDocument, scope: Scope | null)
   return { printed, hoistable, cut }
 }
 
-// $top and the like make a key of the array again for each of its elements: 18 ns and 2.6 bytes for each pair.
+// $top and the like make a key of the array again for each of its elements: 18 ns and 2.6 bytes for each pair, and perhaps the element.
 const PAIR_STEPS = 0.4
 const PAIR_KEPT = 3
 
@@ -70,6 +70,7 @@ export function countKey(
   meter.step(plus(scaled(values, 2), scaled(found.bytes, 1 / STEP_READS)))
   if (!/^\$(?:top|bottom)/.test(of)) return
   const pairs = product(values, values)
-  meter.step(scaled(pairs, PAIR_STEPS))
-  meter.made({ ...found, bytes: NONE, kept: scaled(pairs, PAIR_KEPT) })
+  const copies = product(values, found.bytes)
+  meter.step(plus(scaled(pairs, PAIR_STEPS), scaled(copies, 1 / STEP_READS)))
+  meter.made({ ...found, bytes: NONE, kept: plus(scaled(pairs, PAIR_KEPT), copies) })
 }
