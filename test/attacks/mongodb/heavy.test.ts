@@ -19,7 +19,7 @@ const LATE_MS = 60_000
 /** The bound on mongod's own CPU time for one query, which does not depend on other load. */
 const CPU_MS = TIMEOUT_MS + 3_000
 /** The maximum growth of mongod's memory (docs/guard/mongodb.md#when-a-query-ends). mongod allows each gathering stage 100 MB. */
-const GROWS_MB = 1_000
+const GROWS_MB = 1_200
 const KILLED_MB = 1_500
 
 /** A document far larger than the sample suggests. */

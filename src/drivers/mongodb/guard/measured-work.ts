@@ -7,7 +7,7 @@ import { refusedLimit } from './refusal.ts'
 import { bytesAt, DOCUMENT, ELEMENT_LEAST, isStored, measureOf, type Measure } from './value-size.ts'
 
 /** The maximum number of bytes of the values that a stage makes of one document. */
-export const MADE_MAX = 400 * 1024 * 1024
+export const MADE_MAX = 320 * 1024 * 1024
 export const DOCUMENT_MAX = 16 * 1024 * 1024
 /** The maximum number of steps of a stage for one document, about 0.8 s. A step that takes twice its measured time does no harm. */
 export const TURNS_MAX = 16_000_000

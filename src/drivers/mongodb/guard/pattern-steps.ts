@@ -1,7 +1,7 @@
 // Bounds the steps of a regular expression by how much it can backtrack. From each start position, mongod tries one way after another
 // to match. The number of ways is a polynomial in the length of the text. A pattern without such a bound is refused: mongod's own limit
 // counts calls, and a call may compare a whole text.
-import { constant, isConstant, NONE, plus, product, scaled, type Amount } from './amount.ts'
+import { isConstant, NONE, plus, product, scaled, type Amount } from './amount.ts'
 import { NO_CHARS, type Chars, type ParsedPattern, type Pattern } from './pattern-tree.ts'
 import { refusedOperator } from './refusal.ts'
 
