@@ -1,5 +1,5 @@
 // Tests the tokens of agents on both stores: which tokens the connector accepts, that REST accepts none, and that the
-// stored grant decides on each call.
+// stored grant is consulted at each call.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { SignJWT, exportJWK, generateKeyPair } from 'jose'
@@ -83,7 +83,7 @@ for (const dialect of DIALECTS) {
         iat: seconds,
         exp: seconds + 600,
       }
-      // The rooms' own authenticator uses the system's clock.
+      // The test makes its own authenticator, because the rooms' one uses the system's clock.
       const gate = authenticator(rooms)
       return { rooms, gate, call, sign, gid, claims }
     }
@@ -112,7 +112,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await gate.authenticateConnector(bearer(key))).kind, 'key')
     })
 
-    test('the connector accepts a token for each name of a loopback service, and for one audience only', async () => {
+    test('the connector accepts a token for any one name of a loopback service, but not a token with two audiences', async () => {
       const { rooms, gate, sign, claims } = await opened()
       await using _rooms = rooms
       const [canonical, ...others] = connectorResources(ORIGIN)
@@ -194,7 +194,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(gate.authenticateConnector(token)), 'UNAUTHENTICATED')
     })
 
-    test('a token with fewer scopes than its grant has only these scopes; a scope that only the token has is ignored', async () => {
+    test('a call has only the scopes that both its token and its grant have', async () => {
       const { rooms, gate, sign, claims } = await opened()
       await using _rooms = rooms
       const scopesOf = async (scope: string) => {

@@ -9,7 +9,7 @@ import type { JsonObject } from './json-object.ts'
 
 /** An id of this service. The operation checks later whether the id exists. */
 export const Id = z.string().max(200)
-/** The maximum number of tokens that the client accepts. */
+/** The longest answer that the client accepts, in tokens of a language model. */
 export const BudgetTokens = z.int().min(500).max(1_000_000)
 
 /** Returns the arguments as the schema reads them. Throws INVALID_REQUEST. */

@@ -1,5 +1,5 @@
-// Prints the route tables as an OpenAPI 3.1 document. Adds the error codes that follow from the fields of a route (401,
-// scope, place, body). The route itself lists only its other codes.
+// Prints the route tables as an OpenAPI 3.1 document. Adds the error codes that follow from the kind of a
+// route (401, for example) or from its fields (place, role, body). The route itself lists only its other codes.
 import { z } from 'zod'
 import type { ZodType } from 'zod'
 import type { Code } from '../errors.ts'
@@ -29,7 +29,7 @@ const TAG = {
   open: 'Without a token',
 } as const
 
-/** Prints both tables and the routes without a token as one document. */
+/** Prints all route tables, including the routes without a token, as one document. */
 export function openapi(routes: Readonly<Record<string, Route>>): Json {
   const paths: Record<string, Record<string, Json>> = {}
   for (const [id, route] of Object.entries(routes)) {
@@ -229,7 +229,7 @@ function answers(route: Route): Record<string, Json> {
   }
 }
 
-/** Returns the schema of one line, for JSON formats only. */
+/** Returns an entry for each format. Only JSON formats get the schema of one line of the file. */
 function files(types: readonly string[], row: ZodType): Json {
   return Object.fromEntries(types.map((type) => [type, type.includes('json') ? { schema: schemaOf(row) } : {}]))
 }
@@ -327,7 +327,7 @@ function schemaOf(schema: ZodType): Json {
   return bare(z.toJSONSchema(schema, PRINTED))
 }
 
-/** Returns plain JSON without top-level keywords. Removes patterns of times, because `format` is clearer. */
+/** Returns plain JSON without `$schema` and `$id`. Removes patterns of times, because `format` is clearer. */
 function bare(value: unknown): Json {
   if (Array.isArray(value)) return value.map(bare)
   if (typeof value === 'object' && value !== null) {

@@ -19,7 +19,7 @@ function joined(...parts: readonly string[]): string {
   return parts.filter((part) => part !== '').join(' ')
 }
 
-/** Returns the hint for an unknown table. `names` are the written parts, schema first. */
+/** Returns the hint for an unknown table. `names` are the parts of the name in the query, schema before table. */
 export function tableHint(exposed: Exposed, names: readonly string[]): string {
   const name = names.at(-1) ?? ''
   const schema = names.at(-2)
@@ -38,7 +38,7 @@ function nearestTables(exposed: Exposed, name: string): string {
   return didYouMean(near.slice(0, 3).map((table) => tableTyped(table, exposed.capture.searchPath)))
 }
 
-/** Returns a table's name as a query must write it: without the schema if the login's path finds it. */
+/** Returns a table's name as a query must write it: without the schema if that schema is on the login's search_path. */
 export function tableTyped(table: { readonly schema: string; readonly name: string }, path: readonly string[]): string {
   return path.includes(table.schema) ? typed(table.name) : typedPath([table.schema, table.name])
 }
@@ -52,14 +52,14 @@ export const NOTHING_SHOWN = 'FROM shows no columns here.'
 const COLUMNS_MAX = 40
 const ITEMS_MAX = 12
 
-/** Returns the hint for an unknown column: the nearest columns that FROM shows, then all of them. */
+/** Returns the hint for an unknown column: the nearest columns that FROM makes visible, then the visible columns up to a limit. */
 export function columnHint(name: string, items: readonly Shown[]): string {
   const columns = items.flatMap((item) => item.columns.slice(0, CANDIDATES_MAX).map((column) => column.name))
   const near = didYouMean(nearest(name, new Set(columns.slice(0, CANDIDATES_MAX))).map(typed))
   return joined(wordHint(name), near, shownBy(items))
 }
 
-/** Returns the hint for a word that is an argument in other dialects: date_trunc(x, MONTH), convert(INT, x). */
+/** Returns the hint for a bare word that other dialects accept as an argument: date_trunc(x, MONTH), convert(INT, x). */
 function wordHint(name: string): string {
   if (DATE_PARTS.has(name)) return DATE_PART_HINT
   return TYPES.has(name) || TYPE_WORDS.has(name) ? `To convert a value, write CAST(x AS ${name}).` : ''

@@ -158,7 +158,7 @@ export const EXTENSION_FUNCTIONS: ReadonlyMap<string, ReadonlySet<string>> = new
   ),
 ])
 
-/** The column names of extension.function, if it returns several columns or a named one. */
+/** The result columns of a function (key: `extension.function`), if it returns several columns or a named one. */
 export const EXTENSION_OUT_COLUMNS: ReadonlyMap<string, readonly string[]> = new Map([
   ['hstore.each', ['key', 'value']],
   ['postgis.st_dump', ['path', 'geom']],
@@ -167,7 +167,7 @@ export const EXTENSION_OUT_COLUMNS: ReadonlyMap<string, readonly string[]> = new
   ['postgis.st_squaregrid', ['geom', 'i', 'j']],
 ])
 
-/** The first PostgreSQL major version that has extension.function. */
+/** The first major version of PostgreSQL that has a function (key: `extension.function`). */
 export const EXTENSION_SINCE: ReadonlyMap<string, number> = new Map([['fuzzystrmatch.daitch_mokotoff', 16]])
 
 function extension(name: string, functions: string): [string, ReadonlySet<string>] {

@@ -1,5 +1,5 @@
-// Runs confined queries: first the cost check, then the rows, in one READ ONLY transaction per query. Usually a query takes one write to
-// the database. It takes two if the cost needs EXPLAIN.
+// Runs confined queries: first the cost check, then the rows, in one READ ONLY transaction per query. Usually a query is sent to
+// the server in one write to the socket. It takes two if the cost needs EXPLAIN.
 import type { Estimate, Limits, Rows } from '../../driver.ts'
 import { AppError } from '../../../errors.ts'
 import { checkCost, costBound, explainSql, planCost, readSize, sizeSql, type TableSize } from './estimate.ts'
@@ -122,7 +122,7 @@ const NO_CHECK: ImplicitCheck = { frames: NOTHING, passed: () => undefined }
 
 /**
  * Returns a statement that fails the transaction if implicit objects have changed since introspection. The statement takes one or two
- * milliseconds, so the connections of a datasource share its result. While queries run, one query sends the statement every 0.9 s.
+ * milliseconds, so the connections of a datasource share its result. While queries run, about every 0.9 s the next one sends it again.
  */
 function implicitCheck(known: Known, objects: ImplicitObjects, now: number): ImplicitCheck {
   const { digest } = objects
@@ -165,7 +165,7 @@ async function explain(at: Running, query: PostgresQuery, pinned: Pinned, starte
   }
   if (outcome.cut) throw planTooLarge()
   check.passed()
-  // The last answers are read, because a first attempt with an unknown statement name adds answers without rows.
+  // Reads from the end, because a failed first attempt (unknown statement name) leaves answers without rows in front.
   const [explanation = [], measured = []] = plan.answers.slice(query.bound === null ? -1 : -2)
   if (query.bound !== null) keepSize(known, query.bound, readSize(measured))
   try {
