@@ -47,12 +47,13 @@ export class Caller {
 
   #take(bytes: Buffer): void {
     if (this.#left === null) {
-      const end = bytes.indexOf(HEAD_END)
-      this.#head += bytes.toString('latin1', 0, end === -1 ? bytes.length : end)
+      const before = this.#head.length
+      this.#head += bytes.toString('latin1')
+      const end = this.#head.indexOf(HEAD_END)
       if (end === -1) return
-      this.#left = this.#lengthOf(this.#head)
+      this.#left = this.#lengthOf(this.#head.slice(0, end))
       this.#head = ''
-      bytes = bytes.subarray(end + HEAD_END.length)
+      bytes = bytes.subarray(end + HEAD_END.length - before)
     }
     if (this.#left === Infinity) {
       this.#tail = Buffer.concat([this.#tail, bytes.subarray(-LAST_CHUNK.length)]).subarray(-LAST_CHUNK.length)

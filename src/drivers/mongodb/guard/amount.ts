@@ -137,12 +137,20 @@ export function most(...amounts: readonly Amount[]): Amount {
   return made(total, terms)
 }
 
-/** Returns the amount with other amounts in place of some sizes. `by` returns null for a size that stays. */
-export function replaced(amount: Amount, by: (size: Size) => Amount | null): Amount {
+/**
+ * Returns the amount with other amounts in place of some sizes. `by` returns null for a size that stays. `isFirst` is false for a size that
+ * occurs again in the same product.
+ */
+export function replaced(amount: Amount, by: (size: Size, isFirst: boolean) => Amount | null): Amount {
   if (isConstant(amount)) return amount
   const parts: (Amount | number)[] = [amount.constant]
   for (const { times, sizes } of amount.terms.values())
-    parts.push(sizes.reduce<Amount>((all, size) => product(all, by(size) ?? sizeOf(size)), constant(times)))
+    parts.push(
+      sizes.reduce<Amount>(
+        (all, size, n) => product(all, by(size, sizes.indexOf(size) === n) ?? sizeOf(size)),
+        constant(times),
+      ),
+    )
   return plus(...parts)
 }
 
@@ -162,17 +170,6 @@ export function overAll(
   { bytes, items, longest = bytes }: { readonly bytes: Amount; readonly items: Amount; readonly longest?: Amount },
 ): Amount {
   const [of, rest] = split(amount, (size) => size === own)
-  const parts: Amount[] = [product(rest, items)]
-  for (const { times, sizes } of of.terms.values()) {
-    let isFirst = true
-    parts.push(
-      sizes.reduce<Amount>((all, size) => {
-        if (size !== own) return product(all, sizeOf(size))
-        const by = isFirst ? bytes : longest
-        isFirst = false
-        return product(all, by)
-      }, constant(times)),
-    )
-  }
-  return plus(...parts)
+  const whole = replaced(of, (size, isFirst) => (size !== own ? null : isFirst ? bytes : longest))
+  return plus(product(rest, items), whole)
 }

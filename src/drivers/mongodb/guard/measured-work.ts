@@ -158,13 +158,7 @@ const MEASURED_EACH_MAX = 2_000
 
 /** Returns the expression for the bytes of the longest element of an array, or of the value itself if it is no array. */
 function longestOf(value: string): Bson {
-  const isShort: Bson = {
-    $cond: [
-      { $isArray: [value] },
-      { $lte: [{ $size: { $cond: [{ $isArray: [value] }, value, []] } }, MEASURED_EACH_MAX] },
-      false,
-    ],
-  }
+  const isShort: Bson = { $and: [{ $isArray: [value] }, { $lte: [elementsOf(value), MEASURED_EACH_MAX] }] }
   const list: Bson = { $cond: [isShort, value, [value]] }
   // An empty array has no longest element: 0, not null, which would make the whole amount null.
   return { $max: [0, { $max: { $map: { input: list, in: { $bsonSize: { v: '$$this' } } } } }] }
@@ -173,7 +167,11 @@ function longestOf(value: string): Bson {
 /** Returns the expression for the number of elements of an array, or of fields of an object. */
 function lengthOf(value: string): Bson {
   const isObject: Bson = { $eq: [{ $type: value }, 'object'] }
-  const elements: Bson = { $size: { $cond: [{ $isArray: [value] }, value, []] } }
   const fields: Bson = { $size: { $objectToArray: { $cond: [isObject, value, {}] } } }
-  return { $add: [elements, fields] }
+  return { $add: [elementsOf(value), fields] }
+}
+
+/** Returns the expression for the number of elements, which is 0 for a value that is no array. */
+function elementsOf(value: string): Bson {
+  return { $size: { $cond: [{ $isArray: [value] }, value, []] } }
 }

@@ -2,7 +2,7 @@
 // to match. The number of ways is a polynomial in the length of the text. A pattern without such a bound is refused: mongod's own limit
 // counts calls, and a call may compare a whole text.
 import { isConstant, NONE, plus, product, scaled, type Amount } from './amount.ts'
-import { NO_CHARS, type Chars, type ParsedPattern, type Pattern } from './pattern-tree.ts'
+import { NO_CHARS, partsOf, type Chars, type ParsedPattern, type Pattern } from './pattern-tree.ts'
 import { refusedOperator } from './refusal.ts'
 
 /** The steps to compare a character, or to run over it in a repetition and back. Tries are counted in this unit. */
@@ -110,13 +110,12 @@ function triesEachLine(tree: Pattern): boolean {
 }
 
 function refersBack(part: Pattern): boolean {
-  if (part.kind === 'char' || part.kind === 'position') return false
-  return part.kind === 'back reference' || [part.of].flat().some(refersBack)
+  return part.kind === 'back reference' || partsOf(part).some(refersBack)
 }
 
 const factorial = (n: number): number => (n <= 1 ? 1 : n * factorial(n - 1))
 
-/** Returns the tries of one attempt, or null if only mongod's own limit bounds them. */
+/** Returns the tries of one attempt, or null if they have no bound. */
 export function triesOf(tree: Pattern): Polynomial | null {
   const { tries } = (tree.kind === 'sequence' ? sequence(failing(tree.of), NO_CHARS) : effortOf(tree, NO_CHARS)) ?? {}
   return tries === undefined || tries.length > DEGREE_MAX + 1 ? null : tries
@@ -129,7 +128,7 @@ function failing(parts: readonly Pattern[]): readonly Pattern[] {
   return last.least === 0 ? failing(parts.slice(0, -1)) : [...parts.slice(0, -1), { ...last, most: last.least }]
 }
 
-/** Returns the effort of a part, or null if the part is heavy. `next` has the characters with which the parts behind it can begin. */
+/** Returns the effort of a part, or null if it has no bound. `next` has the characters with which the parts behind it can begin. */
 function effortOf(part: Pattern, next: Chars): Effort | null {
   switch (part.kind) {
     case 'char':
@@ -273,10 +272,10 @@ function repeated(repeat: Repeat, next: Chars): Effort | null {
 }
 
 function charsIn(part: Pattern): number {
-  return 'of' in part ? [part.of].flat().reduce((all, each) => all + charsIn(each), 0) : 1
+  return partsOf(part).reduce((all, each) => all + charsIn(each), 'of' in part ? 0 : 1)
 }
 
-/** The maximum turns of a repetition of a part that can match in several ways. With more turns, the repetition is heavy. */
+/** The maximum turns of a repetition of a part that can match in several ways. With more turns, it has no bound. */
 const TURNS_MAX = 8
 
 /**
@@ -308,34 +307,25 @@ function isDecided(part: Pattern, next: Chars): boolean {
 
 /** Returns whether the part repeats something that matches a space or a line break. Such a repetition may run over a whole text. */
 function isWide(part: Pattern): boolean {
-  switch (part.kind) {
-    case 'char':
-    case 'position':
-      return false
-    case 'back reference':
-      return true
-    case 'lookaround':
-      return isWide(part.of)
-    case 'sequence':
-    case 'alternatives':
-      return part.of.some(isWide)
-    case 'repeat':
-      if (part.of.kind === 'char') return part.most - part.least > 3 && holdsSpace(part.of)
-      return isWide(part.of) || (part.most > 1 && holdsSpace(part.of))
-  }
+  if (part.kind === 'back reference') return true
+  if (part.kind !== 'repeat') return partsOf(part).some(isWide)
+  if (part.of.kind === 'char') return part.most - part.least > 3 && holdsSpace(part.of)
+  return isWide(part.of) || (part.most > 1 && holdsSpace(part.of))
 }
 
 const SPACE: Chars = 1n << 32n
 
 function holdsSpace(part: Pattern): boolean {
   if (part.kind === 'char') return (part.first & SPACE) !== 0n
-  if (part.kind === 'position') return false
-  return part.kind === 'back reference' || [part.of].flat().some(holdsSpace)
+  return part.kind === 'back reference' || partsOf(part).some(holdsSpace)
 }
 
 function sum(one: Polynomial, other: Polynomial): Polynomial {
-  const [long, short] = one.length >= other.length ? [one, other] : [other, one]
-  return long.map((n, degree) => Math.min(TRIES_MAX, n + (short[degree] ?? 0)))
+  return byDegree(one, other, (n, m) => Math.min(TRIES_MAX, n + m))
+}
+
+function larger(one: Polynomial, other: Polynomial): Polynomial {
+  return byDegree(one, other, Math.max)
 }
 
 /** Returns `one` minus `other`, at least 0 for each coefficient. */
@@ -343,9 +333,8 @@ function less(one: Polynomial, other: Polynomial): Polynomial {
   return one.map((n, degree) => Math.max(0, n - (other[degree] ?? 0)))
 }
 
-function larger(one: Polynomial, other: Polynomial): Polynomial {
-  const [long, short] = one.length >= other.length ? [one, other] : [other, one]
-  return long.map((n, degree) => Math.max(n, short[degree] ?? 0))
+function byDegree(one: Polynomial, other: Polynomial, of: (n: number, m: number) => number): Polynomial {
+  return Array.from({ length: Math.max(one.length, other.length) }, (_, n) => of(one[n] ?? 0, other[n] ?? 0))
 }
 
 function times(one: Polynomial, other: Polynomial): Polynomial {

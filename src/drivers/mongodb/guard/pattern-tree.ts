@@ -322,10 +322,7 @@ class Reader {
     if (next !== '\\') return next.codePointAt(0) ?? 0
     const escaped = this.#next()
     if (escaped === 'b') return 8
-    if (escaped === 'p' || escaped === 'P') {
-      this.#at--
-      throw refused(`\\${escaped} in a class`)
-    }
+    if (escaped === 'p' || escaped === 'P') throw refused(`\\${escaped} in a class`)
     return SHORTHANDS[escaped] ?? this.#code(escaped)
   }
 
@@ -355,10 +352,14 @@ class Reader {
   }
 }
 
+/** Returns the parts that a part consists of. */
+export function partsOf(part: Pattern): readonly Pattern[] {
+  return 'of' in part ? [part.of].flat() : []
+}
+
 /** Returns the size of the compiled pattern: PCRE writes a repeated group as often as it may have to match. */
 function writtenSize(part: Pattern): number {
-  if (!('of' in part)) return 1
-  const size = [part.of].flat().reduce((all, each) => all + writtenSize(each), 1)
+  const size = partsOf(part).reduce((all, each) => all + writtenSize(each), 1)
   if (part.kind !== 'repeat' || part.of.kind === 'char') return size
   return size * Math.max(1, part.most === Infinity ? part.least : part.most)
 }

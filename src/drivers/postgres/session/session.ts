@@ -501,18 +501,13 @@ export class Session {
     const key = `${pinned.timeoutMs} ${pinned.plansEach === true} ${pinned.keeps === true} ${isPlannedOnce} ${path}`
     const ready = this.#ready.get(key)
     if (ready !== undefined) return ready
-    const settings = [`SET LOCAL search_path = ${path}`, `SET LOCAL statement_timeout = ${pinned.timeoutMs}`]
-    if (pinned.plansEach === true) settings.push('SET LOCAL plan_cache_mode = force_custom_plan')
-    else if (isPlannedOnce) settings.push('SET LOCAL plan_cache_mode = auto')
-    const after = [COMMIT]
-    if (pinned.keeps === true) {
-      const kept =
-        pinned.plansEach === true || isPlannedOnce ? settings : [...settings, 'SET LOCAL plan_cache_mode = auto']
-      after.push(TRANSACTIONS, ...kept.map((text) => text.replace('SET LOCAL', 'SET')))
-    }
+    const settings = [`search_path = ${path}`, `statement_timeout = ${pinned.timeoutMs}`]
+    const all = [...settings, `plan_cache_mode = ${pinned.plansEach === true ? 'force_custom_plan' : 'auto'}`]
+    const before = pinned.plansEach === true || isPlannedOnce ? all : settings
+    const after = pinned.keeps === true ? [COMMIT, TRANSACTIONS, ...all.map((each) => `SET ${each}`)] : [COMMIT]
     const around = this.#isPooled
       ? unnamed([BEGIN, pinAll(path, pinned.timeoutMs)])
-      : this.#name([BEGIN, ...settings], after)
+      : this.#name([BEGIN, ...before.map((each) => `SET LOCAL ${each}`)], after)
     if (around.prepared.length === 0 && this.#ready.size < PREPARED_MAX) this.#ready.set(key, around)
     return around
   }
