@@ -90,7 +90,7 @@ test('connects to a private host if the operator allows it', async () => {
   socket.destroy()
 })
 
-test('an abort ends the connection attempt with its reason', async () => {
+test('an abort ends the connection attempt with the reason of the abort', async () => {
   const stop = new AbortController()
   stop.abort(new Error('hung up'))
   await assert.rejects(dial({ host: '127.0.0.1', port: 1 }, true, stop.signal), /hung up/)

@@ -81,7 +81,8 @@ function kindIn(address: string, family: 'ipv4' | 'ipv6'): AddressKind {
 }
 
 /**
- * Returns the IPv4 address inside IPv4-mapped and IPv4-compatible, NAT64, 6to4, and Teredo addresses. Teredo inverts the bits.
+ * Returns the IPv4 address inside an IPv4-mapped, IPv4-compatible, NAT64, 6to4 or Teredo address, or null for other
+ * IPv6 addresses. Teredo inverts the bits of the address.
  */
 function carriedIPv4(address: string): string | null {
   const groups = ipv6Groups(address)
@@ -112,7 +113,7 @@ export function ipv6Groups(address: string): number[] {
   return [...left, ...Array<string>(zeros).fill('0'), ...right].map((group) => Number.parseInt(group, 16))
 }
 
-/** Returns why the address is refused, or null if it is allowed. */
+/** Returns a sentence that says why the address is refused, or null if it is allowed. */
 export function refusal(address: string, allowPrivateHosts: boolean): string | null {
   const kind = addressKind(address)
   if (kind === 'metadata') return 'The host is an address of a cloud’s metadata service; Vitrine never connects to it.'
@@ -148,9 +149,10 @@ export function checkedLookup(allowPrivateHosts: boolean): LookupFunction {
 export type Receive = (bytes: Buffer) => void
 
 /**
- * Opens a TCP connection to the host, at an allowed address. If `receive` is given, the socket reads into one reused buffer, passes the
- * buffer to `receive`, and emits no `data` events. Throws AppError DATASOURCE_UNAVAILABLE for a refused address, the signal's reason on
- * abort, and otherwise the socket's own error. `path` is the Unix socket of a tunnel, which replaces the host.
+ * Opens a TCP connection to the host, at an allowed address. If `path` is given, connects to this Unix socket (the end
+ * of a tunnel) instead. If `receive` is given, the socket reads into one reused buffer, passes the buffer to `receive`,
+ * and emits no `data` events. Throws AppError DATASOURCE_UNAVAILABLE for a refused address, the signal's reason on
+ * abort, and otherwise the socket's own error.
  */
 export async function dial(
   at: { readonly host: string; readonly port: number; readonly path?: string | null },

@@ -5,8 +5,8 @@ import type { Catalog } from './driver.ts'
 
 /**
  * Returns a function that builds the look-up of a catalog. The function caches the look-up for the life of the catalog
- * object, which is reused while nothing changes. It throws TypeError for another kind's catalog, and the errors of
- * `build`.
+ * object, which is reused while nothing changes. It throws TypeError for a catalog of another kind of database, and the
+ * errors of `build`.
  */
 export function catalogLookup<Capture, Lookup>(
   kind: string,
@@ -42,7 +42,7 @@ export function listedTables<Table>(tables: readonly Table[], nameOf: (table: Ta
   return `Exposed tables: ${tables.slice(0, LISTED_MAX).map(nameOf).join(', ')}${more}.`
 }
 
-/** Returns whether the value is an object that has this field with this type, and not null. */
+/** Returns whether the value is an object whose field `key` has this type and is not null. */
 export function hasField(value: unknown, key: string, type: 'number' | 'string' | 'object'): boolean {
   if (typeof value !== 'object' || value === null) return false
   const field: unknown = Object.getOwnPropertyDescriptor(value, key)?.value

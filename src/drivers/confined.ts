@@ -7,7 +7,7 @@ export interface Confined {
   readonly [brand]: true
 }
 
-/** Holds the query in a private field, which cannot be forged, and costs less than an entry in a WeakMap. */
+/** Holds the query in a private field. The field cannot be forged, and it costs less than an entry in a WeakMap. */
 class Sealed {
   readonly #type: DatasourceType
   readonly #query: unknown
@@ -30,7 +30,10 @@ export function seal(type: DatasourceType, query: object): Confined {
   return new Sealed(type, query) as unknown as Confined
 }
 
-/** Returns the driver's query of a Confined object. Throws TypeError for a forged object or another kind's query. */
+/**
+ * Returns the driver's query of a Confined object. Throws TypeError for a forged object and for a query of another kind
+ * of database.
+ */
 export function unseal<Q>(confined: Confined, type: DatasourceType): Q {
   const query = Sealed.open(confined, type)
   if (query === undefined) throw new TypeError(`not a query confined for ${type}`)

@@ -1,4 +1,4 @@
-// Checks that every failed step of a test has a remedy.
+// Checks that every failed step of a connection test has a remedy.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -28,7 +28,7 @@ test('each reason for a failed connection has a fitting remedy', () => {
     assert.match(connectRemedy(message), remedy, message)
 })
 
-test('each reason for a failed connection has the field to look at', () => {
+test('each reason for a failed connection names the field to correct', () => {
   for (const [message, field] of [
     ['The server at that host and port is not PostgreSQL.', 'port'],
     ['There is no such host.', 'host'],

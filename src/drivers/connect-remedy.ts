@@ -65,7 +65,7 @@ const REMEDIES: readonly (readonly [RegExp, string, TestField | null])[] = [
   [/login|password|user/, 'Set username and password again, and try them with another client.', 'username'],
 ]
 
-/** Returns the remedy for a sentence. Every sentence has a remedy. */
+/** Returns the remedy for the sentence of a failed connection. Every sentence has a remedy. */
 export function connectRemedy(message: string): string {
   return REMEDIES.find(([pattern]) => pattern.test(message))?.[1] ?? ADDRESS
 }

@@ -15,7 +15,8 @@ function der(tag: number, content: Buffer): Buffer {
 }
 
 /**
- * Returns a well-formed RSA key whose use would take long. No machine can generate a real key of this size in time.
+ * Returns a made-up but well-formed RSA key of `bits` bits. Generating a real key of this size would take too long for
+ * a test.
  */
 function longKey(bits: number): string {
   const modulus = randomBytes(bits / 8)
@@ -26,7 +27,7 @@ function longKey(bits: number): string {
   return `-----BEGIN RSA PRIVATE KEY-----\n${key.toString('base64').replace(/.{64}/g, '$&\n')}\n-----END RSA PRIVATE KEY-----\n`
 }
 
-test('a key must match its certificate, and a key that takes seconds to sign is refused by its length', async () => {
+test('a key is refused if it does not match its certificate, or is so long that signing takes seconds', async () => {
   await using certificates = await makeCertificates()
   const { pem } = certificates
   const pair = { tlsCertificate: pem['ann.crt'] ?? '', tlsKey: pem['ann.key'] ?? '' }

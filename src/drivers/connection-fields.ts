@@ -11,7 +11,10 @@ export const SslMode = z.enum(['disable', 'require', 'verify-ca', 'verify-full']
 export type SslMode = z.infer<typeof SslMode>
 
 const SECRET_LENGTH_MAX = 65_536
-/** The maximum length of a key. Signing with a longer key blocks the event loop: a key of 16,384 bits takes seconds. */
+/**
+ * The maximum length of a key in bits. Signing with a longer key blocks the event loop: a key of 16,384 bits takes
+ * seconds.
+ */
 const KEY_BITS_MAX = 8_192
 
 /** The schema of `host`, a string. wrongHost() checks its form. */
@@ -36,7 +39,7 @@ export function nameField(max: number): z.ZodString {
     .regex(/^\P{Cc}*$/u, 'contains control characters')
 }
 
-/** Returns a sentence for an invalid host, otherwise an empty list. */
+/** Returns a list with one sentence for an invalid host, or an empty list. */
 export function wrongHost(host: string): string[] {
   const isName = /^(?!-)[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?$/.test(host)
   return isName || isIP(host) !== 0 ? [] : ['host: must be one host name or IP address (no socket, no list)']

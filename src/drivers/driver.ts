@@ -35,11 +35,11 @@ export interface CatalogTable {
   readonly warnings: readonly string[]
   /** True if the exposure hides some of the columns. Absent in a full catalog. */
   readonly columnsRestricted?: boolean
-  /** Only for kinds of database that have indexes. An exposure shows the indexes whose keys are all exposed. */
+  /** MongoDB only. An exposure shows the indexes whose keys are all exposed. */
   readonly indexes?: readonly CatalogIndex[]
   /**
-   * Only if introspection sampled rows to find the columns: the number of rows, and whether the sample contained all
-   * rows.
+   * The sample of rows in which introspection found the columns: its number of rows, and whether it contained all rows.
+   * Absent if the database itself lists the columns.
    */
   readonly looked?: { readonly rows: number; readonly all: boolean }
   /** The data that the driver needs about the table (pages, tuples, keys …). Other code does not read it. */
@@ -80,9 +80,9 @@ export interface CatalogColumn {
 export const LABELS_MAX = 100
 export const LABEL_CHARS_MAX = 64
 
-/** How often the column occurred in the latest sample that contained it. */
+/** How often the column occurred in sampled rows. */
 export interface Seen {
-  /** The number of rows that had the column, among `of` sampled rows. */
+  /** The number of rows that had the column, among `of` rows of the latest sample that contained it. */
   readonly rows: number
   readonly of: number
   /** The number of rows in later samples, all without the column. */
@@ -91,7 +91,7 @@ export interface Seen {
   readonly types: readonly string[]
 }
 
-/** The limits of one query: the team's settings over the defaults. */
+/** The limits of one query. The team's settings override the defaults. */
 export interface Limits {
   readonly rowCap: number
   readonly maxResponseBytes: number
@@ -154,7 +154,7 @@ export interface QueryBody {
   /** The caller's query, as the audit records it. */
   readonly text: string
   readonly limit: number | null
-  /** The driver binds the parameters, and never prints them into the text. Absent if the body has none. */
+  /** The driver binds the parameters, and never prints them into the query text. Absent if the body has none. */
   readonly params?: Params
 }
 
@@ -172,7 +172,7 @@ export interface ConnectionSettings {
   readonly database: string
   readonly username: string | null
   readonly sslMode: string | null
-  /** The settings of this kind of database that are not secret and may be shown. */
+  /** The settings that only this kind of database has. They are not secret and may be shown. */
   readonly config: Readonly<Record<string, unknown>>
   readonly secrets: Readonly<Record<string, string>>
 }
@@ -218,7 +218,7 @@ export interface ResultColumn {
 
 /**
  * A query result as JSON. `rows` is an array of arrays, written from the database's own bytes. A large result stays
- * UTF-8 bytes: a JavaScript string would need three times its size until it is sent.
+ * UTF-8 bytes, because a JavaScript string would need three times the memory until it is sent.
  */
 export interface Rows {
   readonly columns: readonly ResultColumn[]
@@ -283,7 +283,10 @@ export interface ColumnProfile {
   readonly nullFrac: number | null
   /** An estimate of the number of distinct values in the whole table. */
   readonly distinctCount: number | null
-  /** The most common values first. `rows` is the number of sampled rows that have the value, and is never too high. */
+  /**
+   * The most common values first. `rows` is the number of sampled rows with the value. It may be too low, but never too
+   * high.
+   */
   readonly values: readonly { readonly value: Scalar; readonly share: number; readonly rows: number }[] | null
   /** The smallest and the largest date or number, in the JSON form of query results. */
   readonly range: { readonly min: Scalar; readonly max: Scalar } | null
@@ -309,17 +312,19 @@ export interface Connection extends AsyncDisposable {
    */
   readonly usable: boolean
   /**
-   * Grades the login, after connect() has signed in. The GRANT lines match `exposed`. If there is no exposure yet, `exposed` is null.
+   * Grades the login, after connect() has signed in. The SQL of a better login grants the columns of `exposed` only.
+   * `exposed` is null if there is no exposure yet.
    */
   test(exposed: Catalog | null, signal: AbortSignal): Promise<TestReport>
   /** Introspects the database. Calls `progress` with the number of finished parts and the number of all parts. */
   introspect(signal: AbortSignal, progress?: (done: number, total: number) => void): Promise<Catalog>
   /**
-   * Profiles the values of a table's columns. `table` is from an exposed catalog: the profile names only its columns. The driver only
-   * reads, and stays within the bounds. Throws SCHEMA_STALE if the table or a column no longer exists, and as run() does.
+   * Profiles the values of a table's columns. `table` is from an exposed catalog, so the profile has exposed columns
+   * only. The driver only reads, and stays within the bounds. Throws SCHEMA_STALE if the table or a column no longer
+   * exists, and the errors of run().
    */
   profile(table: CatalogTable, exposed: Catalog, bounds: ProfileBounds, signal: AbortSignal): Promise<TableProfile>
-  /** Estimates a confined query by EXPLAIN or a dry run, for `check`. Throws as run() does. */
+  /** Estimates the cost of a confined query by EXPLAIN or a dry run, for `check`. Throws the errors of run(). */
   estimate(query: Confined, limits: Limits, stop: Stop): Promise<Estimate>
   /**
    * Runs one confined query, read-only, after checking its cost. Throws AppError QUERY_DENIED (cost, with estimate and
@@ -349,7 +354,7 @@ export interface Driver extends AsyncDisposable {
    * answered in between.
    */
   readonly warm?: (signal: AbortSignal) => Promise<void>
-  /** Returns a dotted path of names as a query must write it, quoted only where necessary. */
+  /** Returns a dotted path of names as a query must write it, with quotes only around names that need them. */
   typed(names: readonly string[]): string
   /**
    * Returns commands that make the database itself refuse what an exposure hides. Vitrine never runs these commands.
@@ -357,7 +362,7 @@ export interface Driver extends AsyncDisposable {
   agreement(of: AgreementInput): Agreement
   /**
    * Returns the text of a query that answers the question, in a form that reread() accepts. Returns null if this kind
-   * cannot express it.
+   * of database cannot express the question.
    */
   phrase(question: Question): string | null
   /**
@@ -376,8 +381,8 @@ export interface Driver extends AsyncDisposable {
    */
   confine(body: QueryBody, exposed: Catalog, limits: Limits, stop: Stop): Verdict | Promise<Verdict>
   /**
-   * True if confine() does not check column names. The database then checks the names, because a printed query contains
-   * only the exposed columns of each table. A confined query may therefore still name a column that is not exposed.
+   * True if confine() does not check column names, so a confined query may still name a column that is not exposed. The
+   * database then refuses the name, because a printed query contains only the exposed columns of each table.
    */
   readonly leavesColumns?: true
   /** Returns the text that the database would receive, for the audit and `check`. */
@@ -394,11 +399,14 @@ export interface Driver extends AsyncDisposable {
    */
   redacted?(text: string): string | null
   /**
-   * Describes the contents of the result, as a string to compare. The string changes if the result would contain one
-   * more exposed column. Absent if the printed text already does this.
+   * Describes the contents of the result as a string. The what-if compares the strings of two exposures: the string changes
+   * if the result would contain one more exposed column. Absent if the printed text already changes in this case.
    */
   outline?(query: Confined): string
-  /** Connects. Throws AppError DATASOURCE_UNAVAILABLE with a sentence of the service, and with the original error as the cause. */
+  /**
+   * Connects. Throws AppError DATASOURCE_UNAVAILABLE with a sentence that the service wrote, and with the original
+   * error as the cause.
+   */
   connect(settings: ConnectionSettings, options: ConnectOptions, signal: AbortSignal): Promise<Connection>
 }
 

@@ -13,7 +13,7 @@ export type Message<Task> =
   | { readonly kind: 'forget'; readonly id: number }
   | { readonly kind: 'judge'; readonly id: number; readonly task: Task }
 
-/** `answer` is null if the text broke the thread. The thread must then be ended. */
+/** `answer` is null if the task broke the thread. The owner must then end the thread. */
 export type Reply<Answer> = 'ready' | { readonly answer: Answer | null }
 
 /** The maximum number of catalogs that one thread keeps. */
@@ -49,7 +49,10 @@ export class GuardThread<Task, Answer> {
     this.#worker.once('exit', onEnd)
   }
 
-  /** Judges one task at a time. Returns null if the thread broke or took too long. The thread must then be ended. */
+  /**
+   * Judges one task. The caller must wait for the answer before the next call. Returns null if the thread broke or took
+   * too long. The caller must then end the thread.
+   */
   async judge(catalog: Catalog, task: Task): Promise<Answer | null> {
     const id = idOf(catalog)
     if (!(await this.#ensureCatalog(id, catalog))) return null
@@ -61,7 +64,7 @@ export class GuardThread<Task, Answer> {
     await this.#worker.terminate()
   }
 
-  /** Sends the catalog unless the thread has it. Returns false if that took too long. */
+  /** Sends the catalog unless the thread has it. Returns false if the thread did not confirm a part in time. */
   async #ensureCatalog(id: number, catalog: Catalog): Promise<boolean> {
     if (this.#catalogIds.delete(id)) {
       this.#catalogIds.add(id)
@@ -80,7 +83,7 @@ export class GuardThread<Task, Answer> {
     return true
   }
 
-  /** Returns undefined if no reply arrived in time. */
+  /** Returns undefined if the thread ended or did not reply in time. */
   #send(message: Message<Task>, withinMs: number): Promise<Reply<Answer> | undefined> {
     const { promise, resolve } = Promise.withResolvers<Reply<Answer> | undefined>()
     const onEnd = (): void => {

@@ -1,5 +1,5 @@
-// Runs a pool of worker threads for a guard. Texts that would block the event loop are judged in a thread, with a deadline. If a text
-// breaks a thread or takes too long, the thread is ended and replaced.
+// Runs a pool of worker threads for a guard. A query that would block the event loop is judged in a thread, with a
+// deadline. If a query breaks a thread or takes too long, the thread is ended and replaced.
 import type { Catalog } from './driver.ts'
 import { GuardThread } from './guard-thread.ts'
 

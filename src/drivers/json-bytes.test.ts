@@ -1,4 +1,4 @@
-// Tests the memory of results: who may read it, and how much is pooled.
+// Tests the memory of results: who may read a buffer, and how much memory is pooled.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BufferPool, JsonBytes, writeRaw } from './json-bytes.ts'
@@ -38,12 +38,12 @@ test('a lent text does not change until it is released, and its memory is reused
   assert.equal(String(third.json), 'c'.repeat(LONG))
 })
 
-test('a text that would waste most of its buffer is copied', () => {
+test('a text that fills less than half of a large buffer is copied instead of lent', () => {
   const pool = new BufferPool()
   const large = lent(pool, 'a', 1 << 20)
   const memory = memoryOf(large.json)
   large.release?.()
-  // The text outgrows the buffer that it starts in.
+  // The second text outgrows the buffer that it starts in, so it gets the large buffer.
   const small = lent(pool, 'b', 40_000)
   assert.equal(small.release, undefined)
   assert.notEqual(memoryOf(small.json), memory)
@@ -64,7 +64,7 @@ test('a text of some kilobytes is lent too, and its buffer is reused after the r
   assert.deepEqual([second.json, third.json].map(String), ['b'.repeat(10_000), 'c'.repeat(10_000)])
 })
 
-test('a short text is a string', () => {
+test('a short text is returned as a string', () => {
   const pool = new BufferPool()
   assert.deepEqual(lent(pool, 'a', 1000), { json: 'a'.repeat(1000) })
   assert.deepEqual(lent(pool, 'b', 0), { json: '' })

@@ -3,21 +3,27 @@
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
-/** The maximum length of a value that is copied here. Calling the runtime, which copies longer values, costs as much as 256 bytes here. */
+/**
+ * The longest value, in bytes, that the loop in copyBytes() copies. For longer values, a call of Buffer.copy() is
+ * cheaper.
+ */
 const NATIVE_BYTES = 256
 const SLICE = 4096
 const NOTHING: DataView = new DataView(new ArrayBuffer(0))
 /**
- * The maximum size of a result that becomes a string. A string is cheaper up to this size, because it is sent in one write with the HTTP
- * headers. Longer results stay bytes.
+ * The longest result, in bytes, that json() returns as a string. Up to this length a string is cheaper, because it is
+ * sent in one write with the HTTP headers.
  */
 const STRING_MAX = 32_768
-/** The minimum size of a result that is lent. From this size on, bytes that need no copy are cheaper than a string. */
+/**
+ * The longest result, in bytes, that lend() does not lend. For longer results, bytes without a copy are cheaper than a
+ * string.
+ */
 const LENT_MIN = 8_192
 const BUFFER_BYTES = 32 * 1024
-/** The maximum size of a buffer that is reused without a pool. */
+/** The longest result, in bytes, that json() copies to reuse the buffer. A longer result takes the buffer with it. */
 const KEPT_BYTES_MAX = 4 * 1024 * 1024
-/** The maximum size of a buffer in a pool. */
+/** The largest buffer, in bytes, that a pool stores. */
 const LARGE_BYTES_MAX = 4 * 1024 * 1024
 const POOL_BYTES_MAX = 16 * 1024 * 1024
 const SMALL_MAX = 64
@@ -40,7 +46,7 @@ const HEX = Buffer.from('0123456789abcdef', 'latin1')
 /** A buffer for JSON. Each call of room() may replace `bytes` and `view`. */
 export class JsonBytes {
   bytes: Buffer
-  /** A view of the same memory, for words of several bytes. */
+  /** A view of the memory of `bytes`, for reading and writing several bytes at a time. */
   view: DataView
   length = 0
   readonly #pool: BufferPool | null
@@ -53,7 +59,7 @@ export class JsonBytes {
     this.#pool = pool
   }
 
-  /** Makes room for `more` bytes after `length`. */
+  /** Makes room for `more` bytes after the first `length` bytes, and returns `bytes`. */
   room(more: number): Buffer {
     const need = this.length + more
     if (need > this.bytes.length) this.#grow(need)
@@ -65,7 +71,8 @@ export class JsonBytes {
   }
 
   /**
-   * Returns a view of the bytes from which values are read. The latest buffer and its view are cached until forget().
+   * Returns a view of `from`, the buffer from which values are read. The view of the latest buffer is cached until
+   * forget().
    */
   source(from: Buffer): DataView {
     if (from !== this.#source) {
@@ -95,8 +102,8 @@ export class JsonBytes {
   }
 
   /**
-   * Returns the JSON written so far. A short text becomes a string, a longer text a copy of its bytes. If the buffer is
-   * too large to reuse, it is returned without a copy, and this object becomes empty.
+   * Returns the JSON written so far: a short text as a string, a longer text as a copy of its bytes. If the buffer is
+   * too large to reuse, returns the buffer without a copy, and this object becomes empty.
    */
   json(): string | Buffer {
     this.forget()
@@ -109,9 +116,9 @@ export class JsonBytes {
   }
 
   /**
-   * Lends the buffer instead of a copy or a string, unless the text is very short, or the buffer is large and mostly empty. Otherwise
-   * returns the same as json(). This object then becomes empty. `release` returns the buffer to the pool. After that, nobody may read the
-   * buffer.
+   * Lends the buffer of the written JSON, without a copy, and leaves this object empty. Returns the same as json() if
+   * the text is short, or if it fills less than half of a large buffer. `release` returns the buffer to the pool. After
+   * that, nobody may read the buffer.
    */
   lend(): { readonly json: string | Buffer; readonly release?: () => void } {
     const { bytes, length } = this
@@ -131,8 +138,8 @@ export class JsonBytes {
 }
 
 /**
- * Buffers that are reused for later results. A new buffer for each large result costs more than writing the result:
- * fresh memory is slow, and triggers garbage collections of the whole heap.
+ * A store of buffers that are reused for later results. A new buffer for each large result would cost more than writing
+ * the result: fresh memory is slow, and triggers garbage collections of the whole heap.
  */
 export class BufferPool {
   readonly #small: JsonBytes[] = []
@@ -151,14 +158,14 @@ export class BufferPool {
     return found
   }
 
-  /** Takes the buffer back. The caller must not write into it afterwards. */
+  /** Takes a buffer back. The caller must not write into it afterwards. */
   release(buffer: JsonBytes): void {
     buffer.forget()
     if (buffer.bytes.length === BUFFER_BYTES) this.#keep(buffer)
     else this.give(buffer.bytes)
   }
 
-  /** Stores a buffer for another result. Nobody else may read or write it afterwards. */
+  /** Stores a buffer for a later result. The caller must not read or write it afterwards. */
   give(bytes: Buffer): void {
     const { length } = bytes
     if (length === BUFFER_BYTES) return this.#keep(new JsonBytes(bytes, this))
@@ -184,7 +191,7 @@ export function writeRaw(from: Buffer, start: number, end: number, out: JsonByte
   out.length += end - start
 }
 
-/** Writes a text without characters to escape as a JSON string. */
+/** Writes a text as a JSON string. The text must have no characters that JSON escapes. */
 export function writePlain(from: Buffer, start: number, end: number, out: JsonBytes): void {
   out.room(end - start + 2)[out.length++] = QUOTE
   writeRaw(from, start, end, out)

@@ -3,7 +3,7 @@
 import type { SeenKey } from './driver.ts'
 
 /**
- * The maximum number of distinct keys that are counted. Objects of one type have fewer keys. A map that uses data as keys has more.
+ * The maximum number of distinct keys that are counted. Objects with more keys are maps whose keys are data, not names.
  */
 const KEYS_MAX = 500
 /** The maximum length of a key that counts as a name. A longer key is data. */
@@ -28,8 +28,8 @@ export class KeySample {
   }
 
   /**
-   * Returns the keys, most common first. Returns null if no object was sampled, or if there are more keys than objects
-   * of one type have.
+   * Returns the keys, most common first. Returns null if no object was sampled, or if the objects have more than
+   * KEYS_MAX distinct keys.
    */
   keys(): readonly SeenKey[] | null {
     if (this.#objects === 0 || this.#tooMany) return null

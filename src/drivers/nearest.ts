@@ -1,6 +1,6 @@
-// Finds the names nearest to an unknown name, for "Did you mean". The caller of this code must pass only exposed or allowed names.
+// Finds the names nearest to an unknown name, for "Did you mean". Callers must pass only exposed or allowed names.
 
-/** The number of characters that are compared. Only the beginning of a longer name is compared, which bounds the work. */
+/** The number of characters that are compared. The rest of a longer name is ignored, which bounds the work. */
 const LENGTH_MAX = 64
 const CANDIDATES_MAX = 5_000
 
@@ -33,7 +33,8 @@ function distanceOf(a: string, b: string): number | null {
   const most = Math.max(1, Math.floor(longer / 3))
   if (!holds && longer - shorter > most) return null
   const distance = edits(a, b)
-  // Two names of one or two letters are always within two edits, so require fewer edits than letters.
+  // Two names of one or two letters always differ by at most two edits, so near names must have fewer edits than
+  // letters.
   if (distance <= most && distance < shorter) return distance
   return holds ? most + 1 : null
 }

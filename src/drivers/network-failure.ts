@@ -1,4 +1,5 @@
-// Describes a host that could not be reached or whose TLS is not trusted, in one sentence for each error code.
+// Returns one sentence for each error code of a host that could not be reached, or whose TLS certificate is not
+// trusted.
 
 const NETWORK: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'The connection was refused: nothing listens at that host and port.',

@@ -1,5 +1,5 @@
-// Caches facts about one database as one login sees it. Connections share the cache. It is used for some minutes only, so that changes of
-// the database become visible.
+// Caches facts about one database as one login sees it. Connections share the cache. An entry is used for five minutes
+// only, so that changes of the database become visible.
 import type { ConnectionSettings } from './driver.ts'
 
 const ENTRY_MS = 300_000

@@ -1,12 +1,13 @@
-// Computes the profile of a column from a bounded sample: shares, most common values, range, and the kinds of texts (recognize-text.ts).
-// Each value is counted without being stored. All kinds of database use this code. The values have the JSON form of query results.
+// Computes the profile of a column from a bounded sample: shares, most common values, range, and the kinds of texts
+// (recognize-text.ts). Rows are added one at a time. Only their values are counted, and the rows are not kept. All
+// kinds of database use this code. The values have the JSON form of query results.
 import { hash } from 'node:crypto'
 import { lookOf, type Look } from './recognize-text.ts'
 import type { ColumnProfile, Scalar, ValueKind } from './driver.ts'
 
 /** The size of the whole table. */
 interface Whole {
-  /** Null if unknown, or if the sample is the whole table. */
+  /** The number of rows of the table. Null if unknown, or if the sample is the whole table. */
   readonly rows: number | null
   /** True if the sample contains every row. */
   readonly complete: boolean
@@ -154,7 +155,7 @@ const DECIMAL = /^-?\d+(?:\.\d+)?$/
 const MOMENT = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+Z?)?$/
 
 /**
- * Returns whether the value can be the end of a range. NaN, infinities and dates that RFC 3339 cannot express cannot be an end.
+ * Returns whether the value can be an end of a range. NaN, infinities, and dates that RFC 3339 cannot express cannot.
  */
 export function isOrdered(value: Scalar, kind: ValueKind): boolean {
   if (kind === 'time') return typeof value === 'string' && MOMENT.test(value)
@@ -162,8 +163,8 @@ export function isOrdered(value: Scalar, kind: ValueKind): boolean {
 }
 
 /**
- * Compares numbers by value, even if they are written as strings. Compares times as strings, because RFC 3339 sorts by
- * time.
+ * Compares numbers by value, even if they are written as strings. Compares times as strings, because the alphabetical
+ * order of RFC 3339 times is their order in time.
  */
 export function compare(a: Scalar, b: Scalar): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b

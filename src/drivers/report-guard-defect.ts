@@ -2,7 +2,7 @@
 // the text.
 import { createHash } from 'node:crypto'
 
-/** Receives a sentence, and a hash of the text. */
+/** Receives a sentence about the defect, and the SHA-256 of the query's text in hexadecimal. */
 export type TellDefect = (problem: string, hash: string) => void
 
 export type ReportDefect = (problem: string, text: string) => void

@@ -1,4 +1,5 @@
-// Caches results for keys that were seen twice. Keys that are seen once evict each other, but never a cached result.
+// Caches results for keys that were seen at least twice. A key that is seen once may evict another such key, but never
+// a cached result.
 
 export class SeenTwice<T> {
   readonly #most: number

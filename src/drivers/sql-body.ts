@@ -10,7 +10,7 @@ const TYPE_NAME_MAX = 200
 const DETAILS_MAX = 50
 
 interface Forms {
-  /** The maximum number of UTF-8 bytes of the query text, and of all parameters together. */
+  /** The maximum number of UTF-8 bytes of the query text. The JSON of all parameters has the same limit. */
   readonly bytesMax: number
   /** The allowed forms of parameters: none, by position, or also by name (`@name`). */
   readonly params: 'none' | 'byPlace' | 'byPlaceOrName'
@@ -39,8 +39,8 @@ const Typed = z.strictObject(
 const Value = z.union([Scalar, Typed], { error: SCALAR })
 
 /**
- * Returns a function that reads bodies within the bounds. It throws AppError INVALID_REQUEST; `details` names each
- * wrong field.
+ * Returns a function that reads bodies within the bounds. The function throws AppError INVALID_REQUEST, whose `details`
+ * name each wrong field.
  */
 export function sqlBodyReader({ bytesMax, params: form }: Forms): (body: unknown) => QueryBody {
   const Body = z.strictObject({
@@ -88,7 +88,7 @@ function readParams(raw: unknown, bytesMax: number, named: boolean): Params {
     else details.push(`params.${name.slice(0, 60)}: ${reasonOf(read.error)}`)
   }
   if (details.length > 0) throw invalidRequest(details)
-  // This runs only after the check: JSON.stringify recurses, and the check refuses nested values.
+  // JSON.stringify recurses, so it runs only after the check, which refuses nested values.
   const json = JSON.stringify(raw)
   if (Buffer.byteLength(json) > bytesMax) throw invalidRequest([`params: is longer than ${bytesMax} bytes`])
   return { values: Array.isArray(raw) ? [...values.values()] : values, json }
@@ -99,7 +99,9 @@ function entriesOf(raw: unknown, named: boolean): [string, unknown][] | null {
   return named && typeof raw === 'object' && raw !== null ? Object.entries(raw) : null
 }
 
-/** Returns the most specific sentence. A union's own sentence is used only if no branch has a better sentence. */
+/**
+ * Returns the most specific sentence. The sentence of a union is used only if no branch of the union has a better one.
+ */
 function reasonOf(error: z.ZodError): string {
   for (const issue of error.issues) {
     if (issue.code !== 'invalid_union') return issue.message

@@ -1,13 +1,12 @@
-// Suggests repairs for a refused SQL text. Each repair makes one small change and adds exposed names only. All functions
-// are pure.
+// Suggests repairs for a refused SQL text. Each repair makes one small change and adds exposed names only.
 import type { Catalog, Denied } from './driver.ts'
 import { nearest } from './nearest.ts'
 
 type Typed = (names: readonly string[]) => string
 
 /**
- * Implements Driver.repairs() for bodies with `sql`. `typed` returns a dotted name as the caller must type it in this
- * database's SQL, with quotes if needed.
+ * Implements Driver.repairs() for bodies with `sql`. `typed` returns a dotted name as the caller must type it in the
+ * SQL of this database, with quotes if needed.
  */
 export function sqlRepairs(typed: Typed): (body: object, denied: Denied, exposed: Catalog) => readonly object[] {
   return (body, denied, exposed) => {
@@ -79,8 +78,8 @@ function pathAt(text: string, position: number): Span | null {
 }
 
 /**
- * Returns one text for each of the nearest exposed names. In each text, that name replaces the last part of the name at
- * the position.
+ * Returns one text for each of the nearest exposed names. The exposed name replaces the last part of the dotted name
+ * that begins at the position.
  */
 function renamed(
   text: string,

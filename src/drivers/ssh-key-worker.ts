@@ -16,7 +16,7 @@ function readKey({ privateKey, passphrase }: SshKeyTask): SshKeyReply {
   const parsed = ssh2.utils.parseKey(privateKey, passphrase)
   if (parsed instanceof Error || Array.isArray(parsed)) return null
   const pem = parsed.getPrivatePEM()
-  // Print an Ed25519 key here, because the library prints it as PKCS #8, which the library's own parser does not accept.
+  // Writes an Ed25519 key here, because the library would print it as PKCS #8, which its own parser does not accept.
   return parsed.type === 'ssh-ed25519' ? openSshKey(pem, parsed.getPublicSSH()) : pem
 }
 

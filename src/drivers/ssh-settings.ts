@@ -13,7 +13,7 @@ export interface SshTarget {
   readonly username: string
   /** The fingerprint: `SHA256:` and base64, as ssh-keygen prints it. */
   readonly hostKey: string
-  /** The type of the pinned key, if a whole key was pinned. */
+  /** The type of the pinned key. Null if only a fingerprint was pinned. */
   readonly hostKeyType: string | null
   readonly secrets: {
     readonly privateKey: string | null

@@ -1,6 +1,7 @@
-// Opens SSH tunnels to databases. The connections to one database through one SSH login share a tunnel. The tunnel closes with the last of
-// these connections, so the pool that owns them also owns the tunnel. A tunnel ends in a Unix socket in a folder of this user only, because
-// every user of the machine could connect to a local port.
+// Opens SSH tunnels to databases. All connections to one database through one SSH login share a tunnel. The tunnel
+// closes with the last of these connections, so the connection pool also decides how long the tunnel lives. The local
+// end of a tunnel is a Unix socket in a folder that only this user can open, because every user of the machine could
+// connect to a local port.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import { createHash } from 'node:crypto'
@@ -22,12 +23,12 @@ export interface TunnelTarget {
   readonly port: number
 }
 
-/** One use of a tunnel. */
+/** A tunnel as one of its connections uses it. Disposing it ends this use only. */
 interface Tunnel extends AsyncDisposable {
   /** The Unix socket that leads to the database. */
   readonly path: string
   readonly usable: boolean
-  /** The reason for which the SSH server refused to connect to the database, if it did. */
+  /** Why the SSH server refused to connect to the database, or null. */
   readonly refusal: AppError | null
 }
 
@@ -40,7 +41,10 @@ const OPEN_MS = 10_000
 const KEY_MS = 8_000
 const KEEP_ALIVE_MS = 15_000
 const KEEP_ALIVE_COUNT = 3
-/** The maximum number of sockets of one tunnel: more than a pool's connections need, even if each has a second socket for a cancel. */
+/**
+ * The maximum number of open sockets of one tunnel. A pool needs fewer, even if each connection has a second socket for
+ * a cancel.
+ */
 const SOCKETS_MAX = 64
 
 interface Shared {
@@ -63,7 +67,8 @@ export function openTunnels(): Tunnels {
       const key = keyOf(ssh, target)
       let shared = all.get(key)
       if (shared === undefined) {
-        // The tunnel has its own deadline, because a caller that disconnects must not end a tunnel that others use.
+        // The attempt has its own deadline, because a caller who disconnects must not end a tunnel that others wait
+        // for.
         const opened = OpenTunnel.open(ssh, target, allowPrivateHosts, AbortSignal.timeout(OPEN_MS))
         all.set(key, (shared = { opened, users: 0 }))
         const made = shared
@@ -109,7 +114,7 @@ function useOf(tunnel: OpenTunnel, leave: () => Promise<void>): Tunnel {
   }
 }
 
-/** Returns a key for a tunnel from all its settings. The key contains only a hash. */
+/** Returns the key of a tunnel: a hash of all its settings, so that the key reveals no secret. */
 function keyOf(ssh: SshTarget, { host, port }: TunnelTarget): string {
   return createHash('sha256')
     .update(JSON.stringify([ssh, host, port]))
@@ -200,7 +205,7 @@ class OpenTunnel {
 async function logIn(ssh: SshTarget, allowPrivateHosts: boolean, signal: AbortSignal): Promise<Client> {
   const privateKey = await privateKeyOf(ssh)
   const socket = await dialSsh(ssh, allowPrivateHosts, signal)
-  // The first tunnel loads the library.
+  // Loads the library when the first tunnel opens, because most services have no tunnel.
   const { default: ssh2 } = await import('ssh2')
   const client = new ssh2.Client()
   let seen: string | null = null
@@ -292,7 +297,7 @@ function sentenceOf(error: unknown, ssh: SshTarget, seen: string | null): string
 
 const UNREADABLE_KEY = 'The SSH private key cannot be read: check the key and its passphrase.'
 
-/** Decrypts the key in a thread, because the text of the key determines how long the decryption takes. */
+/** Decrypts the key in a thread with a deadline, because the key file itself sets how long the decryption takes. */
 async function privateKeyOf({ secrets: { privateKey, passphrase } }: SshTarget): Promise<string | null> {
   if (privateKey === null || passphrase === null) return privateKey
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
@@ -331,7 +336,7 @@ function unavailable(message: string, cause?: unknown): AppError {
 
 /**
  * Connects through a tunnel if there is an SSH server. The tunnel stays open as long as the connection. `connect` gets
- * the path of the tunnel's socket, or null.
+ * the path of the tunnel's socket, or null without a tunnel.
  */
 export async function throughTunnel(
   tunnels: Tunnels,

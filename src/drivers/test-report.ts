@@ -1,7 +1,8 @@
-// Builds the report of `test`: its steps, a grade (the worst grade of a step), and the message of a failed step as the error.
+// Builds the report of a connection test: the steps, the grade (the worst of the steps), and the message of the first
+// failed step as the error.
 import type { TestReport, TestStep } from './driver.ts'
 
-/** Returns the report. `latencyMs` is the time of one round trip. The report shows at least 1. */
+/** Returns the report. `latencyMs` is the time of one round trip in milliseconds. The report shows at least 1. */
 export function reportOf(steps: readonly TestStep[], latencyMs: number, serverVersion: string | null): TestReport {
   const failed = steps.find((step) => step.status === 'FAIL')
   const warned = steps.some((step) => step.status === 'WARN')

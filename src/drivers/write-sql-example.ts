@@ -1,7 +1,7 @@
-// Writes questions in the SQL that PostgreSQL and GoogleSQL share. Each kind quotes names in its own way.
+// Writes example questions in the SQL that PostgreSQL and GoogleSQL share. Only the quotes around names differ.
 import type { Question, QuestionTable } from './example-question.ts'
 
-/** Returns the question as SQL. `quote` turns any name into an identifier, and never throws. */
+/** Returns the question as SQL. `quote` must turn any name into an identifier, and must never throw. */
 export function questionInSql(question: Question, quote: (name: string) => string): string {
   const table = (at: QuestionTable) => `${quote(at.schema)}.${quote(at.table)}`
   const list = (columns: readonly string[]) => columns.map(quote).join(', ')

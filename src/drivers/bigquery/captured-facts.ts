@@ -6,7 +6,9 @@ export const CAPTURE_VERSION = 2
 
 export interface BigQueryCapture {
   readonly version: number
-  /** The project id of every table. A domain-scoped project id contains a colon (example.com:lake). */
+  /**
+   * The id of the project that contains every table. A domain-scoped project id contains a colon (example.com:lake).
+   */
   readonly project: string
   /** The location of the jobs: EU, US, europe-west1 … */
   readonly location: string

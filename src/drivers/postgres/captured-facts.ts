@@ -1,5 +1,6 @@
-// The data that introspection captures for the guard and the value writer, besides tables and columns. It is stored as JSON with the
-// catalog, so it contains only plain data. If CAPTURE_VERSION has changed, the datasource must be introspected again.
+// Defines what introspection captures for the guard and the value writer, besides tables and columns. The capture is
+// stored as JSON with the catalog, so it contains only plain data. If CAPTURE_VERSION has changed, the datasource must
+// be introspected again.
 
 export const CAPTURE_VERSION = 4
 
@@ -22,15 +23,15 @@ export interface PostgresCapture {
 }
 
 /**
- * Objects that can run in a query without being named (catalog/implicit-objects.ts), as a digest. All other fields say what the digest
- * covers.
+ * A digest of the objects that can run in a query that does not name them (catalog/implicit-objects.ts). The other
+ * fields say what the digest covers.
  */
 export interface ImplicitObjects {
   /** Trusted extensions, by name. */
   readonly extensions: readonly string[]
   /** The trusted schemas. */
   readonly schemas: readonly string[]
-  /** The highest oid of a type: CHECKs of later domains are not included. */
+  /** The highest oid of a type at capture. The digest leaves out the CHECKs of domains that were created later. */
   readonly typesUpTo: number
   /** Oids of casts and operator classes that introspection judged. Dropping one of them does not change the digest. */
   readonly judged: readonly number[]
@@ -43,10 +44,16 @@ export interface CapturedExtension {
   readonly schema: string
   /** True if the guard knows this extension at this version. */
   readonly trusted: boolean
-  /** Functions (names) and operators (symbols) in its schema that belong to the extension by pg_depend. */
+  /**
+   * The names of the functions, and the symbols of the operators, that belong to the extension (pg_depend) and are in
+   * its schema.
+   */
   readonly functions: readonly string[]
   readonly operators: readonly string[]
-  /** Names and symbols that an object of no trusted extension in the schema also has. The guard never allows a call by such a name. */
+  /**
+   * Those names and symbols that another object in the schema also has, if the object belongs to no trusted extension.
+   * The guard never allows a call by such a name.
+   */
   readonly shadowed: readonly string[]
 }
 
@@ -87,13 +94,13 @@ export interface TableDetail {
   /** pg_class.relpages and reltuples at capture. reltuples is -1 if the table was never analysed. */
   readonly pages: number
   readonly tuples: number
-  /** Columns of the primary key in key order. Empty without a key that GROUP BY can rely on. */
+  /** The columns of the primary key in key order. Empty if the table has no primary key on which GROUP BY can rely. */
   readonly primaryKey: readonly string[]
 }
 
 /** CatalogColumn.detail of a Postgres column. */
 export interface ColumnDetail {
-  /** pg_attribute.attnum. A rename keeps the number. The number of a dropped column is never reused. */
+  /** pg_attribute.attnum. A renamed column keeps its number. The number of a dropped column is never reused. */
   readonly number: number
   readonly typeOid: number
   /** pg_type's schema and name (int4, not integer; _int4 for an array). */

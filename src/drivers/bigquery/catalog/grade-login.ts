@@ -27,7 +27,7 @@ interface Facts {
 
 export interface Grade {
   readonly steps: readonly TestStep[]
-  /** The time until the first response arrived. */
+  /** The time until the first response arrived, in milliseconds. */
   readonly latencyMs: number
 }
 

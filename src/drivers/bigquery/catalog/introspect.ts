@@ -18,8 +18,8 @@ const AT_ONCE = 8
 const TABLES_MAX = 10_000
 
 /**
- * Introspects a project. `progress` counts tables. Throws AppError DATASOURCE_UNAVAILABLE if there are too many tables or several
- * locations, and what Rest.json() throws.
+ * Introspects a project. `progress` counts tables. Throws AppError DATASOURCE_UNAVAILABLE if there are too many tables
+ * or several locations, and the errors of Rest.json().
  */
 export async function introspect(
   rest: Rest,

@@ -34,7 +34,8 @@ export function agreement({ full, exposed, database: project, config }: Agreemen
 }
 
 /**
- * Returns the roles: jobUser on the billing project, metadataViewer on the datasets, dataViewer on the exposed tables.
+ * Returns the commands that create an account with jobUser on the billing project, metadataViewer on the datasets, and
+ * dataViewer on the exposed tables.
  */
 export function betterLogin({ project, billingProject, location, exposed, email }: BetterLogin): string {
   const name = email?.startsWith('vitrine-reader@') === true ? 'vitrine-reader-2' : 'vitrine-reader'

@@ -27,7 +27,9 @@ interface TypeRow {
   /** The name that format_type prints. */
   readonly shown: string
   readonly notNull: boolean
-  /** The type is the row type of a table or view, or an array of one. False for a stand-alone composite type. */
+  /**
+   * True for the row type of a table or view, and for an array of such a type. False for a stand-alone composite type.
+   */
   readonly isRowType: boolean
   readonly hasCheck: boolean
 }
@@ -128,7 +130,7 @@ function attributeOf(row: Row): CapturedAttribute {
 interface Judgement {
   readonly unexposable: string | null
   readonly refused: string | null
-  /** Values of the type are names of objects in the database, or arrays of such names. */
+  /** True if values of the type are names of objects in the database, or arrays of such names. */
   readonly isLookedUp: boolean
 }
 
@@ -136,7 +138,9 @@ interface Known {
   readonly byOid: ReadonlyMap<number, TypeRow>
   readonly isBuiltIn: (oid: number) => boolean
   readonly tainted: ReadonlyMap<number, string>
-  /** The functions behind a type that belong to no trusted extension. Functions that are not compiled come first. */
+  /**
+   * The functions that implement a type and belong to no trusted extension. Functions that are not compiled come first.
+   */
   readonly support: ReadonlyMap<number, readonly { readonly what: string; readonly isCompiled: boolean }[]>
   /** The functions that a domain's CHECK calls and that could read data. */
   readonly checks: ReadonlyMap<number, string>
@@ -145,8 +149,8 @@ interface Known {
 
 const fine: Judgement = { unexposable: null, refused: null, isLookedUp: false }
 /**
- * A column of this type is read as text. A cast to this type, or to a type that contains it, would reveal which objects
- * exist.
+ * The judgement of a type whose values name objects, such as regclass. A column of the type is read as text. A cast to
+ * the type, or to a type that contains it, would reveal which objects exist.
  */
 const lookedUp: Judgement = {
   unexposable: null,
@@ -167,7 +171,8 @@ function judgement(known: Known): (oid: number) => Judgement {
     const below = row === undefined ? [] : [row.type.ofOid, known.rangeOf.get(oid) ?? 0, ...attributeOids(row.type)]
     const verdicts = below.filter((part) => part !== 0).map(judge)
     const names = verdicts.some((verdict) => verdict.isLookedUp)
-    // A whole column of such a type can be read as text. A field of such a type inside another type cannot.
+    // A whole column of a type that names objects can be read as text. A field of such a type inside another type
+    // cannot.
     const isPlain = row?.type.kind === 'domain' || row?.type.kind === 'array'
     const field = names && !isPlain ? holdsNames(row) : null
     const unexposable = own ?? verdicts.find((verdict) => verdict.unexposable !== null)?.unexposable ?? field

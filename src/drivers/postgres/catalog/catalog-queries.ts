@@ -4,7 +4,7 @@
 /** The first oid that initdb does not assign: later objects are user-defined (FirstNormalObjectId). */
 const firstUserOid = 16384
 
-/** Sets the path so that no user-defined function or operator can run in the service's statements. */
+/** Sets search_path so that no user-defined function or operator can run in the service's statements. */
 export const pinPath = `SELECT pg_catalog.set_config('search_path', 'pg_catalog', false)`
 
 /**
@@ -37,8 +37,9 @@ SELECT e.oid, e.extname, e.extversion, n.nspname
 FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace ORDER BY e.extname`
 
 /**
- * Lists the functions and operators of each extension in its own schema. Also lists other functions and operators with the same name in the
- * same schema, which could be called instead. Each has the extension to which it belongs (0: none).
+ * Lists the functions and operators of each extension in its own schema. Also lists other functions and operators of
+ * the same name in that schema, because a call could reach them instead. The last column is the extension to which the
+ * function or operator belongs (0: none).
  */
 export const extensionMembers = `
 WITH member AS (
@@ -83,7 +84,7 @@ FROM space s JOIN member m ON m.space = s.oid ORDER BY 1, 3`
 
 /**
  * Casts that run a user-defined function, or a built-in function that may read data. They apply under every search_path
- * (docs/guard/postgres.md). The built-in casts from a range to its multirange are internal.
+ * (docs/guard/postgres.md). Leaves out the casts that PostgreSQL creates from a range to its multirange (deptype i).
  */
 export const userCasts = `
 SELECT c.castsource, c.casttarget, format_type(c.castsource, NULL), format_type(c.casttarget, NULL),
@@ -181,8 +182,8 @@ SELECT e.enumtypid, e.enumlabel FROM (
 }
 
 /**
- * Returns the SQL that lists the valid CHECKs that concern one column only. Longer expressions are left out: they
- * cannot be a short list of labels.
+ * Returns the SQL that lists the valid CHECKs that concern one column only. Leaves out expressions whose stored tree
+ * takes 200,000 bytes or more, because they cannot be a short list of labels.
  */
 export function columnChecks(serverVersion: number): string {
   return `

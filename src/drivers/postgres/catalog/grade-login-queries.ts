@@ -27,7 +27,7 @@ WHERE ${ordinary} AND (has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNC
 
 /**
  * The relations that the login or one of its roles owns. An owner may read and grant everything. A superuser has every
- * role.
+ * role, so for a superuser only its own relations count.
  */
 export const owned = `
 SELECT ${relation} FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

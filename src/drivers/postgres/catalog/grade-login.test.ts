@@ -1,4 +1,4 @@
-// Grades logins of a real server. One of them is the login that the printed SQL creates.
+// Grades logins of a real server, including the login that the printed SQL creates.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
@@ -144,7 +144,7 @@ async function readConfined(username: string, password: string): Promise<void> {
       answer.columns.map((one) => one.name),
       columns.map((one) => one.name),
     )
-    // The row policy of tenant_docs names other roles.
+    // The row policy of tenant_docs names other roles, so this login reads none of its rows.
     assert.equal(answer.rowCount > 0, table !== 'tenant_docs', table)
   }
 }
@@ -167,7 +167,7 @@ test('warns of roles, BYPASSRLS, ownership and missing grants', async () => {
   assert.equal(step(weak, 'grants').remedy, 'GRANT SELECT ("b") ON "public"."a" TO "weak";')
 })
 
-test('the printed SQL closes an open schema, and a cast between built-in types fails the test', async () => {
+test('the printed SQL revokes CREATE from PUBLIC, and a user cast between built-in types fails the test', async () => {
   const database = await postgres.createDatabase('open', 'GRANT CREATE ON SCHEMA public TO PUBLIC')
   await postgres.query('postgres', `CREATE ROLE plain LOGIN PASSWORD 'pw'`)
   const open = await graded('plain', 'pw', null, database)

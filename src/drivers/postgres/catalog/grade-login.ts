@@ -27,7 +27,10 @@ interface Facts {
   readonly roles: readonly string[]
   readonly writable: readonly string[]
   readonly owned: readonly string[]
-  /** Schemas on the login's search_path or with a trusted extension, in which the login or PUBLIC may create objects. */
+  /**
+   * The schemas in which the login (`creatable`) or PUBLIC (`open`) may create objects. Only the schemas on the login's
+   * search_path and the schemas of trusted extensions count.
+   */
   readonly creatable: readonly string[]
   readonly open: readonly string[]
   readonly mayCreateSchemas: boolean
@@ -38,11 +41,14 @@ interface Facts {
   /** The number of readable columns that are not exposed. */
   readonly beyond: number
   readonly exposed: Catalog | null
-  /** Writes the SQL that creates a better login. */
+  /** The SQL that creates a better login. */
   readonly better: string
 }
 
-/** Returns the steps in a fixed order. The GRANT lines match `exposed`. If there is no exposure yet, `exposed` is null. */
+/**
+ * Returns the steps in a fixed order. The SQL of a better login grants the columns of `exposed` only. `exposed` is null
+ * if there is no exposure yet.
+ */
 export async function grade(ask: Ask, exposed: Catalog | null, signal: AbortSignal): Promise<TestStep[]> {
   const server = await readServer(ask, signal)
   const first = [connected(server), serverVersion(server)]

@@ -11,9 +11,10 @@ import { KNOWN_EXTENSIONS } from './trusted-extensions.ts'
 export type Scope = Omit<ImplicitObjects, 'digest'>
 
 /**
- * Returns one statement that takes a few milliseconds at most. It counts only objects that are user-defined, and so few, or that belong to
- * an extension that the guard knows. The statement reads only oids, so its result does not depend on the search_path or the login's rights.
- * Like introspection, the statement omits objects that were later added to known extensions.
+ * Returns one statement that takes a few milliseconds at most, because it reads only user-defined objects, which are
+ * few, and objects of extensions that the guard knows. The digest has only oids and stored definitions, so it does not
+ * depend on the search_path or the login's rights. Like introspection, the statement omits objects of known extensions
+ * that were installed later.
  */
 export function digestSql({ extensions, schemas, typesUpTo, judged }: Scope): string {
   const known = `(SELECT oid FROM pg_extension WHERE extname = ANY (${names([...KNOWN_EXTENSIONS])}))`

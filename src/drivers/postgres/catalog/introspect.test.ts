@@ -140,7 +140,7 @@ describe('the shop of the corpus', () => {
     assert.ok(held.serverVersion >= 140000)
     assert.equal(held.database, shop)
     assert.deepEqual(held.searchPath, ['public'])
-    // dblink, user functions and a trojan ~~* live in public.
+    // public is not trusted, because dblink, user-defined functions and a fake operator ~~* are in it.
     assert.deepEqual(held.trustedSchemas, [])
     const type = (name: string): unknown => held.types.find((one) => one.name === name)?.refused
     assert.equal(type('order_status'), null)
@@ -206,7 +206,7 @@ test('handles generated, dropped, quoted and domain columns, and keys that are d
   assert.ok(!names(seen).some((name) => name.endsWith('.mine')))
 })
 
-test('decides which types a query may name, and which columns would run or reveal something', async () => {
+test('decides which types a query may name, and which columns cannot be exposed', async () => {
   const seen = await fill(
     'types',
     `CREATE TYPE e AS ENUM ('a'); CREATE DOMAIN plain AS e; CREATE DOMAIN checked AS int CHECK (VALUE > 0);
@@ -305,7 +305,7 @@ test('a cast or operator class between built-in types makes the database unusabl
   await assert.rejects(fill('classes', cmp), { code: 'DATASOURCE_UNAVAILABLE', message: /public\.points for point/ })
 })
 
-test('an extension in its own schema is trusted on the path; not if the schema contains other objects', async (t) => {
+test('the schema of a trusted extension may be on the path, unless it also contains other objects', async (t) => {
   const available = await postgres.query('postgres', `SELECT 1 FROM pg_available_extensions WHERE name = 'citext'`)
   if (available.length === 0) return t.skip('this server has no citext')
   const seen = await fill(
@@ -333,7 +333,7 @@ test('an extension in its own schema is trusted on the path; not if the schema c
   assert.deepEqual(capture(await look(name)).trustedSchemas, ['public'])
 })
 
-test('a view has warnings about its definition, including other views in it', async () => {
+test('a view has warnings about its own definition and about the views that it reads', async () => {
   const seen = await fill(
     'views',
     `CREATE TABLE t (a int); CREATE FUNCTION definer() RETURNS int LANGUAGE sql STABLE SECURITY DEFINER AS 'SELECT 1';

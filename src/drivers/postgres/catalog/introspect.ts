@@ -14,10 +14,10 @@ import { viewFunctions, viewRelations, views, viewWarnings } from './view-warnin
 /** The oldest server version that the guard was tested on. */
 export const OLDEST_SERVER = 140000
 
-/** The queries of introspect(). Each is one step of its progress. */
+/** The number of queries of introspect(). Each query is one step of its progress. */
 export const INTROSPECTION_QUERIES = 31
 
-/** The server and the login. They are read first, because the other queries depend on them. */
+/** The server and the login. These facts are read first, because the other queries depend on them. */
 export interface ServerFacts {
   readonly version: number
   readonly database: string
@@ -29,7 +29,7 @@ export interface ServerFacts {
 export async function readServer(ask: Ask, signal: AbortSignal): Promise<ServerFacts> {
   await ask(queries.pinPath, signal)
   const [row] = await ask(queries.server, signal)
-  // In a transaction, the statement above has set the login's own path, so the fixed path is set again.
+  // In a transaction, the statement above leaves the login's own path set, so set the fixed path again.
   await ask(queries.pinPath, signal)
   if (row === undefined) throw new AppError('DATASOURCE_UNAVAILABLE', 'The server does not know who is asking.')
   const path: unknown = JSON.parse(textAt(row, 3))
@@ -70,8 +70,8 @@ export async function introspect(ask: Ask, signal: AbortSignal): Promise<Catalog
 }
 
 /**
- * Reads the digest before the captured objects. If an object changes in between, a later query then finds another
- * digest. Throws AppError DATASOURCE_UNAVAILABLE if the extensions changed meanwhile.
+ * Reads the digest before the captured objects, so that a change in between is noticed: a later query then finds
+ * another digest. Throws AppError DATASOURCE_UNAVAILABLE if the extensions changed meanwhile.
  */
 async function readCapture(
   ask: Ask,

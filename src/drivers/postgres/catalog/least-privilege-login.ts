@@ -14,7 +14,10 @@ export interface BetterLogin {
   readonly database: string
   /** The exposed part of the catalog. Null if there is no exposure yet. */
   readonly exposed: Catalog | null
-  /** Further schemas whose types, functions or operators a query of the exposed columns may name. */
+  /**
+   * Further schemas that need USAGE, because a query of the exposed columns may name their types, functions or
+   * operators.
+   */
   readonly schemas: readonly string[]
   /** Schemas where PUBLIC, and so any login, may create. */
   readonly openSchemas: readonly string[]
@@ -82,7 +85,10 @@ export function grantColumns(table: Shown, role: string): string {
   return `GRANT SELECT (${columns}) ON ${identifier(table.schema)}.${identifier(table.table)} TO ${identifier(role)};`
 }
 
-/** Returns the SQL for a new login, which may not read anything yet. The exposure narrows it later. */
+/**
+ * Returns the SQL that lets a new login read every table of a schema. Once an exposure is saved, agreement() reduces
+ * the login's rights to it.
+ */
 export function grantAll(schema: string, role: string): string {
   const [place, login] = [identifier(schema), identifier(role)]
   return `GRANT USAGE ON SCHEMA ${place} TO ${login};\nGRANT SELECT ON ALL TABLES IN SCHEMA ${place} TO ${login};`

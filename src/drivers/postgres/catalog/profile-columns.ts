@@ -1,5 +1,5 @@
-// Decides how a profile reads each column: short scalars unchanged, long scalars cut, and other types only for
-// presence. Each value is read as the scalar that an answer would show.
+// Decides how a profile reads each column: short scalars unchanged, long scalars cut, and other types only as null or
+// not null. Each scalar is read in the form in which an answer shows it.
 import { z } from 'zod'
 import { KEY_CHARS_MAX } from '../../json-keys-from-sample.ts'
 import { JsonBytes, writeText } from '../../json-bytes.ts'
@@ -27,7 +27,10 @@ export interface ReadColumn {
 /** The number of characters that are read of a longer value, because a value may be too large for memory. */
 const CHARS_MAX = 257
 
-/** The kind of each built-in base type whose values are short as text, by oid. Only numerics without a precision may be long. */
+/**
+ * The kind of each built-in base type whose values are short as text, by oid. Of these types, only numeric without a
+ * precision may have long values.
+ */
 const KINDS: ReadonlyMap<number, ValueKind> = new Map<number, ValueKind>([
   [16, 'boolean'],
   ...[20, 21, 23, 26, 700, 701, 1700].map((oid) => [oid, 'number'] as const),
@@ -50,8 +53,8 @@ export function readColumns(table: CatalogTable, catalog: Catalog): readonly Rea
 }
 
 /**
- * Returns the columns that every sampling statement of a table must match. Throws TypeError if the catalog has no such
- * table.
+ * Returns the table and the columns that the database must still have, unchanged, at each sampling statement. Throws
+ * TypeError if the catalog has no such table.
  */
 export function profiledTable(table: CatalogTable, catalog: Catalog): Captured {
   const shown = new Set(table.columns.map((column) => column.name))
@@ -126,7 +129,7 @@ function isShort(type: string): boolean {
 
 const DOMAINS_MAX = 32
 
-/** Returns the built-in base type of a column. Returns 0 if there is none. */
+/** Returns the oid of a column's built-in base type, 'enum' or 'citext'. Returns 0 for any other type. */
 function baseOf(column: { readonly typeOid: number; readonly type: TypeName }, exposed: Exposed) {
   let { typeOid: oid, type: name } = column
   for (let depth = 0; depth < DOMAINS_MAX; depth++) {
@@ -143,7 +146,10 @@ function baseOf(column: { readonly typeOid: number; readonly type: TypeName }, e
 
 const sheet = new JsonBytes(1024)
 
-/** Returns the value as an answer shows it, or undefined if it was cut. */
+/**
+ * Returns the value as an answer shows it. A text is returned even if it was cut. Any other value that was cut is
+ * returned as undefined.
+ */
 export function scalarAt(write: WriteValue, from: Buffer, start: number, end: number): Scalar | undefined {
   if (write === writeText) return from.toString('utf8', start, end)
   if (end - start >= CHARS_MAX) return undefined

@@ -23,7 +23,7 @@ SELECT sum(coalesce(pg_catalog.pg_relation_size(c.oid), 0)) / pg_catalog.current
 FROM part p JOIN pg_catalog.pg_class c ON c.oid = p.oid HAVING count(*) > 0`
 }
 
-/** The maximum length of one value of pg_stats. Longer values are not read. */
+/** The maximum length, in bytes, of a list of values in pg_stats. Longer lists are not read. */
 const STATISTICS_BYTES = 65_536
 
 /**

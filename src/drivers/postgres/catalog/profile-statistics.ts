@@ -1,5 +1,5 @@
 // Reads PostgreSQL's statistics (pg_stats) of a column and combines them with a sample. Statistics date from the last
-// ANALYZE, so a sample that contains every row replaces them.
+// ANALYZE, so they add little if the sample contains every row.
 import { z } from 'zod'
 import { compare, isOrdered } from '../../profile-from-sample.ts'
 import type { ColumnProfile, Scalar } from '../../driver.ts'
@@ -13,7 +13,7 @@ export interface Statistics {
   readonly correlation: number | null
   readonly common: readonly { readonly value: Scalar; readonly share: number }[]
   readonly ends: readonly Scalar[]
-  /** The minimum number of rows that ANALYZE reads. */
+  /** The number of rows that ANALYZE reads, if the table has so many: 300 times the statistics target. */
   readonly analysed: number
 }
 
@@ -60,7 +60,10 @@ export function readStatistics(
   )
 }
 
-/** Combines the profile of a sample with the statistics, unless the sample has every row. */
+/**
+ * Combines the profile of a sample with the statistics. If the sample has every row, the statistics only add the signal
+ * about the order of rows.
+ */
 export function together(
   seen: ColumnProfile,
   known: Statistics | undefined,

@@ -160,7 +160,7 @@ describe('profiles of tables', () => {
     assert.deepEqual([profiled.columns[0]?.nullFrac, profiled.columns[0]?.distinctCount], [null, null])
   })
 
-  test('only the beginning of a text of a megabyte is read', async () => {
+  test('only the first 257 characters of a very long text are read', async () => {
     const before = process.memoryUsage().rss
     const profiled = await profile('huge')
     assert.deepEqual([profiled.rowsSampled, profiled.columns[1]?.sample?.longest], [60, 257])

@@ -8,7 +8,10 @@ export type Ask = (sql: string, signal: AbortSignal) => Promise<readonly Row[]>
 
 export type Row = readonly (string | null)[]
 
-/** Returns a column that is never null in the service's statement. Throws TypeError if the column is missing. */
+/**
+ * Returns the text of a column that is never null in the service's statement. Throws TypeError if the column is null or
+ * missing.
+ */
 export function textAt(row: Row, index: number): string {
   const value = row[index]
   if (value === null || value === undefined) throw new TypeError(`a catalog row lacks its column ${index}`)

@@ -14,7 +14,7 @@ import { FUNCTIONS } from '../guard/allowed-functions.ts'
 const knownExtensions: ReadonlyMap<string, string> = new Map([
   ...['pg_trgm', 'unaccent', 'citext', 'hstore', 'uuid-ossp', 'pgcrypto', 'cube', 'intarray', 'ltree'].map(anyVersion),
   ...['fuzzystrmatch', 'tablefunc', 'vector', 'timescaledb', 'postgis'].map(anyVersion),
-  // Before 1.2, its SQL functions looked up their helpers on the search_path.
+  // Before 1.2, the extension's SQL functions looked up their helper functions on the search_path.
   ['earthdistance', '1.2'],
   ...['btree_gin', 'btree_gist', 'isn', 'seg'].map(anyVersion),
 ])
@@ -98,7 +98,7 @@ export interface UserMade {
   readonly what: string
   /** The statement that drops the object. */
   readonly drop: string
-  /** The oids of its types. */
+  /** The oids of the types that the cast or operator class is about. Empty for an object in pg_catalog. */
   readonly types: readonly number[]
 }
 

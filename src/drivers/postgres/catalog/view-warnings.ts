@@ -2,7 +2,10 @@
 // about functions that write or read other data, foreign tables, and rows that a row policy would hide.
 import { grouped, isTrueAt, numberAt, textAt, type Row } from './run-catalog-query.ts'
 
-/** The owner of each view, whether the view reads with the caller's rights (15+), and its name as written in a query. */
+/**
+ * For each view: its owner, whether it reads with the caller's rights (since PostgreSQL 15), and its name as written in
+ * a query.
+ */
 export const views = `
 SELECT c.oid, quote_ident(n.nspname) || '.' || quote_ident(c.relname), pg_get_userbyid(c.relowner),
   EXISTS (SELECT FROM pg_options_to_table(c.reloptions)
@@ -10,7 +13,10 @@ SELECT c.oid, quote_ident(n.nspname) || '.' || quote_ident(c.relname), pg_get_us
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind = 'v' AND c.oid >= 16384`
 
-/** The relations that each view reads: the kind, the name, whether the login may read the whole relation, whether it has row policies. */
+/**
+ * For each relation that a view reads: its kind, its name, whether the login may read all of it, and whether it has row
+ * policies.
+ */
 export const viewRelations = `
 SELECT DISTINCT r.ev_class, c.oid, c.relkind, quote_ident(n.nspname) || '.' || quote_ident(c.relname),
   has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'), c.relrowsecurity

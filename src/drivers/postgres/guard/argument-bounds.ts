@@ -11,13 +11,19 @@ import { Refusal, type Refusal as Refused } from './refusal.ts'
 export const REPEATED_MAX = 262_144
 /** A string repeated at most this often may have any length: the result is a few copies of stored data. */
 export const FREE_COUNT = 16
-/** The limit on the product of the lengths of both strings of a search, if the lengths are not constants. */
+/** The limit on the product of the lengths, in bytes, of both strings of a search, if the lengths are not constants. */
 const SEARCHED_MAX = 536_870_912
 /** A constant of at most this many bytes needs no bound: a search for it takes less than a second in any value stored in practice. */
 const FREE_BYTES = 64
-/** The maximum number of bytes in a pattern of LIKE: a search for 256 bytes in a megabyte took a second. */
+/**
+ * The longest LIKE pattern, in bytes, that any string may be searched for: a search for 256 bytes in a megabyte took a
+ * second.
+ */
 const FREE_PATTERN = 256
-/** The limit for normalize(). It sorts combining characters by insertion: 20,000 of them took 6 s, and cancelling has no effect. */
+/**
+ * The limit for normalize(), in bytes. It sorts combining characters by insertion: 20,000 of them took 6 s, and
+ * cancelling has no effect.
+ */
 const NORMALIZED_MAX = 4_096
 /** The largest int4. PostgreSQL refuses this length before it allocates memory. */
 export const REFUSED_COUNT = 2_147_483_647
@@ -157,7 +163,8 @@ function searched(
  */
 export function boundedPattern(text: Node, pattern: Node, type?: TypeName): readonly [Node, Node] {
   const known = literalText(pattern)
-  // The planner evaluates a pattern that does not vary. The string stays unchanged, so that an index can be used.
+  // Bounds only the pattern if it does not vary, because the planner then evaluates it in advance. The string stays
+  // unchanged, so that an index can be used.
   const isShort = (literalText(text)?.length ?? Infinity) <= FREE_BYTES
   if (known === undefined && !isShort && !varies(pattern)) return [text, shortPattern(pattern)]
   return known === undefined || soughtBytes(known) > FREE_PATTERN
@@ -326,7 +333,10 @@ export function wholeNumber(node: Node | undefined): number | undefined {
   return Number.isFinite(size) ? size : undefined
 }
 
-/** Returns the number of elements of an array, from its lengths: ARRAY[10, 20] or '{10,20}'. */
+/**
+ * Returns the number of elements of the array that array_fill() builds, from its argument with the lengths: ARRAY[10,
+ * 20] or '{10,20}'. Returns undefined if a length is not a constant.
+ */
 export function elementCount(node: Node): number | undefined {
   if (node.TypeCast?.arg) return elementCount(node.TypeCast.arg)
   const text = node.A_Const?.sval?.sval

@@ -22,7 +22,10 @@ export function isLookedUp(oid: number): boolean {
   return LOOKED_UP.has(oid)
 }
 
-/** Returns the type as which a column is read instead of its own, or undefined for most columns. */
+/**
+ * Returns the type that a column is cast to when it is read. Returns undefined for most columns, which are read as
+ * their own type.
+ */
 export function readAs(exposed: Exposed, column: ExposedColumn): TypeName | undefined {
   const name = asText(exposed, column)
   return name === undefined ? belowChecks(exposed, column.type) : { schema: 'pg_catalog', name }

@@ -82,7 +82,7 @@ each('prints a query that can read nothing else', [
 ])
 
 each(
-  'avoids confusion with columns that look like something else',
+  'prints columns whose names look like a function or a generated alias',
   [
     [
       'no column is qualified, because a dropped column would become a call on the whole row',
@@ -544,7 +544,7 @@ each('prints numbers and strings in a form that every server reads alike', [
   ['dollars', 'SELECT $x$;--$x$', `SELECT ';--' AS "?column?"`],
 ])
 
-describe('groups by a table’s key as a server does', () => {
+describe('GROUP BY of a table’s key also covers the table’s other columns, as on a server', () => {
   const rows: readonly Row[] = [
     [
       'the key covers the other columns',
@@ -760,7 +760,7 @@ describe('refuses features that the server does not have yet', () => {
   })
 })
 
-describe('the weight counts the copies that the server would make', () => {
+describe('the weight of a query counts each WITH query as often as the server would plan it', () => {
   const doubling = (n: number, how: string): string =>
     `WITH a0 AS (SELECT 1 AS x)${Array.from({ length: n }, (_, i) => `, a${i + 1} AS ${how} (SELECT l.x FROM a${i} l, a${i} r)`).join('')} SELECT * FROM a${n}`
 
@@ -769,17 +769,17 @@ describe('the weight counts the copies that the server would make', () => {
     assert.equal(say(await guard.judge(doubling(101, ''), shop())), 'limit: WITH')
   })
 
-  test('an expression that is used twice and not inlined is planned once', async () => {
+  test('a WITH query that is used twice and not inlined counts once', async () => {
     assert.match(say(await guard.judge(doubling(30, ''), shop())), /^WITH/)
     assert.match(say(await guard.judge(doubling(8, 'NOT MATERIALIZED'), shop())), /^WITH/)
   })
 
-  test('a long UNION is not a deep query', async () => {
+  test('a UNION of 501 SELECTs is allowed, and a UNION of 1,501 is refused', async () => {
     assert.match(say(await guard.judge(`SELECT 1${' UNION ALL SELECT 1'.repeat(500)}`, shop())), /^\(SELECT/)
     assert.equal(say(await guard.judge(`SELECT 1${' UNION ALL SELECT 1'.repeat(1_500)}`, shop())), 'limit: UNION')
   })
 
-  test('too much depth is refused as a limit', async () => {
+  test('expressions and sub-selects that nest too deeply are refused', async () => {
     assert.equal(say(await guard.judge(`SELECT ${'NOT '.repeat(500)}true`, shop())), 'limit: depth')
     assert.equal(
       say(await guard.judge(`${'SELECT * FROM ('.repeat(70)}SELECT 1${') x'.repeat(70)}`, shop())),

@@ -15,8 +15,8 @@ import { recall, remember, shapeOf, type Shape } from './shape-cache.ts'
 export type PostgresBody = QueryBody
 
 /**
- * Confines one query to the exposed catalog. Returns the sealed query, a refusal, or a syntax error. Rejects if the call
- * has ended, and with AppError SCHEMA_STALE for a capture of another version.
+ * Confines one query to the exposed catalog. Returns the sealed query, a refusal, or a syntax error. Rejects with the
+ * reason of `stop` if it aborts, and with AppError SCHEMA_STALE for a capture of another version.
  */
 export function confine(
   parser: Parser,

@@ -44,7 +44,10 @@ export interface Exposed {
   /** Returns a type that is not built in. */
   type(schema: string, name: string): CapturedType | undefined
   extension(name: string): CapturedExtension | undefined
-  /** Operators of extensions on the session's path. The server resolves them by type if they are not qualified. */
+  /**
+   * The operators of trusted extensions that a query may name without a schema. The server chooses among operators of
+   * one name by the types.
+   */
   readonly pathOperators: ReadonlySet<string>
   /** The maximum number of underscores before a column name that looks like a generated alias (__t1: 2). -1 if there is no such name. */
   readonly longestPrefix: number
@@ -115,7 +118,7 @@ function belowDomains(oid: number, domains: ReadonlyMap<number, number>): number
   return below
 }
 
-/** The tables that a query reads, each with the names of the columns that it reads. */
+/** The tables that a query reads, each with the names of the columns that the query reads. */
 type Used = ReadonlyMap<ExposedTable, ReadonlySet<string>>
 
 const HELD_MAX = 256

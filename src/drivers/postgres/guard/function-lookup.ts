@@ -22,7 +22,7 @@ export function mayBeCalled({ capture }: Exposed, name: string): boolean {
   return capture.extensions.some((extension) => extension.trusted && extension.functions.includes(name))
 }
 
-/** Finds the schema of a function by its name and argument types. Throws Refusal. */
+/** Finds the schema and the output columns of a function by its name and argument types. Throws Refusal. */
 export function findFunction(
   exposed: Exposed,
   written: readonly string[],
@@ -78,7 +78,10 @@ function ofExtension(
   return undefined
 }
 
-/** Returns false if a user's function of the same name in the same schema could be called instead. */
+/**
+ * Returns whether a call by this name is allowed. Returns false if a user's function of the same name in the same
+ * schema could be called instead.
+ */
 function isCallable(extension: CapturedExtension, name: string): boolean {
   return (
     extension.trusted &&

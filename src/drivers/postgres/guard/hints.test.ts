@@ -137,7 +137,7 @@ const HINTS: Readonly<Record<string, readonly (readonly [string, RegExp])[]>> = 
     [`SELECT 1 ${'+-'.repeat(40)} 1`, /Put spaces between operators/],
     ['SELECT 1\0', /NUL/],
   ],
-  'how to go on from a statement': [
+  'what to send instead of a refused statement': [
     ['INSERT INTO customers VALUES (1)', /Send one SELECT/],
     ['SET search_path = public', /runs by itself/],
     ['BEGIN', /its own read-only transaction/],

@@ -86,7 +86,7 @@ function treeOf(sql: string): { stmts: { stmt: { SelectStmt: Json } }[] } {
   return parsed.kind === 'tree' ? (parsed.tree as never) : { stmts: [] }
 }
 
-/** Runs the guard on a tree, independent of its text. */
+/** Runs the guard with `tree` as the parse result of the caller's text. */
 async function judged(tree: unknown): Promise<{ readonly said: string; readonly reported: readonly string[] }> {
   const reported: string[] = []
   let isFirst = true
@@ -112,7 +112,10 @@ async function judged(tree: unknown): Promise<{ readonly said: string; readonly 
   }
 }
 
-/** Changes one position after the other, and yields each changed tree. */
+/**
+ * Makes each change at each position of each query, one at a time, and checks the changed tree. Returns the number of
+ * changed trees.
+ */
 async function eachPlace(
   change: (place: Place) => readonly unknown[],
   check: (place: Place, tree: unknown, put: unknown, sql: string) => Promise<void>,

@@ -23,15 +23,15 @@ import { syntaxHint } from './syntax-hints.ts'
 import { isSameTree } from './verify-printed.ts'
 import { checkWeight } from './query-weight.ts'
 
-/** Bounds on the work for one text. */
+/** The maximum work for one text. */
 export interface Bounds {
-  /** UTF-8 bytes. */
+  /** The maximum length of the text in UTF-8 bytes. */
   readonly bytes: number
   readonly tokens: number
   readonly depth: number
   /** The maximum number of expressions walked and columns that stars expand to: see spend(). */
   readonly work: number
-  /** Characters of the printed text. */
+  /** The maximum length of the printed text in characters. */
   readonly printed: number
   /** If true, a text that exceeds the bounds is passed to a worker thread. If false, it is refused. */
   readonly isHere: boolean
@@ -93,7 +93,7 @@ export function locate(
   return at === null ? null : fromBytes(scanned.text, at)
 }
 
-/** Maps a position like locate(). Returns 'heavy' if the text exceeds the bounds of the main thread. Never throws. */
+/** Maps a position like locate(), on the main thread. Never throws. Returns 'heavy' if a worker thread must do it. */
 export function locateHere(parse: Parse, asked: Case, sought: Sought): number | null | 'heavy' {
   if (Buffer.byteLength(asked.text) > HERE.bytes || sought.printed.length > HERE.printed) return 'heavy'
   const scanned = prescan(asked.text)

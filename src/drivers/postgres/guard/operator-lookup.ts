@@ -48,7 +48,10 @@ export function operatorName(
   return mayBeExtensions ? [word(symbol)] : [word('pg_catalog'), word(symbol)]
 }
 
-/** Returns false if a user's operator of the same name in the same schema could be called instead. */
+/**
+ * Returns whether the operator belongs to this trusted extension. Returns false if a user's operator of the same name
+ * in the same schema could be called instead.
+ */
 function hasOwn(extension: CapturedExtension, symbol: string): boolean {
   return extension.trusted && extension.operators.includes(symbol) && !extension.shadowed.includes(symbol)
 }

@@ -14,11 +14,14 @@ export interface ParamForm {
 /** The parameters of one walk. */
 export interface Params {
   readonly forms: readonly ParamForm[]
-  /** For each printed parameter, the index of the caller's parameter. */
+  /** For each printed parameter, the index (from 0) of the caller's parameter. */
   readonly slots: number[]
-  /** Printed numbers of typed parameters, by the caller's number. The whole query shares them. */
+  /**
+   * For each typed parameter of the caller (its number from 1), its number in the printed text. All uses in the query
+   * share one number.
+   */
   readonly typed: Map<number, number>
-  /** Printed numbers of untyped parameters in the outputs and groups of one SELECT. */
+  /** The same for untyped parameters, but for each SELECT, and only for uses in its outputs and groups. */
   readonly untyped: WeakMap<Level, Map<number, number>>
 }
 
@@ -81,7 +84,7 @@ const TAKES_ANYTHING: ReadonlySet<string> = new Set([
   ...['jsonb_build_array', 'jsonb_build_object', 'jsonb_object_agg', 'num_nonnulls', 'num_nulls', 'pg_collation_for'],
   ...['pg_typeof'],
 ])
-/** The function whose first argument may be a configuration, which the server would look up by name. */
+/** The function whose first argument may be a text search configuration, which the server would look up by name. */
 const LOOKS_UP_FIRST = 'ts_headline'
 
 /** Casts the parameters among the arguments if the context gives them no type or must not decide their type. */

@@ -20,7 +20,7 @@ test('returns the position of a syntax error in UTF-16 units', async () => {
   assert.equal(parser.parse(' ').kind, 'malformed')
 })
 
-test('repeats little of the text in a message', async () => {
+test('a message of the parser repeats at most a short part of the text', async () => {
   await using parser = await openParser({ threads: 1 })
   const long = `SELECT 'a' "${'b'.repeat(60_000)}" "c" FROM`
   const parsed = await parser.judge(of(long), SIGNAL)
@@ -46,7 +46,7 @@ test('sends each catalog to a thread once, and an evicted catalog again', async 
   }
 })
 
-test('stops for a caller that has disconnected', async () => {
+test('rejects when the caller disconnects, and judges the next text', async () => {
   await using parser = await openParser({ threads: 1 })
   const gone = new AbortController()
   const waiting = parser.judge(of(LONG), gone.signal)

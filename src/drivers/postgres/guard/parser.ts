@@ -25,7 +25,7 @@ export type Judged =
   | { readonly kind: 'heavy' }
   | { readonly kind: 'lost' }
 
-/** A text to judge in a thread. */
+/** A text to judge, with everything else on which the verdict depends. */
 export interface Case {
   readonly text: string
   readonly catalog: Catalog
@@ -33,13 +33,13 @@ export interface Case {
   readonly params: readonly ParamForm[]
 }
 
-/** A printed text, and a place in the text, in characters. */
+/** A position to map to the caller's text: the printed text, and the position in it, in characters. */
 export interface Sought {
   readonly printed: string
   readonly place: number
 }
 
-/** A request to a thread that already has the catalog. */
+/** A task for a thread that already has the catalog: judge the text, or map the position `sought`. */
 export type Asked = Omit<Case, 'catalog'> & { readonly sought?: Sought }
 
 /** A verdict, or the position that was requested. */
@@ -50,7 +50,7 @@ export interface Parser {
   readonly parse: Parse
   /** Judges in a thread with a deadline. Rejects only if the signal is aborted, with its reason. */
   judge(each: Case, signal: AbortSignal): Promise<Judged>
-  /** Maps a position of the printed text to the confined text, in a thread. Returns null if that is not possible. */
+  /** Maps a position in the printed text to a position in the caller's text. Returns null if that is not possible. */
   locate(each: Case, sought: Sought, signal: AbortSignal): Promise<number | null>
   /** Yields to the event loop. */
   turn(): Promise<void>

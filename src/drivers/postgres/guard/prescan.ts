@@ -13,8 +13,8 @@ const COMMENTS_MAX = 8
 /** The maximum number of adjacent operator characters. The name of an operator has at most 63 (NAMEDATALEN). */
 const OPERATOR_RUN_MAX = 63
 /**
- * The sum of operators in one chain and nested parentheses. The parser's stack in a worker was tested with this depth
- * (docs/decisions/0003). The deepest real query has about 80.
+ * The maximum depth: the number of operators in one chain, plus the number of nested parentheses. The parser's stack in
+ * a worker was tested with this depth (docs/decisions/0003). The deepest real query has about 80.
  */
 export const DEPTH_MAX = 1_600
 
@@ -100,8 +100,8 @@ class Comments {
 }
 
 /**
- * The effect of each word on the depth. A word extends a chain, extends a chain that no comma ends, opens a level, closes a level, or
- * restarts the chain.
+ * The effect of each word on the depth: `chain` makes a chain of operators longer, `long` makes a chain longer that
+ * commas do not end, `enter` and `leave` open and close a level, and `flat` ends the chain.
  */
 const WORDS: ReadonlyMap<string, Change> = new Map([
   ...words('chain', 'NOT IS ISNULL NOTNULL IN LIKE ILIKE SIMILAR BETWEEN COLLATE AT OVERLAPS'),

@@ -14,7 +14,7 @@ const KEYS: ReadonlyMap<string, ReadonlyMap<string, string>> = new Map(
   Object.entries(NODES).map(([name, keys]) => [name, new Map(Object.entries(keys))]),
 )
 
-/** Readable names of nodes that are not on the list. */
+/** The names that a caller knows for nodes that are not on the allow-list. */
 const CLAUSES: ReadonlyMap<string, readonly ['function' | 'statement', string]> = new Map([
   ['XmlExpr', ['function', 'xml']],
   ['XmlSerialize', ['function', 'xmlserialize']],

@@ -62,7 +62,7 @@ test('a tree that differs anywhere from the text is detected', () => {
   }
 })
 
-test('two trees with the same text are distinguished, and so are tokens at wrong positions', () => {
+test('the tree of a slightly different text is detected, and so are tokens at wrong positions', () => {
   const text = 'SELECT "a"."x" FROM "t" AS "a" WHERE ("a"."x" OPERATOR("pg_catalog".<) "a"."y")'
   assert.equal(known(text).same, true)
   assert.equal(

@@ -37,8 +37,8 @@ interface Form {
 const forms = new SeenTwice<unknown>(FORMS_MAX)
 
 /**
- * Returns true if the printed text would be parsed as the confined tree. Returns undefined if the form is unknown, or
- * if the trees differ: the text must then be parsed.
+ * Returns true if the printed text would be parsed as the confined tree. Returns undefined if the form is unknown or
+ * the trees differ. The caller must then parse the text.
  */
 export function isKnownSame(parse: Parse, printed: string, confined: object): true | undefined {
   const form = formOf(printed)

@@ -65,7 +65,7 @@ function findItem(
   return undefined
 }
 
-/** Returns the FROM item to which a ColumnRef refers as a whole row: `t` if no column has this name, or `t.*`. */
+/** Returns the FROM item that a ColumnRef means as a whole row: `t.*`, or `t` if no column has this name. */
 export function rowMeant(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): RowMeant | undefined {
   const names = words(ref.fields)
   const isStar = names.length !== ref.fields?.length
@@ -156,7 +156,10 @@ function hasNoEquality(type: SqlType | null): boolean {
   return type?.kind === 'named' && type.schema === 'pg_catalog' && WITHOUT_EQUALITY.has(type.name)
 }
 
-/** Returns an expression for any value of a group whose values are all equal. GROUP BY does not allow types such as json. */
+/**
+ * Returns an expression for one value of a group in which all values are equal. Needed for types such as json, which
+ * GROUP BY does not allow.
+ */
 function anyOfGroup(node: Node): Node {
   const all: Node = {
     FuncCall: { funcname: [word('pg_catalog'), word('array_agg')], args: [node], funcformat: 'COERCE_EXPLICIT_CALL' },

@@ -43,7 +43,7 @@ export class Scanner {
     return true
   }
 
-  /** Reads an operator or a comment. */
+  /** Returns whether the token starts with an operator character, so that it is an operator or a comment. */
   isOperator(): boolean {
     return OPERATORS.has(this.text.charCodeAt(this.start))
   }
@@ -134,7 +134,7 @@ const [LETTER_B, LETTER_E, LETTER_U, LETTER_X] = [0x62, 0x65, 0x75, 0x78]
 
 const codes = (signs: string): ReadonlySet<number> => new Set([...signs].map((sign) => sign.charCodeAt(0)))
 const OPERATORS = codes('~!@#^&|`?+-*/%<>=')
-/** An operator may end in + or - if it contains one of these. */
+/** An operator that contains one of these may end in + or -. No operator of standard SQL contains one. */
 const NOT_OF_SQL = codes('~!@#^&|`?%')
 
 /** The closing quote of a string, and sequences that only look like it. */

@@ -30,7 +30,7 @@ export interface Column extends Field {
   read(): Node
   /** The column of a base table, or null. GROUP BY of the table's key covers the table's other columns. */
   readonly origin: Origin | null
-  /** A column of a CTE's SEARCH or CYCLE, which `*` omits inside the CTE. */
+  /** True for a column that SEARCH or CYCLE adds to a CTE. Inside the CTE, `*` omits the column. */
   readonly notInStar?: boolean
 }
 
@@ -65,7 +65,7 @@ type Phase = 'from' | 'where' | 'group' | 'output'
 export interface Level {
   readonly parent: Level | null
   readonly ctes: CteScope | null
-  /** The names visible so far. Inside a join, these include the names of the left side. */
+  /** The FROM items whose names are visible so far. Inside a join, these include the left side. */
   shown: readonly Shown[]
   phase: Phase
   /** The number of aggregates around the current expression. Inside their arguments, a reference needs no grouping. */
@@ -147,7 +147,7 @@ export interface Walk {
   rowFunctions: number
   operations: number
   sorts: boolean
-  /** Expressions walked and columns that stars expanded to: see spend(). */
+  /** The work done so far: see spend(). */
   spent: number
   readonly spentMax: number
   /** True on the main thread: a query that needs too much work is judged again in a worker thread. */

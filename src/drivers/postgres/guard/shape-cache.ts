@@ -6,7 +6,7 @@ import type { Preparable, PostgresQuery } from '../confined-query.ts'
 import { Scanner } from './scanner.ts'
 import { SeenTwice } from '../../seen-twice-cache.ts'
 
-/** A text without its whole numbers and without the strings that it compares. */
+/** A text without its whole numbers and without the strings that it compares with columns. */
 export interface Shape {
   readonly key: string
   /** The forms of the shape's parameters, never their values. */
@@ -51,7 +51,8 @@ const PLAIN = /^[\0\x01\t\n\r\x20-\x7e]*$/
 const PIECES = /'[^']*'|"[^"]*"|(?<![\w.$])(?:0|[1-9]\d{0,8})(?![\w.'"])/g
 const [NUMBER_GAP, STRING_GAP] = ['\0', '\x01']
 const GAPS = /[\0\x01]/
-// After one of these, a number may be the position of an output column. Another number would then change the query's meaning.
+// After BY or ON, a number may be the position of an output column. Another number would then change the query's
+// meaning.
 const LISTS = /\b(?:by|on)\b/i
 const ITEM = /(?:[,(]|\b(?:by|all|distinct))[\s+-]*$/i
 // The text before a string that may be compared with a column. The printed text shows whether the string is compared.
@@ -89,8 +90,8 @@ export function shapeOf(text: string, params = ''): Shape | null {
 }
 
 /**
- * Returns the confined query of a known shape, or null if the shape is unknown, or a value that must not vary is
- * different.
+ * Returns the confined query of a known shape. Returns null if the shape is unknown, or if the text has another value
+ * where the value must not vary.
  */
 export function recall(catalog: Catalog, shape: Shape, rowCap: number): PostgresQuery | null {
   const known = shapes.get(catalog)
@@ -222,7 +223,7 @@ function areParameters(text: string, places: readonly number[]): boolean {
   return places.every((place) => starts.has(place))
 }
 
-/** Returns the indexes of the values that may vary. Tries one value at a time. */
+/** Returns the indexes of the values that may vary. Marks one value at a time. */
 async function eachFree(shape: Shape, marks: readonly string[], confined: Try): Promise<ReadonlySet<number>> {
   const free = new Set<number>()
   for (const index of marks.keys()) {

@@ -39,7 +39,10 @@ export function withConfiguration(name: string, args: readonly Node[], at: numbe
   return [configuration(name, first, at), ...rest]
 }
 
-/** Confines the arguments of HEADLINE. An untyped first argument is a configuration or the document, depending on the third. */
+/**
+ * Confines the arguments of HEADLINE. The third argument decides whether an untyped first argument is a configuration
+ * or the document.
+ */
 function headline(name: string, first: Node, rest: readonly Node[], at: number | undefined): readonly Node[] {
   const plain = uncollated(first)
   const isNamed = [first, ...rest].some((arg) => arg.NamedArgExpr !== undefined)
@@ -52,7 +55,7 @@ function headline(name: string, first: Node, rest: readonly Node[], at: number |
   return [{ TypeCast: { arg: first, typeName: { names: [{ String: { sval: 'text' } }], typemod: -1 } } }, ...rest]
 }
 
-/** Removes COLLATE, which does not give a literal a type. */
+/** Removes COLLATE, because a literal under COLLATE still has no type. */
 function uncollated(node: Node): Node {
   let plain = node
   while (plain.CollateClause?.arg) plain = plain.CollateClause.arg

@@ -130,7 +130,7 @@ const CONVERTED: ReadonlySet<string> = new Set(['bpchar', 'name', 'char'])
 
 const SEARCHED: ReadonlySet<string> = new Set(['text', 'varchar', 'bytea'])
 
-/** Returns whether a CASE with a substring preserves the type. char(n) and citext would become text. */
+/** Returns whether a substring of a value has the type of the value. A substring of char(n) or citext would be text. */
 export function isSearched(type: SqlType): boolean {
   return type.kind === 'named' && type.schema === 'pg_catalog' && SEARCHED.has(type.name)
 }

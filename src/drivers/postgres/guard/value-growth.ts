@@ -23,7 +23,7 @@ const ROW_MAX = 67_108_864
 const TIMES_MAX = 2_000
 /** The maximum number of bytes from constants that array_agg() and similar aggregates collect from each row. */
 const COLLECTED_MAX = 4_096
-/** The assumed length of stored text if the length multiplies. The actual length is unknown. */
+/** The assumed length of stored text where two lengths are multiplied, because the actual length is unknown. */
 const STORED_BYTES = 1_024
 const FIXED_BYTES = 64
 
@@ -31,7 +31,7 @@ const FIXED_BYTES = 64
 interface Size {
   readonly own: number
   readonly times: number
-  /** The value may have any number of elements, collected from rows or split from a string. */
+  /** True if the value may have any number of elements, collected from rows or split from a string. */
   readonly isMany: boolean
   /**
    * For each column: how many copies of the previous iteration's column the value contains. Set only inside a recursive term.
@@ -54,7 +54,7 @@ interface Shown {
   readonly size: Size
 }
 
-/** Columns by name, of one alias or WITH query. Generated aliases are unique in the query. */
+/** The columns of one alias, by name. Generated aliases are unique in the query. */
 type Columns = ReadonlyMap<string, Size>
 
 class Growth {
@@ -386,8 +386,8 @@ function result(name: string, args: readonly Node[], sizes: readonly Size[]): Si
 }
 
 /**
- * Returns the size after repetition. If argument-bounds.ts does not bound the count, the count multiplies the size. For other functions,
- * the database stops at REPEATED_MAX.
+ * Returns the size after repetition. A known count multiplies the size if argument-bounds.ts leaves the result
+ * unbounded. Otherwise the database stops a query whose result exceeds REPEATED_MAX bytes.
  */
 function repeated(text: Size, count: number | undefined): Size {
   if (count === REFUSED_COUNT) return NOTHING

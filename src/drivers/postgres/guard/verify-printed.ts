@@ -11,7 +11,9 @@ export const PLACES: ReadonlySet<string> = new Set([
   'name_location',
 ])
 
-/** A position of a token in the tree of a form. */
+/**
+ * A gap in the tree of a form (reparse-cache.ts): the index of the token that belongs there, and how the token is read.
+ */
 export class Slot {
   readonly index: number
   readonly isNegative: boolean
@@ -32,8 +34,8 @@ export class Slot {
 }
 
 /**
- * Returns whether a parse result is one SELECT that equals the confined one. Its slots contain these tokens
- * (reparse-cache.ts).
+ * Returns whether a parse result is one SELECT that equals the confined one. `tokens` are the values of the parse
+ * result's slots (reparse-cache.ts).
  */
 export function isSameTree(parsed: unknown, confined: object, tokens: readonly string[] = []): boolean {
   const stmts = held(parsed, 'stmts')

@@ -19,7 +19,7 @@ const text = (each: Column | null | undefined): string | null | undefined =>
   each && (each.read().ColumnRef?.fields?.[0]?.String?.sval ?? '')
 const stars = (shown: Shown): string => shown.star().map(text).join(' ')
 
-test('a comma shows both sides, and a name of both is ambiguous', () => {
+test('after a comma, both sides are visible, and a name that both sides have is ambiguous', () => {
   const shown = table('a', 'id', 'x')
   shown.take(table('b', 'id', 'y'), [])
   assert.equal(stars(shown), 'a.id a.x b.id b.y')
@@ -32,7 +32,7 @@ test('a comma shows both sides, and a name of both is ambiguous', () => {
   )
 })
 
-test('USING puts its columns first, and takes them from both sides', () => {
+test('after USING, the merged columns come first, and each side has only its other columns', () => {
   const shown = table('a', 'x', 'id')
   assert.equal(text(shown.column('id')), 'a.id')
   shown.take(table('b', 'y', 'id'), [column('j', 'id')])

@@ -50,7 +50,7 @@ export class Shown {
     return schema === undefined ? found : found.filter((item) => item.schema === schema)
   }
 
-  /** Adds a table name without columns: the alias of USING. */
+  /** Adds an item by its table name, without its columns. The alias of USING is such an item. */
   add(item: Item): void {
     this.items.push(item)
     if (item.name === null) return
@@ -65,7 +65,8 @@ export class Shown {
   }
 
   /**
-   * Adds the names of the other side of a join or comma. The other object must not be used afterwards. `merged` holds the columns of USING.
+   * Adds the names of the right side of a join or comma. `merged` holds the columns of USING. The caller must not use
+   * `other` afterwards.
    */
   take(other: Shown, merged: readonly Column[]): void {
     const names = new Set(merged.map((column) => column.name))

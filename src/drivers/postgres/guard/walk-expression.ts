@@ -65,7 +65,10 @@ function expressions(walk: Walk, level: Level, nodes: readonly Node[] | undefine
   return (nodes ?? []).map((node) => expression(walk, level, node))
 }
 
-/** Confines an optional expression, as an object to spread. */
+/**
+ * Confines an optional expression. Returns an object with the expression under `key`, or an empty object, for the
+ * caller to spread.
+ */
 export function optional<K extends string>(
   walk: Walk,
   level: Level,
@@ -329,7 +332,7 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   const isAggregate = AGGREGATES.has(name) && !node.over
   if (isAggregate) level.aggregates += 1
   const given = argumentsOf(walk, name, node).map((arg) =>
-    // In pg_typeof(pg_typeof(x)), only the outer call is cast to text, so that its result is regtype.
+    // In pg_typeof(pg_typeof(x)), the inner call is not cast to text, because the answer must be regtype.
     isTypeOf(name, arg) ? callOf(walk, level, arg.FuncCall) : argument(walk, level, arg),
   )
   const args = typedArguments(name, given)
@@ -355,7 +358,10 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   return { node: confined, name, out: found.out, type: resultType(walk.exposed, name, found.out, types, node) }
 }
 
-/** Returns the arguments, with names that the server would look up replaced. Throws Refusal. */
+/**
+ * Returns the arguments. A name of a text search configuration or dictionary gets its schema, so that the server cannot
+ * look up another object. Throws Refusal.
+ */
 function argumentsOf(walk: Walk, name: string, { args = [], location }: Struct<'FuncCall'>): readonly Node[] {
   const named = withDictionary(walk.exposed.extension('unaccent'), name, args, location)
   return withConfiguration(name, named, location)

@@ -417,7 +417,7 @@ function aliased(walk: Walk, confined: Struct<'JoinExpr'>, columns: readonly Col
 interface Part {
   readonly node: Node
   readonly fields: readonly Field[]
-  /** The function returns one scalar per row, so its alias as a row is the scalar. */
+  /** True if the function returns one scalar per row. Its alias, used as a row, then means the scalar. */
   readonly isScalar: boolean
   /** Column definitions after the alias, not inside ROWS FROM. */
   readonly definitions?: readonly Node[]

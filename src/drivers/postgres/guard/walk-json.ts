@@ -148,7 +148,7 @@ function jsonValue(walk: Walk, level: Level, node: Struct<'JsonValueExpr'> | und
   return { raw_expr: expression(walk, level, node.raw_expr).node, format: formatOf(node.format) }
 }
 
-/** Confines PASSING, as a key to spread. Throws Refusal. */
+/** Confines PASSING. Returns an object for the caller to spread. Throws Refusal. */
 function jsonPassing(walk: Walk, level: Level, list: readonly Node[] | undefined): { passing?: readonly Node[] } {
   if (!list) return {}
   const passing = list.map(({ JsonArgument: each }): Node => {

@@ -35,7 +35,7 @@ test('yields to the event loop between two sample queries', async () => {
   assert.ok(count.turns >= count.parsed / 2, `${count.turns} turns, ${count.parsed} texts`)
 })
 
-test('does nothing for a service that stops', async () => {
+test('confines no query if the signal has aborted', async () => {
   using count = counted()
   await warmUp(count.parser, AbortSignal.abort())
   assert.equal(count.parsed, 0)

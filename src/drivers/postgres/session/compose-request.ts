@@ -3,7 +3,7 @@
 import { DESCRIBE, EXECUTE } from './protocol-messages.ts'
 
 const BYTES = 2_048
-/** A larger buffer is not reused for the next request. */
+/** The largest buffer, in bytes, that is reused for the next request. */
 const KEPT_BYTES_MAX = 65_536
 const NULL = -1
 const NONE: readonly string[] = []

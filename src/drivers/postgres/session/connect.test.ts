@@ -188,7 +188,7 @@ test('channel_binding=require works over TLS, and fails without channel binding'
   await assert.rejects(login('sslmode=disable'), { code: 'DATASOURCE_UNAVAILABLE', message: /channel binding/ })
 })
 
-test('waiting for a silent server ends with the signal', async () => {
+test('waiting for a silent server ends when the signal aborts', async () => {
   const mute = createServer(() => undefined).listen(0, '127.0.0.1')
   await once(mute, 'listening')
   const address = mute.address()
@@ -208,7 +208,7 @@ const OTHERS: readonly (readonly [string, Buffer | null, RegExp])[] = [
     /is not PostgreSQL/,
   ],
   ['a MongoDB server', Buffer.from([0x2a, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0xd4, 7, 0, 0]), /is not PostgreSQL/],
-  ['one that closes', null, /does not answer like PostgreSQL/],
+  ['a server that closes the connection', null, /does not answer like PostgreSQL/],
 ]
 for (const [title, greeting, expected] of OTHERS) {
   for (const sslMode of ['disable', 'verify-full']) {

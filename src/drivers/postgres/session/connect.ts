@@ -164,7 +164,8 @@ interface Key {
 }
 
 /**
- * Returns the backend's cancel key, which pg stores but does not declare in its types. Returns null if the query cannot be cancelled.
+ * Returns the backend's cancel key, which pg stores but does not declare in its types. Returns null if there is none,
+ * so that queries of this session cannot be cancelled.
  */
 function keyOf(client: Client): Key | null {
   const processId: unknown = Reflect.get(client, 'processID')

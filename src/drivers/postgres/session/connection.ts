@@ -123,8 +123,9 @@ export class PostgresConnection implements Connection {
   }
 
   /**
-   * Runs work until its deadline or until the call ends. Either event cancels the statement in the database and closes the session. After a
-   * timeout, the server gets a moment to report the cancellation. `out` is a buffer that the work uses.
+   * Runs work until its deadline or until `stop` aborts. Either event cancels the statement in the database and closes
+   * the session. After a timeout, the server gets a moment to report the cancellation. `out` is a buffer that the work
+   * uses.
    */
   async #within<T>(deadlineMs: number, stop: Stop, work: () => Promise<T>, out: JsonBytes | null = null): Promise<T> {
     if (stop.aborted) throw gaveUp(stop)

@@ -6,7 +6,7 @@ import { adviceFor, adviceForBound, mayShowMessage } from './failure-hint.ts'
 import { DatabaseError } from './protocol-messages.ts'
 import { LostConnection } from './wire.ts'
 
-/** The parts of a query that a message may name. */
+/** The parts of a failed query that decide whether a caller may see the database's message. */
 export interface FailedQuery {
   readonly text: string
   readonly names: ReadonlyMap<string, string>

@@ -31,7 +31,7 @@ function hostileAnswers(): Buffer[] {
   return [...all, ...all.map((answer) => Buffer.concat([LOGGED_IN, answer]))]
 }
 
-test('any other bytes instead of a login fail the login', async () => {
+test('a login fails if the server sends bytes that are no login', async () => {
   await using server = await startHostile()
   for (const answer of hostileAnswers()) {
     server.send = (socket) => socket.end(answer)
@@ -39,7 +39,7 @@ test('any other bytes instead of a login fail the login', async () => {
   }
 })
 
-test('any other bytes over TLS instead of a login fail the login', async () => {
+test('a login over TLS fails if the server sends bytes that are no login', async () => {
   await using server = await startHostile(await selfSigned())
   for (const answer of [message('R', Buffer.alloc(0)), message('D', Buffer.alloc(1)), message('T', ZERO)]) {
     server.send = (socket) => socket.end(answer)

@@ -219,7 +219,7 @@ test('the parameters of a caller and the numbers of the text are bound together'
   assert.equal((await caller.prepared()).length, 1)
 })
 
-test('a column of another type under a prepared query is SCHEMA_STALE, and the session is abandoned', async () => {
+test('a prepared query whose column gets another type is SCHEMA_STALE and abandons the session', async () => {
   await using caller = await open()
   const look = (id: number): Promise<string> => caller.ask(`SELECT name FROM changing WHERE id = ${id}`)
   for (const id of [1, 2, 1]) assert.match(await look(id), /one|two/)
@@ -228,7 +228,7 @@ test('a column of another type under a prepared query is SCHEMA_STALE, and the s
   assert.equal(caller.login.session.wire.usable, false)
 })
 
-test('a column with another length under a prepared query is prepared again or SCHEMA_STALE, never an old answer', async () => {
+test('a prepared query whose column gets another length is prepared again or fails, and gives no old answer', async () => {
   await server.query(database, 'CREATE TABLE longer (id int PRIMARY KEY, name varchar(3))')
   await server.query(database, "INSERT INTO longer VALUES (1, 'abc')")
   await using caller = await open()
@@ -311,7 +311,7 @@ async function settingsIn({ login }: Caller): Promise<(string | null)[] | undefi
   return texts.answers[0]?.[0]
 }
 
-test('look-ups that follow one another set the session’s settings once, then run without a statement around them', async () => {
+test('consecutive look-ups set the session’s settings once, then run without a statement around them', async () => {
   await using caller = await open()
   const look = (id: number): Promise<string> => caller.ask(`SELECT note FROM orders WHERE id = ${id}`)
   for (const id of [1, 2, 3]) await look(id)
@@ -436,7 +436,7 @@ test('a look-up without a statement around it ends at its timeout', async () => 
   )
 })
 
-test('settings are not kept for a table with a policy, and behind a pooler that names a process of its own', async () => {
+test('the session keeps no settings for a table with a policy, nor behind a pooler that names its own process', async () => {
   const fresh = await server.createDatabase(
     'policy',
     `CREATE TABLE held (id int PRIMARY KEY, note text); INSERT INTO held VALUES (1, 'a'); ANALYZE held;

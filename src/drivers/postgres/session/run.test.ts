@@ -245,7 +245,7 @@ test('a query is planned once for its cost and its rows, and leaves no statement
   assert.equal(await planned(), 22)
 })
 
-test('a server that has forgotten the name of a planned query gets no more names', async () => {
+test('after the server has forgotten the name of a planned query, the session sends no more names', async () => {
   await using at = await open()
   const text = 'SELECT count(*) FROM public.orders a JOIN public.orders b USING (id)'
   const { wire } = at.running.session
@@ -280,7 +280,7 @@ test('if the size of one plain table bounds the cost, EXPLAIN is skipped from th
 })
 
 for (const table of ['parted', 'protected']) {
-  test(`the size of a table bounds nothing if it is ${table}`, async () => {
+  test(`the size of a table does not bound the cost if the table is ${table}`, async () => {
     await using session = await open()
     await session.run(`SELECT id FROM public.${table}`, {
       bound: { schema: 'public', table, operations: 1, sorts: false },
@@ -289,7 +289,7 @@ for (const table of ['parted', 'protected']) {
   })
 }
 
-test('the bound is never below the planner’s cost', async () => {
+test('the cost bound from the table’s size is never below the planner’s cost', async () => {
   await using at = await open()
   const texts = [
     ['SELECT id FROM public.orders WHERE id = 1', 1, false],

@@ -128,7 +128,8 @@ const TABLES_MAX = 256
 // Errors after a schema change: a name no longer exists, or the columns of a prepared statement have changed (0A000).
 const GONE: ReadonlySet<string> = new Set(['42P01', '42703', '3F000', '0A000'])
 const CANCELLED = '57014'
-// Errors for a name to which no statement, or another one, belongs: an undetected pooler has switched the server connection.
+// Errors for a statement name that does not exist or is already taken: an undetected pooler has switched the server
+// connection.
 const FORGOTTEN: ReadonlySet<string> = new Set(['26000', '42P05'])
 
 /**
@@ -441,7 +442,7 @@ export class Session {
     return { ...outcome, isStale }
   }
 
-  /** Returns the name of the statement `ahead` places after the next statement. */
+  /** Returns the name of the statement that is prepared `ahead` statements after the next one. */
   #nameOf(ahead: number): string {
     return `v${this.#tag}${this.#named + ahead}`
   }

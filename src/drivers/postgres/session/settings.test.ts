@@ -93,5 +93,6 @@ const REFUSED: readonly (readonly [string, SettingsInput, RegExp])[] = [
 ]
 
 for (const [title, input, expected] of REFUSED) {
-  test(`refuses ${title}, naming it and no secret`, () => assert.match(JSON.stringify(detailsOf(input)), expected))
+  test(`refuses ${title}, and the error names the field but no secret`, () =>
+    assert.match(JSON.stringify(detailsOf(input)), expected))
 }

@@ -1,5 +1,5 @@
-// Parses a postgres:// URI by an allow-list, which has no socket, no file, no command and only one host. Errors quote no part of the URI,
-// because any part may contain a secret.
+// Parses a postgres:// URI. An allow-list excludes sockets, files, commands and a second host. Errors quote no part of
+// the URI, because any part may contain a secret.
 import { bareHost } from '../../../host-names.ts'
 
 export interface UriParts {
@@ -53,7 +53,7 @@ function decoded(text: string): string | undefined {
 function wrongParameters(parameters: URLSearchParams): string[] {
   const wrong: string[] = []
   for (const name of new Set(parameters.keys())) {
-    // Such a name may be part of a password, so it is not repeated.
+    // A name with other characters may be part of a password, so it is not repeated.
     const shown = /^[a-zA-Z_]{1,40}$/.test(name) ? `the parameter ${name}` : 'a parameter'
     if (!PARAMETERS.has(name)) wrong.push(`uri: ${shown} is not allowed (allowed: ${[...PARAMETERS].join(', ')})`)
     else if (parameters.getAll(name).length > 1) wrong.push(`uri: ${shown} is given twice`)

@@ -137,7 +137,7 @@ test('bytes that are not UTF-8 are sent unchanged, and the JSON stays valid', as
   )
 })
 
-test('an answer is cut before the first row that does not fit, at every byte', async () => {
+test('at every byte cap, an answer is cut before the first row that does not fit', async () => {
   const rows: Value[][] = [
     [1, 'é"', true],
     [null, '', false],

@@ -4,7 +4,7 @@ import { copyBytes, plainUntil, type JsonBytes } from '../../json-bytes.ts'
 import { NULL, WRITERS, type WriteValue } from './write-scalar-value.ts'
 
 const [COMMA, OPEN, CLOSE, QUOTE] = [0x2c, 0x5b, 0x5d, 0x22]
-/** Values longer than this go to their writers. */
+/** The longest value, in bytes, that is copied here. The writer of the type handles longer values. */
 const SHORT_BYTES = 256
 /** A number of up to 15 characters has at most 15 significant digits, and is not too large or too small for JSON. */
 const NUMBER_BYTES = 15
