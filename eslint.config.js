@@ -1,4 +1,4 @@
-// Lint rules for rules that the compiler does not check. All violations are errors.
+// Lint rules for what the compiler does not check. All violations are errors.
 import tseslint from 'typescript-eslint'
 import { rulesOfHooks } from './console/eslint-hooks.js'
 
@@ -7,7 +7,8 @@ export default tseslint.config(
   {
     files: ['**/*.ts', '**/*.tsx'],
     extends: [tseslint.configs.base],
-    // Not projectService: it opens each file anew, and its heap outgrows the 2 GB that Node allows on a machine of 8 GB.
+    // Do not use projectService. It opens each file anew, and its heap outgrows the 2 GB that Node allows on a machine
+    // of 8 GB.
     languageOptions: {
       parserOptions: { project: ['tsconfig.json', 'console/tsconfig.json'], tsconfigRootDir: import.meta.dirname },
     },
@@ -36,7 +37,7 @@ export default tseslint.config(
     },
   },
   {
-    // `as` is allowed only where a brand is created or external data is read; tests may cast.
+    // Type assertions (`as`) are allowed only in the two files that create branded types, and in tests.
     files: ['src/**/*.ts', 'console/src/**/*.{ts,tsx}'],
     ignores: ['src/ids.ts', 'src/drivers/confined.ts', '**/*.test.ts'],
     rules: {

@@ -38,17 +38,17 @@ export async function bundleInto(folder: string): Promise<Bundled> {
   return { packages, unread: problems }
 }
 
-/** Returns the paths of the modules in the bundle. */
+/** Bundles the server into a folder. Returns the paths of the modules in the bundle. */
 async function bundle(folder: string): Promise<readonly string[]> {
   const built = await rolldown({
     cwd: ROOT,
     input: Object.fromEntries(Object.entries(ENTRIES).filter(([, file]) => existsSync(join(ROOT, file)))),
     platform: 'node',
-    // pg requires its native binding. scalar-script.ts is only for running from source (http/api-docs.ts). ssh2 works without its
-    // native parts, which are not built.
+    // The native parts of pg and ssh2 are optional and not installed. scalar-script.ts is only for running from source
+    // (http/api-docs.ts).
     external: ['pg-native', 'cpu-features', /\/sshcrypto\.node$/, /\/scalar-script\.ts$/],
     transform: {
-      // Replace the syntax of `using`, which the oldest Node of src/node-version.ts lacks.
+      // Compile `using` declarations, because the oldest Node that src/node-version.ts allows lacks them.
       target: 'node22',
       // Define __dirname, because CommonJS packages look for files beside themselves: libpg-query looks for its .wasm.
       define: { __dirname: 'import.meta.dirname', __filename: 'import.meta.filename' },
@@ -81,7 +81,8 @@ async function copies(folder: string): Promise<void> {
 }
 
 /**
- * Replaces dist/ by two renames, after the bundle was built in another folder. A service that starts meanwhile finds one complete bundle.
+ * Builds the bundle in another folder, then replaces dist/ by two renames. A service that starts during the build finds
+ * the old bundle complete.
  */
 async function replaceDist(): Promise<void> {
   const dist = join(ROOT, 'dist')

@@ -1,6 +1,6 @@
-// Writes a store of this version to test/stores, for the tests of later versions: `npm run -s keep-store`. Run it at
-// each release, and before you add a migration. The script performs the actions whose results the upgrade test checks
-// (test/process/upgrade.test.ts).
+// Writes the contents of a store of this version to test/stores, for the tests of later versions: `npm run -s
+// keep-store`. Run it at each release, and before you add a migration. The script performs the actions whose results
+// the upgrade test checks (test/process/upgrade.test.ts).
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -25,7 +25,7 @@ try {
   await rm(dataDir, { recursive: true })
 }
 
-/** Returns the API key that the store contains. */
+/** Fills a new store in the folder. Returns an API key that the store contains. */
 async function fill(folder: string): Promise<string> {
   await using server = await startPostgres()
   const database = await server.createDatabase('shop', UPGRADED_SHOP)
@@ -50,7 +50,7 @@ async function fill(folder: string): Promise<string> {
   return key
 }
 
-/** Returns statements that create the store again. */
+/** Returns SQL statements that create a copy of the database. */
 function textOf(db: DatabaseSync): string {
   const made = `SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY rowid`
   const objects = db.prepare(made).all()

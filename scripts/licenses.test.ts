@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { licensesOf, nodeLicense, packagesOf } from './licenses.ts'
 
-test('packages are found by the modules of the bundle', () => {
+test('finds the folders of the packages to which the bundled modules belong', () => {
   const ids = [
     '/a/src/main.ts',
     '/a/node_modules/x/lib/y.js',
@@ -20,7 +20,7 @@ test('packages are found by the modules of the bundle', () => {
   )
 })
 
-test('a license that is not listed, or missing, is reported with the name of the package', async () => {
+test('reports each package whose license is missing or not listed', async () => {
   const root = await mkdtemp(join(tmpdir(), 'vitrine-licenses-'))
   const made = async (name: string, more: object) => {
     const folder = join(root, name)
@@ -48,7 +48,7 @@ test('a license that is not listed, or missing, is reported with the name of the
   }
 })
 
-test('the license text of the image’s Node is in the repository, and another version is refused with the step to take', async () => {
+test('the license text of the image’s Node is in the repository, and for another version the error says which file to copy', async () => {
   const { dependencies } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'))
   const text = await nodeLicense(dependencies.node)
   assert.match(text, /Node\.js is licensed for use as follows/)

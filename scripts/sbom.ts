@@ -1,5 +1,6 @@
-// Creates the bill of materials of the bundle in CycloneDX: the output of `npm sbom`, reduced to the packages whose code is in the bundle.
-// npm alone lists the installed packages: either with the tools, or, if the tools are omitted, without the console's packages.
+// Creates the software bill of materials (SBOM) of the bundle in CycloneDX format: the output of `npm sbom`, reduced to
+// the packages whose code is in the bundle. npm itself lists either too much (the development tools) or, without dev
+// dependencies, too little (no packages of the console).
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -44,9 +44,7 @@ const HEAVY = [
   'test/support/no-such-engine.test.ts',
 ]
 
-/**
- * The files that take longest. They start first, so that none runs alone at the end while the other core is idle.
- */
+/** The files that take longest. They start first, so that none runs alone at the end while the other cores are idle. */
 const LONGEST = [
   'test/attacks/mongodb/fuzz*.test.ts',
   'test/console/*.test.ts',
@@ -72,15 +70,21 @@ interface Failure {
 
 /** The number of test files at the same time. Test files spend half of their time waiting for servers. */
 const CONCURRENCY = Math.min(3 * availableParallelism(), 16)
-/** The limit of a single test file, for a machine that is ten times as busy. On an idle machine, the longest file takes a minute. */
+/**
+ * The time limit of a test file. On an idle machine, the longest file takes a minute. A busy machine may need ten times
+ * as long.
+ */
 const TEST_MS_MAX = 900_000
-/** The limit of the whole run in seconds. The output then names the files that have not ended, which are ended and counted as failed. */
+/**
+ * The time limit of the whole run, in seconds. Files that have not ended by then are stopped, named and counted as
+ * failed.
+ */
 const SECONDS_MAX = Number(process.env['TEST_SECONDS_MAX'] ?? Infinity)
 const MEMORY_DISK = '/dev/shm'
 const MEMORY_BYTES_MIN = 6 * 1024 ** 3
 /** The maximum number of failed files that run once more, one at a time, if TEST_AGAIN=1 is set, as in .ci/run. */
 const AGAIN_FILES_MAX = 5
-/** The time from which the output names a file, to show which files make a run long. */
+/** The output names each file that takes at least this long, to show which files make a run long. */
 const NAMED_MS = 10_000
 
 const { values: chosen, positionals: places } = parseArgs({
@@ -135,8 +139,8 @@ const deadline = Number.isFinite(SECONDS_MAX) ? setTimeout(() => stopping.abort(
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stopping.abort())
 
 /**
- * Each test file is a process. Without the cache, most processes would strip and compile the whole service again, which takes a quarter of
- * the CPU time of a run.
+ * Each test file is a process. Without the compile cache, most processes would strip the types of the whole service and
+ * compile it again, which takes a quarter of the CPU time of a run.
  */
 process.env['NODE_COMPILE_CACHE'] ??= join(ROOT, 'node_modules/.cache/compile')
 process.chdir(ROOT)
@@ -158,8 +162,8 @@ if (runs.length > 1 || failed.length > 0 || flaky.length > 0) summarize()
 if (failed.length > 0 || stopping.signal.aborted) process.exitCode = 1
 
 /**
- * Returns the temporary folder of all tests, which is in memory if this machine has enough. On a disk, each commit of SQLite waits for the
- * disk, and each server's copy of its files is written to the disk.
+ * Creates the temporary folder of all tests, in memory if this machine has enough. On a disk, the tests are slower:
+ * each commit of SQLite waits for the disk, and each database server writes its files there.
  */
 function temporaryFolder(): string {
   const made = (at: string): string => {
@@ -210,11 +214,14 @@ async function testsOf({ files, stores }: Run, concurrency = CONCURRENCY): Promi
   for await (const text of printed) process.stdout.write(text)
 }
 
-/** Runs failed files again. A busy machine may break a few tests by chance, but not many files. */
+/**
+ * Runs failed files again, unless many failed. A busy machine breaks a few tests by chance, but not tests in many
+ * files.
+ */
 async function runAgain(): Promise<void> {
   const files = [...new Set(failed.map(({ file }) => file))]
   if (files.length === 0 || files.length > AGAIN_FILES_MAX || stopping.signal.aborted) return
-  // Run nothing again if a failed test is written in another file than the file that runs it, because this file is unknown.
+  // Run nothing again if a failed test is defined in a shared file, because the test file that ran it is then unknown.
   const known = new Set(runs.flatMap((each) => each.files))
   if (!files.every((file) => known.has(file))) return
   console.log(`# these files failed, and run again alone: ${files.join(', ')}`)
@@ -256,7 +263,10 @@ function isOfSubtests(error: Error): boolean {
   return 'failureType' in error && error.failureType === 'subtestsFailed'
 }
 
-/** Prints the files that had not ended when the run was stopped, instead of each test that was cancelled. */
+/**
+ * Adds one failure that names the files that had not ended when the run was stopped, instead of one for each cancelled
+ * test.
+ */
 function tellWhatIsLeft(): void {
   const left = runs.flatMap(({ files }) => longestFirst(files)).filter((file) => !ended.has(join(ROOT, file)))
   const seconds = ((performance.now() - began) / 1000).toFixed(0)

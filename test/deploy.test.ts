@@ -1,5 +1,5 @@
-// Tests that the files in deploy/ and the code agree: every setting in the files exists, the ports and times are consistent, and the
-// version is the version of the package.
+// Tests that the files in deploy/ and the code agree: every setting in the files exists, the ports and times are
+// consistent, and the chart has the version of the package.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
@@ -90,7 +90,8 @@ test('every setting is in the example for compose and systemd, once', () => {
 test('the chart takes every setting that is neither a secret nor fixed by the image', () => {
   const { properties } = JSON.parse(read('deploy/chart/values.schema.json'))
   assert.equal(properties.env.additionalProperties, false)
-  // The demo is only for newcomers. The image sets the other fixed settings, on which the probes and ports of the chart rely.
+  // VITRINE_DEMO is only for trying the service. The image sets the other fixed settings, because the probes and ports
+  // of the chart rely on them.
   const fixed = ['HOST', 'PORT', 'VITRINE_DATA_DIR', 'VITRINE_DEMO', 'VITRINE_HEALTH_ADDR']
   assert.deepEqual([...Object.keys(properties.env.properties), ...IN_SECRET, ...fixed].sort(), SETTINGS)
   const values = Object.keys(settingsOf('deploy/chart/values.yaml', /^env:\n(?: .*\n)+/m))

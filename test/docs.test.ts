@@ -230,7 +230,10 @@ test('VERSION matches package.json', () => {
   assert.equal(VERSION, JSON.parse(read('package.json')).version)
 })
 
-/** Returns the variables that a heading names. A heading may name several: `VITRINE_MAX_ROW_CAP and VITRINE_MAX_…`. */
+/**
+ * Returns the environment variables that a heading names. A heading may name several: `VITRINE_MAX_ROW_CAP and
+ * VITRINE_MAX_…`.
+ */
 function namesOf(heading: string): string[] {
   return heading.match(/[A-Z][A-Z_]+/g) ?? []
 }

@@ -1,4 +1,4 @@
-// Enforces the import rules of ARCHITECTURE.md: a room imports only rooms below it.
+// Enforces the import rules of ARCHITECTURE.md: a room (a folder or file directly in src) imports only rooms below it.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'

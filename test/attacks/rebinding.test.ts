@@ -1,5 +1,6 @@
-// Tests DNS rebinding: a name leads first to a public address and then to this machine. Code that connects to an address chosen by a caller
-// must connect to the address that was checked. Only the resolver is replaced. The servers and the service's code are real.
+// Tests DNS rebinding: a name resolves first to a public address and then to this machine. Code that connects to an
+// address chosen by a caller must connect to the address that was checked. Only the resolver is replaced. The servers
+// and the service's code are real.
 import assert from 'node:assert/strict'
 import dns from 'node:dns'
 import { once } from 'node:events'
@@ -78,7 +79,8 @@ const ATTEMPTS: Readonly<Record<string, (signal: AbortSignal) => Promise<unknown
 
 for (const [what, attempt] of Object.entries(ATTEMPTS)) {
   test(`${what}: connects to the address that was checked`, async () => {
-    // The first attempt checks and tries the public address. In the second, the name leads to this machine and is refused.
+    // The first attempt checks and tries the public address. At the second attempt, the name resolves to this machine
+    // and is refused.
     for (let n = 0; n < 2; n++) {
       await assert.rejects(attempt(AbortSignal.timeout(8_000)))
       assert.equal(connections, 0)

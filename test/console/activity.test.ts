@@ -1,4 +1,5 @@
-// Tests the activity page in a real browser: calls and their filters, one call, the path from a refusal to the exposure, usage and export.
+// Tests the activity page in a real browser: calls and their filters, one call, the link from a refusal to the
+// exposure, usage and export.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { accessible, browserOrSkip, consoleDir, eachLook, ready, shot, signIn } from '../support/console.ts'

@@ -1,6 +1,6 @@
-// Tests problems that a person meets: a session that ends or a service that fails during an edit, disabled storage and hidden addresses.
-// Other problems are hostile names, very wide answers and very large values. Nothing typed is lost, and text from a database is never
-// rendered as markup.
+// Tests problems that a person meets: a session that ends or a service that fails during an edit, disabled storage,
+// pages that the person may not see, hostile names, very wide answers and very large values. Nothing typed is lost, and
+// text from a database is never rendered as markup.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import type { Page, Request } from 'playwright-core'
@@ -71,7 +71,7 @@ describe('bad input', () => {
     ['while the changes are reviewed', (request: Request) => request.url().endsWith('/exposure/preview')],
     ['just before the save', (request: Request) => request.method() === 'PUT'],
   ] as const) {
-    test(`a session that ends in the middle of an exposure loses nothing: ${what}`, async (t) => {
+    test(`if the session ends while a person edits an exposure, the edit is kept: ${what}`, async (t) => {
       await using browser = await browserOrSkip(t)
       if (browser === null) return
       const ann = await app.person('Ann')
@@ -347,7 +347,7 @@ describe('bad input', () => {
     browser.clean(REPLACED)
   })
 
-  test('each page names the part that could not be loaded, and loads this part on retry', async (t) => {
+  test('each page names the part that could not be loaded, and a retry loads it', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)

@@ -1,5 +1,5 @@
-// Tests how a person connects MongoDB and BigQuery in a real browser, up to the first answer. MongoDB is the real engine. BigQuery is the
-// double of the driver’s tests, which the operator allows like an emulator.
+// Tests how a person connects MongoDB and BigQuery in a real browser, up to the first answer. MongoDB is the real
+// engine. BigQuery is the double from the driver’s tests. The operator allows its address, as for an emulator.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
@@ -38,7 +38,7 @@ async function wizard(browser: TestBrowser, app: TestApp): Promise<Page> {
   return page
 }
 
-/** Goes from a passed check to the first call with a new key, and returns its answer. */
+/** Continues from a passed connection check to the first call with a new key. Returns the rows of the answer. */
 async function showAndAsk(page: Page, app: TestApp, table: string): Promise<unknown> {
   await page
     .getByRole('list', { name: 'Checks', exact: true })

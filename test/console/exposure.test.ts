@@ -188,7 +188,7 @@ describe('datasources and their exposure', () => {
     browser.clean()
   })
 
-  test('many columns are ticked by a pattern, and discarded', async (t) => {
+  test('many columns are ticked by a pattern, and the change is discarded', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
@@ -247,7 +247,7 @@ describe('datasources and their exposure', () => {
     browser.clean(/status of 409/)
   })
 
-  test('a version is restored by a review, and agents and the database are shown', async (t) => {
+  test('an old version is restored after a review, and the page shows what agents see and which grants the database needs', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)

@@ -1,4 +1,5 @@
-// Tests the frame of the console in a real browser: navigation, palette, keyboard shortcuts, sessions that end, other tabs.
+// Tests the frame of the console (everything around the pages) in a real browser: navigation, palette, keyboard
+// shortcuts, sessions that end, other tabs.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { PASSWORD, startApp, type Person, type TestApp } from '../support/app.ts'
@@ -47,7 +48,7 @@ describe('the frame', () => {
     browser.clean(/status of 401 .*sign-in\/email/)
   })
 
-  test('every item of the navigation is a link, and at 390 px, More opens the items', async (t) => {
+  test('every item of the navigation is a link, and at a width of 390 px the button More shows the items', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
@@ -105,7 +106,7 @@ describe('the frame', () => {
     browser.clean()
   })
 
-  test('a session that ends asks for the password over the page', async (t) => {
+  test('when the session ends, a dialog over the page asks for the password', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const bo = await app.person('Bo')
@@ -125,7 +126,7 @@ describe('the frame', () => {
     browser.clean(/status of 401/)
   })
 
-  test('a session that ends while a dialog is open loses nothing that was typed', async (t) => {
+  test('if the session ends while a dialog is open, the typed text is kept', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const cy = await app.person('Cy')
@@ -146,7 +147,7 @@ describe('the frame', () => {
     browser.clean(/status of 401/)
   })
 
-  test('a sign-out ends every tab, and works without storage', async (t) => {
+  test('a sign-out signs out every tab, also if storage is disabled', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
@@ -165,7 +166,7 @@ describe('the frame', () => {
     browser.clean()
   })
 
-  test('one line says that the service does not answer, and the page recovers', async (t) => {
+  test('a line says that the service does not answer, and disappears when the service is back', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)

@@ -1,5 +1,5 @@
-// Tests the pages of an authorization in a real browser: signing in with a second factor, choosing, and returning to the agent. The service
-// renders these pages itself, without the console.
+// Tests the pages of an OAuth authorization in a real browser: signing in with a second factor, choosing what the agent
+// may do, and returning to the agent. The service renders these pages itself, without the console.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PASSWORD, startApp, type Person, type TestApp } from '../support/app.ts'
@@ -15,7 +15,7 @@ async function secondFactor(app: TestApp, person: Person): Promise<string> {
   return enabled.backupCodes[0]
 }
 
-test('a person signs in with a second factor, chooses, and returns to the agent', async (t) => {
+test('a person signs in with a second factor, chooses what the agent may do, and returns to the agent', async (t) => {
   await using browser = await browserOrSkip(t)
   if (browser === null) return
   stopDates()
@@ -78,7 +78,8 @@ test('a person signs in with a second factor, chooses, and returns to the agent'
   )
   assert.equal(Date.parse(grant.expiresAt) - Date.parse(grant.createdAt), 7 * 86_400_000)
 
-  // Although the person is signed in, the page asks again. A refusal returns to the agent without a grant.
+  // The page asks for consent again, although the person is signed in and has a grant. A refusal returns to the agent
+  // without a grant.
   await page.goto(path)
   await page.getByRole('button', { name: 'Refuse' }).click()
   await page.getByText('back at the agent').waitFor()
@@ -119,6 +120,7 @@ test('a person signs in with a second factor, chooses, and returns to the agent'
     await page.waitForURL(/\/app\/(?!sign-in)/)
     assert.match(page.url(), new RegExp(`^${app.url}/app/`), next)
   }
-  // Allow the problems of the wrong password, the wrong code, the refused request, and the agent's own address.
+  // Allow the errors that the browser reports for the wrong password, the wrong code, the refused request, and the
+  // agent's own address.
   browser.clean(/status of 40[01]|request to http:\/\/127\.0\.0\.1:33418\//)
 })

@@ -1,5 +1,5 @@
-// Tests the addresses, headings, titles and accessible names that people learn and on which external programs rely. Each row is one
-// address. The tests of each journey cover what the pages do.
+// Tests the addresses, headings, titles and accessible names that people learn and on which external programs rely.
+// Each row is one address. Other tests in this folder cover what the pages do.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
@@ -192,7 +192,7 @@ describe('the names of the console', () => {
     browser.clean(/status of 404 .*\/test\)/)
   })
 
-  test('the pages outside the tested journeys are accessible in both themes and at both widths', async (t) => {
+  test('the pages that no other test opens are accessible in both themes and at both widths', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)
@@ -204,7 +204,7 @@ describe('the names of the console', () => {
     browser.clean()
   })
 
-  test('at 320 px nothing but the tree and the grid scrolls sideways', async (t) => {
+  test('at a width of 320 px, only the tree and the grid scroll sideways', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)

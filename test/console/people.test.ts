@@ -87,7 +87,7 @@ describe('with a shop', () => {
   })
   after(() => shop[Symbol.asyncDispose]())
 
-  test('an invitation brings a colleague into the team', async (t) => {
+  test('a colleague who accepts an invitation joins the team', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
@@ -155,7 +155,7 @@ describe('with a shop', () => {
     browser.clean()
   })
 
-  test('team settings are saved together, and refused settings are named', async (t) => {
+  test('all team settings are saved by one button, and a refused setting is named', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
@@ -179,7 +179,7 @@ describe('with a shop', () => {
     browser.clean(/status of 400/)
   })
 
-  test('a new key is shown once, even if Escape is pressed, and is rotated and ended', async (t) => {
+  test('a new key is shown once, also if Escape is pressed, and is rotated and revoked', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)

@@ -1,4 +1,5 @@
-// Tests the playground in a real browser: a verdict while typing, an answer, and a refusal with its remedy.
+// Tests the playground in a real browser: a verdict while the person types, an answer, and a refusal with what to write
+// instead.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import {
@@ -35,7 +36,7 @@ describe('the playground', () => {
     await page.keyboard.insertText(sql)
   }
 
-  test('judges the text during typing, and shows the rows, the printed query, the cost and the command', async (t) => {
+  test('judges the text while the person types, and shows the rows, the printed query, the cost and the command', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)
@@ -117,7 +118,7 @@ describe('the playground', () => {
     browser.clean()
   })
 
-  test('stops a query, which then also ends in the database', async (t) => {
+  test('stops a query, in the database too', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)

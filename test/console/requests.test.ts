@@ -33,7 +33,7 @@ describe('refusals of a member', () => {
     page.getByRole('status', { name: 'Verdict', exact: true }).filter({ hasText: words }).waitFor()
   const requests = () => shop.owner.must('GET', `/teams/${shop.teamId}/requests`)
 
-  test('the text is judged during typing, and the audit stores none of it', async (t) => {
+  test('the text is judged while the person types, and the audit stores none of it', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)

@@ -19,7 +19,7 @@ import { stopDates, totp } from '../support/totp.ts'
 /** Returns the address of the service with a host name, which a passkey needs. */
 const local = (app: TestApp) => ({ url: app.url.replace('127.0.0.1', 'localhost') })
 
-/** Gives a tab an authenticator that answers immediately, as if the person touched the sensor. */
+/** Gives a tab a virtual authenticator that confirms each request immediately, as if the person touched the sensor. */
 async function withAuthenticator(page: Page) {
   const cdp = await page.context().newCDPSession(page)
   await cdp.send('WebAuthn.enable')
@@ -127,7 +127,7 @@ test('if the address of the service is an IP address, the page says under which 
   browser.clean()
 })
 
-test('a provider signs a person in, a code is required, the provider is connected and disconnected, and failures are shown as sentences', async (t) => {
+test('a provider signs a person in, a second factor is still required, a provider is connected and disconnected, and failures are shown as sentences', async (t) => {
   await using browser = await browserOrSkip(t)
   if (browser === null) return
   stopDates()

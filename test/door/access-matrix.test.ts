@@ -236,7 +236,7 @@ describe('the access matrix', () => {
       }
     })
 
-    test(`${name}: by API key of each scope`, async () => {
+    test(`${name}: an API key of each scope gets its expected code`, async () => {
       for (const granted of SCOPES) {
         const answer = await ask(name, keys.get(granted))
         if (scope === null) {
@@ -250,7 +250,7 @@ describe('the access matrix', () => {
       }
     })
 
-    test(`${name}: by access token of each role`, async () => {
+    test(`${name}: an access token of each role gets its expected code`, async () => {
       assert.deepEqual(await codesOf(name), byPerson)
     })
 
@@ -280,7 +280,7 @@ describe('the access matrix', () => {
     })
 
     if (scope !== null) {
-      test(`${name}: by API key of each role`, async () => {
+      test(`${name}: an API key of each role gets its expected code`, async () => {
         assert.deepEqual(await Promise.all(fullKeys.map(async (key) => (await ask(name, key)).json.code)), byPerson)
       })
     }
@@ -289,7 +289,7 @@ describe('the access matrix', () => {
       const [, , , , owner] = byPerson
       const NONE = 'NOT_FOUND'
 
-      test(`${name}: 404 below minRole, off the access list, and in another team`, async () => {
+      test(`${name}: 404 for a role below minRole, for a person who is not on the access list, and in another team`, async () => {
         assert.deepEqual(await codesOf(name, { id: ownersId }), [NONE, NONE, NONE, NONE, owner])
         assert.deepEqual(await codesOf(name, { id: listedId }), [NONE, NONE, NONE, NONE, owner])
         assert.deepEqual(await codesOf(name, { id: ofOtherTeam.id }), [NONE, NONE, NONE, NONE, NONE])

@@ -38,7 +38,7 @@ describe('the view of an agent', () => {
     }
   })
 
-  test('is shown for a role or an own key of the person, or says why it cannot be shown', async () => {
+  test('is shown for a role and for a key of the person, or the answer says why it cannot be shown', async () => {
     const { page } = await view()
     for (const as of ['OWNER', 'ADMIN', 'MEMBER', await keyId(shop.owner)]) {
       assert.deepEqual(await view({ as }), { barred: null, page }, as)

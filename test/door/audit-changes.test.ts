@@ -1,5 +1,5 @@
-// Tests that every operation that changes something leaves a row with its target and the changed fields. A secret that was received or
-// created appears neither in the audit nor in its exports or the log.
+// Tests that every operation that changes something leaves an audit row with its target and the changed fields. A
+// secret that was received or created appears neither in the audit nor in its exports or the log.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
@@ -400,7 +400,7 @@ describe('the audit of changes', () => {
     await settings(false)
   })
 
-  test('one row, found by its id, is shown as in the list, and only to readers of the list', async () => {
+  test('one row, requested by its id, equals the row in the list, and only readers of the list may request it', async () => {
     const { owner, teamId, at } = shop
     await shop.query('SELECT email FROM customers')
     const path = `/teams/${teamId}/audit`

@@ -95,7 +95,7 @@ describe('filters of the audit', () => {
     assert.equal(file.text.trim().split('\n').length, 2)
   })
 
-  test('are refused with a line for each problem', async () => {
+  test('are refused with one line of details for each problem', async () => {
     for (const query of [
       'q=',
       `q=${'x'.repeat(101)}`,

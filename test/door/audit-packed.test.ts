@@ -27,7 +27,8 @@ for (const dialect of DIALECTS) {
         },
       })
       const path = `/teams/${shop.teamId}`
-      // Ten queries start at a time. If all did, some would wait too long for a connection on a busy machine.
+      // Ten queries start at a time. If all started together, some would wait too long for a connection on a busy
+      // machine.
       for (let n = 0; n < QUERIES; n += 10) {
         const answers = await Promise.all(texts.slice(n, n + 10).map((sql) => shop.query(sql)))
         assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))

@@ -203,7 +203,8 @@ for (const dialect of DIALECTS) {
       assert.deepEqual([third.status, third.json.code, third.json.retryAfter], [429, 'RATE_LIMITED', 10])
       assert.equal(third.headers.get('retry-after'), '10')
       for (const response of responses) response.destroy()
-      // The service frees the two places once it notices the disconnects, so poll until then.
+      // A team may run two exports at a time. The service ends these two once it notices the disconnects, so poll until
+      // then.
       while ((await exportAudit('format=csv&action=nothing')).status === 429);
       const rows = await list('action=exportAudit&code=RATE_LIMITED')
       assert.ok(rows.length > 0 && rows.every((row) => row.outcome === 'DENIED'))

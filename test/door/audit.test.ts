@@ -65,7 +65,7 @@ describe('the audit', () => {
     }
   })
 
-  test('records a call of the operation like the same call over HTTP, except for via, client and request', async () => {
+  test('records a direct call of an operation like the same call over HTTP, except for via, client and request', async () => {
     const calls: readonly (readonly [string, string, string, unknown])[] = [
       [shop.key, 'POST', '/query', { sql: 'SELECT id FROM customers LIMIT 1' }],
       [shop.key, 'POST', '/query', { sql: 'SELECT email FROM customers' }],
@@ -107,7 +107,7 @@ describe('the audit', () => {
     }
   })
 
-  test('records reads of a datasource, and a check', async () => {
+  test('records reads of a datasource, and the check of a query', async () => {
     for (const [action, method, rest, body] of [
       ['describeDatasource', 'GET', '/schema', undefined],
       ['viewAsAgent', 'GET', '/agent-view', undefined],

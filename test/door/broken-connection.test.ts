@@ -8,7 +8,7 @@ import { openShop } from '../support/shop.ts'
 
 interface Relay extends AsyncDisposable {
   readonly port: number
-  /** Breaks the next connection after it has carried this number of further bytes from the server. */
+  /** Breaks the connection that carries the next answer, after `bytes` further bytes from the server. */
   breakAfter(bytes: number): void
 }
 
@@ -66,7 +66,7 @@ test('a connection that breaks in the middle of 10,000 rows is an error without 
         sql: `SELECT a.id, a.placed_at, repeat('x', 100) AS x FROM orders a, orders b WHERE b.id <= ${last} ORDER BY 1`,
       },
     })
-  // Several runs, because the first run is not a prepared statement, but the third run is.
+  // Run several times, because the first run uses no prepared statement, and the third run does.
   for (const last of [31, 32, 33, 34]) {
     const whole = await ask(last)
     assert.equal(whole.json.rowCount, last * 300)

@@ -23,7 +23,7 @@ interface Column {
   readonly [field: string]: unknown
 }
 
-describe('the catalog for choosing', () => {
+describe('the catalog from which people choose what to expose', () => {
   let app: TestApp
   let postgres: TestPostgres
   let owner: Person
@@ -132,7 +132,7 @@ describe('the catalog for choosing', () => {
     ])
   })
 
-  test('uses profiled values and the marks of people', async () => {
+  test('guesses personal data by profiled values, and shows what people have marked', async () => {
     const tables = [{ schema: 'public', table: 'customers', columns: ['id', 'name', 'contact', 'country'] }]
     await owner.must('PUT', `${at}/exposure`, { tables })
     const { jobId } = await owner.must('POST', `${at}/profile`, {})
@@ -196,7 +196,7 @@ describe('the catalog for choosing', () => {
     assert.equal(tableOf(second.json, 'customers').exposed, false)
   })
 
-  test('shows nothing to a MEMBER, and is in the audit', async () => {
+  test('refuses a MEMBER, and each request is in the audit', async () => {
     const member = await app.person('Max')
     await app.join(owner, at.split('/')[2] ?? '', member)
     const { status, json } = await member.ask('GET', `${at}/catalog`)

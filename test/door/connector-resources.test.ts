@@ -1,4 +1,4 @@
-// Tests resources and prompts of the connector, and descriptions of other sizes and kinds of databases.
+// Tests resources and prompts of the connector, and descriptions of databases with many tables.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { encode } from 'gpt-tokenizer/encoding/o200k_base'
@@ -78,7 +78,7 @@ describe('documentation through the connector', () => {
     assert.equal((await from.ask('modern', 'resources/list')).json.error.data.code, 'SCOPE_REQUIRED')
   })
 
-  test('the template names the address of a table', async () => {
+  test('the resource template shows how the address of a table is formed', async () => {
     const { result } = (await agent.ask('modern', 'resources/templates/list')).json
     assert.match(result.resourceTemplates[0].uriTemplate, /\{schema\}\/\{table\}$/)
   })
@@ -103,7 +103,7 @@ describe('documentation through the connector', () => {
     }
   })
 
-  test('full text has documentation, and search finds it', async () => {
+  test('the full description contains the documentation, and a search finds its words', async () => {
     const { schema } = await agent.tool('describe_datasource', { ...at, tables: ['orders'] })
     assert.match(schema, /\n {2}One row per order\.\n/)
     assert.match(schema, /\n {2}status text!: Whether the invoice was settled\./)
@@ -211,7 +211,7 @@ describe('descriptions of many tables', () => {
     assert.match(tablesIn(schema)[0] ?? '', /^ticket_payment_437\(/)
   })
 
-  test('a cursor of an older exposure, or of other arguments, says what to do', async () => {
+  test('a cursor of an older exposure, or of other arguments, is refused with what to do', async () => {
     const { nextCursor } = await agent.tool('describe_datasource', { ...many, budgetTokens: 1_000 })
     const other = await agent.tool('describe_datasource', { ...many, search: 'order', cursor: nextCursor })
     assert.match(other.details[0], /^cursor: belongs to other arguments/)

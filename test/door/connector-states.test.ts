@@ -53,7 +53,7 @@ describe('a datasource through the connector', () => {
     assert.equal((await agent.tool('describe_datasource', { ...args, search: 'person7' })).shown, 0)
   })
 
-  test('BigQuery is described in its own words', async () => {
+  test('BigQuery is described in its own terms', async () => {
     await using double = await startShop()
     await using app = await startApp({ env: { VITRINE_ALLOW_BIGQUERY_ENDPOINT: '1' } })
     const owner = await app.person('Olga')
@@ -75,7 +75,7 @@ describe('a datasource through the connector', () => {
     assert.deepEqual([refused.code, refused.suggestion], ['QUERY_DENIED', 'SELECT id FROM shop.products'])
   })
 
-  test('a changed and an unreachable database are refused with their codes, as over REST', async () => {
+  test('queries of a changed and of an unreachable database are refused with the same codes as over REST', async () => {
     const sql =
       'CREATE TABLE things (id int PRIMARY KEY, name text, old text); INSERT INTO things VALUES (1, $$a$$, $$b$$)'
     const { args, at, database } = await add(sql, [{ schema: 'public', table: 'things', columns: null }], 'changing')

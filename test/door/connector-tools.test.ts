@@ -239,7 +239,7 @@ describe('the tools of the connector', () => {
       }
     })
 
-    test('also counts the bytes of column names', async () => {
+    test('counts the bytes of column names against the size limit too', async () => {
       const names = Array.from({ length: 900 }, (_, n) => `id AS "a rather long name for column ${n}"`)
       const answer = await query({ sql: `SELECT ${names.join(', ')} FROM orders` })
       assert.ok(Buffer.byteLength(JSON.stringify(answer.rows)) + 900 * 60 <= 80 * 1024)

@@ -1,4 +1,5 @@
-// Tests the connector as a protocol: both generations, headers, versions, tokens, and invalid messages.
+// Tests the connector as a protocol: both generations, headers, versions, tokens, and invalid messages. A well-formed
+// `tools/call` takes a short path. The MCP SDK answers all other messages.
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { once } from 'node:events'
@@ -213,7 +214,7 @@ describe('the connector', () => {
     assert.equal((await agent.call('modern', 'whoami')).status, 200)
   })
 
-  test('a batch spends no budget', async () => {
+  test('a batch is refused and spends no budget', async () => {
     const left = async () =>
       (await shop.app.must('GET', `/teams/${shop.teamId}/usage`, { token: shop.owner.jwt })).budget.remaining
     const before = await left()

@@ -57,7 +57,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await app.ask('GET', `${shop.at}/schema`, { token: shop.key, headers })).status, 304)
     })
 
-    test('changes in the next answer after every change, and so does its ETag', async () => {
+    test('has a new ETag and the new content in the first answer after each change', async () => {
       const seen = new Map<string, string>()
       const expectChange = async (
         what: string,

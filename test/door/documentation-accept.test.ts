@@ -17,7 +17,7 @@ describe('accepting documentation', () => {
   const publications = (query = '') => shop.owner.must('GET', `${shop.at}/documentation/publications${query}`)
   const orders = { schema: 'public', table: 'orders' }
 
-  test('accepts the texts of some kinds and tables, as one version', async () => {
+  test('accepts the texts of the requested kinds and tables, as one version', async () => {
     const { version } = await shop.owner.must('GET', `${shop.at}/documentation`)
     const { json } = await accept({ tables: [orders], kinds: ['summary'], version })
     assert.deepEqual(json, {
@@ -46,7 +46,7 @@ describe('accepting documentation', () => {
     assert.deepEqual(items, [{ version: 1, publishedAt: first.publishedAt, author, ...counts }])
   })
 
-  test('does not accept rejected texts and texts about changed columns', async () => {
+  test('accepts neither rejected texts nor texts about changed columns', async () => {
     const draft = await shop.draft('orders')
     await shop.put('orders', { examples: { ...draft.examples, status: 'REJECTED' } })
     await shop.sql('ALTER TABLE orders ALTER COLUMN total_cents TYPE bigint')

@@ -1,5 +1,5 @@
-// Tests documentation by a language model, against a fake endpoint: which data the model is sent, and that its answers only ever become
-// proposals.
+// Tests documentation by a language model, against a fake endpoint: which data the service sends to the model, and that
+// the answers become nothing but proposals.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, before, beforeEach, describe, test } from 'node:test'
@@ -59,7 +59,7 @@ describe('documentation by a model', () => {
     assert.equal((await shop.described('orders')).documentation, null)
   })
 
-  test('sends only exposed data, inside a fence, with the configured key and model name', async () => {
+  test('sends only exposed data, between delimiters, with the configured key and model name', async () => {
     model.answer(right())
     await shop.run('documentation/generate')
     assert.deepEqual(model.asked.length, EXPOSED.length)
@@ -99,7 +99,7 @@ describe('documentation by a model', () => {
     ['a megabyte long', { bytes: 1_000_000 }],
   ]
   for (const [what, reply] of nonsense) {
-    test(`an answer that is ${what} is ignored: the rules write the texts, and the table is listed as failed`, async () => {
+    test(`an answer that is ${what} is ignored: the texts are written without the model, and the table is listed as failed`, async () => {
       model.answer(reply)
       const job = await shop.run('documentation/generate', ORDERS)
       assert.deepEqual([job.state, job.result.failed], ['DONE', ORDERS.tables])

@@ -128,7 +128,7 @@ for (const dialect of DIALECTS) {
       })
     }
 
-    test('stay if a person wrote them, unseen until their columns are exposed again', async () => {
+    test('stay if a person wrote them, but are not shown until their columns are exposed again', async () => {
       const before = await shop.owner.must('GET', `${shop.at}/documentation`)
       await shop.expose(withoutStatus)
       const own = (await shop.draft('orders')).statements.find(({ text }: Text) => text === 'Only paid ones count.')
@@ -160,7 +160,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('stay generated if a person accepts them unchanged', async () => {
+    test('still count as generated if a person accepts them unchanged', async () => {
       const { statements } = await shop.draft('orders')
       const answer = await shop.put('orders', { statements: statements.map(({ text }: Text) => ({ text })) })
       const [values] = answer.json.statements.filter(({ text }: Text) => text.includes(VALUES))

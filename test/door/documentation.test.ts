@@ -1,5 +1,5 @@
-// Tests documentation over HTTP, on both stores: texts are proposed, judged, published and described. They are hidden again when the
-// exposure hides their columns.
+// Tests documentation over HTTP, on both stores: texts are proposed, accepted or rejected, published and described.
+// They are hidden again when the exposure hides their columns.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { CANARY, EXPOSED, openDocumentedShop, type DocumentedShop } from '../support/documented.ts'
@@ -86,7 +86,7 @@ for (const dialect of DIALECTS) {
       assert.equal(answer.status, 200, answer.text)
     })
 
-    test('keeps judged texts when it is generated again', async () => {
+    test('keeps texts that a person accepted or rejected when documentation is generated again', async () => {
       const draft = await shop.draft('orders')
       const rejected = (draft.statements as Text[]).find(({ status }) => status === 'REJECTED')
       const again = await shop.run('documentation/generate')
@@ -118,7 +118,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('has fewer texts as soon as the exposure is narrower, and all texts again with the former exposure', async () => {
+    test('a narrower exposure hides texts immediately, and the former exposure shows all of them again', async () => {
       await shop.put('orders', {
         summary: { text: 'What was bought.', restsOn: [] },
         examples: {
@@ -241,7 +241,7 @@ for (const dialect of DIALECTS) {
       }
     })
 
-    test('a personal mark removes the values from the description immediately', async () => {
+    test('marking a column as personal removes its values from the description immediately', async () => {
       const statsOf = async () => {
         const { columns } = await shop.described('customers')
         return columns.find((column: { readonly name: string }) => column.name === 'country').stats
@@ -270,7 +270,7 @@ for (const dialect of DIALECTS) {
       assert.ok(!JSON.stringify(statements).includes('“DE”'))
     })
 
-    test('a mark stays until it is changed, and its removal shows values only after the next profile', async () => {
+    test('a personal mark stays until it is changed, and after its removal values are shown only once the column is profiled again', async () => {
       const valuesOf = async (name: string) => {
         const { columns } = await shop.described('customers')
         return columns.find((column: { readonly name: string }) => column.name === name).stats.values
@@ -290,7 +290,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await valuesOf('country')).length, 2, 'the rules do not find the column personal')
     })
 
-    test('is stale if a column was retyped or dropped, and stays without its table until the documentation is emptied', async () => {
+    test('a text is stale if its column was retyped or dropped, and stays after its table was dropped until a person empties it', async () => {
       await shop.put('doomed', {
         summary: { text: 'Of no use.', restsOn: ['note'] },
         statements: [{ text: 'Rests on id.', restsOn: ['id'] }],

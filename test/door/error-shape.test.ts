@@ -243,7 +243,7 @@ describe('refusals', () => {
     assert.ok(answer.json.details.length >= 100 && answer.text.length < 50_000, `${answer.text.length} bytes`)
   })
 
-  test('an AppError with the code INTERNAL also shows its request id, never its text', async () => {
+  test('an AppError with the code INTERNAL shows its request id, never its text', async () => {
     const answer = await app.ask('GET', '/named', { token: ada.jwt })
     assertRefusal(answer, 'INTERNAL')
     assert.equal(answer.json.requestId, answer.headers.get('x-request-id'))

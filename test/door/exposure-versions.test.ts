@@ -35,7 +35,7 @@ describe('the versions of an exposure', () => {
   const put = (body: object) => owner.ask('PUT', `${at}/exposure`, body)
   const author = () => ({ accountId: owner.id, name: 'Olga' })
 
-  test('have an author, a time, a note and counts, in brief and one by one', async () => {
+  test('have an author, a time, a note and counts, in the list and when requested singly', async () => {
     const none = await owner.must('GET', `${at}/exposure`)
     assert.deepEqual([none.version, none.author, none.savedAt, none.note], [0, null, null, null])
     const first = (await put({ tables: [shown('a', ['x', 'y'])], note: 'for the monthly report', version: 0 })).json
@@ -118,7 +118,7 @@ describe('the versions of an exposure', () => {
     assert.ok(signUp.json.issues.length > 0, signUp.text)
   })
 
-  test('the check of a draft gets the verdict of any other check, and is only counted in the audit', async () => {
+  test('the check of a draft gets the same verdict as any check, and the audit only counts it', async () => {
     const sql = `SELECT x FROM b WHERE x = ${Math.trunc(Date.now() / 7)}`
     const draft = await owner.must('POST', `${at}/check`, { sql, draft: true })
     assert.equal(draft.verdict, 'ALLOWED')

@@ -217,7 +217,7 @@ describe('the exposure', () => {
       assert.equal((await ask('POST', '/exposure/preview', { tables: [names(fits, null)], days: 1 })).status, 400)
     })
 
-    test('needs an introspection and a manager, and its job belongs to its datasource', async () => {
+    test('needs an introspection and a manager, and its job is found under its own datasource only', async () => {
       const { ask, ended } = await openDatasource()
       const spec = { name: 'new', type: 'POSTGRES', connectionMode: 'DIRECT', sslMode: 'disable', ...shop.spec }
       const { id } = await shop.owner.must('POST', `/teams/${shop.teamId}/datasources`, spec)

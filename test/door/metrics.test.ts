@@ -1,5 +1,5 @@
-// Tests metrics. They have a separate address, and are served only if it is configured. They count by kind of database, operation and
-// cause, and contain nothing about callers.
+// Tests metrics. They have a separate address, and are served only if it is configured. Metrics count by kind of
+// database, operation and cause, and contain nothing about callers.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openShop } from '../support/shop.ts'
@@ -14,7 +14,7 @@ test('answers, queries and refusals are counted, only at VITRINE_METRICS_ADDR', 
   await using shop = await openShop({ env: { VITRINE_METRICS_ADDR: '127.0.0.1:0' }, logged })
   const { app } = shop
   const read = async () => (await fetch(`http://${address}/metrics`)).text()
-  /** Returns the value of a metric with this label set. */
+  /** Returns the value of a series, which is a metric name with its labels. */
   const valueIn = (text: string, series: string) =>
     Number(
       text

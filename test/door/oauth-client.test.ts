@@ -1,4 +1,5 @@
-// Tests that the SDK’s client connects to the service: by registration and by a metadata document, in both generations of the protocol.
+// Tests that the client of the MCP SDK connects to the service: by registration and by a client metadata document, in
+// both generations of the protocol.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:https'

@@ -51,7 +51,7 @@ describe('OAuth', () => {
   const callTool = (token: string | undefined, name = 'list_teams') => new Agent(app, token).call('modern', name)
   const statusAt = async (token: string) => (await callTool(token)).status
 
-  test('the documents name the connector and this service, and pages of every site may read the documents', async () => {
+  test('the discovery documents name the connector and this service, and pages of every site may read them', async () => {
     const origin = app.url
     for (const path of ['/.well-known/oauth-protected-resource', '/.well-known/oauth-protected-resource/mcp']) {
       const { status, headers, json } = await service.send('GET', path)
@@ -416,7 +416,7 @@ describe('OAuth', () => {
       const reply = await agent.call('modern', 'describe_datasource', { teamId: one, datasourceId: hidden })
       assert.equal(reply.json.result.structuredContent.code, 'NOT_FOUND')
 
-      // “Later ones too” is ticked, so the datasources have no limit.
+      // “Later ones too” is ticked, so the grant includes datasources that are added later.
       const all = new Agent(app, (await connected(service, dan, client, { teamIds: [one] })).access)
       const later = await datasource(dan, one, 'later')
       const ids = (await all.tool('list_datasources')).datasources.map(({ id }: { id: string }) => id)
@@ -565,7 +565,7 @@ describe('OAuth', () => {
       assert.equal((await form(service, 'revoke', { token: 'x', client_id: 'nobody' })).status, 200)
     })
 
-    test('nothing else of the provider can be reached', async () => {
+    test('no other endpoint of the OAuth library can be reached', async () => {
       const cookie = { cookie: ada.cookie, origin: app.url, 'content-type': 'application/json' }
       const paths = [
         'GET /auth/oauth2/introspect',

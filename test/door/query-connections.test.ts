@@ -1,6 +1,6 @@
-// Tests connections whose queries are read from the socket: which connection is closed when there are too many, and the traces of a refused
-// connection and of a hang-up. These connections have a separate client address, so that they do not count against the limit for the other
-// requests of the tests.
+// Tests connections whose queries the short path reads from the socket: which connection is closed when there are too
+// many, and what is logged about a refused connection and a hang-up. These connections have a separate client address,
+// so that the limit for an address does not include the other requests of the tests.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -47,12 +47,12 @@ describe('with two connections for an address', () => {
     (await shop.owner.must('GET', `/teams/${shop.teamId}/audit?action=runQuery&limit=50`)).items
 
   for (const more of ['', 'te: trailers\r\n']) {
-    test(`an idle connection is closed before one with an arriving first query (${more === '' ? 'socket' : 'node:http'})`, async () => {
+    test(`if there are too many connections, an idle one is closed, not one whose first query is arriving (${more === '' ? 'socket' : 'node:http'})`, async () => {
       const arriving = await dial()
       const bytes = request('SELECT 5 AS n', more)
       await send(arriving, bytes.slice(0, -4))
       const idle = await dial()
-      // The service reads the bytes above before it answers this.
+      // The service reads the bytes above before it answers this request.
       idle.write('GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n')
       await until('an answer', () => idle.text.startsWith('HTTP/1.1 200'))
       const closed = once(idle, 'close')
@@ -91,7 +91,7 @@ describe('with two connections for an address', () => {
     )
   })
 
-  test('a request in single bytes behind a running query is answered', async () => {
+  test('a request that arrives byte by byte during a running query is answered', async () => {
     const socket = await dial()
     await send(socket, request('SELECT count(*) AS n FROM orders a, orders b WHERE a.id <> b.id'))
     for (const byte of request('SELECT 77 AS n')) await send(socket, byte)

@@ -1,6 +1,7 @@
-// Tests the short paths of POST …/query. They give the same answer as the ordinary path, or leave the request to it. Each request is sent
-// in three ways. A usual request is read from the socket. With `te: trailers`, node:http reads the request. A body in chunks always takes
-// the ordinary path.
+// Tests the two short paths of POST …/query, which handle usual requests without Fastify. They give the same answer as
+// the ordinary path, or leave the request to the ordinary path. Each request is sent in three ways. A usual request is
+// read from the socket. With `te: trailers`, node:http reads the request. A body in chunks always takes the ordinary
+// path.
 import assert from 'node:assert/strict'
 import { subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
@@ -275,7 +276,7 @@ describe('the short path of a query', () => {
     assert.equal((await raw(written({ body: sql('SELECT 1') }, false)))[0]?.status, 200)
   })
 
-  test('a body in single bytes is read whole, and a client that disconnects in the middle of its body leaves nothing open', async () => {
+  test('a body that arrives byte by byte is read whole, and a client that disconnects in the middle of its body leaves nothing open', async () => {
     const bytes = written({ body: sql('SELECT 7 AS n') }, false)
     const socket = dial().setNoDelay(true)
     let received = ''
@@ -332,7 +333,7 @@ describe('the short path of a query', () => {
     socket.destroy()
   })
 
-  test('a client that is slow with its request is left to node:http, and answered', async () => {
+  test('a request that arrives slowly is handed to node:http, and answered', async () => {
     const bytes = written({ body: sql('SELECT 8 AS n') }, false)
     await raw(bytes)
     const end = bytes.indexOf('\r\n\r\n') + 4
@@ -361,7 +362,7 @@ describe('the short path of a query', () => {
     await until('the query runs', isActive)
     assert.equal(parsed, before)
     socket.destroy()
-    // The row is not FAILED but ANSWERED if the query ran to its end.
+    // The row is FAILED only if the query was cancelled. After a query that ran to its end, the row is ANSWERED.
     await until('the row of the cancelled query', async () => {
       const { items } = await shop.owner.must('GET', `/teams/${shop.teamId}/audit?limit=1`)
       return items[0].action === 'runQuery' && items[0].outcome === 'FAILED'
@@ -369,7 +370,7 @@ describe('the short path of a query', () => {
     await until('the query has ended', async () => !(await isActive()))
   })
 
-  test('a query is cancelled, and its connection closed, when too much waits behind it', async () => {
+  test('a query is cancelled, and its connection closed, when too many bytes wait behind it', async () => {
     const slow = sql('SELECT count(*) AS n FROM orders a, orders b, orders c WHERE a.id <> b.id + c.id + 1')
     await raw(written({ body: sql('SELECT 1') }, false))
     const newest = async () => (await shop.owner.must('GET', `/teams/${shop.teamId}/audit?limit=1`)).items[0]

@@ -1,5 +1,5 @@
-// Tests the lists of refused calls by group and of a person’s own calls, and requests to expose refused names. A request ends with the
-// query, which then passes.
+// Tests the list of refusals in groups, the list of a person’s own calls, and requests to expose refused names. A
+// request ends once the exposure allows its query.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { z } from 'zod'
@@ -61,7 +61,7 @@ describe('refusals and requests', () => {
     assert.deepEqual([example.outcome, example.at], ['DENIED', email.lastAt])
   })
 
-  test('of a datasource without access are left out', async () => {
+  test('leave out datasources that the caller cannot access', async () => {
     const admin = await shop.app.person('Adam')
     await shop.app.join(shop.owner, shop.teamId, admin, 'ADMIN')
     assert.ok((await admin.must('GET', `${path}/refusals`)).length > 0)
@@ -105,7 +105,7 @@ describe('refusals and requests', () => {
     )
   })
 
-  test('a member requests the exposure of what was refused, and a manager answers with the smallest exposure', async () => {
+  test('a member requests the exposure of a refused name, and a manager saves the smallest exposure that allows it', async () => {
     const at = `${path}/datasources/${shop.datasourceId}`
     const { items } = await member.must('GET', '/users/me/activity?outcome=DENIED&blocked=column&q=max(email)')
     assert.equal(items.length, 1)

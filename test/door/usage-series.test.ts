@@ -1,5 +1,5 @@
-// Tests usage by hour and day, for the team and by key, datasource or client. The sums equal the sums over the audit, and nobody sees more
-// than in the lists.
+// Tests usage by hour and day, for the team and by key, datasource or client. The sums equal the sums over the audit,
+// and a caller sees no more than in the audit list.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { z } from 'zod'
@@ -30,7 +30,7 @@ for (const dialect of DIALECTS) {
       await shop.app.join(shop.owner, shop.teamId, member)
       const own = await shop.app.key(member)
       for (let n = 0; n < 3; n++) await ask(shop.key, 'SELECT id FROM customers LIMIT 5', 'agent/1')
-      // Send a second batch of queries, so that the store must add up lines.
+      // Send a second batch of queries, so that the store must add to existing counts.
       await usage('')
       await ask(shop.key, 'SELECT id FROM customers LIMIT 2', 'agent/1')
       await ask(shop.key, 'SELECT email FROM customers', 'agent/1')

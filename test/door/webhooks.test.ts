@@ -65,7 +65,7 @@ describe('webhooks', () => {
     await ada.must('DELETE', `${path}/${id}`)
   })
 
-  test('a new secret replaces the first immediately', async () => {
+  test('a new secret replaces the old secret immediately', async () => {
     const { id, secret } = await make()
     const changed = await ada.must('PATCH', `${path}/${id}`, { newSecret: true })
     assert.notEqual(changed.secret, secret)
@@ -100,7 +100,7 @@ describe('webhooks', () => {
     await ada.must('DELETE', `${path}/${id}`)
   })
 
-  test('refuses addresses and lists that cannot work', async () => {
+  test('refuses a webhook with an invalid field', async () => {
     for (const more of [
       { url: 'ftp://127.0.0.1/' },
       { url: 'http://user:pw@127.0.0.1/' },

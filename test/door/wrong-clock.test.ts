@@ -9,7 +9,7 @@ const DAY = 86_400_000
 
 describe('a clock that jumps 40 days ahead', () => {
   const start = Date.now()
-  // The clock is replaced before anything is opened, because parts of the service store the function.
+  // The clock is replaced before the service starts, because parts of the service keep a reference to Date.now.
   beforeEach(() => mock.timers.enable({ apis: ['Date'], now: start }))
   afterEach(() => mock.timers.reset())
   const jump = () => mock.timers.setTime(start + 40 * DAY)

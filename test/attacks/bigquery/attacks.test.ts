@@ -1,5 +1,5 @@
-// Runs the sample corpus against the guard alone, without an engine. Tests which attacks the guard refuses itself, with which blocked kind,
-// and that accepted queries name exposed data only. http.test.ts runs the other attacks with Google's engine.
+// Runs the sample corpus against the guard alone, without an engine. Tests the verdict on each attack, and that
+// accepted queries name exposed data only. http.test.ts runs the accepted attacks with Google's engine.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { unseal } from '../../../src/drivers/confined.ts'
@@ -12,8 +12,8 @@ import { ATTACKS, LEGIT, shownOf, WORLD } from './sample-project.ts'
 
 const CATALOG = catalogOf(WORLD, shownOf)
 /**
- * The numbers of the attacks, by the kind that the guard reports. The other attacks name a hidden column and fail
- * later.
+ * The numbers of the attacks, by the guard's verdict: the blocked kind, `malformed` or `confined`. A confined attack
+ * names a hidden column, and fails when BigQuery resolves the name.
  */
 const SAID = {
   table: '056 070 074 079 085 109 171 174 175 177',
@@ -32,7 +32,7 @@ test('every attack of the corpus has an expected result', () => {
 })
 
 for (const [kind, ids] of Object.entries(SAID)) {
-  test(`${ids.split(' ').length} attacks end as ${kind}`, () => {
+  test(`${ids.split(' ').length} attacks get the verdict ${kind}`, () => {
     for (const { id, sql } of ATTACKS.filter((each) => ids.split(' ').includes(each.id.slice(4)))) {
       const verdict = judged(sql)
       const outcome = verdict.kind === 'denied' ? verdict.blocked.kind : verdict.kind

@@ -1,4 +1,5 @@
-// Builds the exposed catalog of a project from given tables, as introspection and the cut would return it.
+// Builds the exposed catalog of a project from given tables, as the service has it after introspection, without the
+// hidden tables and columns.
 import type { Catalog, CatalogColumn, CatalogTable } from '../../../src/drivers/driver.ts'
 import {
   CAPTURE_VERSION,
@@ -13,7 +14,8 @@ import type { EngineColumn } from '../../engines/bigquery/engine.ts'
 import { readType, type Type } from '../../engines/bigquery/types.ts'
 
 /**
- * The exposed columns, including pseudo columns, by the full name of a table or shard (`p.d.events_20240101`), or null.
+ * Returns the exposed columns, including pseudo columns, of a table or shard by its full name (`p.d.events_20240101`).
+ * Returns null if the table is hidden.
  */
 export type Shown = (table: string) => readonly string[] | null
 

@@ -1,8 +1,9 @@
-// Checks a printed text with independent rules: every position after FROM, JOIN and their commas has one of the four forms; every table and
-// column of a sub-select is exposed; and the text contains nothing that a query does not need.
+// Checks a text that the guard printed, with rules that do not use the guard's code. Every item of FROM and JOIN has
+// one of four forms. Every table and column of a sub-select is exposed. The text contains nothing that a query does not
+// need.
 interface Word {
   readonly text: string
-  /** A bare word in capitals if the word is not a member, or a sign unchanged. Otherwise empty. */
+  /** A bare word in capitals, or a sign unchanged. Empty for strings, quoted names and names after a dot. */
   readonly key: string
 }
 
@@ -51,7 +52,10 @@ function isExtract(words: readonly Word[], at: number): boolean {
   return false
 }
 
-/** Returns where items of FROM begin: after the word, and after each comma of its level until the next clause. */
+/**
+ * Returns the positions where items of a FROM or JOIN begin: after the keyword at `at`, and after each comma at the
+ * same nesting level until the next clause.
+ */
 function places(words: readonly Word[], at: number): number[] {
   const found = [at + 1]
   for (let n = at + 1, depth = 0; n < words.length; n += 1) {
@@ -84,8 +88,8 @@ function wrong(
 }
 
 /**
- * Returns the problems of SELECT _vt.`a`, …, _vt.pseudo AS _vt_pseudo FROM `p.d.t` AS _vt. It has exposed columns only, and a filter for a
- * wildcard.
+ * Returns the problems of a generated sub-select: SELECT _vt.`a`, …, _vt.pseudo AS _vt_pseudo FROM `p.d.t` AS _vt. It
+ * must read exposed columns only, and must filter the shards of a wildcard table.
  */
 function wrongSubSelect(
   words: readonly Word[],

@@ -6,7 +6,7 @@ import { engineOrSkip } from '../../support/no-such-engine.ts'
 import { ATTACKS, LEGIT } from './sample-project.ts'
 import { openStage } from './stage.ts'
 
-test('the corpus over REST and the connector', async (t) => {
+test('every query of the corpus has the same outcome over REST and over the connector', async (t) => {
   const stage = await engineOrSkip(t, openStage)
   if (stage === null) return
   await using doors = stage

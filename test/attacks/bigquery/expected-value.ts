@@ -38,7 +38,7 @@ export function expectedValue(type: Type | undefined, cell: WireValue): unknown 
   }
 }
 
-/** Returns a unique name. A repeated name gets _1 or _2. A field without a name becomes _field_N. */
+/** Returns a unique name. A repeated name gets _1, _2 and so on. A field without a name becomes _field_N. */
 function unique(seen: Map<string, number>, name: string, n: number): string {
   if (name === '') return `_field_${n + 1}`
   const before = seen.get(name) ?? 0

@@ -24,7 +24,10 @@ export interface Tally {
   run: number
   /** Judged mutants that were compared with the original over tables without hidden data. */
   compared: number
-  /** Refused mutants that Google can run on exposed data. One in ten is tested. Such a refusal may be intended. */
+  /**
+   * Refused mutants that Google can run on exposed data. One refused mutant in ten is tried. The refusal may be
+   * intended.
+   */
   strict: Record<string, { count: number; shortest: string }>
   /** Accepted mutants that the analyzer cannot judge. */
   beyond: Record<string, number>
@@ -135,7 +138,7 @@ async function run(judges: Judges, sql: string, query: BigQueryQuery, note: stri
   if (answer === null) return
   const other = await answersOf(judges.other, text, names)
   const again = await answersOf(judges.world, text, names)
-  if (answer !== again) return // the clock, or chance
+  if (answer !== again) return // The result depends on the clock or on random numbers.
   tally.run++
   if (answer !== other) tally.leaks.push(`tells what is hidden, ${answer} or ${other}: ${note}`)
   const meant = await answersOf(judges.cut, sql)
@@ -145,8 +148,8 @@ async function run(judges: Judges, sql: string, query: BigQueryQuery, note: stri
 }
 
 /**
- * Returns columns and rows as one string, with rows in any order and the caller's names of pseudo columns. An error of the run counts as a
- * result. Returns null if the query does not analyze.
+ * Returns columns and sorted rows as one string, with the caller's names of pseudo columns. An error at run time counts
+ * as a result. Returns null if the query does not analyze.
  */
 async function answersOf(engine: Engine, sql: string, names?: BigQueryQuery['names']): Promise<string | null> {
   try {

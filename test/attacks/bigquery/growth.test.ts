@@ -1,5 +1,5 @@
 // Tests how the guard’s work grows with the size of a text. Twice the text may cost at most 2.5 times the work, and no
-// depth may exhaust the stack. `GROW=20000 npm test -- test/attacks/bigquery/growth.test.ts` tests that many random
+// depth may exhaust the stack. `GROW=20000 npm test -- test/attacks/bigquery/growth.test.ts` tests 20,000 random
 // queries.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -30,7 +30,10 @@ function cost(sql: string, catalog = GROWN): Cost {
   return { work: work.spent, verdict }
 }
 
-/** Checks that an accepted text is short enough, and that the refusal of a text for its size names the bound. */
+/**
+ * Checks that the printed text of an accepted query has at most 1,000,000 bytes, and that a refusal for size names the
+ * limit.
+ */
 function checkBound({ verdict }: Cost, note: string): void {
   if (verdict.kind === 'confined') {
     const { text } = unseal<BigQueryQuery>(verdict.query, 'BIGQUERY')
@@ -44,7 +47,7 @@ function checkBound({ verdict }: Cost, note: string): void {
 const isRefusedForSize = ({ verdict }: Cost) => verdict.kind === 'denied' && verdict.blocked.kind === 'limit'
 
 for (const [name, make] of Object.entries(FAMILIES)) {
-  test(`work grows with the text: ${name}`, () => {
+  test(`twice the text costs at most 2.5 times the work: ${name}`, () => {
     let before: Cost | null = null
     for (let size = 10; size <= 51_200; size *= 2) {
       const sql = make(size)
@@ -71,7 +74,7 @@ for (const [name, make] of Object.entries(DEEP)) {
   })
 }
 
-test(`work grows with the text: ${CASES} random queries (seed ${SEED})`, { timeout: 1_800_000 }, (t) => {
+test(`twice the text costs at most 2.5 times the work: ${CASES} random queries (seed ${SEED})`, { timeout: 1_800_000 }, (t) => {
   const grower = new Grower(SEED)
   const tally = { grown: 0, confined: 0, limits: 0, worst: 0 }
   for (let n = 0; n < CASES; n++) {

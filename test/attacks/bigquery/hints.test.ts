@@ -1,5 +1,6 @@
-// Tests the hints of refusals: every refusal has a hint, with near names and GoogleSQL's words for other dialects. Positions are in the
-// caller's own text, also for messages that Google's analyzer gives for the printed text.
+// Tests the hints of refusals: every refusal has a hint, which suggests similar names, or the GoogleSQL form of a word
+// from another dialect. A position in a message refers to the caller's text, even if Google's analyzer reported the
+// error for the printed text.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { ColumnSets } from '../../../src/drivers/bigquery/guard/column-sets.ts'
@@ -58,13 +59,13 @@ for (const [sql, hint] of HINTS) {
   })
 }
 
-test('a misspelled first word is answered with the right word', () => {
+test('suggests the right word for a misspelled first word', () => {
   const verdict = judge(SHOP, 'SELCT 1')
   assert.match(verdict.kind === 'malformed' ? verdict.why : '', /Did you mean SELECT\?$/)
 })
 
 for (const sql of ['SELECT ilike FROM shop.orders', 'SELECT id ilike FROM shop.orders', 'SELECT top FROM shop.orders', "SELECT DATE_TRUNC('2024-01-01', MONTH)"]) {
-  test(`is still allowed: ${sql}`, () => {
+  test(`the guard allows: ${sql}`, () => {
     assert.equal(judge(SHOP, sql).kind, 'confined')
   })
 }

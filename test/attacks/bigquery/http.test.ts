@@ -31,7 +31,7 @@ function faults({ sql, expect }: Item, { status, text, json }: Answer): string[]
   return wrong
 }
 
-/** Returns the engine's result over the cut tables, or null if the engine is too old. */
+/** Returns the engine's result over the tables without hidden data, or null if the engine is too old for the query. */
 async function truth({ oracle }: Stage, sql: string): Promise<{ columns: Analyzed['columns']; rows: unknown[][] } | null> {
   try {
     const { columns } = await oracle.analyze(sql)
@@ -52,7 +52,7 @@ function assertSame(answer: Answer, expected: { columns: Analyzed['columns']; ro
 }
 
 describe('the corpus over HTTP, with Google’s engine behind the double', () => {
-  test('no attack reveals hidden data, and no run reads it', async (t) => {
+  test('no attack reveals hidden data, and no accepted query reads it', async (t) => {
     const opened = await engineOrSkip(t, openStage)
     if (opened === null) return
     await using stage = opened
@@ -85,7 +85,7 @@ describe('the corpus over HTTP, with Google’s engine behind the double', () =>
         assert.ok(stage.brain.failed.includes(stage.double.requests.at(-1)?.body?.configuration?.query?.query), answer.text)
       })
     }
-    await t.test('the error says that a star has only the exposed columns, if this caused the error', async () => {
+    await t.test('if an error is caused by the columns that a star lacks, the error says that a star has only the exposed columns', async () => {
       const sql = 'SELECT * FROM shop.customers UNION ALL SELECT 1, "a", "FR", "an ssn", STRUCT("b", "c")'
       const { status, json } = await stage.query(sql)
       assert.deepEqual([status, json.code], [422, 'QUERY_FAILED'])

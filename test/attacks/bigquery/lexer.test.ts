@@ -1,6 +1,7 @@
-// Compares the guard's lexer with Google's parser on random texts of quotes, dots, comment signs and keywords. The tokens, printed with one
-// blank between them, must parse to the same tree as the text. If each literal is replaced by another literal, the form of the tree must
-// not change. This shows that the lexer and the parser see the same token boundaries.
+// Compares the guard's lexer with Google's parser on random texts of quotes, dots, comment signs and keywords. The
+// tokens, printed with one blank between them, must parse to the same tree as the text. If each literal is replaced by
+// another literal, the form of the tree must not change. Together, the two checks show that the lexer and the parser
+// see the same token boundaries.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { lex } from '../../../src/drivers/bigquery/guard/lex.ts'

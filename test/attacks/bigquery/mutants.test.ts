@@ -49,7 +49,7 @@ function mutant(next: () => number): string {
   return text.join('')
 }
 
-test(`accepted mutants of ${COUNT} name exposed data only (seed ${SEED})`, (t) => {
+test(`of ${COUNT} mutants, the accepted ones name exposed data only (seed ${SEED})`, (t) => {
   const next = chance(SEED)
   let confined = 0
   for (let n = 0; n < COUNT; n += 1) {

@@ -136,7 +136,7 @@ describe('parameters', () => {
   }
 
   for (const sql of ['SELECT @@time_zone', 'SELECT @@project_id', 'SELECT @{x=1} 1', 'SELECT @`a`', 'SELECT @ a', 'SELECT @1']) {
-    test(`is still refused: ${sql}`, async () => {
+    test(`the guard refuses: ${sql}`, async () => {
       const verdict = await confined(sql)
       assert.equal(verdict.kind, 'denied')
     })

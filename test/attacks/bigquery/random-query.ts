@@ -1,9 +1,10 @@
-// Writes random queries over the sample project. They first follow the grammar: every place where a table or column can be named, names
-// that shadow others, hidden names among exposed ones. Then they are damaged: tokens are removed, swapped, repeated or moved.
+// Writes random queries over the sample project. A query first follows the grammar. It names tables and columns
+// wherever the grammar allows this, shadows names, and mixes hidden names with exposed ones. Then the query is damaged:
+// tokens are removed, swapped, repeated or moved.
 import { chance } from './seeded-random.ts'
 import { ATTACKS, LEGIT } from './sample-project.ts'
 
-/** Exposed tables with their spellings, and the columns that a query may name. */
+/** The exposed tables, each with the columns that a query may name. */
 const SHOWN: readonly (readonly [string, readonly string[]])[] = [
   ['customers', ['id', 'name', 'country', 'address', 'address.city']],
   ['orders', ['id', 'customer_id', 'status', 'total', 'day', 'ordered_at', 'items']],
@@ -46,7 +47,7 @@ const TOKEN = /'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|[A-Za-z_]\w*|\d+|\s+|
 export class QueryMaker {
   readonly #chance: () => number
   #depth = 0
-  /** The aliases and columns of the innermost FROM. */
+  /** For each open SELECT, the aliases and columns of its FROM. The innermost SELECT is last. */
   #scopes: (readonly [string, readonly string[]])[][] = []
   readonly #texts = [...ATTACKS, ...LEGIT].map(({ sql }) => sql).filter((sql) => sql.length < 1000)
 
@@ -145,7 +146,7 @@ export class QueryMaker {
     return this.#pick([() => 'UNNEST([1, 2])', () => 'UNNEST([STRUCT(1 AS sku)])', () => `UNNEST(ARRAY(${this.#query()}))`, () => 'o.items'])()
   }
 
-  /** Adds the item, with an alias or without. Later parts can name the item. */
+  /** Returns an alias or an empty string. Records the FROM item, so that later parts of the query can name it. */
   #alias(columns: readonly string[], implicit = ''): string {
     const name = this.#chance() < 0.6 ? this.#pick(NAMES) : ''
     this.#scopes.at(-1)?.push([name === '' ? implicit : name, columns])

@@ -1,5 +1,5 @@
-// Describes the sample project that is attacked: every table as stored, the same tables cut to the exposed part, and what introspection
-// sees. All hidden data contains one of the sentinels.
+// Describes the sample project that is attacked: every table as stored, the same tables reduced to the exposed part,
+// and what introspection sees. All hidden data contains one of the sentinels.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DoubleDataset, WireTableResource } from '../../support/bigquery.ts'
@@ -47,7 +47,8 @@ export const ATTACKS = read<readonly Item[]>('attacks.json')
 export const LEGIT = read<readonly Item[]>('legit.json')
 
 /**
- * A view over a table that is not exposed. Its dry run names this table, so only the recorded closure allows the query.
+ * A view over a table that is not exposed. Its dry run names this table. The query is allowed only because
+ * introspection recorded that the view reads it.
  */
 const VIEW = { name: 'v_notes', over: 'customer_notes', columns: [{ name: 'customer_id', type: 'INT64' }] } as const
 
@@ -96,12 +97,15 @@ export const OTHER_WORLD: World = {
   ),
 }
 
-/** Returns the exposed columns of a table by its full name, in its order. Returns null if the table is hidden. */
+/**
+ * Returns the exposed columns of a table by its full name, in the order of the table. Returns null if the table is
+ * hidden.
+ */
 export function shownOf(name: string): readonly string[] | null {
   return CUT[name]?.columns.map((column) => column.name) ?? null
 }
 
-/** The body of the exposure, with dated shards as the family that introspection lists. */
+/** The tables of the exposure. Dated shards are one family (`events_*`), as introspection lists them. */
 export const EXPOSED = [
   ...Object.entries(FIXTURE.exposure)
     .filter(([name]) => name !== 'wildcards' && !/_\d{8}$/.test(name))
@@ -119,7 +123,10 @@ export const DATASETS: Readonly<Record<string, DoubleDataset>> = Object.fromEntr
   }),
 )
 
-/** Returns whether a table (`p.d.t`) or column (`p.d.t.c`) in the analyzer's report is hidden. Wildcards are judged by their rows. */
+/**
+ * Returns whether a table (`p.d.t`) or column (`p.d.t.c`) in the analyzer's report is hidden. Wildcards of exposed
+ * families count as exposed, because their returned rows are checked.
+ */
 export function isHidden(read: string): boolean {
   const [, dataset = '', table = '', column] = read.split('.')
   if (`${project}.${dataset}.${table}` === viewName) return false

@@ -1,4 +1,5 @@
-// Starts everything against which the corpus runs: the service, a double of BigQuery's interface, and Google's engine behind it.
+// Starts what the corpus runs against: the service, a double of BigQuery's interface, and Google's engine behind the
+// double.
 import { openBrain, type GoogleBrain } from '../../engines/bigquery/evaluate-query.ts'
 import { Engine, languageOptions } from '../../engines/bigquery/engine.ts'
 import { startApp, type Answer, type TestApp } from '../../support/app.ts'

@@ -1,4 +1,5 @@
-// Runs a body through the guard and the engine, and without the guard on a copy without the hidden data. Both results must agree.
+// Runs a body twice: through the guard on the full database, and without the guard on a copy that lacks the hidden
+// data. Both results must agree.
 import assert from 'node:assert/strict'
 import { BSON, type Db, type Document } from 'mongodb'
 import { AppError } from '../../../src/errors.ts'
@@ -31,7 +32,7 @@ export type Outcome =
       readonly kind: 'answered'
       readonly documents: readonly Document[]
       readonly query: MongoQuery
-      /** True if the form with the sort before the projection returned the answer. */
+      /** True if the early form of the query, which sorts before it projects, returned the answer. */
       readonly early: boolean
     }
   | {
@@ -60,7 +61,7 @@ export function judge(exposed: Catalog, body: unknown): MongoQuery | Extract<Out
   }
 }
 
-/** Runs a query as the runner does: if there is an early form, it comes first. */
+/** Runs a query as the service's runner does: if the query has an early form, this form runs first. */
 export async function ask(full: Db, exposed: Catalog, body: unknown, checks = { cache: true }): Promise<Outcome> {
   const query = judge(exposed, body)
   if (checks.cache) checkCached(exposed, body, JSON.stringify(body).length, 2)
@@ -81,7 +82,9 @@ export async function ask(full: Db, exposed: Catalog, body: unknown, checks = { 
   }
 }
 
-/** Packs and unpacks the query, and asserts that the transfer from a thread does not change the query. */
+/**
+ * Asserts that a query does not change when it is packed, cloned and unpacked, as in the transfer from a worker thread.
+ */
 export async function checkSent(query: MongoQuery): Promise<void> {
   const { printed, outline, unwinds, ...plain } = await unpackQuery(structuredClone(packQuery(query)), () => Promise.resolve())
   assert.deepEqual({ ...query, ...plain }, query)
@@ -119,7 +122,10 @@ export async function unguarded(
   }
 }
 
-/** Compares documents as sets or in order. With `loose`, arrays are compared as sets too. Numbers are compared by value. */
+/**
+ * Compares documents in any order, or in order with `ordered`. With `loose`, the order of array elements does not
+ * count. Numbers are compared by value.
+ */
 export function equal(
   some: readonly Document[],
   others: readonly Document[],

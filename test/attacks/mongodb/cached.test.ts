@@ -1,4 +1,5 @@
-// Tests that the cache of shapes gives the guard's own verdict, for every body of the corpora and for the same bodies with other values.
+// Tests the cache of shapes (queries without their values). It must give the guard's own verdict for every body of the
+// corpora, and for the same bodies with other values.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { mongoCatalog } from '../../support/mongo-catalog.ts'

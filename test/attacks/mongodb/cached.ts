@@ -23,7 +23,10 @@ const OTHERS: readonly unknown[] = [
   ...[{ string: { $where: 1 } }, { number: { $gt: 1 } }, { string: null }, { number: { '1': 1, '0': 2 } }, Infinity],
 ]
 
-/** Returns how often the cache answered. `seed` chooses the values. */
+/**
+ * Judges the body, and `others` copies with another value. Returns how often the cache answered. `seed` chooses the
+ * values.
+ */
 export function checkCached(exposed: Catalog, body: unknown, seed: number, others = 4): number {
   let hits = checkOne(exposed, body, 3)
   const places = placesIn(body)
@@ -70,7 +73,7 @@ function plain(verdict: Verdict): unknown {
 
 type Place = readonly (string | number)[]
 
-/** Returns the places of the values in a body, except its collection and values that are deeper than the guard reads. */
+/** Returns the paths of the values in a body, except its collection and values that are deeper than the guard reads. */
 function placesIn(value: unknown, place: Place = []): Place[] {
   if (place[0] === 'collection' || place.length > 24) return []
   if (typeof value !== 'object' || value === null) return [place]

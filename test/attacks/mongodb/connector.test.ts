@@ -9,7 +9,7 @@ import { ATTACKS } from './attacks.ts'
 import { BARE, EXPOSED, FULL, isDocument, load } from './fixture.ts'
 import { LEGIT } from './legit.ts'
 
-test('the corpus over REST and the connector', async (t) => {
+test('every body of the corpus has the same outcome over REST and over the connector', async (t) => {
   const mongo = await engineOrSkip(t, () => startMongod({ auth: true }))
   if (mongo === null) return
   await using _ = mongo

@@ -205,7 +205,7 @@ export async function load(full: Db, bare: Db): Promise<void> {
 
 const GONE = Symbol('gone')
 
-/** Returns the value with only these paths below it. An empty path keeps the whole value. */
+/** Returns a copy of the value with the given paths only. An empty path keeps the whole value. */
 function stripped(value: unknown, paths: readonly (readonly string[])[]): unknown {
   if (paths.some((path) => path.length === 0)) return value
   if (Array.isArray(value))

@@ -1,6 +1,6 @@
-// Tests non-interference: an allowed query returns the same answer on the full database as without the guard on a copy without the hidden
-// data. FUZZ sets the number of queries, SEED the start of the sequence. Without SEED, each run uses another seed, which scripts/test.ts
-// chooses (RUN_SEED). The title of the test names it.
+// Tests non-interference: an allowed query on the full database returns the same answer as the query without the guard
+// on a copy that lacks the hidden data. FUZZ sets the number of queries, SEED the start of the sequence. Without SEED,
+// each run uses another seed, which scripts/test.ts chooses (RUN_SEED). The title of the test names the seed.
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { Db, Document } from 'mongodb'

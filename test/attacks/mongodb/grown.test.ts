@@ -25,7 +25,9 @@ interface Taken {
   readonly end: string
 }
 
-/** Processes a body as the service does before it sends a query to the database, and for the audit. */
+/**
+ * Processes a body as the service does before it sends the query to the database, including the texts for the audit.
+ */
 function take(body: Document): Taken {
   const text = JSON.stringify(body)
   const began = process.threadCpuUsage()
@@ -60,7 +62,7 @@ test(`${FAMILIES.length} families: a body of twice the size costs at most 2.5 ti
   }
 })
 
-test(`${FAMILIES.length} families: the main thread does little work, and a thread returns the same query`, async () => {
+test(`${FAMILIES.length} families: the main thread does little work, and a worker thread returns the same query`, async () => {
   const ends = new Set<string>()
   for (const { name, body } of FAMILIES) {
     for (const n of [20, 200, 2_000]) {
@@ -71,7 +73,8 @@ test(`${FAMILIES.length} families: the main thread does little work, and a threa
         spent = work
       })
       ends.add(here.kind)
-      // Some thousand steps more are allowed, because the fields of an object are counted when the object is copied.
+      // A few thousand steps more are allowed, because the guard counts all fields of an object at once, when it copies
+      // the object.
       assert.ok(spent <= HERE.work + 5_000, `${name} of ${n}: ${spent} steps on the main thread`)
       const { verdict } = judged(asked, CATALOG, LIMITS)
       if (here.kind === 'denied') assert.deepEqual(here, verdict)
@@ -102,7 +105,7 @@ test(`${FAMILIES.length} families: no body blocks the event loop`, (t) => {
   t.diagnostic(`the slowest: ${JSON.stringify(most)}`)
 })
 
-test(`${COUNT} random growing bodies: the work is proportional to the size, and nothing blocks long`, (t) => {
+test(`${COUNT} random growing bodies: the work is proportional to the size, and no body blocks the event loop for long`, (t) => {
   const tally = { confined: 0, refused: 0, steepest: 0, slowest: 0 }
   for (let n = 0; n < COUNT; n++) {
     const { small, large } = randomGrown(SEED + n)

@@ -62,7 +62,7 @@ const wide: readonly Family[] = [
   { name: 'stages of $set', body: (n) => people(...many(Math.min(40, n / 100), (k) => ({ $set: { [`s${k}`]: 1, ...fields(n / 40, (j) => j) } }))) },
   { name: 'stages', body: (n) => people(...many(n, () => ({ $limit: 1 }))) },
   { name: 'unknown fields', body: (n) => ({ ...people(), ...fields(n, () => 1) }) },
-  { name: 'stages that are none', body: (n) => ({ collection: 'people', pipeline: many(n, () => 0) }) },
+  { name: 'stages that are not objects', body: (n) => ({ collection: 'people', pipeline: many(n, () => 0) }) },
   { name: 'a wrong variable among many', body: (n) => shown({ $let: { vars: fields(n, (k) => k), in: '$$none' } }) },
 ]
 
@@ -70,7 +70,7 @@ const long: readonly Family[] = [
   { name: 'a path of many names', body: (n) => people({ $set: { [many(n, () => 'a').join('.')]: 1 } }) },
   { name: 'a read path of many names', body: (n) => shown(`$${many(n, () => 'a').join('.')}`) },
   { name: 'a long name', body: (n) => ({ collection: 'people', filter: { ['x'.repeat(n)]: 1 } }) },
-  { name: 'a long name over many', body: (n) => people({ $set: { ['x'.repeat(n * 2)]: fields(n, (k) => k) } }) },
+  { name: 'a long name of an object with many fields', body: (n) => people({ $set: { ['x'.repeat(n * 2)]: fields(n, (k) => k) } }) },
   { name: 'a long operator', body: (n) => shown({ [`$${'x'.repeat(n)}`]: 1 }) },
   { name: 'a long stage', body: (n) => people({ [`$${'x'.repeat(n)}`]: 1 }) },
   { name: 'a long collection', body: (n) => ({ collection: 'x'.repeat(n) }) },
@@ -94,8 +94,8 @@ const deep: readonly Family[] = [
   { name: '$and in $and', body: (n) => ({ collection: 'people', filter: nested(DEEP, { $or: many(n, (k) => ({ name: k })) }, (inner) => ({ $and: [inner] })) as Document }) },
   { name: '$elemMatch in $elemMatch', body: (n) => ({ collection: 'people', filter: { tags: nested(DEEP, { $in: many(n, String) }, (inner) => ({ $elemMatch: inner })) } }) },
   { name: '$lookup in $lookup', body: (n) => people(nested(3, { $set: fields(n, (k) => k) }, (inner) => ({ $lookup: { from: 'people', pipeline: [inner], as: 'x' } })) as Document) },
-  { name: 'deeper than any', body: (n) => shown(nested(Math.min(n, 1000), 1, (inner) => ({ $not: [inner] }))) },
-  { name: 'arrays deeper than any', body: (n) => shown(nested(Math.min(n, 1000), 1, (inner) => [inner])) },
+  { name: 'operators nested beyond the limit', body: (n) => shown(nested(Math.min(n, 1000), 1, (inner) => ({ $not: [inner] }))) },
+  { name: 'arrays nested beyond the limit', body: (n) => shown(nested(Math.min(n, 1000), 1, (inner) => [inner])) },
   { name: 'the document twice in itself, stage by stage', body: (n) => people(...many(Math.min(40, Math.ceil(n / 200)), () => ({ $set: { a: { x: '$$ROOT', y: '$$ROOT' } } }))) },
 ]
 
@@ -133,7 +133,7 @@ const STAGES: readonly ((x: unknown, n: number) => Document)[] = [
   (x) => ({ $lookup: { from: 'orders', let: { v: x }, pipeline: [{ $match: { $expr: { $eq: ['$_id', '$$v'] } } }], as: 'o' } }),
 ]
 
-/** Returns the same query in a size and in twice the size. */
+/** Returns the same random query in one size and in twice that size. */
 export function randomGrown(seed: number): { readonly small: Document; readonly large: Document } {
   let state = Math.imul(seed, 2_654_435_761) | 1
   const below = (n: number): number => {

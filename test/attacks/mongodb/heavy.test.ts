@@ -1,5 +1,6 @@
-// Tests that allowed queries end soon after their timeout and use bounded memory in the database. Runs the heaviest queries of many
-// families on real engines, each with a timeout of 300 ms. An engine that grows too large is killed immediately.
+// Tests that allowed queries end soon after their timeout and use bounded memory in the database. Runs the heaviest
+// queries of many families on real engines, each with a timeout of 300 ms. A mongod whose memory exceeds KILLED_MB is
+// killed.
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { test } from 'node:test'
@@ -18,7 +19,10 @@ const TIMEOUT_MS = 300
 const LATE_MS = 60_000
 /** The bound on mongod's own CPU time for one query, which does not depend on other load. */
 const CPU_MS = TIMEOUT_MS + 3_000
-/** The maximum growth of mongod's memory (docs/guard/mongodb.md#when-a-query-ends). mongod allows each gathering stage 100 MB. */
+/**
+ * The maximum growth of mongod's memory (docs/guard/mongodb.md#when-a-query-ends). mongod allows 100 MB for each stage
+ * that collects documents.
+ */
 const GROWS_MB = 1_200
 const KILLED_MB = 1_500
 

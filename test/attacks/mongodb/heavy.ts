@@ -21,12 +21,15 @@ const grouped = (x: unknown): Document => people({ $project: { name: 1, since: 1
 
 /** Returns constant strings with the document's name, so that the server cannot compute them once for all documents. */
 const text = (n: number, of = 'x'): object => ({ $concat: ['$name', of.repeat(Math.ceil(n / of.length))] })
-/** Stages that make 600,000 documents from 60 documents by constants. */
+/** Stages that make 600,000 documents from 60: each document is repeated 10,000 times. */
 const MULTIPLIED = [{ $project: { name: 1 } }, { $set: { r: range(10_000) } }, { $unwind: '$r' }]
 /** Returns a query that gathers n of the MULTIPLIED documents in one array. */
 const all = (n: number, ...then: Document[]): Document =>
   people(...MULTIPLIED, { $limit: n }, { $group: { _id: null, all: { $push: '$r' }, names: { $push: '$name' } } }, ...then)
-/** Lengths that the guard cannot compute: around the limits that it enforces, and the whole collection. */
+/**
+ * Array lengths around the limits that the guard enforces, up to most of the MULTIPLIED documents. The guard cannot
+ * compute these lengths.
+ */
 const LENGTHS = [1_000, 2_000, 5_000, 50_000, 500_000]
 
 /** Returns an expression for an array of one value. */
@@ -84,7 +87,10 @@ const OPERATORS: Readonly<Record<string, (n: number) => unknown>> = {
   'a few doublings': (n) => ({ $reduce: { input: range(16), initialValue: map(range(n), '$name'), in: { $concatArrays: ['$$value', '$$value'] } } }),
 }
 
-/** Operators in a $group: there, an old mongod processes the largest number of documents between two checks for a cancel. */
+/**
+ * Each operator in a $group, because there an old mongod processes the most documents between two checks for a
+ * cancellation.
+ */
 const one: readonly Heavy[] = Object.entries(OPERATORS).flatMap(([name, x], k) => [
   { name: `${name}, grouped`, body: (n: number) => grouped(x(n)) },
   ...(k % 4 === 0 ? [{ name: `${name}, set`, body: (n: number) => set(x(n)) }] : []),

@@ -1,4 +1,5 @@
-// Tests that large pipelines stay out of mongod's slot-based engine, because no timeout ends its compilation.
+// Tests that mongod does not run large pipelines in its slot-based engine, because no timeout ends the compilation of a
+// plan there.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BSON, type Document } from 'mongodb'

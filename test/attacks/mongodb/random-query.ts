@@ -264,7 +264,10 @@ export class Generator {
     }
   }
 
-  /** Returns the first documents by one or two paths through partly shown objects. The key breaks ties. */
+  /**
+   * Returns stages that sort by one or two paths through partly exposed objects, and keep the first documents. The key
+   * breaks ties.
+   */
   #sortedThroughParts(state: State): Document[] {
     const { key } = state
     const parts = (EXPOSED[state.collection] ?? []).filter((path) => path.includes('.'))

@@ -83,7 +83,8 @@ async function ask(sql: string, limits = LIMITS): Promise<Received & { readonly 
 }
 
 /**
- * Lets the guard learn the shape of a query from harmless values. The query’s own values are then filled in or bound.
+ * Lets the guard remember the shape of a query with harmless values. The next time, the guard only fills in or binds
+ * the query’s own values.
  */
 async function teach(sql: string): Promise<void> {
   const harmless = sql.replaceAll(/'[^']*'/g, "'a'").replaceAll(/(?<![\w.$])\d{1,9}(?![\w.])/g, '1')
@@ -145,11 +146,11 @@ describe('an odd query gets the same answer as without a guard', () => {
   }
 })
 
-test('the guard does not parse a text of a known form for any names and values, and parsing would give the same result', () => {
+test('the guard does not parse a text of a known form again, whatever its names and values, and parsing would give the same tree', () => {
   let [parses, seed] = [0, 20_261_122]
   const parse = (text: string) => (parses++, parseText(text))
   const next = (most: number): number => (seed = (seed * 48_271) % 2_147_483_647) % most
-  /** Returns the text with other plain tokens in the same places. */
+  /** Returns the text with other names and numbers in the places of the plain tokens. */
   const varied = (text: string): string => {
     const form = formOf(text)
     const values = form?.tokens.map((token) => (/^\d+$/.test(token) ? String(1 + next(999_999_999)) : `${'nN_9'[next(4)]}${next(99)}`))

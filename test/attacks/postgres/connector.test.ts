@@ -6,7 +6,7 @@ import { sameThroughBothDoors, type BothDoors } from '../../support/both-doors.t
 import { startPostgres, type TestPostgres } from '../../support/postgres.ts'
 import { ATTACKS, EXPOSURE, FIXTURE, LEGIT, textOf } from './judge.ts'
 
-describe('the corpus over REST and the connector', () => {
+describe('the corpus has the same outcome over REST and over the connector', () => {
   let server: TestPostgres
   let app: TestApp
   let doors: BothDoors

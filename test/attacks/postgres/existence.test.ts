@@ -18,7 +18,10 @@ GRANT USAGE ON SCHEMA public TO twin_small;
 GRANT SELECT (id, title, made, doc) ON public.notes TO twin_small;
 `
 
-/** Returns the SQL for one set of objects in a schema. The login may use the objects in public, but not the objects in the other schema. */
+/**
+ * Returns the SQL for one set of objects in a schema. The login may use the objects in the schema public, but not the
+ * objects in the schema ghosts.
+ */
 const things = (schema: string): string => `
 CREATE TABLE ${schema}.ghost (id int, ghostcol text);
 CREATE VIEW ${schema}.ghost_view AS SELECT 1 AS id;
@@ -236,7 +239,7 @@ const PROBES: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 
-/** Probes with parameters: the parameter is a name, or has the name of a type. */
+/** Probes with parameters: the value of the parameter is a hidden name, or its type is. */
 const WITH_PARAMS: readonly (readonly [string, readonly unknown[]])[] = [
   ...['ghost_cfg', 'ghosts.ghost_cfg', 'public.ghost_cfg'].flatMap((name) => [
     ['SELECT to_tsvector($1, title) FROM notes', [name]] as const,
@@ -268,7 +271,7 @@ const OF_ROLES: readonly ((role: string) => string)[] = [
 
 const LOGINS = [
   { title: 'a superuser', username: 'postgres', own: true },
-  { title: 'a small login', username: 'twin_small', own: false },
+  { title: 'a login with few rights', username: 'twin_small', own: false },
 ]
 
 let server: TestPostgres

@@ -35,7 +35,7 @@ before(async () => {
   server = await startPostgres({ settings: {} })
   driver = await createPostgresDriver()
   for (const where of ['ext', 'public']) {
-    // Only public gets the overload, because it would make the schema untrusted.
+    // Only public gets the overload of levenshtein, because an overload makes a schema untrusted.
     const sql = where === 'ext' ? setUp(where).replace(/CREATE FUNCTION ext\.levenshtein.*\n/, '') : setUp(where)
     await server.createDatabase(`with_${where}`, sql)
     const settings = settingsOf(server, `with_${where}`)

@@ -1,5 +1,6 @@
-// Tests random queries that grow: deep, wide and repeated, each at one size and at twice that size. At twice the size, the guard's counted
-// work may be at most 2.5 times as large. It never exceeds its budget. No text breaks the parser or overflows the stack.
+// Tests random deep, wide and repeated queries, each at one size and at twice that size. At twice the size, the guard's
+// counted work may be at most 2.5 times as large. The work never exceeds its budget. No text breaks the parser or
+// overflows the stack.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loadModule } from 'libpg-query'
@@ -10,7 +11,7 @@ import { shop } from '../../support/postgres-catalog.ts'
 const CASES = Number(process.env['GROW'] ?? 400)
 const SEED = Number(process.env['SEED'] ?? 23)
 const TEXT_MAX = 65_536
-/** The constant part of the work, which does not grow with the query. */
+/** The steps of work that do not grow with the query. */
 const CONSTANT = 500
 
 /** Returns the same numbers for the same seed (mulberry32). */
@@ -47,7 +48,7 @@ const EXPRESSIONS: readonly ((atom: string) => Grow)[] = [
   (atom) => (size) => `json_build_object(${list(Math.min(size, 40), (n) => `'k${n}', (${atom})::text`, ', ')})`,
 ]
 
-/** Queries around an expression. `columns` are their outputs. */
+/** Queries around an expression. */
 const QUERIES: readonly ((expression: Grow) => Grow)[] = [
   (expression) => (size) => `SELECT ${expression(size)} FROM orders o JOIN customers USING (id)`,
   (expression) => (size) => `SELECT 1 FROM orders o JOIN customers USING (id) WHERE (${expression(size)}) IS NOT NULL`,
@@ -58,7 +59,7 @@ const QUERIES: readonly ((expression: Grow) => Grow)[] = [
   (expression) => (size) => `SELECT (${expression(1)})::text FROM orders o JOIN customers USING (id) ORDER BY ${list(size, () => '1', ', ')}`,
 ]
 
-/** Chains of joins. Each join sees all tables before it, and must not copy them. */
+/** Chains of joins. Each join sees all tables before it. The guard must not copy them for each join. */
 const JOINS: readonly Grow[] = [
   (size) => `SELECT 1 FROM orders a0 ${list(Math.min(size, 450), (n) => `JOIN orders a${n + 1} USING (id)`, ' ')}`,
   (size) => `SELECT a0.id FROM orders a0 ${list(Math.min(size, 450), (n) => `JOIN orders a${n + 1} ON a${n + 1}.id = a${n}.id`, ' ')}`,

@@ -1,5 +1,5 @@
-// Sends values that multiply and functions that cannot be cancelled through the service to a real server. Each query ends soon after its
-// timeout, and the memory of no backend grows.
+// Sends queries through the service to a real server: some compute very large values, others call functions that cannot
+// be cancelled. Each query ends soon after its timeout, and no backend's memory grows beyond a limit.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
@@ -130,7 +130,7 @@ const BOUNDED: readonly (readonly [string, string, string, number, number, RegEx
   ['LIKE ANY (SELECT …)', 'SELECT a LIKE ANY (SELECT left(t.a, 257) FROM texts t) FROM texts', 'LIKE', 257, 256, /EXISTS/],
 ]
 
-describe('queries that multiply rows', () => {
+describe('queries that compute large values', () => {
   let shop: Shop
   let watch: Client
   let at: string

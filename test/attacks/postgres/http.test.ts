@@ -1,6 +1,7 @@
-// Sends the corpus over HTTP to two datasources. The login of one is a superuser, and the login of the other is a careless service account
-// that may read and write everything. Each answer is judged as the caller receives it. A refusal must be JSON {error, code}. A 5xx is
-// allowed only for the deadline: 504 in the database, 503 before it.
+// Sends the corpus over HTTP to two datasources. The login of one is a superuser, and the login of the other is a
+// careless service account that may read and write everything. Each answer is judged as the caller receives it. A
+// refusal must be JSON {error, code}. A 5xx is allowed only if the deadline passes: 504 in the database, 503 before the
+// query is sent.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../../support/app.ts'

@@ -1,5 +1,5 @@
-// Tests objects that a query runs without naming them. Somebody who may create such objects creates or changes them after introspection.
-// The login is a superuser, so an object that runs as the login could read everything.
+// Tests objects that a query runs without naming them: casts, operators and functions. Somebody creates or changes such
+// an object after introspection. The login is a superuser, so an object that runs as the login could read everything.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Catalog, Connection, Driver, Limits } from '../../../src/drivers/driver.ts'
@@ -63,7 +63,7 @@ async function askAnew(world: World, sql: string): Promise<string> {
 const STALE = 'SCHEMA_STALE'
 const FUNCTION = (what: string): string => `CREATE FUNCTION ${what} LANGUAGE sql IMMUTABLE AS 'SELECT public.leak()'`
 
-/** The objects that are created, and a text that would run each object. */
+/** The title, the statements that create the objects, and a query that would run one of them. */
 const CHANGES: readonly (readonly [string, string, string])[] = [
   ['a cast of a user-defined type', `${FUNCTION('f(mood) RETURNS text')}; CREATE CAST (mood AS text) WITH FUNCTION f(mood)`, 'SELECT m::text FROM people'],
   ['a cast of built-in types', `${FUNCTION('f(int) RETURNS text')}; CREATE CAST (int AS text) WITH FUNCTION f(int)`, 'SELECT id::text FROM people'],
@@ -130,7 +130,7 @@ describe('objects created or changed after introspection', () => {
     })
   }
 
-  test('a profile is also refused', async () => {
+  test('a profile after such a change is refused', async () => {
     await using world = await openWorld()
     const [, change] = CHANGES[0] ?? assert.fail()
     await server.query(world.database, change)

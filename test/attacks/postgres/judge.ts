@@ -1,5 +1,6 @@
-// Holds the attack corpus, and the expected answer to each item. The expectation is the same for the guard and over HTTP. attacks.json and
-// legit.json contain a fifth of the cases by which a release is judged.
+// Holds the attack corpus, and compares an answer with the expected answer. The guard alone and the service over HTTP
+// must meet the same expectations. attacks.json and legit.json contain a fifth of the cases by which a release is
+// judged.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 

@@ -1,4 +1,5 @@
--- Legal and odd: each must be answered as the server alone answers it, names and rows. All of it is exposed.
+-- Odd but legal queries over exposed data. Each must return the column names and rows that the server returns without
+-- the guard.
 SELECT o.*, r.label FROM orders o LEFT JOIN regions r ON r.code = 'R' || (o.id % 3) AND r.country = 'DE' ORDER BY o.id LIMIT 5;
 SELECT a.id, b.id FROM orders a, LATERAL (SELECT o.id FROM orders o WHERE o.customer_id = a.customer_id ORDER BY o.id LIMIT 1) b ORDER BY 1 LIMIT 4;
 SELECT * FROM (orders JOIN order_items ON orders.id = order_id) AS j LIMIT 2;

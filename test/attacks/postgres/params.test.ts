@@ -1,5 +1,5 @@
-// Tests parameters on a real server. A value has the same meaning as in the text, is bound and never printed, and bypasses no rule of the
-// guard.
+// Tests parameters on a real server. A value means what it would mean as a literal in the SQL text. It is bound, never
+// printed, and bypasses no rule of the guard.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { unseal } from '../../../src/drivers/confined.ts'
@@ -119,7 +119,7 @@ describe('a parameter means what its value would mean in the text', () => {
   ]
   for (const [sql, params, expected] of rows) {
     test(`${sql} ${JSON.stringify(params)}`, async () => {
-      // Run each query three times. It is judged, then its shape is remembered, then recalled.
+      // Run each query three times. The guard first judges the query, then remembers its shape, then recalls the shape.
       for (let turn = 0; turn < 3; turn++) assert.equal(await ask(sql, params), expected)
       const query = await printed(sql, params)
       for (const value of params) {
