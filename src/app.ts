@@ -1,4 +1,5 @@
-// The app: the services from composition-root.ts with both interfaces, REST and the connector. Listens and drains.
+// The app: the services from composition-root.ts behind two interfaces, REST and the MCP connector. Starts and stops
+// the HTTP server.
 import type { Logger } from 'pino'
 import type { Authenticator } from './auth/authenticate.ts'
 import type { Config } from './config.ts'
@@ -54,7 +55,7 @@ export interface App extends AsyncDisposable {
    * answers are the same but slower. Never rejects.
    */
   warm(signal: AbortSignal): Promise<void>
-  /** Returns the setup token that the first account must send, or null if none is needed. */
+  /** Returns the setup token that creating the first account requires, or null if no token is required. */
   setupToken(): Promise<string | null>
   /** Returns true if the store has no account yet. */
   isNew(): Promise<boolean>
@@ -65,7 +66,10 @@ export interface App extends AsyncDisposable {
   readonly operations: Operations
 }
 
-/** Opens everything except the port. On failure, closes all opened parts and throws an Error of one sentence. */
+/**
+ * Opens all parts except the main port, which listen() opens. On failure, closes all opened parts and throws an Error
+ * of one sentence.
+ */
 export async function createApp(options: AppOptions): Promise<App> {
   const { config, log, documents, passwords } = options
   await using opened = new AsyncDisposableStack()

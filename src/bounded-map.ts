@@ -8,7 +8,7 @@ export class BoundedMap<K, V> {
   readonly #entriesMax: number
   readonly #weightMax: number
   #weight = 0
-  /** The key that was used last. It is already at the end. */
+  /** The key that was used last. Its entry is already at the end of the map. */
   #newest: K | undefined
 
   constructor(entriesMax: number, weightMax = Number.POSITIVE_INFINITY) {

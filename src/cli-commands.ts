@@ -8,7 +8,9 @@ import { openStore } from './store/open.ts'
 
 interface Verb {
   readonly about: string
-  /** `rest`: the arguments after the verb, if the verb `takes` any. Returns an exit code if it is not 0. */
+  /**
+   * `rest` has the arguments after the verb. It is empty unless `takes` is true. Returns an exit code if it is not 0.
+   */
   readonly run: (env: Environment, rest: readonly string[]) => Promise<number | void>
   readonly takes?: true
 }

@@ -28,7 +28,7 @@ test('a clock that agrees with the elapsed time is trusted, even for months', ()
   }
 })
 
-test('a jump by 40 days, ahead or back, is doubted for a day of passing time', () => {
+test('after a jump of 40 days, forwards or backwards, the clock is doubted until a day has passed', () => {
   for (const jump of [40 * DAY, -40 * DAY]) {
     const { at, pass, open } = clocks()
     const doubt = open(null)
@@ -43,7 +43,7 @@ test('a jump by 40 days, ahead or back, is doubted for a day of passing time', (
   }
 })
 
-test('a start 40 days after the last entry is doubted for a day', () => {
+test('if the service starts 40 days after the newest stored time, the clock is doubted for a day', () => {
   const { at, pass, open } = clocks()
   const doubt = open(at.wall - 40 * DAY)
   assert.match(doubt.reason() ?? '', /^the clock is 40\.0 days after the last entry$/)

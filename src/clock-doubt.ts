@@ -5,11 +5,11 @@
 const JUMP_MS = 3_600_000
 /** If the service paused for longer than this, the clock is doubted: it may have been wrong then, or may be wrong now. */
 const PAUSE_MS = 20 * 86_400_000
-/** After this time without a jump, the clock is believed. */
+/** After this time without a jump, the clock is trusted again. */
 const BELIEVED_MS = 86_400_000
 
 export interface ClockDoubt {
-  /** Returns the reason why data must not be removed by age now, or null if the clock is believed. */
+  /** Returns the reason why data must not be removed by age now, or null if the clock is trusted. */
   reason(): string | null
 }
 

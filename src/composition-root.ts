@@ -195,7 +195,10 @@ export async function openRooms(options: RoomsOptions) {
   }
 }
 
-/** Returns the newest time in the store, before this process writes. */
+/**
+ * Returns the time of the newest single audit row, in milliseconds, or null if there is none. Must run before this
+ * process writes rows.
+ */
 async function newestEntry({ db }: Pick<Store, 'db'>): Promise<number | null> {
   const row = await db.selectFrom('audit').select('at').orderBy('at', 'desc').limit(1).executeTakeFirst()
   return row === undefined ? null : Date.parse(row.at)

@@ -43,7 +43,7 @@ describe('the environment', () => {
     for (const HOST of ['127.0.0.1', '127.1.2.3', 'localhost', '::1']) assert.equal(readConfig({ HOST }).signup, 'open')
   })
 
-  test('is read', () => {
+  test('is parsed into the settings', () => {
     const config = readConfig({
       PORT: '0',
       DATABASE_URL: 'postgresql://u:p@db/vitrine',
@@ -67,7 +67,7 @@ describe('the environment', () => {
     assert.equal(config.metricsAddr, '127.0.0.1:9090')
   })
 
-  test('with errors gives one error that lists every variable and no secret', () => {
+  test('with several mistakes gives one error that lists every wrong variable and contains no secret', () => {
     const wrong = {
       PORT: '70000',
       DATABASE_URL: 'mysql://root:hunter2@db',
@@ -186,7 +186,7 @@ describe('the environment', () => {
       }
     }
 
-    test('reads each, and keeps the issuer as it is written', () => {
+    test('reads each provider, and keeps the issuer as it is written', () => {
       const env = { ...both('GITHUB'), ...both('GOOGLE'), ...both('OIDC'), ...issuer, VITRINE_OIDC_NAME: 'Acme' }
       const { providers } = readConfig(env)
       assert.deepEqual(

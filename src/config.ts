@@ -38,8 +38,9 @@ export interface Smtp {
   readonly host: string
   readonly port: number
   /**
-   * implicit: TLS from the first byte. required: no mail without STARTTLS. offered: STARTTLS if the server offers it.
-   * local: like offered, with any certificate, because the connection stays on this machine. none: never TLS.
+   * implicit: TLS from the first byte. required: mail is sent only after STARTTLS. offered: STARTTLS if the server
+   * offers it. local: like offered, with any certificate, because the connection stays on this machine. none: never
+   * TLS.
    */
   readonly tls: 'implicit' | 'required' | 'offered' | 'local' | 'none'
   readonly login: { readonly user: string; readonly password: string } | null
@@ -58,7 +59,7 @@ export interface ModelSettings {
   readonly name: string
 }
 
-/** An external service. People sign in to Vitrine with their accounts there. */
+/** An external service with whose accounts people sign in to Vitrine. */
 export interface Provider {
   readonly id: 'github' | 'google' | 'oidc'
   /** The name on buttons. */
@@ -90,9 +91,9 @@ export interface Config {
   readonly dataDir: string
   /** An origin without a trailing slash. */
   readonly publicUrl: string | null
-  /** PostgreSQL instead of the embedded store. Contains a password, so it is never logged. */
+  /** The PostgreSQL store, or null for the embedded store. Contains a password, so it is never logged. */
   readonly databaseUrl: string | null
-  /** Counts query budgets for several processes. May contain a password, so it is never logged. */
+  /** The Redis that counts query budgets for several processes. May contain a password, so it is never logged. */
   readonly redisUrl: string | null
   /** 32 bytes. If null, the key comes from `secretKeyCommand`, or is created and stored in the data folder. */
   readonly secretKey: Uint8Array | null
@@ -111,9 +112,9 @@ export interface Config {
   readonly demo: boolean
   readonly signup: (typeof SIGNUP)[number]
   readonly allowPrivateHosts: boolean
-  /** BigQuery datasources may use this machine's own identity. */
+  /** True if BigQuery datasources may use this machine's own identity. */
   readonly allowApplicationDefault: boolean
-  /** BigQuery datasources may use another endpoint than Google's, without a token. */
+  /** True if BigQuery datasources may use an endpoint other than Google's. Such an endpoint gets no token. */
   readonly allowBigQueryEndpoint: boolean
   /**
    * The proxies whose X-Forwarded-For is trusted: none (false), the nearest one (true), or a comma-separated list of
@@ -134,7 +135,7 @@ export interface Config {
     /** The share of traces to keep. Null means all. */
     readonly ratio: number | null
   } | null
-  /** One log line for each answer. */
+  /** True if each answer gets a line in the log. */
   readonly accessLog: boolean
   /** host:port, or null for none. */
   readonly metricsAddr: string | null
@@ -464,7 +465,7 @@ function smtpUrl(text: string): Smtp | null {
   if (tls !== undefined && (tls !== 'none' || url.protocol === 'smtps:')) return null
   const host = bareHost(url.hostname)
   const implicit = url.protocol === 'smtps:'
-  // A password leaves this machine only over TLS.
+  // By default, a password leaves this machine only over TLS. The operator can turn this off with tls=none.
   const upgrade = isLoopback(host) ? 'local' : login === null ? 'offered' : 'required'
   return {
     host,
@@ -546,7 +547,10 @@ function oidcOf(from: Reader, problems: string[]): Provider | null {
   return { id: 'oidc', name: name ?? 'single sign-on', issuer, ...client, trustEmail }
 }
 
-/** Returns null if no variable is set. `more`: the variables that have no effect without a client. */
+/**
+ * Returns null if no variable of the provider is set, or if a required one is missing or invalid. `more` has the
+ * suffixes of variables that have no effect without a client.
+ */
 function clientOf(
   from: Reader,
   problems: string[],

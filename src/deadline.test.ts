@@ -37,7 +37,7 @@ describe('a deadline', () => {
     other.stop.throwIfAborted()
   })
 
-  test('has ended from the beginning if the caller has', () => {
+  test('has ended from the start if the caller’s signal was already aborted', () => {
     const why = new Error('gone')
     using deadline = deadlineOf(AbortSignal.abort(why), LONG)
     assert.deepEqual([deadline.stop.aborted, deadline.signal.aborted, deadline.signal.reason], [true, true, why])

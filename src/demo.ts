@@ -12,7 +12,7 @@ export interface DemoOptions {
   /** The service's address, for example http://127.0.0.1:3000. */
   readonly address: string
   readonly dataDir: string
-  /** The setup token that the first account must send, if any. */
+  /** The setup token that creating the first account requires. Null if none is required. */
   readonly setupToken: string | null
   /** True if the store has no account yet. */
   readonly isNew: boolean

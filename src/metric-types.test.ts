@@ -13,7 +13,7 @@ test('a duration counts in its bucket and all larger ones', () => {
   assert.equal(durations.seconds, 31.011)
 })
 
-test('counts are stored by their labels', () => {
+test('each combination of labels has its own count', () => {
   const counts = new Counts<{ a: string; b: string }>()
   counts.add({ a: 'x', b: 'y' })
   counts.add({ a: 'x', b: 'z' })

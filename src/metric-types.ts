@@ -30,7 +30,7 @@ export class Durations {
 
 type Labels = Readonly<Record<string, string>>
 
-/** The current values, read when a collector requests the metrics. */
+/** A metric. `samples` reads its current values when a collector requests the metrics. */
 export interface Family {
   readonly name: string
   readonly type: 'gauge' | 'counter' | 'histogram'

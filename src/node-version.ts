@@ -1,9 +1,11 @@
-// Checks for the oldest Node that can run this code. This file must run under any version, so it imports no other file.
+// Checks that Node is new enough to run this code. This file must run under any version, so it imports no other file.
 
 /** The oldest version for the bundle. Earlier versions of Node 22 lack parts of node:sqlite. */
 export const NODE_BUNDLE_MIN = '22.16'
 
-/** The oldest version for this file's form: the source has syntax of Node 24. */
+/**
+ * The oldest version that can run this program. The source (.ts) has syntax of Node 24, which the bundle does not have.
+ */
 const NODE_MIN = import.meta.url.endsWith('.ts') ? '24.0' : NODE_BUNDLE_MIN
 
 /**

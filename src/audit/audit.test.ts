@@ -115,7 +115,7 @@ for (const dialect of DIALECTS) {
       }
     })
 
-    test('records an error once, by its first reporter', async () => {
+    test('an error that two functions report gets one row, from the first report', async () => {
       await using audit = openAudit({ store, key })
       const teamId = newId<TeamId>()
       const error = new AppError('CONFLICT', 'no')
@@ -167,7 +167,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('shows only rows of the requested datasources and rows without one', async () => {
+    test('shows only rows of the requested datasources and rows without a datasource', async () => {
       await using audit = openAudit({ store, key })
       const teamId = newId<TeamId>()
       const [mine, theirs] = [newId<DatasourceId>(), newId<DatasourceId>()]
@@ -179,7 +179,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await of([]), [undefined])
     })
 
-    test('writes and links on its own, also after an idle time', async () => {
+    test('writes and links rows without a call of flush(), even after an idle time', async () => {
       await using audit = openAudit({ store, key })
       const signal = AbortSignal.timeout(60_000)
       for (let round = 0; round < 2; round++) {
@@ -228,7 +228,7 @@ test('disposing writes all waiting rows', async () => {
   assert.equal((await audit.page(teamId, { limit: 9 })).items.length, 1)
 })
 
-test('reports when too many rows wait, and keeps them until the store accepts them', async () => {
+test('sets `behind` when too many rows wait, and keeps the rows until the store accepts them', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   await using audit = openAudit({ store, key })
@@ -243,7 +243,7 @@ test('reports when too many rows wait, and keeps them until the store accepts th
 test('rows that the store rejected are written in order once it accepts writes again', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
-  // The clock is fixed, because one row counts the refusals of a minute.
+  // The clock is fixed, so that all refusals fall into one minute and one row counts them.
   const at = Date.now()
   await using audit = openAudit({ store, key, now: () => at })
   const teamId = newId<TeamId>()

@@ -28,7 +28,7 @@ export interface Audit extends AsyncDisposable {
   readonly writes: boolean
   /** The number and age of the rows that are not in the store yet. */
   readonly waiting: WaitingRows
-  /** For the metrics: the number of rows that this process wrote, and of failed writes that were retried. */
+  /** For the metrics: the number of rows that this process wrote, and the number of writes that failed. */
   readonly totals: { readonly rows: number; readonly failures: number }
   /** Records a change in `tx`, the transaction of the change. `what` must not contain secrets. */
   change(tx: Transaction<Tables>, call: AuditedCall, at: AuditPlace, what: Changed): Promise<void>
@@ -38,9 +38,10 @@ export interface Audit extends AsyncDisposable {
    */
   record(call: AuditedCall, entry: AuditEntry): AuditId
   /**
-   * Like record(), for events that a caller can repeat in any number. One row counts all refusals of an account or key
-   * in a team within a minute, and has the action and code of the first refusal. Answers are counted by operation and
-   * datasource. Without a team, one row counts all events of one action and code.
+   * Like record(), for events that a caller can repeat without limit. One row counts all refusals of an account or key
+   * in a team within a minute, and has the action and code of the first refusal. Answered calls get one row a minute
+   * for each operation and datasource. Without a team, one row counts the events of one action and code within a
+   * minute.
    */
   folded(call: AuditedCall, entry: AuditEntry): AuditId
   /**
@@ -49,7 +50,9 @@ export interface Audit extends AsyncDisposable {
    * quote text that the team redacts.
    */
   refused(call: AuditedCall, at: AuditPlace, error: unknown): void
-  /** Handles the deletion of a team: deletes its counters and keeps its rows for the team's retention. */
+  /**
+   * Handles the deletion of a team: deletes its usage counters and keeps its rows until `retentionDays` have passed.
+   */
   teamEnded(tx: Transaction<Tables>, teamId: TeamId, retentionDays: number): Promise<void>
   /** Writes all rows recorded before the call. */
   flush(): Promise<void>
@@ -62,14 +65,14 @@ export interface Audit extends AsyncDisposable {
   one(teamId: TeamId, id: AuditId, scope: AuditScope): Promise<AuditItem | null>
   /**
    * Returns the position of a row. If the row was removed, computes the position from its id. Throws INVALID_REQUEST
-   * for another service's id.
+   * for an id that is not a UUID v7.
    */
   place(teamId: TeamId, id: AuditId): Promise<Key>
   /** Returns all rows of a team within the scope, newest first, in batches. */
   all(teamId: TeamId, scope: AuditScope, signal?: AbortSignal): AsyncIterable<readonly AuditItem[]>
-  /** Returns query counts of a team since a day (YYYY-MM-DD, UTC), oldest first. */
+  /** Returns a team's query counts since the day `from` (YYYY-MM-DD, UTC), oldest first. */
   usage(teamId: TeamId, from: string): Promise<readonly UsageLine[]>
-  /** Yields a team's query counts by hour since a day (YYYY-MM-DD, UTC), in batches. */
+  /** Yields a team's query counts by hour since the day `from` (YYYY-MM-DD, UTC), in batches. */
   slots(teamId: TeamId, from: string, signal: AbortSignal): AsyncIterable<readonly UsageSlot[]>
   /** Removes rows older than their team's retention. Runs once a day. */
   prune(): Promise<void>
@@ -97,7 +100,10 @@ const LAST_TRIES_MS = 3_000
 const LAST_RETRY_MS = 200
 const RETRY_AFTER_SECONDS = 2
 const FIRST_PRUNE_MS = 60_000
-/** When to adopt rows a second time. By then, no transaction of a stopped process can still commit. */
+/**
+ * How long after the start rows of stopped processes are adopted a second time. By then, no transaction of a stopped
+ * process can still commit.
+ */
 const ADOPT_AGAIN_MS = 180_000
 const DAY_MS = 86_400_000
 
@@ -340,7 +346,7 @@ class ChainedAudit implements Audit {
     this.#timer.unref()
   }
 
-  /** Schedules the linking of rows that are not due yet. */
+  /** Schedules a write for the time when the next rows can be linked or adopted. */
   #armAgain(): void {
     const due = Math.min(this.#writer.dueIn ?? Infinity, ...this.#adoptions.map((at) => at - this.#now()))
     if (due !== Infinity) this.#arm(Math.max(RETRY_MS, due))

@@ -28,7 +28,7 @@ test('sums of parts have the percentiles of the whole', () => {
   assert.equal(percentile(one, 0.95), percentile(whole, 0.95))
 })
 
-test('without durations there is no percentile, and durations of 0 have the smallest percentile', () => {
+test('without durations there is no percentile, and a duration of 0 counts as 0.05 ms', () => {
   assert.equal(percentile(new Map(), 0.5), null)
   const times: Times = new Map()
   addTime(times, 0)

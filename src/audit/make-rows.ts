@@ -98,7 +98,8 @@ export class RowMaker {
   /**
    * Builds a row that only counts calls: a minute's 429s, or a minute's answers of one operation. Its id is a hash of
    * team, caller and minute, so that all processes count in the same row. Without a team, the hash includes action and
-   * code. Anybody who knows an address can cause refusals for its account, and these refusals must not hide others.
+   * code. Anybody who knows an e-mail address can cause refusals for its account, and these refusals must not hide
+   * others.
    */
   ofMinute(call: AuditedCall, entry: AuditEntry): Content {
     const minute = Math.floor(this.#now() / MINUTE_MS) * MINUTE_MS
@@ -150,7 +151,7 @@ function viaOf({ via, caller }: AuditedCall): Content['via'] {
 /** The period that one row of 429s covers. */
 export const MINUTE_MS = 60_000
 
-/** Returns the approximate memory use of a row. */
+/** Returns the approximate size of a row in memory, in characters. */
 export function charsOf(row: Content): number {
   return 500 + (row.query?.length ?? 0) + (row.printed?.length ?? 0) + (row.detail?.length ?? 0)
 }

@@ -99,7 +99,7 @@ for (const dialect of DIALECTS) {
       })
     }
 
-    test('finds packed refused rows: a filter by outcome would miss them', async () => {
+    test('finds a forged pack of refused rows, which a filter by outcome would miss', async () => {
       await using store = await open()
       {
         await using audit = openAudit({ store, key })
@@ -111,7 +111,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual((await findingsOf(store)).map(({ kind, id }) => [kind, id]), [['changed', rows[0]?.id]]) // prettier-ignore
     })
 
-    test('finds a removed pack that was put back, and pruning still works', async () => {
+    test('finds a pack that was inserted again after its removal, and pruning still works', async () => {
       await using store = await open()
       let at = begun
       const errors: object[] = []
@@ -139,7 +139,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await findingsOf(store), [])
     })
 
-    test('a line of more than a megabyte stays a row, so that packs stay small', async () => {
+    test('a line of more than a megabyte stays a single row, so that packs stay small', async () => {
       await using store = await open()
       await using audit = openAudit({ store, key })
       const [short, long] = ['SELECT 1', 'x'.repeat(1 << 20)]

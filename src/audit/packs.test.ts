@@ -1,5 +1,5 @@
-// Tests packed rows on both stores. Readers get packed and single rows in one order. Verification names a manually
-// changed pack. A pack is removed once all of its rows are past retention.
+// Tests packed rows on both stores. Readers get packed and single rows merged in one order. Verification names a
+// manually changed pack. A pack is removed once all of its rows are past retention.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
@@ -65,7 +65,7 @@ for (const dialect of DIALECTS) {
     after(() => source[Symbol.asyncDispose]())
     const open = async () => openStore(await source.config())
 
-    test('packs many rows of a team; few rows, refused rows and rows without a team stay rows', async () => {
+    test('packs many rows of a team, but not few rows, refused rows or rows without a team', async () => {
       await using store = await open()
       await using audit = openAudit({ store, key })
       const [many, few] = [newId<TeamId>(), newId<TeamId>()]
@@ -215,7 +215,7 @@ for (const dialect of DIALECTS) {
         for (const index of [0, 41, lines.length - 1]) {
           const values: unknown[] = JSON.parse(lines[index] ?? '')
           for (const [place, value] of values.entries()) {
-            // The pack repeats the first and last id, the team and the times.
+            // The id (place 0) is left unchanged, because the finding names the row by it.
             if (place === 0) continue
             const changed = values.with(place, typeof value === 'number' ? value + 1 : `${String(value)}x`)
             await set({ packed: packedOf(`${lines.with(index, JSON.stringify(changed)).join('\n')}\n`) })
@@ -371,7 +371,7 @@ for (const dialect of DIALECTS) {
         return { store, audit, short, long, errors, move: (days: number) => (at += days * day) }
       }
 
-      test('removes a pack when its last row is past the retention of the team, and leaves a signed gap', async () => {
+      test('pruning removes a pack when its last row is past the retention of the team, and leaves a signed gap', async () => {
         const { store, audit, short, long, move, errors } = await tenDays()
         await using _store = store
         await using _audit = audit
@@ -390,7 +390,7 @@ for (const dialect of DIALECTS) {
         assert.deepEqual(await findingsOf(store), [])
       })
 
-      test('keeps a changed pack of any age, and a pack that was made to look old', async () => {
+      test('pruning keeps a changed pack of any age, and a pack that was made to look old', async () => {
         const { store, audit, errors } = await tenDays()
         await using _store = store
         await using _audit = audit

@@ -11,11 +11,11 @@ export type Pack = Selectable<AuditPackTable>
 const MINUTE_CHARS = 16
 export const PACK_MS = 60_000
 /**
- * The largest uncompressed pack. A batch is full at a quarter of this size. Lines longer than half of this size are not
- * packed.
+ * The largest uncompressed pack. A batch of rows to write is full at a quarter of this size. Lines longer than half of
+ * this size are not packed.
  */
 export const PACK_BYTES_MAX = 1 << 21
-/** The length of the link prefix. */
+/** The length of the link prefix that a pack stores for each row. */
 export const MARK_CHARS = 8
 
 /** Returns the latest time that a row can have in the same pack as a row with the time `at`. */
@@ -27,15 +27,15 @@ export interface Unpacked {
   /** `link` is only the prefix, except for the last row. */
   readonly row: Stored
   /**
-   * The stored text, from which the seal is computed. Sealing the row serialized again would not suffice: a forged text
-   * could parse to the same row, but escape the text filter.
+   * The stored text, from which the seal is computed. The seal is not computed from the parsed row, because a forged
+   * text could parse to the same row but escape the text filter.
    */
   readonly text: string
 }
 
 /**
- * Returns the rows, oldest first, or null if the pack is unreadable. `wanted`: strings that the text of each returned
- * row contains. `holds`: a test that the text of each returned row passes.
+ * Returns the rows, oldest first, or null if the pack is unreadable. Leaves out each row whose text does not contain
+ * all of `wanted` or does not pass `holds`.
  */
 export function unpacked(
   pack: Pack,

@@ -9,7 +9,7 @@ export type Target = z.infer<typeof TargetSchema>
 const Scalar = z.union([z.string(), z.number(), z.boolean(), z.null()])
 const Value = z.union([Scalar, z.array(z.string())])
 const Moved = z.object({ from: Value, to: Value })
-/** Counts are present only if a list was cut. `changed`: items that are in both lists but differ. */
+/** `changed` has the items that are in both lists but differ. A count is present only if its list was cut. */
 const Listed = z.object({
   added: z.array(z.string()),
   removed: z.array(z.string()),
@@ -21,7 +21,7 @@ const Listed = z.object({
 export const Changes = z.record(z.string(), z.union([Moved, Listed]))
 export type Changes = z.infer<typeof Changes>
 
-/** The change, frozen when it is written. */
+/** A change, with the target's name and the values at the time of the change. */
 export interface Changed {
   readonly target: Target
   /** Absent or empty if no field of the target differs. */
@@ -36,9 +36,9 @@ type FieldValue = string | number | boolean | null | undefined | readonly string
 export const SET = 'set'
 export const NOT_SET = 'not set'
 
-/** The maximum length of a list. */
+/** The maximum number of stored items of a list. */
 const NAMES_MAX = 50
-/** The maximum length of a name or value. */
+/** The maximum length of a name or value, in UTF-16 code units. */
 const CHARS_MAX = 200
 
 /** Returns the fields that differ. For a created target, `from` is null; for a deleted target, `to` is null. */
@@ -54,7 +54,9 @@ export function changesOf(before: Fields | null, after: Fields | null): Changes 
   return changes
 }
 
-/** Returns the added and removed items of a list, by name. `changed`: items in both lists that differ. */
+/**
+ * Returns the added and removed items of a list, by name. `changed` has the items that are in both lists but differ.
+ */
 export function listedOf(
   before: readonly string[],
   after: readonly string[],

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { AppError } from '../errors.ts'
 import type { Reason } from './row-detail.ts'
 
-/** The object that was blocked, by the name in the refusal (docs/contract.md). */
+/** What was blocked, as the refusal names it (docs/contract.md). */
 export const Blocked = z.object({
   kind: z.enum(['table', 'column', 'function', 'type', 'operator', 'statement', 'stage', 'cost', 'limit']),
   name: z.string(),

@@ -59,7 +59,7 @@ type Tables = NonNullable<CallDetail['tables']>
 /** Caches the detail of answered queries by their list of tables, for the last caller of each list. */
 const answered = new WeakMap<Tables, { readonly who: Who; readonly text: string | null }>()
 
-/** Returns null if there is nothing to store. `requestId` needs no escapes. */
+/** Returns null if there is nothing to store. `requestId` must not contain characters that JSON escapes. */
 export function writeDetail(who: Who, detail: CallDetail, requestId?: string): string | null {
   const text = detailOf(who, detail)
   if (requestId === undefined) return text

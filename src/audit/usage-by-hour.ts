@@ -14,7 +14,10 @@ import { addTime, type Times } from './duration-histogram.ts'
 export const SLOT_DAYS = 31
 const KEPT_DAYS = SLOT_DAYS + 1
 const DAY_MS = 86_400_000
-/** The maximum number of client names per team and day. Clients choose their names freely; more names count as ''. */
+/**
+ * The maximum number of client names per team and day. Clients choose their names freely. Calls of further clients
+ * count under ''.
+ */
 const CLIENTS_MAX = 50
 const READ_AT_ONCE = 2_000
 const HOUR_CHARS = 13

@@ -24,9 +24,9 @@ export interface ShownKey {
   readonly createdAt: string
   readonly lastUsedAt: string | null
   readonly expiresAt: string | null
-  /** The key expires within a week or has expired. */
+  /** True if the key expires within a week or has expired. */
   readonly expiring: boolean
-  /** GRACE: replaced by a rotation, and valid until it expires. */
+  /** GRACE means that a rotation replaced the key, which stays valid until it expires. */
   readonly state: 'ACTIVE' | 'GRACE' | 'EXPIRED'
   readonly replaces?: ApiKeyId
   readonly replacedBy?: ApiKeyId
@@ -71,7 +71,10 @@ export async function listKeys(deps: Pick<KeyDeps, 'store' | 'now'>, call: Call)
   return rows.map((row) => shownKey(row, now(deps)))
 }
 
-/** The maximum number of keys per account. Expired keys count until they are revoked. Listing keys scans all of them. */
+/**
+ * The maximum number of keys per account. Expired keys count until they are revoked. The limit exists because a list of
+ * keys contains all of them.
+ */
 const KEYS_MAX = 100
 /** The number of revoked keys per account that stay in the store. Older revoked keys are deleted. */
 const REVOKED_KEPT = 100
@@ -151,9 +154,9 @@ function requireMovable(key: ApiKeyTable, at: number): void {
 }
 
 /**
- * Replaces a key. The old key works for the grace period (seconds, default none). If a manager removed the old key from
- * a team, the new key has no access there either. Throws NOT_FOUND if the caller has no such valid key, and CONFLICT if
- * the account has no room for both keys.
+ * Replaces a key. The old key still works for `graceSeconds` (default 0). If a manager removed the old key from a team,
+ * the new key has no access there either. Throws NOT_FOUND if the caller has no such valid key, and CONFLICT if the
+ * account has no room for both keys.
  */
 export async function rotateKey(
   deps: KeyDeps,

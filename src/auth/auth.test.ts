@@ -72,7 +72,7 @@ for (const dialect of DIALECTS) {
           createdAt: 'string',
         },
       )
-      // The library signs with its own clock, which has advanced since this clock was set.
+      // The sign-in library computes `exp` from the system clock, which is ahead of the test's clock.
       rooms.clock.at = claims.exp * 1000
       await assertRefused(gate, bearer(token))
     })
@@ -118,7 +118,7 @@ for (const dialect of DIALECTS) {
       await signIn(rooms, 'ada@example.test', change.newPassword)
     })
 
-    test('a wrong password and an unknown address get the same answer; a taken address is a conflict', async () => {
+    test('a wrong password and an unknown address get the same answer; sign-up with a taken address is a conflict', async () => {
       await using rooms = await openRooms(source)
       await signUp(rooms, 'ada@example.test')
       const wrong = await refusal(signIn(rooms, 'ada@example.test', 'not the password'))
@@ -292,7 +292,7 @@ for (const dialect of DIALECTS) {
       await signUp(rooms, 'second@example.test', { inviteToken })
     })
 
-    test('limits guessing by account and address; a correct password resets the limit', async () => {
+    test('ten wrong passwords are allowed before sign-in is refused for a time, and correct passwords do not count', async () => {
       await using rooms = await openRooms(source)
       await signUp(rooms, 'ada@example.test')
       for (let i = 0; i < 3; i++) await signIn(rooms, 'ada@example.test')
@@ -341,7 +341,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('a rotated key works for its grace period, and passes on its restrictions and ended teams', async () => {
+    test('a rotated key works for its grace period, and its replacement has the same restrictions and ended teams', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
       const call = await someone(rooms, 'ada@example.test')
@@ -518,7 +518,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await used(), started)
     })
 
-    test('an account can be renamed, and deleted with its keys unless it is a last OWNER', async () => {
+    test('an account can be renamed, and deleted with its keys unless it is the last OWNER of a team', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
       const call = await someone(rooms, 'ada@example.test')

@@ -9,7 +9,7 @@ import { connectorTokens } from './oauth-access-tokens.ts'
 import { keyFinder } from './find-caller-by-key.ts'
 import { looksLikeKey } from './key-format.ts'
 
-/** The maximum number of headers whose key is remembered. */
+/** The maximum number of Authorization headers that are cached. */
 const HEADERS_MAX = 1_000
 /** The maximum length of a token. Every valid token is shorter. Longer tokens are not hashed, which saves time. */
 const TOKEN_MAX = 4096

@@ -16,7 +16,7 @@ export interface Restricted {
   readonly datasourceIds: ReadonlySet<DatasourceId> | null
   /** Teams that the account left, or from which a manager removed this key or grant. */
   readonly endedTeamIds: ReadonlySet<TeamId>
-  /** ISO 8601. Null means that the key does not expire. */
+  /** ISO 8601. Null means that the key or grant does not expire. */
   readonly expiresAt: string | null
 }
 

@@ -1,8 +1,8 @@
 // The origin of a request: the client's name and network address.
 
 /**
- * In this header, the HTTP layer passes the client's address on. The HTTP layer drops a header of this name that a
- * caller sent.
+ * The header in which the HTTP layer passes the client's network address on. The HTTP layer drops a header of this name
+ * that a caller sent.
  */
 export const CLIENT_ADDRESS = 'x-vitrine-client'
 

@@ -1,5 +1,5 @@
-// Finds the network of an address. Rate limits count by network. An IPv4 customer has one address; an IPv6 customer has
-// 2^64.
+// Finds the network of an address. Rate limits count by network, because an IPv6 customer has 2^64 addresses, which
+// share their first 64 bits. An IPv4 customer usually has one address.
 import { isIP } from 'node:net'
 import { ipv6Groups } from '../drivers/allowed-addresses.ts'
 

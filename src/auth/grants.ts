@@ -39,7 +39,7 @@ export interface GrantOrder {
   readonly expiresAt?: string
 }
 
-/** Each field must allow less than before. */
+/** A field that is present must not allow more than before. */
 export interface GrantChange {
   readonly scopes?: readonly Scope[]
   readonly teamIds?: readonly string[]

@@ -31,7 +31,7 @@ for (const dialect of DIALECTS) {
     const inDays = (rooms: Rooms, days: number) => new Date(rooms.now() + days * DAY).toISOString()
     const warned = (rooms: Rooms) => rooms.logged.filter((line) => line['message'] === WARNED)
 
-    test('are marked in both lists from seven days before their expiry', async () => {
+    test('are marked in the lists of their owner and of the team from seven days before their expiry', async () => {
       await using rooms = await openRooms(source)
       const call = await someone(rooms, 'ada@example.test')
       const team = await createTeam(rooms, call, { name: 'T' })
@@ -115,7 +115,7 @@ for (const dialect of DIALECTS) {
     })
 
     if (dialect === 'postgres') {
-      test('are reported by one of two processes, and one of them stores the last use per minute', async () => {
+      test('are reported by only one of two processes, and only one process a minute stores the last use', async () => {
         await using rooms = await openRooms(source)
         const call = await someone(rooms, 'ada@example.test')
         const order = { scopes: ['profile'] as const, expiresAt: inDays(rooms, 3) }

@@ -53,9 +53,9 @@ export async function renameAccount(deps: Deps, call: Call, change: { readonly n
 }
 
 /**
- * Deletes the account with its sessions, keys, memberships, grants and second factor, and with links and invitations to
- * its address. Its audit rows stay. Throws REAUTHENTICATION_REQUIRED unless `confirm` is the address and the sign-in is
- * recent. Throws CONFLICT if the account is the last OWNER of a team.
+ * Deletes the account with its sessions, keys, memberships, grants and second factor, and with invitations and mailed
+ * links to its address. Its audit rows stay. Throws REAUTHENTICATION_REQUIRED unless `confirm` is the address and the
+ * sign-in is recent. Throws CONFLICT if the account is the last OWNER of a team.
  */
 export async function deleteAccount(deps: Deps, call: Call, body: { readonly confirm?: string }): Promise<void> {
   const { accountId } = call.caller

@@ -10,7 +10,7 @@ const Ids = z.array(z.string())
 type Row<K extends keyof ApiKeyTable> = Pick<ApiKeyTable, K>
 type Columns = 'account_id' | 'scopes' | 'team_ids' | 'datasource_ids' | 'ended_team_ids' | 'expires_at'
 
-/** Returns all columns except the name of the account, which is in another table. */
+/** Returns the restrictions without the account's name, which is in another table. */
 export function restrictionsOf(row: Row<Columns>): Omit<Restricted, 'name'> {
   const teamIds = teamIdsOf(row)
   const datasourceIds = datasourceIdsOf(row)

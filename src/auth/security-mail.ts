@@ -11,7 +11,7 @@ import { addressOf } from './client-name-and-address.ts'
 /** The limit of letters per account. Without it, a session that creates many keys would flood the mailbox. */
 const LETTERS = { limit: 30, windowMs: 3_600_000 }
 
-/** The origin of the change. */
+/** The client's name and network address from which the change was made. */
 export interface DoneFrom {
   readonly client?: string | undefined
   readonly address?: string | undefined

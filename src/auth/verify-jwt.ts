@@ -11,7 +11,7 @@ const CACHED_MAX = 2_000
 
 const PublicKey = z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string() })
 
-/** The claims that a token must have. Called when a token is first seen. */
+/** The claims that a token must have. */
 interface Expected {
   readonly issuer: string
   readonly audience: string | string[]
@@ -25,7 +25,10 @@ interface Deps {
   readonly now: () => number
 }
 
-/** Returns a function from a token to its claims, or to null if the token is not valid. */
+/**
+ * Returns a function that maps a token to its claims, or to null if the token is not valid. Calls `expected` only for
+ * tokens that are not cached.
+ */
 export function signedTokens<Claims extends { readonly exp: number }>(
   { store, now }: Deps,
   expected: () => Expected,

@@ -43,7 +43,7 @@ export function scoreOf(table: Table, sought: readonly string[]): number {
   return found === 0 ? 0 : found * WEIGHT.table * WORDS_MAX + sum
 }
 
-/** Returns the words of a table, by weight. */
+/** Returns the words of a table with their weights, the heaviest first. */
 function textsOf(table: Table): readonly (readonly [number, readonly string[]])[] {
   const { documentation, columns } = table
   const about = columns.flatMap(({ description, stats }) => [

@@ -88,7 +88,10 @@ async function choose(ask: PageAsk, description: Description): Promise<Chosen> {
   return { indexes: best.map(({ index }) => index), missing }
 }
 
-/** Returns the default level: columns if they fit, otherwise names. */
+/**
+ * Returns the default level of detail: `full` for requested tables, and `columns` for a search. For all tables,
+ * `columns` if they fit on one page, otherwise `names`.
+ */
 async function detailFor(
   ask: PageAsk,
   description: Description,

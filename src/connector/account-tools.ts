@@ -21,7 +21,7 @@ export async function whoami(
   return { ...(await operations.getAccount(arrival, {})), access: accessOf(arrival.caller) }
 }
 
-/** Returns the permissions. Null means unrestricted, or without expiry. */
+/** Returns the permissions of a caller. Null means that there is no restriction, or no expiry. */
 function accessOf(caller: Arrival['caller']): JsonObject {
   if (caller.kind === 'session') return { scopes: [], teamIds: null, datasourceIds: null, expiresAt: null }
   const { scopes, teamIds, datasourceIds, endedTeamIds, expiresAt } = caller
@@ -38,7 +38,10 @@ export async function listTeams(operations: Ops, arrival: Arrival, args: JsonObj
   return { teams: await operations.listTeams(arrival, {}) }
 }
 
-/** Returns the datasources of one team or of every ACTIVE team. `note` names teams that refuse. */
+/**
+ * Returns the datasources of one team or of every ACTIVE team. `note` names each team that refused the call, with the
+ * reason.
+ */
 export async function listDatasources(operations: Ops, arrival: Arrival, args: JsonObject): Promise<JsonObject> {
   const { teamId } = readArguments(OfTeam, args)
   const teams = await operations.listTeams(arrival, {})

@@ -112,7 +112,7 @@ async function asProtocol<T>(log: ToolDeps['log'], { requestId = '' }: Arrival, 
   }
 }
 
-/** Calls `tick` after a second, then every two seconds, until it is disposed. */
+/** Calls `tick` with the seconds since the start: after one second, then every two seconds, until disposed. */
 function everyTick(tick: (seconds: number) => void): Disposable {
   const began = performance.now()
   const say = () => tick(Math.round((performance.now() - began) / 1000))

@@ -10,8 +10,8 @@ interface Fitted {
 }
 
 /**
- * Returns the answer with fewer rows. Returns null if `json` fits. `json` is
- * `{"columns":…,"rows":[…],"rowCount":…,"truncated":…,…}`.
+ * Returns the answer with fewer rows, or without rows if the other parts alone are too long. Returns null if `json`
+ * fits. `json` is `{"columns":…,"rows":[…],"rowCount":…,"truncated":…,…}`.
  */
 export function rowsWithin(json: string, bytesMax: number): Fitted | null {
   let surplus = Buffer.byteLength(json) - bytesMax
@@ -38,7 +38,7 @@ function columnsEnd(json: string): number {
   return valueEnd(json, '{"columns":'.length) + 1
 }
 
-/** Returns the end of each row. */
+/** Returns the position after each row. */
 function rowEnds(json: string, from: number): readonly number[] {
   const ends: number[] = []
   let at = from

@@ -15,7 +15,7 @@ export interface ToolCall {
   readonly isModern: boolean
   readonly name: string
   readonly args: JsonObject
-  /** The client asks for progress notifications under this token. */
+  /** Set if the client asks for progress notifications. Each notification must repeat this token. */
   readonly progressToken: MessageId | undefined
   /** The name that the client gives itself, `name/version`, if the message has it. */
   readonly client: string | undefined

@@ -99,7 +99,10 @@ export function mountConnector(app: FastifyInstance, door: ConnectorDoor): void 
   })
 }
 
-/** Takes the short path: calls one tool and writes the answer as one JSON text. */
+/**
+ * Takes the short path: calls one tool and writes the answer as one JSON text. A slow call whose client asked for
+ * progress gets a stream of events instead.
+ */
 async function answerCall(
   door: ConnectorDoor,
   reply: FastifyReply,

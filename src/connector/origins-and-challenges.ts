@@ -5,11 +5,11 @@ import type { Scope } from '../auth/caller.ts'
 import { isLoopbackName } from '../host-names.ts'
 
 export interface Place {
-  /** The service listens on loopback only. */
+  /** True if the service listens on loopback only. */
   readonly loopback: boolean
   /** An origin without a trailing slash, if the operator set one. */
   readonly publicUrl: string | null
-  /** Origins whose pages may call. */
+  /** Origins whose pages may call the connector. */
   readonly corsOrigins: ReadonlySet<string>
   /** Returns the origin under which clients reach the service. */
   readonly origin: () => string
@@ -37,8 +37,8 @@ export function foreignPlace(
 const SCOPES: readonly Scope[] = ['profile', 'data:schema', 'data:read']
 
 /**
- * Returns the WWW-Authenticate header of a 401. It names the document that tells a client how to sign in. `isInvalid`:
- * the client sent an invalid token.
+ * Returns the WWW-Authenticate header of a 401. It names the document that tells a client how to sign in. `isInvalid`
+ * is true if the client sent an invalid token.
  */
 export function challenge(place: Place, isInvalid: boolean): string {
   const error = isInvalid ? 'error="invalid_token", ' : ''

@@ -7,8 +7,8 @@ export const FIRST_MS = 1_000
 export const NEXT_MS = 2_000
 
 /**
- * Returns true if the work ended before the first tick. Never throws: the code that awaits the work receives the error
- * of the work.
+ * Returns true if the work ends within FIRST_MS. Never throws, because the caller awaits the work itself and gets its
+ * error there.
  */
 export async function endsSoon(work: Promise<unknown>): Promise<boolean> {
   const timer = new AbortController()

@@ -12,6 +12,7 @@ import { rowsWithin } from './fit-rows.ts'
 const ROWS = 100
 /** The default maximum of bytes. 48 KiB are about 23,500 tokens, and clients cut a result at 25,000. */
 const BYTES = 48 * 1024
+/** The maximum of bytes if the caller sets `limit`. A caller that asks for more rows can take a longer answer. */
 const BYTES_WITH_LIMIT = 256 * 1024
 /** The number of bytes per token in rows of numbers and short texts, as JSON arrays. */
 const BYTES_PER_TOKEN = 2

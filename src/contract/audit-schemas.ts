@@ -76,7 +76,7 @@ export const Target = z.object({
 
 const Value = z.union([z.string(), z.number(), z.boolean(), z.null(), z.array(z.string())])
 const names = z.array(z.string())
-/** Present if the list was cut. */
+/** The number of all items. Present only if the list was cut. */
 const cutCount = count.optional()
 const Changes = z.record(
   z.string(),

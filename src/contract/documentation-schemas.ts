@@ -14,7 +14,7 @@ const Text = z.object({
   origin: Origin,
   status: Status,
   restsOn: z.array(z.string()),
-  /** A column that the text depends on was removed or changed its type since the text was written. */
+  /** True if a column that the text depends on was removed or changed its type since the text was written. */
   stale: z.boolean(),
 })
 const ColumnText = Text.partial().extend({
@@ -28,7 +28,7 @@ const TableDocumentation = z.object({
   examples: Text.nullable(),
   statements: z.array(Text),
   columns: toNames(ColumnText),
-  /** The database no longer has this table. */
+  /** Set if the database no longer has this table. */
   gone: z.literal(true).optional(),
 })
 export const Documentation = z.object({

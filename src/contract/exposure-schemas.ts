@@ -89,7 +89,7 @@ export const ExposureGrants = z.object({
   notes: z.array(z.string()),
 })
 
-/** A body for PUT, and the tables that the body adds. */
+/** A body for putExposure, and the tables and columns that this body adds to the exposure. */
 export const Widened = z.object({
   tables: z.array(ExposureTable),
   version: count,

@@ -2,7 +2,7 @@
 // and allocate an object per problem. With many problems, this takes longer than all other work on a body.
 import { z, type ZodType } from 'zod'
 
-/** The number of elements parsed before the first check for problems. */
+/** The number of elements that are parsed between two checks for problems. */
 const PART = 32
 
 /** Options for parsers: no message lists all unknown keys, because 30,000 would take long. Callers list the first few. */

@@ -6,7 +6,7 @@ import { BRIEF } from './long-lists.ts'
 /** Reading stops after this many problems. */
 const ISSUES_ENOUGH = 50
 
-/** Reads an object into a Map. `most`: the maximum number of names. */
+/** Returns a schema that reads an object into a Map. `most` is the maximum number of names. */
 export function byName<V extends ZodType>(
   value: V,
   { name = z.string(), most = Infinity }: { readonly name?: ZodType<string>; readonly most?: number } = {},
@@ -39,7 +39,7 @@ export function byName<V extends ZodType>(
     .meta({ ...asRecord(value, name), ...(most < Infinity && { maxProperties: most }) })
 }
 
-/** Writes a Map as an object. */
+/** Returns a schema that writes a Map as an object. */
 export function toNames<V extends ZodType>(value: V) {
   return z
     .custom<ReadonlyMap<string, z.input<V>>>((it) => entriesOf(it) !== null)
@@ -50,7 +50,7 @@ export function toNames<V extends ZodType>(value: V) {
     .meta(asRecord(value, z.string()))
 }
 
-/** Returns the JSON of a value that may contain such Maps. */
+/** Returns the JSON of a value. Writes each Map in it as an object. */
 export function jsonOf(value: unknown): string {
   return JSON.stringify(value, (_, item: unknown) => (item instanceof Map ? Object.fromEntries(item) : item))
 }

@@ -50,7 +50,7 @@ test('every operation lists its codes by status', () => {
   }
 })
 
-test('exactly the five operations accept an API key', () => {
+test('exactly the five operations in key-routes.ts accept an API key', () => {
   const keyed = Object.values<Record<string, { operationId?: string; security: object[] }>>(document.paths)
     .flatMap((path) => Object.values(path))
     .filter((operation) => operation.security.some((each) => 'apiKey' in each))

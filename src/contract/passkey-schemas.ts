@@ -44,7 +44,7 @@ export const ALGORITHMS = [-8, -7, -257] as const
 const NEED = z.enum(['required', 'preferred', 'discouraged'])
 const Descriptor = z.object({ id: z.string(), type: KEY, transports: z.array(z.string()).optional() })
 
-/** Argument of PublicKeyCredential.parseCreationOptionsFromJSON(). */
+/** The argument of PublicKeyCredential.parseCreationOptionsFromJSON(). */
 export const PasskeyCreation = z.object({
   challenge: z.string(),
   rp: z.object({ id: z.string(), name: z.string() }),
@@ -60,7 +60,7 @@ export const PasskeyCreation = z.object({
   attestation: z.literal('none'),
 })
 
-/** Argument of PublicKeyCredential.parseRequestOptionsFromJSON(). */
+/** The argument of PublicKeyCredential.parseRequestOptionsFromJSON(). */
 export const PasskeyRequest = z.object({
   challenge: z.string(),
   rpId: z.string(),

@@ -16,7 +16,7 @@ export const VALUES = { few: 3_000, many: 30_000, exposure: 60_000 } as const
 
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** '/teams/{teamId}/datasources/{id}/schema' */
+  /** For example '/teams/{teamId}/datasources/{id}/schema'. */
   readonly path: string
   readonly summary: string
   /**
@@ -26,20 +26,20 @@ export interface Route {
   /** The resource in the path. Existence and access (404) and role (403) are checked before query and body are read. */
   readonly place?: 'team' | 'datasource'
   readonly role?: 'ADMIN' | 'OWNER'
-  /** An INVITED member may call the route. */
+  /** Set if an INVITED member may call the route. */
   readonly invited?: true
-  /** A member without the second factor that the team requires may call the route. */
+  /** Set if a member without the second factor that the team requires may call the route. */
   readonly withoutSecondFactor?: true
   /** The error code for callers outside the team, instead of the 404. */
   readonly stranger?: 'TEAM_FORBIDDEN'
   /** Query parameters. If absent, any parameter is refused. */
   readonly query?: ZodType
   readonly body?: ZodType
-  /** A missing body counts as {}. */
+  /** Set if a missing body counts as {}. */
   readonly bodyOptional?: true
-  /** Body keys are database names, including `__proto__`. The schema reads them with byName. */
+  /** Set if keys in the body are database names, which may be `__proto__`. The schema reads such keys with byName. */
   readonly namesAsKeys?: true
-  /** The handler checks access and reads the body itself. `body` is for documentation only. */
+  /** Set if the handler checks access and reads the body itself. `body` is then for documentation only. */
   readonly rawBody?: true
   /** The maximum length of the body in bytes. Default: 1 MiB. */
   readonly bodyLimit?: number
@@ -51,9 +51,11 @@ export interface Route {
   readonly status?: 200 | 201 | 202 | 204
   /** Set if the route may start a job. An answer with a jobId has the status 202, because the work continues. */
   readonly startsJob?: true
-  /** The handler returns serialized JSON and headers. `answer` documents the JSON, and contract tests check it. */
+  /**
+   * Set if the handler returns serialized JSON and headers. `answer` documents the JSON, and contract tests check it.
+   */
   readonly prebuilt?: true
-  /** The handler streams a file of one of these media types. `answer` is the schema of one row of the file. */
+  /** Set if the handler streams a file of one of these media types. `answer` is the schema of one row of the file. */
   readonly streams?: readonly string[]
   /** Error codes in addition to the codes that follow from the other fields. */
   readonly errors: readonly Code[]

@@ -189,7 +189,10 @@ export const ErrorBody = z.looseObject({
 // ── account and keys ─────────────────────────────────────────────────────────────────────────────────────────────
 
 export const AccountChange = z.strictObject({ name: name.exactOptional() })
-/** Confirms a deletion: the account's e-mail address or the team's slug. REAUTHENTICATION_REQUIRED if absent. */
+/**
+ * Confirms a deletion with the account's e-mail address or the team's slug. Without it, the answer is
+ * REAUTHENTICATION_REQUIRED.
+ */
 export const Confirmation = z.strictObject({ confirm: text(254).exactOptional() })
 
 export const ApiKey = z.object({
@@ -263,7 +266,7 @@ export const TeamSettings = z.strictObject({
     .max(2 ** 50),
   auditRetentionDays: z.int().min(1).max(3650),
   auditRedactLiterals: z.boolean(),
-  /** The team's routes refuse members without a second factor, and the keys of these members. */
+  /** True if the team's routes refuse members without a second factor, and the keys of these members. */
   requireSecondFactor: z.boolean(),
 })
 /** The given fields replace the current ones. A nested object is replaced as a whole. */

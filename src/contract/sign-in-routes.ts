@@ -210,7 +210,7 @@ const OF_SESSION: readonly Code[] = ['UNAUTHENTICATED']
 /** The refusals of paths that add a way to sign in, which need a recent sign-in. */
 const ADDS_WAY: readonly Code[] = ['UNAUTHENTICATED', 'REAUTHENTICATION_REQUIRED', 'CONFLICT', 'RATE_LIMITED']
 
-/** Paths by method and path. */
+/** The routes by method and path. */
 export const SIGN_IN_ROUTES = {
   'GET /auth/options': {
     id: 'getSignInOptions',

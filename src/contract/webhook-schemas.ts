@@ -6,7 +6,7 @@ import { at, count, name, text } from './schemas.ts'
 export const WEBHOOK_EVENTS = ['refusals', 'drift', 'keyExpiring', 'datasourceError'] as const
 const Event = z.enum(WEBHOOK_EVENTS)
 const Format = z.enum(['JSON', 'SLACK'])
-/** Counts the team's refused queries within some minutes. */
+/** The event `refusals` is sent when the team has `count` refused queries within `minutes`. */
 const Refusals = z.strictObject({ count: z.int().min(1).max(1_000_000), minutes: z.int().min(1).max(1_440) })
 
 const url = text(2_000)

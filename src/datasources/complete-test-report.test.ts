@@ -50,7 +50,7 @@ test('steps with the same remedy share the id of the first of these steps', () =
   assert.deepEqual(remedies, { 'row-security': 'A', roles: 'B' })
 })
 
-test('a step of BigQuery is about its account, and others about the login', () => {
+test('a step names the field to look at: serviceAccountKey for BIGQUERY, username or no field for other types', () => {
   assert.equal(reportOf('BIGQUERY', ['writes', 'x']).steps[0]?.field, 'serviceAccountKey')
   assert.equal(reportOf('MONGODB', ['writes', 'x']).steps[0]?.field, 'username')
   assert.equal(reportOf('MONGODB', ['server version', 'x']).steps[0]?.field, null)

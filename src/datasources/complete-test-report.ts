@@ -20,7 +20,7 @@ export interface ToldReport extends Omit<TestReport, 'steps'> {
   readonly testedAt: string
 }
 
-/** The field that a step of a connected database is about. Steps about the server as a whole have no field. */
+/** The field that a step is about, by the step's id. Steps about the server as a whole have no field. */
 const FIELDS: Readonly<Record<string, TestField>> = {
   tls: 'sslMode',
   superuser: 'username',

@@ -70,7 +70,7 @@ describe('leases', () => {
     assert.equal(await sessions(of), 1)
   })
 
-  test('never exceeds its limit; later callers wait, or get OVERLOADED in time', async () => {
+  test('never exceeds its limit: later callers wait, or get OVERLOADED if too many wait already', async () => {
     await using leases = pool({ connectionsMax: 2, waitersMax: 1, waitMs: 600_000 })
     const of = await target()
     const [a, b] = await Promise.all([leases.take(of, NEVER), leases.take(of, NEVER)])
@@ -180,7 +180,7 @@ describe('leases', () => {
     await assert.rejects(leases.take(of, NEVER), { code: 'OVERLOADED' })
   })
 
-  test('an unreachable database does not block its slot', async () => {
+  test('a connection that cannot be opened does not keep its slot in the pool', async () => {
     await using leases = pool({ connectionsMax: 1 })
     const of = await target()
     const dead = { ...of, row: { ...of.row, port: 1 } }

@@ -27,7 +27,7 @@ export interface LeaseTarget {
 export interface Leases extends AsyncDisposable {
   /**
    * Leases a connection. Throws OVERLOADED if no connection becomes free in time or too many callers wait. Throws
-   * OVERLOADED immediately if the queue is expected to take longer than `timeoutMs` or the longest wait. Throws
+   * OVERLOADED immediately if the queue is expected to take longer than `timeoutMs` or `waitMs`. Throws
    * DATASOURCE_UNAVAILABLE if no connection can be opened, and the reason of `signal`.
    */
   take(target: LeaseTarget, signal: AbortSignal, timeoutMs?: number): Promise<Lease>
@@ -47,9 +47,9 @@ export interface Leases extends AsyncDisposable {
 }
 
 export interface LeaseOptions {
-  /** Connections per datasource in this process. */
+  /** The maximum number of pooled connections per datasource in this process. */
   readonly connectionsMax: number
-  /** The maximum number of waiting callers. */
+  /** The maximum number of callers that wait for a connection to one datasource. */
   readonly waitersMax: number
   readonly waitMs: number
   readonly connectMs: number
@@ -195,7 +195,7 @@ class PooledLeases implements Leases {
   }
 }
 
-/** The outcomes of opening connections of one kind. */
+/** The outcomes of opening connections to one kind of database. */
 interface Opened {
   readonly took: Durations
   failed: number
@@ -346,7 +346,7 @@ class Pool {
       },
     }
     const late = () => waiter.fail(overloaded('All connections to this datasource are in use.'))
-    // A timeout means that the deadline passed before the query ran.
+    // A timeout here is overload, not a slow query, because the query has not run yet.
     const aborted = () => (isTimeout(signal) ? late() : waiter.fail(signal.reason))
     const timer = setTimeout(late, this.#options.waitMs)
     signal.addEventListener('abort', aborted)

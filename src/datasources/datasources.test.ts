@@ -368,14 +368,14 @@ describe('datasources', () => {
     assert.deepEqual(await put(), { accountIds: [] })
   })
 
-  test('lists an ADMIN who creates an EXPLICIT datasource', async () => {
+  test('adds an ADMIN who creates an EXPLICIT datasource to its access list', async () => {
     const admin = await addMember(rooms, teamId, 'ADMIN')
     const who = sessionCall(admin.accountId, 'createDatasource')
     const { id } = await createDatasource(rooms, who, admin, { ...spec(), accessMode: 'EXPLICIT' })
     assert.equal((await reach(rooms, who, teamId, id as DatasourceId)).id, id)
   })
 
-  test('lists an ADMIN who makes a datasource EXPLICIT, until the list is replaced', async () => {
+  test('adds an ADMIN who makes a datasource EXPLICIT to its access list, until the list is replaced', async () => {
     const admin = await addMember(rooms, teamId, 'ADMIN')
     const other = await addMember(rooms, teamId, 'ADMIN')
     const id = await create()
@@ -384,14 +384,14 @@ describe('datasources', () => {
     await changeDatasource(rooms, who, await at(id, who), explicit)
     assert.deepEqual(await getAccess(rooms, id), { accountIds: [admin.accountId] })
     await assert.rejects(at(id, sessionCall(other.accountId, 'x')), { code: 'NOT_FOUND' })
-    // Setting EXPLICIT again lists nobody, even for a caller who was removed in the meantime.
+    // Setting EXPLICIT again adds nobody to the list, not even a caller who was removed in the meantime.
     const held = await at(id, who)
     await putAccess(rooms, who, held, { accountIds: [other.accountId] })
     await assert.rejects(at(id, who), { code: 'NOT_FOUND' })
     await changeDatasource(rooms, who, held, explicit)
     await changeDatasource(rooms, call('changeDatasource'), await at(id), { ...explicit, name: 'renamed' })
     assert.deepEqual(await getAccess(rooms, id), { accountIds: [other.accountId] })
-    // An OWNER always has access. The previous list applies again.
+    // An OWNER is not added, because an OWNER always has access. The previous list applies again.
     await changeDatasource(rooms, call('changeDatasource'), await at(id), { accessMode: 'ROLE_BASED' })
     await changeDatasource(rooms, call('changeDatasource'), await at(id), explicit)
     assert.deepEqual(await getAccess(rooms, id), { accountIds: [other.accountId] })

@@ -1,5 +1,5 @@
 // Creates, changes, disables, deletes and lists datasources. Secrets are never returned. A change of the connection
-// sets PENDING and closes open connections.
+// sets the status PENDING and closes open connections.
 import type { Insertable, Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import type { Target } from '../audit/recorded-changes.ts'
@@ -153,8 +153,8 @@ export async function createDatasource(
 
 /**
  * Changes the given fields. If the connection changes, the status becomes PENDING and the pool is closed. Throws
- * INVALID_REQUEST if a stored secret would be sent elsewhere or the driver refuses the settings. A caller who sets
- * EXPLICIT stays on the access list.
+ * INVALID_REQUEST if a stored secret would be sent elsewhere or the driver refuses the settings. A caller who makes the
+ * datasource EXPLICIT is added to its access list.
  */
 export async function changeDatasource(
   deps: DatasourceDeps,

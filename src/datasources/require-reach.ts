@@ -51,8 +51,8 @@ export async function reach(
 }
 
 /**
- * Returns the result of reach() for any role, if the caches hold everything. Returns null otherwise, and if reach()
- * would refuse: then call reach().
+ * Returns the result of reach() for any role without waiting, if the caches hold all that is needed. If this returns
+ * null, the caller must call reach(), which returns the datasource or refuses.
  */
 export function knownReach(
   deps: Pick<Deps, 'drivers'> & { readonly store: Pick<Store, 'known'> },
@@ -63,7 +63,7 @@ export function knownReach(
   const membership = knownMembership(deps.store, caller, teamId)
   const row = knownRow(deps.store, id)
   if (membership === null || row?.team_id !== teamId || !isWithin(caller, id)) return null
-  // Access lists are not read here, so only an OWNER reaches a datasource with an access list.
+  // Access lists are not read here. For a datasource with an access list, only an OWNER gets a result.
   if (!canReach(membership, { accessMode: row.access_mode, minRole: row.min_role }, false)) return null
   const driver = deps.drivers.get(row.type)
   return driver === undefined ? null : { id, teamId, membership, row, driver }
@@ -76,7 +76,7 @@ export async function reaches(store: Store, membership: Membership, row: Datasou
   return canReach(membership, { accessMode: row.access_mode, minRole: row.min_role }, listed)
 }
 
-/** Returns false if the key is restricted to other datasources. */
+/** Returns false if the key or grant is restricted to other datasources. */
 export function isWithin(caller: Caller, id: DatasourceId): boolean {
   return caller.kind === 'session' || caller.datasourceIds === null || caller.datasourceIds.has(id)
 }

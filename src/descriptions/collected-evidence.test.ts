@@ -56,7 +56,7 @@ test('counts refusals of seven days by the hour, each row once over several scan
   assert.notEqual(afterAWeek.stamp, evidence.stamp)
 })
 
-test('a scan that is cut short starts the evidence with the rows that it read', async () => {
+test('after a scan that is cut short, the evidence starts at the oldest row that was read', async () => {
   const collected = new CollectedEvidence(catalog, 1)
   const cut = async function* () {
     yield* of(refused(NOW - 1_000), refused(NOW - HOUR_MS))

@@ -43,7 +43,7 @@ export interface TableEvidence {
  */
 interface Scan {
   readonly filter: AuditFilter
-  /** Reads at most ROWS_MAX rows. If the iteration throws, the rows read so far stay counted. */
+  /** Stops after ROWS_MAX rows. If the iteration throws, the rows read so far stay counted. */
   take(rows: AsyncIterable<readonly AuditItem[]>): Promise<void>
 }
 
@@ -56,7 +56,7 @@ const ROWS_MAX = 20_000
 const LATE_MS = 10_000
 /**
  * The maximum number of query texts that one scan remembers. A row whose text was seen in a newer row is skipped,
- * because the row cannot change when a column was last read.
+ * because an older row cannot change when a column was last read.
  */
 const TEXTS_MAX = 5_000
 

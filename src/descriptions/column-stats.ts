@@ -15,7 +15,7 @@ import { inSlices } from '../event-loop-slices.ts'
 export interface Known {
   /** The time of the newest profile in the statistics. Null if there is none. */
   readonly capturedAt: string | null
-  /** Returns a function from a column of the table to its `stats` (docs/contract.md), or to null. */
+  /** Returns a function that maps a column of the table to its `stats` (docs/contract.md), or to null. */
   statsOf(table: CatalogTable): (column: CatalogColumn) => Stats | null
 }
 
@@ -51,9 +51,9 @@ export type Seen = BoundedMap<DatasourceId, SeenTables>
 
 const DATASOURCES_MAX = 500
 const WEIGHT_MAX = 32 * 1024 * 1024
-/** The weight of a column without its texts and statistics. */
+/** The weight of a column in bytes, without its texts and statistics. */
 const COLUMN_WEIGHT = 120
-/** Tables read per query. */
+/** The number of tables whose profiles one statement reads. */
 const TABLES = 50
 
 export function openColumnStats(): Seen {

@@ -55,7 +55,7 @@ class CachedDescriptions implements Descriptions {
   /** The newest description per datasource and part. */
   readonly #rendered = new BoundedMap<string, Entry>(ENTRIES_MAX, BYTES_MAX)
   readonly #names: NameReadings = new BoundedMap(NAMES_MAX)
-  /** Renderings in progress, by place and versions. */
+  /** Renderings in progress, by part, datasource and versions. */
   readonly #rendering = new Map<string, Promise<Entry>>()
 
   constructor(deps: Deps) {
@@ -74,7 +74,10 @@ class CachedDescriptions implements Descriptions {
     return this.#cached(`c/${at.id}`, versions, () => renderCatalog(deps, at, full, evidence))
   }
 
-  /** Returns the cached rendering, or renders. `place` starts with the part, so the ETag depends on the part. */
+  /**
+   * Returns the cached rendering, or renders. `place` is the part and the datasource's id. The ETag starts with the
+   * part.
+   */
   async #cached(place: string, versions: string, render: () => Promise<JoinedTables>): Promise<Rendered> {
     const cached = this.#rendered.get(place)
     if (cached?.versions === versions) return cached

@@ -89,7 +89,10 @@ export function columnBlocked(name: string, columns: ReadonlyMap<string, string>
   return columns.get(lower.slice(lower.lastIndexOf('.') + 1))
 }
 
-/** Returns true if the query asks for every column: `SELECT *`, `t.*`, or a MongoDB query that selects nothing. */
+/**
+ * Returns true if the query asks for every column: `SELECT *`, `t.*`, or a MongoDB query without a stage that selects
+ * or groups fields.
+ */
 export function readsAll(text: string): boolean {
   const part = text.slice(0, TEXT_MAX)
   if (part.startsWith('{'))

@@ -37,7 +37,10 @@ interface Publication {
 }
 
 const DATASOURCES_MAX = 500
-/** Characters of texts and names. The parsed and split texts take several times as much memory. */
+/**
+ * The maximum size of the cache, in characters of texts and names. The memory that the texts take is several times
+ * larger.
+ */
 const CHARS_MAX = 4 * 1024 * 1024
 
 export function openPublishedTexts(): Published {
@@ -89,6 +92,7 @@ function weightOf({ tables }: Publication): number {
   return sum
 }
 
+/** The assumed length of a column's full name. */
 const NAME_CHARS = 50
 
 const NOTHING: DocumentedTable = { documentation: null, description: null, descriptionOf: () => null }

@@ -112,7 +112,7 @@ function chosen(drafts: Drafts, tables: Request['tables']): Drafts {
 
 class Acceptance {
   readonly counts: Record<Kind, number> = { summary: 0, examples: 0, statements: 0, columns: 0 }
-  /** The places of the accepted texts, for the audit. */
+  /** The places of the accepted texts (table, then `summary` or `columns.name`, for example), for the audit. */
   readonly places: string[] = []
   stale = 0
   readonly #tables: ReadonlyMap<string, Catalog['tables'][number]>

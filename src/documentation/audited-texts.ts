@@ -4,7 +4,10 @@ import { listedOf, pathName, type Changes } from '../audit/recorded-changes.ts'
 import type { Draft, Said } from './stored-draft.ts'
 import type { PublishedTable } from './visible-texts.ts'
 
-/** Values by place in the draft. Values differ if the texts differ. */
+/**
+ * One string per text or mark, by its place (`summary`, `statements.0`, `columns.name`). Different texts have different
+ * strings.
+ */
 type Texts = ReadonlyMap<string, string>
 
 export function draftChanges(before: Draft, after: Draft): Changes {

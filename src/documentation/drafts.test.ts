@@ -70,28 +70,38 @@ describe('shows a text', () => {
     ['that contains only the name of another table’s hidden column', 'The ssn is a number.', [], true],
     ['that names a hidden table, not a plain word', 'See pay_roll.', [], false],
     ['that names a hidden table with its schema', 'See public.wages.', [], false],
-    ['that contains a plain word that is also a hidden table', 'No wages are paid.', [], true],
-    ['that contains such a word at the end of a sentence', 'It tells the wages. People differ.', [], true],
-    ['that contains such a word as a value', 'Its status is one of “wages” or “other”.', [], true],
-    ['that contains such a word after a word that SQL has too', 'What comes from wages is taxed.', [], true],
-    ['that contains such a word in single quotes', "Not 'wages', but fees.", [], true],
-    ['that calls such a word a table', 'See the wages table.', [], false],
-    ['that says “table” before such a word', 'Join it to table Wages.', [], false],
-    ['that quotes such a word as code', 'See `wages`.', [], false],
-    ['that quotes such a word as in SQL', 'Join "wages" by id.', [], false],
-    ['that quotes such a word as in BigQuery, with its dataset', 'FROM `public.wages`', [], false],
-    ['that names one of its columns', 'See wages.id.', [], false],
-    ['that reads it with JOIN', 'Say JOIN wages ON true.', [], false],
-    ['that reads it in a lower-case query', 'select id from wages', [], false],
-    ['that reads it in full-width letters', 'select id from ｗａｇｅｓ', [], false],
-    ['that reads it with $lookup', '[{"$lookup":{"from":"wages","as":"w"}}]', [], false],
+    ['that contains a plain word that is also the name of a hidden table', 'No wages are paid.', [], true],
+    [
+      'that contains a hidden table’s plain name at the end of a sentence',
+      'It tells the wages. People differ.',
+      [],
+      true,
+    ],
+    ['that contains a hidden table’s plain name as a value', 'Its status is one of “wages” or “other”.', [], true],
+    [
+      'that contains a hidden table’s plain name after a word that SQL also has',
+      'What comes from wages is taxed.',
+      [],
+      true,
+    ],
+    ['that contains a hidden table’s plain name in single quotes', "Not 'wages', but fees.", [], true],
+    ['that calls a hidden table’s plain name a table', 'See the wages table.', [], false],
+    ['that says “table” before a hidden table’s plain name', 'Join it to table Wages.', [], false],
+    ['that quotes a hidden table’s plain name as code', 'See `wages`.', [], false],
+    ['that quotes a hidden table’s plain name as in SQL', 'Join "wages" by id.', [], false],
+    ['that quotes a hidden table’s plain name as in BigQuery, with its dataset', 'FROM `public.wages`', [], false],
+    ['that names a column of a hidden table after its plain name', 'See wages.id.', [], false],
+    ['that reads a hidden table with JOIN', 'Say JOIN wages ON true.', [], false],
+    ['that reads a hidden table in a lower-case query', 'select id from wages', [], false],
+    ['that reads a hidden table in full-width letters', 'select id from ｗａｇｅｓ', [], false],
+    ['that reads a hidden table with $lookup', '[{"$lookup":{"from":"wages","as":"w"}}]', [], false],
     ['that names an exposed table in these ways', 'See the people table, "people" and people.name.', [], true],
   ]
   for (const [what, text, restsOn, isShown] of cases) {
     test(`${what}: ${isShown ? 'yes' : 'no'}`, () => assert.equal(sight?.maySee({ text, restsOn }), isShown))
   }
 
-  test('that depends on an ambiguous name of a shown and a hidden column: no', () => {
+  test('that depends on a name that a shown and a hidden column share: no', () => {
     const [orders] = SHOWN.tables
     assert.ok(orders)
     const [one, other] = [table('b', [column('c.d')], 'a'), table('c', [column('d')], 'a.b')]

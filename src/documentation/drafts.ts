@@ -44,7 +44,7 @@ export interface DocumentationPlace {
   readonly row: Versions & Selectable<KnowledgeVersions> & { readonly status: string }
 }
 
-/** One text in the form for its editors. */
+/** One text as its editors see it. */
 interface TextView extends Pick<Said, 'text' | 'origin' | 'status' | 'restsOn'> {
   readonly stale: boolean
 }
@@ -56,7 +56,7 @@ export interface TableView {
   readonly examples: TextView | null
   readonly statements: readonly TextView[]
   readonly columns: ReadonlyMap<string, Partial<TextView> & { readonly personal: boolean | null }>
-  /** The database no longer has this table. */
+  /** Set if the database no longer has this table. */
   readonly gone?: true
   /** Only in the answer to a PUT: warnings for the author, as whole sentences. */
   readonly warnings?: readonly string[]
@@ -233,7 +233,7 @@ export function findTable(
   return tables?.find((each) => each.schema === schema && each.table === table) ?? null
 }
 
-/** Returns the refusal if another person saved another version. */
+/** Returns the refusal of a change that is not based on the newest version. */
 export function conflict(): AppError {
   return new AppError(
     'CONFLICT',
@@ -276,8 +276,8 @@ function viewOf(
 }
 
 /**
- * Returns the columns that are no longer marked as not personal. The next profile decides whether these columns are
- * personal. Until then, their values are hidden.
+ * Returns the columns whose mark `personal: false` the change removes. The next profile decides whether these columns
+ * are personal. Until then, their values are hidden.
  */
 function unclearedOf(before: Draft | null, draft: Draft): readonly string[] {
   return [...(before?.columns ?? [])].flatMap(([name, { personal }]) =>

@@ -27,7 +27,7 @@ const Input = z.object({
 })
 
 /**
- * Starts the job; an equal request joins the running job. Throws DATASOURCE_DISABLED, NOT_CONNECTED before the first
+ * Starts the job. An equal request joins the running job. Throws DATASOURCE_DISABLED, NOT_CONNECTED before the first
  * introspection, and INVALID_REQUEST for a table that is not exposed or a model that is not configured.
  */
 export async function generateDocumentation(

@@ -13,7 +13,10 @@ const LETTERS_MIN = 3
 export class HiddenNames {
   /** Hidden columns by table. Tables without hidden columns are absent. */
   readonly #columns = new Map<string, Names<string>>()
-  /** Hidden tables by all their names, and hidden columns whose name no exposed object shares. */
+  /**
+   * Names of hidden tables and columns that count anywhere in a text, because they are no plain words and no exposed
+   * object has the same name.
+   */
   readonly #anywhere = new Names<string>()
   readonly #distinct = new Set<string>()
   /** Hidden tables whose name is a plain word. */
@@ -70,7 +73,7 @@ export class HiddenNames {
   }
 
   /**
-   * Returns the hidden names that a text about the table `about` contains as whole words. `words`: the words of the
+   * Returns the hidden names that a text about the table `about` contains as whole words. `words` are the words of the
    * text, if the caller has already split it.
    */
   in(

@@ -1,6 +1,6 @@
 // Sends one question to the operator's language model and returns the text of the answer. The client libraries are
-// loaded with the first question. They write only the request body. This file sets the headers and all other settings,
-// so that no variable of the environment has an effect. Size and time of an answer are limited.
+// loaded with the first question. The libraries write only the request body. This file sets the headers and all other
+// settings, so that no variable of the environment has an effect. Size and time of an answer are limited.
 import type { ModelSettings } from '../config.ts'
 
 /** Asks a question. If no answer comes, throws the error of the library unchanged. */

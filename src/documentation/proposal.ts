@@ -70,7 +70,10 @@ class Proposed {
     this.#open = new Set(all.filter(isOpen).map((said) => flat(said.text)))
   }
 
-  /** Returns the proposed text. Returns `was` if people judged `was`, or if no text is proposed. */
+  /**
+   * Returns the text that replaces `was`. A text that a person accepted or edited stays. A rejected text stays if there
+   * is no new proposal. Otherwise returns the proposal, or null if there is none.
+   */
   text(proposed: ProposedText | null, was: Said | null): Said | null {
     if (was !== null && !isOpen(was) && was.status !== 'REJECTED') return was
     if (proposed === null || this.#judged.has(flat(proposed.text))) return was !== null && !isOpen(was) ? was : null

@@ -115,7 +115,7 @@ interface PublicationItem {
   readonly removed: number
 }
 
-/** Returns every publication, newest first. Throws INVALID_REQUEST for an invalid cursor. */
+/** Returns the publications page by page, newest first. Throws INVALID_REQUEST for an invalid cursor. */
 export async function listPublications(
   deps: Pick<DocumentationDeps, 'store'>,
   at: Pick<DocumentationPlace, 'id'>,
@@ -139,7 +139,7 @@ export async function listPublications(
   return { items, nextCursor: rows.length > limit && last !== undefined ? String(last.version) : null }
 }
 
-/** Returns the last publication, by tableKey; empty before the first. */
+/** Returns the tables of the last publication by tableKey. The map is empty before the first publication. */
 export async function publishedOf(
   store: Pick<Store, 'db'>,
   at: { readonly id: DatasourceId; readonly published_version: number },

@@ -1,10 +1,10 @@
 // Splits texts into words and finds names in them, regardless of case and quoting. Takes linear time for any number of
 // names.
 
-/** Letters with accents, digits, and underscores between them. */
+/** Matches a word of letters, with or without accents, digits and underscores. */
 const WORD = /[\p{L}\p{M}\p{N}_]+/gu
 const ASCII_WORD = /\w+/g
-/** A faster pattern, with the same result for ASCII texts. */
+/** Matches ASCII texts. For these, ASCII_WORD finds the same words as WORD, but faster. */
 const ASCII = /^[\x00-\x7f]*$/
 
 /** Invisible characters: zero-width and formatting characters, and variation selectors. */
@@ -46,7 +46,7 @@ export class Names<T> {
     return this.#byFirst.keys()
   }
 
-  /** Returns the names that start at a position, each with the position after it. */
+  /** Returns the values of the names that start at the word `start`, each with the index of the word after the name. */
   at(words: readonly string[], start: number): readonly { readonly value: T; readonly end: number }[] {
     const known = this.#byFirst.get(words[start] ?? '')
     if (known === undefined) return NOTHING

@@ -15,7 +15,10 @@ export const Provenance = {
   tells: z.boolean().default(true),
 }
 
-/** One text. `types` contains the types that its columns had when the text was written; isStale compares them. */
+/**
+ * One text. `types` has the types of the columns in `restsOn` when the text was written. isStale() compares these types
+ * with the current ones.
+ */
 const Said = z.object({ ...Provenance, status: Status, types: byName(z.string()) })
 export type Said = z.infer<typeof Said>
 

@@ -9,7 +9,7 @@ export class RestingPlace {
   readonly #others: Others
   #types: ReadonlyMap<string, string> | null = null
 
-  /** `table` is null if it is not in the catalog; `others` holds all columns of the catalog. */
+  /** `table` is null if it is not in the catalog. `others` holds all columns of the catalog. */
   constructor(table: CatalogTable | null, others: Others) {
     this.#table = table
     this.#others = others

@@ -41,7 +41,7 @@ export function meaningOf({ name, type }: Pick<CatalogColumn, 'name' | 'type'>):
   return null
 }
 
-/** Converts a name to snake case: `durationMs` becomes `duration_ms`. Of a path, takes only the last part. */
+/** Converts a name to snake case: `durationMs` becomes `duration_ms`. Takes only the last part of a path. */
 function snake(name: string): string {
   const last = name.split('.').at(-1) ?? name
   return last.replaceAll(/(\p{Ll}|\d)(\p{Lu})/gu, '$1_$2').toLowerCase()

@@ -105,7 +105,7 @@ export class Visibility {
 export interface VisibleColumns {
   /** The table cut to the exposure. */
   readonly exposed: CatalogTable
-  /** Everything introspected. */
+  /** The columns of the whole catalog. */
   readonly known: RestingPlace
   maySee(said: { readonly text: string; readonly restsOn: readonly string[] }): boolean
 }

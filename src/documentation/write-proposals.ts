@@ -47,7 +47,10 @@ export interface Generated {
 }
 
 const EXAMPLES_TRIED = 4
-/** The maximum number of attempts per table. Exposure or personal marks may change while its texts are written. */
+/**
+ * The maximum number of attempts per table. A change of the exposure or of personal marks while texts are written makes
+ * another attempt necessary.
+ */
 const TRIES = 5
 /** The maximum number of concurrent questions to a model. */
 const MODEL_AT_ONCE = 4
@@ -129,7 +132,10 @@ async function sceneOf(deps: WriterDeps, id: DatasourceId, chosen: Scene['chosen
   }
 }
 
-/** Returns true if the table is the same. Dependencies on other tables are checked when a text is stored. */
+/**
+ * Returns true if the columns and the profile of the table are the same. Dependencies on other tables are checked when
+ * a text is stored.
+ */
 function isSameContext(a: WriterContext, b: WriterContext): boolean {
   return isDeepStrictEqual([a.table.columns, a.profile], [b.table.columns, b.profile])
 }

@@ -1,5 +1,5 @@
-// Everything that a writer may know about a table: the exposed part of the table and its neighbours, and its stored
-// profile. A writer is the rules or a model. Both get only this data.
+// Collects the data that a writer may use about a table: the exposed part of the table and of its neighbours, and its
+// stored profile. There are two writers, the rules and the model. Both get only this data.
 import type { Catalog, CatalogColumn, CatalogTable, DatasourceType, Driver } from '../drivers/driver.ts'
 import type { KeptColumn, KeptProfile } from '../profiles/stored-profiles.ts'
 

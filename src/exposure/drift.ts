@@ -58,7 +58,10 @@ function compare(then: CatalogTable, now: CatalogTable, drift: Lists): void {
   for (const { name, type } of before.values()) drift.removed.push({ schema, table, column: name, was: type })
 }
 
-/** The minimum number of sampled rows for a report. In fewer rows, types may differ by chance. */
+/**
+ * A change of type is reported only if at least this many rows in each sample have the column. In fewer rows, types may
+ * differ by chance.
+ */
 const MET_MIN = 20
 
 /**

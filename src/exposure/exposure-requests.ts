@@ -42,13 +42,13 @@ export type Resolution = 'EXPOSED' | 'DECLINED'
 
 /** The maximum number of open requests of one account in a team. More would hide the requests of others. */
 const OPEN_MAX = 20
-/** The number of closed requests in the list, newest first. */
+/** The maximum number of requests in the list. */
 const LISTED_MAX = 500
 
 /**
- * Requests the object that one of the caller's own calls was refused. Throws NOT_FOUND unless the audit item is a call
- * of this caller and datasource. Throws CONFLICT unless the guard refused the call, if a request for the call exists,
- * or if too many requests are open.
+ * Creates a request for the table or column because of which one of the caller's own calls was refused. Throws
+ * NOT_FOUND if the audit item is not a call of this caller to this datasource. Throws CONFLICT if the call was not
+ * refused for something hidden, if an open request for the call exists, or if too many requests are open.
  */
 export async function requestExposure(
   deps: RequestDeps,

@@ -94,7 +94,7 @@ for (const dialect of DIALECTS) {
     }
     const deps = () => ({ store, audit, catalogs, withdrawHidden: () => Promise.resolve() })
 
-    test('freezes null: a column that appears later stays hidden until the exposure is saved again', async () => {
+    test('saves null as the current columns: a column that appears later stays hidden until the exposure is saved again', async () => {
       const id = await introspected(catalogOf(names('a', 'x', 'y')))
       assert.deepEqual(await getExposure(deps(), await place(id)), {
         tables: [],
@@ -172,7 +172,7 @@ for (const dialect of DIALECTS) {
       await assert.rejects(listExposureVersions(deps(), await place(id), { cursor: 'x' }), { code: 'INVALID_REQUEST' })
     })
 
-    test('limits a history page to the answer size, and deletes the oldest of more than a thousand versions', async () => {
+    test('limits a page of the history to the maximum size of an answer, and deletes the oldest of more than a thousand versions', async () => {
       const id = await introspected(catalogOf(names('a', 'x')))
       const large = JSON.stringify([names('a', 'x'.repeat(5 << 20))])
       const row = { datasource_id: id, author_id: call.caller.accountId, created_at: AT }

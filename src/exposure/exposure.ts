@@ -25,7 +25,7 @@ export interface HiddenNow {
   readonly exposed: Catalog
   /** The exposure as saved, including names that no longer exist in the database. */
   readonly named: readonly ShownTable[]
-  /** By tableKey: tables that lost at least one exposed column. */
+  /** The keys (tableKey) of the tables that lost at least one exposed column. */
   readonly shrunk: ReadonlySet<string>
 }
 
@@ -83,7 +83,7 @@ export interface BriefVersion {
   readonly author: Author
   readonly savedAt: string
   readonly note: string | null
-  /** Null for versions older than the counts. */
+  /** Null for versions that were saved before counts were stored. */
   readonly tables: number | null
   readonly columns: number | null
   readonly added: number | null

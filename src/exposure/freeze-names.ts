@@ -26,8 +26,8 @@ const PROBLEMS_MAX = 100
 const NAME_CHARS_MAX = 100
 
 /**
- * Freezes a requested exposure. `catalog` is null before the first introspection; no name is known then. The result
- * has the tables in database order, followed by removed tables.
+ * Freezes a requested exposure. `catalog` is null before the first introspection. Then no name is known. The result has
+ * the tables in database order, followed by removed tables.
  */
 export function freeze(
   requested: readonly RequestedTable[],

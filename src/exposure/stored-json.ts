@@ -77,7 +77,7 @@ export function writeCatalog(catalog: Catalog): string {
     names: columns.map((column) => column.name),
     kinds: columns.map(numberOf),
   }))
-  // Each kind is already JSON.
+  // The keys of `numbers` are already JSON.
   return `${JSON.stringify({ ...rest, tables: stored }).slice(0, -1)},"columnKinds":[${[...numbers.keys()].join(',')}]}`
 }
 

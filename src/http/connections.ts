@@ -4,7 +4,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { REQUEST_ID } from './request-id.ts'
 
-/** A connection whose requests node:http does not see. */
+/** The state of a connection whose requests query-connection.ts reads without node:http. */
 export interface Exchange {
   readonly state: 'idle' | 'arriving' | 'answering'
 }
@@ -45,7 +45,8 @@ interface Held {
  */
 const PIPELINED_MAX = 32
 /**
- * The server emits this event for each request that node:http does not see. Arguments: the socket and its `Exchange`.
+ * The server emits this event for each request that query-connection.ts reads without node:http. Its arguments are the
+ * socket and its `Exchange`.
  */
 export const QUERY_EVENT = 'vitrineQuery'
 /** The time that a client has to read the refusal. */

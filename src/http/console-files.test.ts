@@ -35,7 +35,7 @@ describe('the console’s files', () => {
     }
   })
 
-  test('the page is sent once, until it changes', async () => {
+  test('a client that already has the current page gets 304 without a body', async () => {
     const etag = (await app.ask('GET', '/app')).headers.get('etag') ?? ''
     const again = await app.ask('GET', '/app/t/acme', { headers: { 'if-none-match': etag } })
     assert.deepEqual([again.status, again.text], [304, ''])

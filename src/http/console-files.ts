@@ -50,7 +50,7 @@ interface Built {
   readonly etag: string
 }
 
-/** Mounts the routes and returns their paths. `folder`: the folder of the built console. */
+/** Mounts the routes and returns their paths. `folder` is the folder of the built console. */
 export function consoleRoutes(app: FastifyInstance, folder = BUILT): readonly KnownPath[] {
   let files: ReadonlyMap<string, Built> | null = null
   const serve = async (request: FastifyRequest<{ Params: { '*'?: string } }>, reply: FastifyReply) => {

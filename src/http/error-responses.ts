@@ -67,7 +67,10 @@ function read(error: unknown, log: Logger, requestId: string): AppError {
   )
 }
 
-/** Converts Fastify's own refusal of a body. Replaces its text, because JSON.parse quotes the input. */
+/**
+ * Converts an error of Fastify. Replaces its text, because JSON.parse quotes the input. Returns null for any other
+ * error.
+ */
 function fastifyRefusal(error: unknown): AppError | null {
   if (!(error instanceof Error)) return null
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''

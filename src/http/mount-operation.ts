@@ -17,7 +17,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The operation id; absent on public routes. */
     readonly operation?: string
-    /** A body may have arbitrary names as keys. */
+    /** True if the keys in the body are arbitrary names. */
     readonly namesAsKeys?: boolean
     /** Default: VALUES.few. */
     readonly valuesMax?: number

@@ -1,7 +1,7 @@
-// Reads usual queries from the sockets of the API and answers them. This avoids the objects that node:http creates for
-// each request (docs/decisions/0049-queries-from-the-socket.md). A connection answers one complete request at a time.
-// If the bytes are not a usual query, or the client is slow, node:http takes over the connection and its bytes for good.
-// So node:http judges everything unusual, and its limits on slow clients apply.
+// Reads usual queries (usual-head.ts) from the sockets of the API and answers them. This avoids the objects that
+// node:http creates for each request (docs/decisions/0049-queries-from-the-socket.md). A connection answers one
+// complete request at a time. If the bytes are not a usual query, or the client is slow, node:http takes over the
+// connection and its bytes for good. So node:http judges everything unusual, and its limits on slow clients apply.
 import { STATUS_CODES, validateHeaderValue, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { HungUp } from '../hang-up.ts'
@@ -18,7 +18,10 @@ export interface QueryConnections {
   readonly server: Server
   /** Passes a connection to node:http. */
   readonly ordinary: (socket: Socket) => void
-  /** False while the service is stopping. Then node:http answers, because its answers tell clients so. */
+  /**
+   * False while the service is stopping. Then node:http answers, because its answers ask clients to use another
+   * connection.
+   */
   readonly isOpen: () => boolean
   readonly requestIds: RequestIds
   /** The idle time that the Keep-Alive header of each answer promises. */
@@ -67,7 +70,7 @@ class QueryConnection implements Exchange, Sender {
   #wanted = 0
   #isAnswering = false
   #isGone = false
-  /** The timeout of the socket. */
+  /** The current timeout of the socket. 0 means none. */
   #timeoutMs = 0
 
   constructor(deps: QueryConnections, form: RegExp, socket: Socket) {
@@ -158,7 +161,7 @@ class QueryConnection implements Exchange, Sender {
     if (!this.#socket.writable) return
     const { door, server, isOpen, requestIds } = this.#deps
     const head = isOpen() ? this.#readHead(bytes) : null
-    // Only a known caller's request may wait for its rest.
+    // Only the request of a known caller may wait for the rest of its bytes.
     const begun = head === null ? null : begin(door, head.usual)
     if (head === null || begun === null) return this.#handOver(bytes)
     const start = head.bytes.length

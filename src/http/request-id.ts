@@ -12,7 +12,7 @@ export interface RequestIds {
   next(): string
   /** Returns the id that a trusted proxy gave, if the id is safe. Otherwise returns a new id. */
   from(given: string | undefined): string
-  /** Returns from() of the request's header, and replaces the header with the result. */
+  /** Like from(), for the id in the request's header. Replaces the header with the returned id. */
   of(request: IncomingMessage): string
 }
 

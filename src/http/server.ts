@@ -63,7 +63,7 @@ export interface Door {
   readonly trustProxy: boolean | string
   /** See config.ts. */
   readonly corsOrigins: ReadonlySet<string>
-  /** null turns metrics off. */
+  /** Null turns metrics off. */
   readonly metrics: Metrics | null
   /** Null turns the access log off. */
   readonly accessLog: AccessLog | null
@@ -149,7 +149,10 @@ export function createServer(door: Door): FastifyInstance {
   return app
 }
 
-/** Reports an answer to the metrics and the access log. Returns null if both are off. */
+/**
+ * Returns a function that reports an answer to the metrics, the access log and the tracing. Returns null if all three
+ * are off.
+ */
 function observersOf({ metrics, accessLog, tracing, trustProxy }: Door): ((answered: Answered) => void) | null {
   if (metrics === null && tracing === null) return accessLog
   return (answered) => {

@@ -34,7 +34,7 @@ const UNUSUAL: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
-/** Returns whether the framing of a body by these headers is usual. Absent headers are ''. */
+/** Returns true if the headers announce a plain JSON body of an accepted length. An absent header is ''. */
 export function isUsualBody(contentType: string, contentLength: string): boolean {
   return JSON_TYPES.has(contentType) && LENGTH.test(contentLength) && Number(contentLength) <= BODY_BYTES_MAX
 }

@@ -218,7 +218,7 @@ async function write(
   })
 }
 
-/** Returns the tables, by tableKey, with a column that the exposure names but that may not be exposed. */
+/** Returns the keys (tableKey) of the tables with a column that the exposure names but that may not be exposed. */
 function barredTables(catalog: Catalog, exposed: Catalog, shown: readonly ShownTable[]): ReadonlySet<string> {
   const keyed = ({ tables }: Catalog) =>
     new Map(tables.map((each) => [tableKey(each.schema, each.table), each.columns]))

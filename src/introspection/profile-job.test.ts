@@ -97,7 +97,7 @@ describe('profiles', () => {
     assert.doesNotMatch(await at.stored(), /example\.com|Ada|4930|1980|only four|call me/)
   })
 
-  test('shows labels of enums and CHECKs before any profile, and unseen labels after the seen ones later', async () => {
+  test('shows labels of enums and CHECKs before any profile, and after a profile lists labels without rows last', async () => {
     const at = await shop(
       `CREATE TYPE mood AS ENUM ('sad', 'it''s ok', 'happy'); CREATE DOMAIN feeling AS mood NOT NULL;
        CREATE TABLE moods (id int PRIMARY KEY, now feeling, was mood, level int CHECK (level IN (1, 2, 3)),
@@ -238,7 +238,7 @@ describe('profiles', () => {
     assert.doesNotMatch(JSON.stringify([job, storedJobs]), /example\.com|a[012]@/)
   })
 
-  test('the next exposure deletes the profile of columns that the database no longer has', async () => {
+  test('saving an exposure deletes the profile of columns that the database no longer has', async () => {
     const at = await shop()
     await at.profile()
     await postgres.query(at.database, 'ALTER TABLE orders DROP COLUMN state; ALTER TABLE customers DROP COLUMN country')

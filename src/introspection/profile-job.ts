@@ -1,5 +1,5 @@
-// Profiles the values of exposed columns, table by table over its own connection, in a job that survives restarts. The
-// rules in profiles/privacy.ts decide which data is stored, under the exposure at the time of writing.
+// Profiles the values of exposed columns, table by table over a connection outside the pool, in a job that survives
+// restarts. The rules in profiles/privacy.ts decide which data is stored, under the exposure at the time of writing.
 import { z } from 'zod'
 import type { Call } from '../auth/caller.ts'
 import type { Config } from '../config.ts'
@@ -49,7 +49,7 @@ const ROWS = 10_000
 const KEEP_TRIES = 5
 
 /**
- * Starts the job; an equal request joins the running job. Throws DATASOURCE_DISABLED, NOT_CONNECTED before the first
+ * Starts the job. An equal request joins the running job. Throws DATASOURCE_DISABLED, NOT_CONNECTED before the first
  * introspection, INVALID_REQUEST for a table that is not exposed, and CONFLICT while another profile runs.
  */
 export async function profileDatasource(
@@ -152,7 +152,7 @@ class Profiler implements AsyncDisposable {
     return { tables, columns, skipped }
   }
 
-  /** Also publishes the tables that were stored before a failure. */
+  /** Makes descriptions show the stored profiles, even those that were stored before a failure. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#disconnect()
     if (this.#kept === 0) return

@@ -8,7 +8,10 @@ import { tableKey, type ShownTable } from '../exposure/cut-catalog.ts'
 const CHANCE_MIN = 0.001
 /** An exposed column in a smaller share of the rows is never removed, because a sample cannot prove its removal. */
 const RARE = 0.01
-/** The maximum number of columns of a table that are retained. Exposed columns are retained even beyond this number. */
+/**
+ * Missing columns are retained only until a table has this many columns. Exposed columns are retained even beyond this
+ * number.
+ */
 const COLUMNS_MAX = 500
 
 /** Returns `after` with the retained columns. `before` must come from the same connection. */

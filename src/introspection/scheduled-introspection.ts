@@ -75,7 +75,7 @@ class Scheduled implements Reintrospection {
     await Promise.all(this.#active.values())
   }
 
-  /** Runs one check at a time. Logs an error; the next check retries. */
+  /** Runs one check at a time. Logs an error. The next check retries. */
   #look(): Promise<void> {
     this.#looking = this.#looking
       .then(() => (this.#closing.signal.aborted ? undefined : this.#fill()))
@@ -184,8 +184,8 @@ class Scheduled implements Reintrospection {
   }
 
   /**
-   * After a success, clears the status ERROR if a failed scheduled run set it. An ERROR from elsewhere stays. The
-   * stored catalog has already deleted the row in `reintrospections`.
+   * After a success, clears the status ERROR if a failed scheduled run set it. An ERROR with another cause stays. The
+   * row in `reintrospections` was already deleted when the catalog was stored.
    */
   async #forgive({ row, error }: Due): Promise<void> {
     if (error === null) return

@@ -6,7 +6,7 @@ import { notFound } from '../errors.ts'
 import type { DatasourceId, JobId, TeamId } from '../ids.ts'
 import type { Jobs } from './jobs.ts'
 
-/** Cancels a job of this datasource; a finished job stays unchanged. Throws NOT_FOUND if there is no such job. */
+/** Cancels a job of this datasource. A finished job stays unchanged. Throws NOT_FOUND if there is no such job. */
 export async function cancelJob(
   deps: { readonly audit: Audit; readonly jobs: Jobs },
   call: Call,

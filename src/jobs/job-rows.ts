@@ -21,6 +21,7 @@ export interface NewJob {
 /** An abandoned job to resume. */
 export interface LostJob extends Omit<NewJob, 'input' | 'startedBy'> {
   readonly input: string
+  /** The time of the last heartbeat. */
   readonly heard: string
 }
 
@@ -45,7 +46,7 @@ const LISTED_MAX = 100
 
 export class JobRows {
   readonly #store: JobStore
-  /** Only one process uses a SQLite store, so jobs that are running when it starts are abandoned. */
+  /** Only one process uses a SQLite store, so all jobs that the store shows as running at its start are abandoned. */
   readonly #startedAt = iso(Date.now())
 
   constructor(store: JobStore) {
@@ -88,7 +89,10 @@ export class JobRows {
     })
   }
 
-  /** Returns the running jobs of the same kind and datasource. Fails abandoned jobs that are not resumable first. */
+  /**
+   * Returns the running jobs of the same kind and datasource. First marks abandoned jobs that are not resumable as
+   * FAILED.
+   */
   async #running(tx: Transaction<Tables>, { datasourceId, kind, input }: NewJob, own: OwnJobs) {
     const rows = await tx
       .selectFrom('jobs')

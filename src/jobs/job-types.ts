@@ -9,8 +9,8 @@ import type { JobTable } from '../store/tables.ts'
 export type Progress = (done: number, total: number, step?: string) => void
 
 /**
- * The work of a job. Its return value, plain data, becomes the job's `result`. `id`: the job's id, which a restart does
- * not change.
+ * The work of a job. Its return value, plain data, becomes the job's `result`. `id` is the job's id, which a restart
+ * does not change.
  */
 export type Work = (progress: Progress, signal: AbortSignal, id: JobId) => Promise<unknown>
 

@@ -118,7 +118,7 @@ test('a cancelled job ends and stays CANCELLED; a job of another datasource is n
   assert.notEqual((await jobs.start(id, 'look', endless)).id, job.id)
 })
 
-test('ends all jobs of a datasource, even without rows; jobs of others continue', async () => {
+test('ends all jobs of a datasource, even those without a row in the store, and no jobs of other datasources', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   await using jobs = await openJobs({ store })

@@ -44,7 +44,7 @@ describe('mail', () => {
     assert.deepEqual(at.lines, [])
   })
 
-  test('sends from the login, or from our own host', async () => {
+  test('the sender is the login, or an address at our own host', async () => {
     await using smtp = await startSmtp({ onAuth: (_auth, _session, done) => done(null, { user: 'x' }) })
     const login = smtp.url.replace('//', '//post%40example.com:pass@')
     await using one = post(login)
@@ -102,7 +102,7 @@ describe('mail', () => {
     assert.doesNotMatch(line, /example\.test|s3cr3t/)
   })
 
-  test('sends a password to another host only over TLS with a valid certificate', async () => {
+  test('sends a password to another host only over TLS with a valid certificate, unless tls=none is set', async () => {
     let logins = 0
     const onAuth = (_auth: unknown, _session: unknown, done: (error: null, answer: { user: string }) => void) => {
       logins++

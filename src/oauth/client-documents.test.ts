@@ -62,7 +62,7 @@ describe('client metadata documents', () => {
     assert.deepEqual(asked, [`GET ${ID}`])
   })
 
-  test('are read once while they are fresh; the limits apply to any headers', async () => {
+  test('are cached for the max-age of the answer, from one minute to one hour, or for five minutes without a max-age', async () => {
     const cases = [
       ['max-age=600', 600],
       ['max-age=1', 60],

@@ -1,6 +1,6 @@
-// Exchanges codes and refresh tokens for tokens, with the provider, and revokes tokens. A code that is used twice was
-// stolen, and so was a refresh token that is used again after its successor. Such a theft ends only the grant of the
-// stolen code or token.
+// Exchanges codes and refresh tokens for tokens, with the provider, and revokes tokens. A code that is used twice
+// counts as stolen. So does a refresh token that is used again more than 30 seconds after its first use. A theft ends
+// only the grant of the stolen code or token.
 import { hash } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import type { GrantCaller } from '../auth/caller.ts'
@@ -50,8 +50,8 @@ const RACE = { tries: 20, stepMs: 50 } as const
 
 /**
  * Returns the answer of a concurrent refresh with the same token, or null if there was no race. Two processes of an
- * agent may refresh at the same moment. The provider then refuses one of them, because the other answer, which it could
- * repeat, is stored a moment later.
+ * agent may refresh at the same moment. The provider may refuse the second request, because the answer to the first
+ * one, which it would repeat, is not stored yet.
  */
 async function raced(deps: Deps, form: URLSearchParams): Promise<TokenAnswer | null> {
   const token = form.get('refresh_token')

@@ -31,7 +31,7 @@ async function someone(rooms: Rooms, name: string): Promise<Browser> {
   return { id: json.user.id, cookie }
 }
 
-/** Moves the time until which a used refresh token gets the same answer again. */
+/** Ends the time in which a used refresh token gets the same answer again. */
 const endReplay = ({ store }: Rooms) =>
   store.write((tx) =>
     tx
@@ -226,7 +226,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await listGrants(rooms, call)).length, 2)
     })
 
-    test('a store that fails at the first request does not end OAuth', async () => {
+    test('OAuth works again after the store failed at the first request', async () => {
       const { rooms, service, ada, team, client, gate } = await opened()
       await using _rooms = rooms
       const { db } = rooms.store

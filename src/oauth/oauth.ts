@@ -1,5 +1,5 @@
-// Lets a person allow an agent to act for the person (OAuth 2.1). Only the six paths in the allow-list of this file reach
-// the provider. The provider is loaded with the first request that needs it.
+// Lets a person allow an agent to act for the person (OAuth 2.1). This file answers only the six requests in its
+// switch, so no other path of the provider can be reached. The provider is loaded with the first request that needs it.
 import { connectorResources, connectorTokens } from '../auth/oauth-access-tokens.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
 import { AppError, notFound } from '../errors.ts'

@@ -61,7 +61,10 @@ export async function openProvider(deps: ProviderDeps): Promise<Provider> {
     import('@better-auth/oauth-provider'),
   ])
   const { origin, clients } = deps
-  /** The grant of the consent that approve() is processing. Otherwise the provider must not find any consent. */
+  /**
+   * The grant for which approve() is running. It is undefined in all other requests, so that the provider finds no
+   * earlier consent.
+   */
   const consented = new AsyncLocalStorage<GrantId>()
   const shared = sharedOptions(deps, origin)
   // The library's types violate exactOptionalPropertyTypes in the OpenAPI description of an endpoint.

@@ -13,8 +13,8 @@ const LENGTH_MAX = 2_000
 const DANGEROUS = /^(javascript|data|vbscript|file|blob|about|view-source|filesystem|ws|wss|ftp):/i
 
 /**
- * `ok`: may be registered. `unknown`: the scheme of an unknown program; the client may be registered without this
- * address. `refused`: a client with this address is refused.
+ * `ok` means that the address may be registered. `unknown` means that the scheme belongs to an unknown program. The
+ * client may be registered without such an address. `refused` means that the whole client is refused.
  */
 export type UriVerdict = 'ok' | 'unknown' | 'refused'
 

@@ -1,5 +1,5 @@
-// One function per operation of the contract, named by its operation id. REST and the connector call these functions.
-// REST and the connector only authenticate, and carry the input in and the value out.
+// Creates one function per operation of the contract, named by its operation id. REST and the connector only
+// authenticate the caller, call these functions with the input, and send the returned value.
 import { ROUTES } from '../contract/key-routes.ts'
 import { SESSION_ROUTES } from '../contract/signed-in-routes.ts'
 import { accessOperations } from './access-lists.ts'

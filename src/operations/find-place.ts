@@ -19,8 +19,8 @@ export interface Places {
   /** Throws SECOND_FACTOR_REQUIRED, then NOT_FOUND (the same text for every cause), then ROLE_REQUIRED. */
   datasource(call: Call, teamId: TeamId, id: DatasourceId, need: { role?: 'ADMIN' | 'OWNER' }): Promise<Reached>
   /**
-   * Returns the result of datasource() without a role, if the caches hold everything. Returns null otherwise, and if
-   * datasource() would refuse.
+   * Returns the result of datasource() without a role and without waiting, if the caches hold all that is needed.
+   * Returns null if they do not, and if datasource() would refuse.
    */
   knownDatasource(caller: Caller, teamId: TeamId, id: DatasourceId): Reached | null
 }
@@ -58,8 +58,8 @@ export async function place(
 }
 
 /**
- * Returns the result of place(), if the caches hold everything. Returns null otherwise, and if place() would refuse:
- * then call place(). Finds only datasources for operations that need no role.
+ * Returns the result of place() without waiting, if the caches hold all that is needed. If this returns null, the
+ * caller must call place(), which finds the place or refuses. Finds only datasources for operations that need no role.
  */
 export function knownPlace(
   places: Places,

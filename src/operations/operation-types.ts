@@ -72,7 +72,7 @@ type AtRoute<R extends Route> = Placed<R> & {
   readonly body: Body<R>
 }
 
-/** The use cases return readonly values. */
+/** Makes a type readonly in depth, because the use cases return readonly values. */
 type Frozen<T> = T extends readonly (infer U)[]
   ? readonly Frozen<U>[]
   : T extends ReadonlyMap<infer K, infer V>

@@ -28,7 +28,7 @@ type Open =
   | { readonly list: unknown[]; readonly fields?: never }
   | { readonly list?: never; readonly fields: Record<string, unknown>; key: string }
 
-/** Yields after each slice; returns the value. Throws SyntaxError. */
+/** Yields after each slice, and finally returns the value. Throws SyntaxError. */
 export function* parse(text: string, reading: Reading = {}): Generator<undefined, unknown> {
   const open: Open[] = []
   const from = new Cursor(text)

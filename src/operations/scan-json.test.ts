@@ -27,8 +27,8 @@ describe('the bytes of a JSON body', () => {
     ['a high surrogate alone', String.raw`{"a":"x\ud800"}`],
     ['a low surrogate alone', String.raw`["\uDC00"]`],
     ['two high surrogates', String.raw`["\uD83D\uD83D"]`],
-    ['the wrong order', String.raw`["\ude00\ud83d"]`],
-    ['before an unescaped character', '["\\ud83d😀"]'],
+    ['a pair in the wrong order', String.raw`["\ude00\ud83d"]`],
+    ['a high surrogate before an unescaped character', '["\\ud83d😀"]'],
     ['in a key', String.raw`{"\ud800":1}`],
     ['after an escaped backslash and an escape', String.raw`["\\\ud800"]`],
   ] as const) {
@@ -36,15 +36,15 @@ describe('the bytes of a JSON body', () => {
   }
 
   for (const [title, text] of [
-    ['a pair', String.raw`["\ud83d\ude00"]`],
-    ['a pair in mixed case', String.raw`["\uD83d\uDe00"]`],
-    ['the same letters after an escaped backslash', String.raw`["\\ud800"]`],
+    ['a surrogate pair', String.raw`["\ud83d\ude00"]`],
+    ['a surrogate pair in mixed case', String.raw`["\uD83d\uDe00"]`],
+    ['the letters ud800 after an escaped backslash', String.raw`["\\ud800"]`],
     ['other escapes', String.raw`["\u00e9\n\"\\ \ud83d\ude00"]`],
     ['one key in two objects', '[{"a":1},{"a":{"a":1},"b":["a","a"]}]'],
     ['a value equal to a key', '{"a":"a","b":"a"}'],
     ['a colon inside a string', String.raw`{"a":"\"a\":1","b":["a:",":"]}`],
     ['a string that ends in backslashes', String.raw`{"a":"\\","b":"\\\\"}`],
-    ['no object', '"x"'],
+    ['a text that is not an object', '"x"'],
   ] as const) {
     test(`accepts ${title}`, () => assert.equal(detail(text), null))
   }
@@ -54,7 +54,7 @@ describe('the bytes of a JSON body', () => {
     ['spelled with an escape', String.raw`{"sql":1,"\u0073ql":2}`],
     ['deep inside', '{"a":[{"b":{"c":1,"d":[],"c":{}}}]}'],
     ['with spaces before the colon', '{"a" :1,"a"\n\t:2}'],
-    ['after an object between', '{"a":{"b":1},"a":2}'],
+    ['with an object between the two', '{"a":{"b":1},"a":2}'],
     ['__proto__', '{"__proto__":1,"__proto__":2}'],
   ] as const) {
     test(`refuses a duplicate key: ${title}`, () => assert.match(String(detail(text)), /occurs twice/))

@@ -1,5 +1,5 @@
 // Validates input with the schema of its route. Invalid input is INVALID_REQUEST with one line per field. Validation
-// never guesses, converts or ignores a value.
+// never guesses or ignores a value. It converts only query parameters, because they arrive as strings.
 import type { ZodError, ZodType } from 'zod'
 import { z } from 'zod'
 import { BRIEF } from '../contract/long-lists.ts'

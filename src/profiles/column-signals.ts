@@ -14,7 +14,7 @@ interface About {
 const MOSTLY = 0.9
 /** The minimum number of rows for a signal about a regularity. */
 const ROWS_MIN = 2
-/** The minimum number of distinct values in a sample that proves a column unique. */
+/** The minimum number of sampled values for the signal “unique in the sample”. */
 const UNIQUE_MIN = 100
 const LONG_CHARS = 256
 

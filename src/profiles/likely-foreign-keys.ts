@@ -79,7 +79,7 @@ function namesFor(table: string, column: string): ReadonlySet<string> {
   return names
 }
 
-/** Returns the last part of a dotted path, without separators and case: customerId equals customer_id. */
+/** Returns a name without separators and in lower case, so that customerId equals customer_id. */
 function folded(name: string): string {
   return name
     .toLowerCase()
@@ -87,7 +87,7 @@ function folded(name: string): string {
     .replace(/^_+/, '')
 }
 
-/** Returns the key that a column seems to reference, or null. `keys`: the keys that match the column's name. */
+/** Returns the key that a column seems to reference, or null. `keys` are the keys that match the column's name. */
 function likelyKey(table: CatalogTable, column: CatalogColumn, seen: SeenTable, keys: readonly Key[]): Key | null {
   if (keys.length === 0 || column.references !== null || column.primaryKey) return null
   const kept = seen.columns.find((each) => each.name === column.name)

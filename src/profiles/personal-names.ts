@@ -7,7 +7,7 @@ interface Category {
   readonly what: string
   /** The value types that can contain such data. A time, such as email_sent_at, is not an e-mail address. */
   readonly kinds: readonly ValueKind[]
-  /** Whole words. */
+  /** Words that must be whole words of the column's name. */
   readonly words: ReadonlySet<string>
   /** Substrings of the name without separators. */
   readonly stems: readonly string[]

@@ -10,8 +10,9 @@ import type { KeptColumn, KeptKey, KeptProfile } from './stored-profiles.ts'
 const ROWS_MIN = 5
 /** The maximum number of distinct values of a categorical column. */
 const DISTINCT_MAX = 50
+/** The maximum length of a stored value or JSON key. */
 const CHARS_MAX = 64
-/** The share of texts that makes the whole column personal. */
+/** If this share of the sampled texts looks personal, the whole column counts as personal. */
 const PERSONAL_SHARE = 0.2
 const LOOK_SHARE = 0.5
 

@@ -150,7 +150,7 @@ describe('the privacy rules', () => {
     assert.deepEqual(of([3, 5]), { min: 3, max: 5 })
   })
 
-  test('hide a column if a fifth of it looks personal, and such values elsewhere', () => {
+  test('hide a column if a fifth of its values look personal, and hide single personal values in other columns', () => {
     for (const text of [
       'ada@example.com',
       '+49 30 901820',

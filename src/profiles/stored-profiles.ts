@@ -13,9 +13,9 @@ export interface KeptColumn {
   readonly type: string
   /** From 0 to 1. Null if no row was read. */
   readonly nullFrac: number | null
-  /** For the whole table; estimated if not every row was read. */
+  /** The number of distinct values in the whole table. Estimated if not every row was read. */
   readonly distinctCount: number | null
-  /** The most common values first; null for a personal column, and if the column is not categorical. */
+  /** The most common values come first. Null for a personal column, and if the column is not categorical. */
   readonly values: readonly { readonly value: Scalar; readonly share: number }[] | null
   /** For numbers and times; null for a personal column. */
   readonly range: { readonly min: Scalar; readonly max: Scalar } | null

@@ -13,7 +13,7 @@ export interface Placed {
   readonly link: string
 }
 
-/** The end of a chain while rows are appended. */
+/** Tracks the end of a chain (number and link of the last row) while rows are appended. */
 export class ChainEnd {
   readonly chain: string
   readonly #seal: Seal
@@ -49,9 +49,9 @@ export class ChainEnd {
   }
 }
 
-/** The result of linking. */
+/** What linkStored() did with each row. */
 export interface Linked {
-  /** The rows that were linked now or by another process, and the rejected rows. */
+  /** Rows that need no other attempt: linked now, linked before by another process, or rejected as `foreign`. */
   readonly settled: readonly AuditId[]
   /** Rows that are not in the store: their transaction was rolled back or is still open. */
   readonly unseen: readonly AuditId[]
@@ -62,7 +62,10 @@ export interface Linked {
 
 const IDS_PER_SELECT = 200
 
-/** Links the given rows, except those that are not in the store or already have a position. */
+/**
+ * Links the rows with these ids. Skips rows that are not in the store, already have a position, or were changed
+ * manually.
+ */
 export async function linkStored(
   { tx, locked }: Writing,
   seal: Seal,
@@ -92,8 +95,8 @@ export async function linkStored(
 }
 
 /**
- * Adds 429s to the row of their minute, even if another process inserted the row. Returns the 429s whose row is already
- * linked.
+ * Adds the count of each folded row (429s of a minute, for example) to the stored row with the same id, even if another
+ * process inserted that row. Returns the folded rows whose stored row is already linked or was changed manually.
  */
 export async function countInto(
   { tx, locked }: Writing,

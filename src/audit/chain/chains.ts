@@ -50,8 +50,8 @@ export async function writeRegistry({ tx }: Writing, seal: Seal, registry: Regis
 
 /** Adds the next chain number to the signed list and returns the number. Does not sign a manually changed list. */
 async function nextNumber(writing: Writing, seal: Seal, openedAt: string): Promise<number> {
-  // Read the chain before the list. The process that starts the first chain writes both, so a visible chain implies a
-  // visible list.
+  // The chains are read before the list. The process that starts the first chain writes both in one transaction, so a
+  // visible chain implies a visible list.
   const highest = await writing.tx
     .selectFrom('audit_chains')
     .select('number')

@@ -1,4 +1,5 @@
-// Reads a chain from its start, a thousand rows at a time. Single rows and packed rows come in one order.
+// Reads a chain from its start, a thousand rows at a time. Single rows and packed rows come together, ordered by
+// number.
 import { sql, type Transaction } from 'kysely'
 import type { Tables } from '../../store/tables.ts'
 import { describes, MARK_CHARS, unpacked, type Pack } from '../packs.ts'
@@ -14,6 +15,7 @@ export type Step =
       readonly row: Stored
       /** The text that the seal is computed from. */
       readonly text: string
+      /** True if the row stores only a prefix of its link. This is so for all rows of a pack except the last. */
       readonly isMarked: boolean
     }
   | { readonly kind: 'pack'; readonly seq: number; readonly pack: Pack; readonly holds: boolean }

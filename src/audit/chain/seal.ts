@@ -41,7 +41,7 @@ export type Gap = Selectable<AuditGapTable>
 export interface Registry {
   readonly first: number
   readonly last: number
-  /** The start of the first chain ever. */
+  /** The time (ISO 8601) at which the first chain ever started. */
   readonly since: string
   /** The number of rows outside all chains when the first chain started. This number never grows. */
   readonly before: number
@@ -52,7 +52,7 @@ export interface Seal {
   alone(row: Content): string
   /** Seals a row's text at its position, after the row with the link `before` ('' for the first row). */
   link(before: string, chain: string, seq: number, text: string): string
-  /** Like link(), for UTF-8 text. */
+  /** Like link(), for a text that is already encoded as UTF-8. */
   linkOf(before: string, chain: string, seq: number, text: Uint8Array): string
   chain(chain: Omit<Chain, 'signature'>): string
   gap(gap: Omit<Gap, 'signature'>): string
@@ -180,7 +180,10 @@ interface Hmac {
   hmacBehind(head: string, rest: Uint8Array): string
 }
 
-/** Computes HMAC (RFC 2104) with two one-shot hashes. Node's Hmac object costs four times as much as the rest of a row. */
+/**
+ * Computes HMAC (RFC 2104) with two one-shot hashes. Node's Hmac object takes four times as long as all other work on a
+ * row.
+ */
 function hmacWith(key: Uint8Array): Hmac {
   const inner = Buffer.alloc(SCRATCH_BYTES, 0x36)
   const outer = Buffer.alloc(BLOCK_BYTES + HASH_BYTES, 0x5c)

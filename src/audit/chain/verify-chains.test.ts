@@ -1,5 +1,6 @@
 // Tests the chain on both stores. Verification accepts every row that the service wrote, and names every row that was
-// changed, removed or inserted manually. This also holds after pruning, a kill, a lost answer and a restart.
+// changed, removed or inserted manually. This also holds after pruning, a kill, a lost reply to a commit, and a
+// restart.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { sql } from 'kysely'
@@ -214,7 +215,7 @@ for (const dialect of DIALECTS) {
         assert.deepEqual(await findingsOf(store), [])
       })
 
-      test('reports a row inserted as older than the chains, and an emptied store', async () => {
+      test('reports an inserted row that claims to be older than the chains, and an emptied store', async () => {
         const { store, teamId } = await tenRows()
         await using _store = store
         const row = new RowMaker(() => Date.now() - 5 * day).of(call, { teamId, outcome: 'ANSWERED' })
@@ -246,7 +247,7 @@ for (const dialect of DIALECTS) {
         assert.ok(id)
       })
 
-      test('finds a second row in one place if the index was dropped', async () => {
+      test('finds a second row with the same number if the unique index was dropped', async () => {
         const { store, teamId } = await tenRows()
         await using _store = store
         await sql`drop index audit_in_chain`.execute(store.db)
@@ -312,7 +313,7 @@ for (const dialect of DIALECTS) {
       })
     })
 
-    test('verification names a row inserted in the next place, and the audit continues', async () => {
+    test('verification names a row inserted at the next number of the chain, and the audit still writes rows', async () => {
       await using store = await open()
       const teamId = newId<TeamId>()
       await using audit = openAudit({ store, key })
@@ -348,7 +349,7 @@ for (const dialect of DIALECTS) {
         return { store, audit, short, long, move: (days: number) => (at += days * day) }
       }
 
-      test('leaves signed gaps that verification accepts, and finally a single gap', async () => {
+      test('pruning leaves signed gaps that verification accepts, and merges them in the end', async () => {
         const { store, audit, move } = await twentyDays()
         await using _store = store
         await using _audit = audit
@@ -398,7 +399,7 @@ for (const dialect of DIALECTS) {
         assert.match((await findingOf(store)).what, /^row number 38 removed/)
       })
 
-      test('keeps a changed row of any age, and a row that was made to look old', async () => {
+      test('pruning keeps a changed row of any age, and a row that was made to look old', async () => {
         const { store, audit, short, move } = await twentyDays()
         await using _store = store
         await using _audit = audit
@@ -415,7 +416,7 @@ for (const dialect of DIALECTS) {
         assert.equal((await findingOf(store)).id, young)
       })
 
-      test('deletes chains without rows, except the newest', async () => {
+      test('pruning deletes chains without rows, except the newest', async () => {
         await using store = await open()
         let at = start
         const teamId = newId<TeamId>()
@@ -462,7 +463,7 @@ for (const dialect of DIALECTS) {
         assert.deepEqual(marks, [])
       })
 
-      test('a manually inserted entry cannot end an existing team or stop pruning', async () => {
+      test('a manually inserted retention of a deleted team neither affects a team that exists nor stops pruning', async () => {
         await using store = await open()
         let at = start
         const [lives, ended] = [newId<TeamId>(), newId<TeamId>()]
@@ -537,7 +538,7 @@ for (const dialect of DIALECTS) {
         assert.equal((await audit.page(teamId, { limit: 99 })).items.length, 4)
       })
 
-      test('does not link a row that was inserted manually for the next process', async () => {
+      test('the next process does not link a row that was inserted manually as waiting for its link', async () => {
         await using store = await open()
         const row = new RowMaker(() => Date.now() - day).of(call, { outcome: 'ANSWERED' })
         await store.db

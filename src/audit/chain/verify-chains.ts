@@ -9,10 +9,10 @@ import { bears, stepsOf, type Step } from './read-chain.ts'
 /** The name that reports give to rows older than the chains. */
 export const BEFORE_CHAINS = 'before the chains'
 
-/** The first problem found. */
+/** The first problem found in a chain. */
 interface Finding {
   readonly kind: 'changed' | 'removed' | 'inserted'
-  /** Null if a row is missing. */
+  /** The id of the affected row. Null if the row is missing, or if no single row is affected. */
   readonly id: string | null
   readonly what: string
 }
@@ -34,7 +34,8 @@ export interface ChainReport {
 }
 
 /**
- * Checks every chain. Must run in a transaction that sees one snapshot. Calls `seen` with each number of checked rows.
+ * Checks every chain. Must run in a transaction that sees one snapshot. Calls `seen` after each batch with the number
+ * of rows checked in the batch.
  */
 export async function* verifyAudit(
   tx: Transaction<Tables>,

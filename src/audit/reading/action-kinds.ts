@@ -4,7 +4,7 @@ import { SESSION_ROUTES } from '../../contract/signed-in-routes.ts'
 
 export type ActionKind = 'query' | 'change' | 'read' | 'signIn'
 
-/** A set of actions, or its complement. */
+/** The actions in `names`. If `others` is true, all actions except those in `names`. */
 export interface Actions {
   readonly names: ReadonlySet<string>
   readonly others: boolean

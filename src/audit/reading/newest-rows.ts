@@ -42,7 +42,7 @@ export async function* newest(
   }
 }
 
-/** Looks up the rows with the given ids one by one, because a lookup by id needs no search. */
+/** Looks up the rows with the given ids one by one, because an index on the id makes each lookup fast. */
 async function found(
   store: Pick<Store, 'db'>,
   teamId: TeamId | null,

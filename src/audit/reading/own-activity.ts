@@ -1,5 +1,6 @@
 // Reads the caller's own calls: the rows without a team, and the rows of every team whose routes the caller may use. In
-// a team, a caller of any role sees those of their own rows that the operation listAudit would show to a manager.
+// a team, an OWNER sees all own rows. Other callers see those of datasources that they reach, and those without a
+// datasource.
 import type { Audit } from '../audit.ts'
 import type { Stored } from '../chain/seal.ts'
 import { merged } from './merge-streams.ts'

@@ -65,7 +65,7 @@ export async function packedRow(store: Pick<Store, 'db'>, teamId: TeamId, id: Au
   return null
 }
 
-/** Returns the packs one by one, ordered by their newest row. */
+/** Returns the packs one by one. The pack with the newest last row comes first. */
 async function* packsOf(
   store: Pick<Store, 'db'>,
   teamId: TeamId,
@@ -90,8 +90,8 @@ async function* packsOf(
 }
 
 /**
- * Returns a function that tests whether a row may contain the searched text. The test is much faster than parsing the
- * row.
+ * Returns a function that tests whether a row may contain the searched text, which is much faster than parsing the row.
+ * Returns undefined without a searched text, or if JSON may escape the text.
  */
 function textSearch(text: string | undefined): ((line: string) => boolean) | undefined {
   if (text === undefined || needsEscapes(text)) return undefined
@@ -109,7 +109,7 @@ function wantedOf({ filter = {} }: AuditScope): readonly string[] {
     .map((value) => JSON.stringify(value))
 }
 
-/** Returns the only value of a filter. If there are several values, a matching row need not contain a given one. */
+/** Returns the value of a filter that has exactly one value. With several values, no value is in every matching row. */
 function only<T>(values: readonly T[] | undefined): T | undefined {
   return values?.length === 1 ? values[0] : undefined
 }

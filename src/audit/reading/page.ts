@@ -64,7 +64,7 @@ export interface AuditPage {
   readonly nextCursor: string | null
 }
 
-/** The maximum length of a page. */
+/** The length of a page, in characters, at which no more rows are added. */
 const PAGE_CHARS_MAX = 8 << 20
 /** The maximum number of batches that one page searches for matching rows. Searching them takes about a second. */
 const PORTIONS_MAX = 200
@@ -83,7 +83,7 @@ export async function readPage(
   return await pageOf(rows, ask)
 }
 
-/** Reads one page from a stream of rows and watermarks that starts at a given position. */
+/** Reads one page. `from` opens a stream of rows and watermarks that starts after the position `before`. */
 export async function pageOf(
   from: (before: Key | null) => AsyncIterable<readonly (Stored | Key)[]>,
   ask: Pick<AuditAsk, 'cursor' | 'limit'>,
@@ -126,7 +126,7 @@ export async function readOne(
 
 /**
  * Returns the position of a row. If the row was removed, computes the position from its id. Throws INVALID_REQUEST for
- * an id in another format.
+ * an id that is not a UUID v7.
  */
 export async function placeOf(store: Pick<Store, 'db'>, teamId: TeamId, id: AuditId): Promise<Key> {
   const row = await rowOfTeam(store, teamId, id)

@@ -91,7 +91,7 @@ function isBlocked({ blocked }: Content, wanted: AuditFilter['blocked']): boolea
   return wanted.some((each) => each.kind === kind && (each.name === undefined || each.name === name))
 }
 
-/** Returns true if the query, the refusal or a name in the row contains the text. Ignores case. */
+/** Returns true if the query, the refusal, the request id or a name in the row contains the text. Ignores case. */
 function holdsText(row: Content, wanted: string | undefined): boolean {
   if (wanted === undefined) return true
   const holds = (text: string | null | undefined) => text?.toLowerCase().includes(wanted) === true

@@ -75,7 +75,7 @@ async function sliceEnd(
   return row ?? null
 }
 
-/** Returns true if the scope can exclude rows within its time range. */
+/** Returns true if the scope has a condition other than the time range, `blocked` and `text`. */
 function isFiltered(scope: AuditScope): boolean {
   const { from: _from, to: _to, blocked: _blocked, text: _text, ...rest } = scope.filter ?? {}
   return scope.datasourceIds !== undefined || Object.keys(rest).length > 0
@@ -83,7 +83,7 @@ function isFiltered(scope: AuditScope): boolean {
 
 type Query<O> = SelectQueryBuilder<Tables, 'audit', O>
 
-/** Returns the conditions that the index on team and time can answer. */
+/** Returns a query with the conditions for which the store can use the index on team and time. */
 function within(store: Pick<Store, 'db'>, teamId: TeamId | null, scope: AuditScope, before: Key | null) {
   const { from, to } = scope.filter ?? {}
   const { after } = scope

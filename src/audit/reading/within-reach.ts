@@ -47,7 +47,7 @@ export interface AuditFilterInput {
   readonly code?: readonly string[]
   readonly via?: readonly AuditItem['via'][]
   readonly client?: readonly string[]
-  /** `column`, or `column:email`. */
+  /** What was blocked: a kind (`column`), or a kind and a name (`column:email`). */
   readonly blocked?: readonly string[]
   readonly q?: string
   readonly from?: string
@@ -158,7 +158,7 @@ async function scopeOf(deps: AuditTrailDeps, call: Call, reader: Reader, input: 
   return { datasourceIds: await deps.reachableIds(call, reader), filter }
 }
 
-/** Throws INVALID_REQUEST if `to` is before `from`. */
+/** Throws INVALID_REQUEST for an invalid time, and if `to` is before `from`. */
 export function filterOf(input: AuditFilterInput, now = Date.now()): AuditFilter {
   const { id, datasourceId, accountId, keyId, action, kind, outcome, code, via, client, blocked, q } = input
   const from = input.from === undefined ? undefined : utc('from', input.from)

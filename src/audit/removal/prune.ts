@@ -1,5 +1,6 @@
-// Removes rows older than their team's retention, a few hundred at a time. A row is removed only if it matches its
-// chain, and a signed gap replaces it. A manually changed row stays, so that `audit verify` can report it.
+// Removes rows older than their team's retention, a few hundred at a time. A row in a chain is removed only if it
+// matches the chain, and a signed gap replaces it. A manually changed row stays, so that `audit verify` can report it.
+// Rows without a chain are removed by age alone.
 import { setImmediate } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
 import { asId, type AuditId } from '../../ids.ts'
@@ -107,7 +108,7 @@ async function removeRun(tx: Transaction<Tables>, seal: Seal, run: readonly InCh
   return foreign
 }
 
-/** Replaces rows with a gap. Returns the ids of rows where a gap already exists. */
+/** Replaces rows with a gap. If a gap already covers one of them, changes nothing and returns their ids. */
 async function replace(tx: Transaction<Tables>, seal: Seal, rows: readonly InChain[]): Promise<readonly AuditId[]> {
   const [first, last] = [rows[0], rows.at(-1)]
   if (first === undefined || last === undefined) return []

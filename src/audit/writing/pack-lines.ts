@@ -1,16 +1,17 @@
-// Appends lines to a chain. Long runs of one team become packs; other lines become single rows.
+// Appends lines (serialized rows) to a chain. Long runs of lines of one team become packs. Other lines become single
+// rows.
 import { deflateRawSync } from 'node:zlib'
 import type { TeamId } from '../../ids.ts'
 import type { ChainEnd, Placed } from '../chain/append-rows.ts'
 import { MARK_CHARS, minuteEnd, type Pack } from '../packs.ts'
 import type { Line, Lines } from './waiting-lines.ts'
 
-/** The shortest run that is packed. */
+/** The number of rows in the shortest run that is packed. */
 export const PACKED_FROM = 32
 /** The fastest compression level. It is sufficient, because the rows resemble each other. */
 const LEVEL = 1
 
-/** Computes the links. Each link ties a row to the row before it. */
+/** Returns the lines as single rows and packs, with their links. Each link ties a row to the row before it. */
 export function placeLines(
   end: ChainEnd,
   lines: Lines,

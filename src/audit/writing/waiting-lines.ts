@@ -34,7 +34,7 @@ export class Lines {
   #used = 0
   #rows = 0
 
-  /** `over`: a written batch whose buffer is reused. */
+  /** `over` is a written batch whose buffer the new batch reuses. Null if there is none. */
   constructor(over: Lines | null) {
     const isOver = over !== null && over.#bytes.length <= BYTES_KEPT
     this.#bytes = isOver ? over.#bytes : Buffer.alloc(0)

@@ -26,15 +26,20 @@ export interface WriterDeps {
   readonly store: Pick<Store, 'db' | 'dialect' | 'commit' | 'settled'>
   readonly seal: Seal
   readonly now: () => number
-  /** Gives a 429 a new id if the row of its minute is already linked. */
+  /**
+   * Returns a folded row (429s of a minute, for example) with a new id. Called if the stored row with the old id can no
+   * longer be changed.
+   */
   readonly renamed: (row: Content) => Content
   readonly log?: WriterLog | undefined
 }
 
-/** The maximum number of rows that wait in memory. It is never reached while the store accepts writes. */
+/** Above this number of waiting rows, `behind` is true. The number stays lower while the store accepts writes. */
 const WAITING_ROWS_MAX = 20_000
 const WAITING_BYTES_MAX = 64 * 1024 * 1024
-/** The maximum age of a waiting row. It bounds the loss if a process stops while its store cannot be written. */
+/**
+ * If a row waits longer, `behind` is true. This bounds the loss if a process stops while its store cannot be written.
+ */
 const WAITING_MS_MAX = 5_000
 /** The maximum number of spare buffers between two drains. Each has two megabytes. */
 const SPARES_MAX = 8
@@ -74,13 +79,13 @@ export class Writer {
   #position: Position
   /** The batches. New rows are added only to the last batch. */
   #waiting: Lines[] = []
-  /** Written batches whose buffers are reused. There are as many as the last drain wrote. */
+  /** Batches that the last drain wrote. New batches reuse their buffers. */
   #spares: Lines[] = []
   /** 429s by row id: one row per key and minute. */
   #folded = new Map<AuditId, Content>()
   /**
-   * Rows to link, which are in the store or will be. `from`: when to link the row. `until`: when to give up a missing
-   * row.
+   * Rows to link, which are in the store or will be. A row is linked from the time `from` on. After `until`, a missing
+   * row is given up.
    */
   readonly #unlinked = new Map<AuditId, { readonly from: number; readonly until: number }>()
   #unfinished: Batch | null = null
@@ -152,7 +157,7 @@ export class Writer {
     this.written++
   }
 
-  /** Writes all rows that waited before the call. With `closing`, also links every row that can be linked. */
+  /** Writes all rows that waited before the call. With `closing`, also links the rows that are not due yet. */
   async drain(closing: boolean): Promise<void> {
     this.#spares = []
     if (this.#unfinished !== null) await this.#finish(this.#unfinished)
@@ -245,8 +250,8 @@ export class Writer {
   }
 
   /**
-   * Returns the position after which the batch starts, or 'ended'. If the chain's row was changed manually, starts a
-   * new chain.
+   * Returns the position after which the batch starts. `isDone` is true if an earlier attempt wrote the batch. If the
+   * chain's row was changed manually, starts a new chain.
    */
   async #positionIn(
     within: Writing,
@@ -280,8 +285,8 @@ export class Writer {
     }
     for (const id of linked.settled) this.#unlinked.delete(id)
     for (const id of linked.unseen) {
-      // Give up an unseen row. With one connection, as in the embedded store, its transaction has ended without a
-      // commit.
+      // An unseen row is given up after `until`. The embedded store has only one connection, so there the transaction
+      // of an unseen row has already ended without a commit.
       const known = this.#unlinked.get(id)
       if (store.dialect === 'sqlite' || known === undefined || known.until <= now()) this.#unlinked.delete(id)
     }
