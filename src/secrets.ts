@@ -61,8 +61,8 @@ interface RootKey {
 
 /**
  * Returns the secrets of a store. The root key comes from the configuration, or is created once in the data folder
- * (0600). With `asIs`, creates no key, and throws an Error of one sentence if there is no key. `db`: the store, if its
- * root key may have been rotated.
+ * (0600). With `asIs`, creates no key, and throws an Error of one sentence if there is no key. `db` is the store, which
+ * must be given if its root key may have been rotated.
  */
 export async function openSecrets(
   config: KeyConfig,
@@ -72,7 +72,7 @@ export async function openSecrets(
   return secretsFrom(keys.current.bytes, keys.previous?.bytes, await firstRootOf(options.db, keys))
 }
 
-/** Returns the active keys. `asIs`: creates no key. */
+/** Returns the active keys. With `asIs`, creates no key. */
 export async function rootKeysOf(config: KeyConfig, asIs: boolean): Promise<RootKeys> {
   const configured = await configuredKey(config)
   const bytes = configured ?? (asIs ? await existingKey(config.dataDir) : await storedKey(config.dataDir))
@@ -184,8 +184,8 @@ function keyOf(root: Uint8Array, label: string): Uint8Array {
 }
 
 /**
- * Pure: derives all keys from the root keys, of 32 bytes each. `first`: the store's first root key, if it differs from
- * the current one.
+ * Pure: derives all keys from the root keys, of 32 bytes each. `first` is the store's first root key, if it differs
+ * from the current one.
  */
 export function secretsFrom(root: Uint8Array, previous?: Uint8Array, first: Uint8Array = root): Secrets {
   const current = sealerOf(root)

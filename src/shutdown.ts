@@ -7,12 +7,15 @@ import type { RunningQueries } from './query/running-queries.ts'
 
 /** The interval at which a draining service closes idle connections. */
 const IDLE_LOOK_MS = 50
-/** During draining, the time for incompletely received requests to arrive. */
+/** The time that a draining service gives incomplete requests to arrive in full. */
 const ARRIVAL_MS = 1_000
 /** The time for writing the last refusals before the sockets are closed. */
 const LAST_ANSWERS_MS = 2_000
 
-/** Answers running requests within `graceMs`, refuses the rest, closes all connections. `hurry` ends the grace period. */
+/**
+ * Waits up to `graceMs` for running requests, then cancels the queries that still run, and closes all connections.
+ * `hurry` ends the wait.
+ */
 export async function drainServer(
   { server, close }: Pick<FastifyInstance, 'server' | 'close'>,
   connections: Connections,

@@ -125,7 +125,7 @@ describe('the path of a query', () => {
     assert.ok(row?.printed?.includes('customers') && (row.durationMs ?? 0) > 0)
   })
 
-  test('names the page to expose what was refused at the public address, else only on loopback', async () => {
+  test('a refusal links to the page of the console that can expose the object, if the service knows its own address', async () => {
     const { config } = rooms
     for (const [own, origin] of [
       [{ publicUrl: 'https://vitrine.example', loopback: false }, 'https://vitrine.example'],

@@ -35,11 +35,11 @@ export interface QueryDeps {
   readonly budget: Budget
   readonly running: RunningQueries
   readonly meter: QueryMeter
-  /** Returns the origin of the service, if it is loopback. */
+  /** Returns the origin of the service. Used only if the service listens on loopback and has no public URL. */
   readonly origin: () => string
 }
 
-/** {columns, rows, rowCount, truncated, durationMs} as JSON text. */
+/** The answer to a query. `json` is {columns, rows, rowCount, truncated, durationMs}. */
 export interface QueryAnswer {
   readonly json: string | LentJson
   readonly headers: Readonly<Record<string, string>>

@@ -1,5 +1,5 @@
-// `vitrine account`: account changes that only the operator may make. The command changes the store directly. A running
-// service treats them like changes by another process.
+// Runs `vitrine account`, for account changes that only the operator may make. The command changes the store directly.
+// A running service notices such a change like a change by another process.
 import { openAudit, type Audit } from '../audit/audit.ts'
 import { changesOf } from '../audit/recorded-changes.ts'
 import { readConfig, type Environment } from '../config.ts'

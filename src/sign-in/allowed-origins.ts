@@ -33,7 +33,10 @@ function isOurs(origin: string, request: Request, config: Public): boolean {
   return origin === config.publicUrl || isLoopbackHere(origin, new URL(request.url))
 }
 
-/** Returns true for any loopback name with the requested port. A program on another port would share the cookie. */
+/**
+ * Returns true for any loopback name with the requested port. Browsers send a cookie to every port of a host, so a page
+ * on another port must be refused.
+ */
 function isLoopbackHere(origin: string, requested: URL): boolean {
   const url = URL.parse(origin)
   if (url === null || url.origin !== origin || !isLoopbackName(url.hostname)) return false

@@ -64,7 +64,7 @@ for (const dialect of DIALECTS) {
       ])
     })
 
-    test('contain every change before the answer, and no secrets', async () => {
+    test('are in the audit before the answer is sent, and contain no secrets', async () => {
       await using rooms = await openRooms(source)
       const signedUp = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const { cookie } = signedUp
@@ -208,7 +208,7 @@ for (const dialect of DIALECTS) {
       assert.ok(written.has(0))
     })
 
-    test('distinguish refusals to a thief from refusals that anybody can cause', async () => {
+    test('refusals to the holder of a session and refusals to strangers have separate rows', async () => {
       await using rooms = await openRooms(source)
       const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       await codeOf(signIn(rooms, 'not it'))
@@ -223,7 +223,7 @@ for (const dialect of DIALECTS) {
       ])
     })
 
-    test('contain changes by link, once; a taken address leaves no row', async () => {
+    test('changes by a link have one row, and a sign-up with a taken address has none', async () => {
       await using smtp = await startSmtp()
       await using rooms = await openRooms(source, { SMTP_URL: smtp.url })
       const signUp = () => auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })

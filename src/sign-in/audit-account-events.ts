@@ -27,7 +27,10 @@ interface TrailEvent {
 export interface Trail {
   /** Records an action. The library calls this, because only the library knows the account of a link. */
   recordAction(action: string, accountId: AccountId, request?: Pick<Request, 'headers'>, more?: Changes): void
-  /** Resolves when the change is in the audit. Does not wait for the row of a sign-in, which follows within a second. */
+  /**
+   * Records the action of an answered request. Resolves when the change is in the audit. Does not wait for the row of a
+   * sign-in, which follows within a second.
+   */
   done(event: TrailEvent, response: Response): Promise<void>
   /** Records a refusal. One row per minute counts the refusals of one kind to an account. */
   refused(event: TrailEvent, error: unknown): Promise<void>
@@ -41,7 +44,7 @@ interface Deps {
 }
 
 export function openTrail({ store, audit }: Deps): Trail {
-  /** The library does not wait for these rows; done() does. */
+  /** The rows that are being recorded. The library does not wait for them, but done() does. */
   const pending = new Set<Promise<void>>()
   const tell = async (...[action, accountId, request, more]: Parameters<Trail['recordAction']>) => {
     const name = await nameOf(store, accountId)

@@ -72,9 +72,9 @@ export interface Library {
   isPassword(accountId: AccountId, password: string): Promise<boolean>
   /** Returns the hash as stored in sign_in_methods. */
   hashPassword(password: string): Promise<string>
-  /** Returns true if a code is currently valid. `secret`: as stored in second_factors. */
+  /** Returns true if a code is currently valid. `secret` is encrypted, as stored in second_factors. */
   isCode(secret: string, code: string): Promise<boolean>
-  /** Decrypts backup codes as stored in second_factors. The next method encrypts them. */
+  /** Decrypts backup codes as stored in second_factors. sealBackupCodes() encrypts them. */
   openBackupCodes(stored: string): Promise<readonly string[]>
   sealBackupCodes(codes: readonly string[]): Promise<string>
 }

@@ -1,5 +1,6 @@
-// Consumes a code of a second factor for actions that need no code in the library. These actions turn the factor off,
-// show its secret, renew its backup codes, or end it with a new password. Every code works only once, here or at sign-in.
+// Consumes a code of a second factor for actions for which the library asks no code. These actions turn the factor off,
+// show its secret, renew its backup codes, or end it with a new password. Every code works only once, here or at
+// sign-in.
 import { hash } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { AccountId } from '../ids.ts'

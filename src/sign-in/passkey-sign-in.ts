@@ -1,4 +1,4 @@
-// Signs in with a passkey. The browser offers its passkeys for this host, so people type no address. So the answers
+// Signs in with a passkey. The browser offers its passkeys for this host, so people type no address, and the answers
 // cannot reveal which addresses have an account.
 import type { z } from 'zod'
 import type { PasskeyRequest } from '../contract/passkey-schemas.ts'

@@ -231,7 +231,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(reset?.changes['passkeys'], { added: [], removed: ['Not mine'] })
     })
 
-    test('if mail is on, an unverified address cannot sign in with one', async () => {
+    test('if mail is on, an unverified address cannot sign in with a passkey', async () => {
       await using smtp = await startSmtp()
       const at = await source.config()
       const same = { config: () => Promise.resolve(at), [Symbol.asyncDispose]: () => Promise.resolve() }
@@ -256,7 +256,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(reached), 'SECOND_FACTOR_REQUIRED')
     })
 
-    test('an account has at most twenty, and ends with all of them', async () => {
+    test('an account has at most twenty passkeys, and its deletion deletes them all', async () => {
       await using rooms = await openRooms(source, ENV)
       const own = await signedUp(rooms)
       for (let n = 0; n < 20; n++) await addPasskey(own, `Key ${n}`)

@@ -70,7 +70,7 @@ export interface OwnDeps {
   readonly now: number
 }
 
-/** Returns the answer if the path is our own, or null if the library handles it. */
+/** Returns the answer to a path that is handled here, or null if the library handles it. */
 export async function ownAnswer(
   deps: OwnDeps,
   request: Request,
@@ -170,8 +170,8 @@ async function revokeSession(store: Store, { signedIn }: Identity, id: string): 
 
 /**
  * Requires a code in addition to the password if the path weakens an enabled second factor. A wrong password does not
- * consume the code: the library refuses it first. Throws INVALID_REQUEST without a code, and UNAUTHENTICATED for a
- * wrong code.
+ * consume the code: the library then refuses the password. Throws INVALID_REQUEST without a code, and UNAUTHENTICATED
+ * for a wrong code.
  */
 export async function requireCode(
   deps: OwnDeps,

@@ -72,7 +72,7 @@ function mailsOf({ name, request, email, mailIsOn }: Attempt, devices: KnownDevi
   ]
 }
 
-/** Returns the password guesses that a correct password resets. */
+/** Returns the limits on password guesses. */
 function guessesOf(
   { name, request, email }: Attempt,
   devices: KnownDevices,

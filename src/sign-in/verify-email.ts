@@ -37,7 +37,7 @@ export async function verifyEmail(
   if (link === null) throw refused('INVALID_TOKEN', NO_SUCH_LINK)
   if (link.endsAt <= deps.now) throw refused('TOKEN_EXPIRED', 'This link has expired. Request another one.')
   const key = `verify ${link.accountId}`
-  // This limit counts per link, so only a person with the link can exhaust it.
+  // This limit counts per account, and only a person with a link of the account can exhaust it.
   await deps.tries.spend([{ key, ...BY_LINK }])
   if (!(await deps.library.isPassword(link.accountId, order.password))) {
     throw refused('INVALID_PASSWORD', NOT_THE_PASSWORD)
@@ -47,8 +47,8 @@ export async function verifyEmail(
 }
 
 /**
- * Marks the address of the account as verified. Another sign-up may have replaced the account while the password was
- * checked. In this case, throws UNAUTHENTICATED.
+ * Marks the address of the account as verified. Returns false if it was already verified. Another sign-up may have
+ * replaced the account while the password was checked. In this case, throws UNAUTHENTICATED.
  */
 async function setVerified(store: Store, accountId: AccountId): Promise<boolean> {
   const yes = storedFlag(store.dialect, true)

@@ -27,6 +27,7 @@ export interface ShownProvider {
   readonly name: string
   readonly label: string | null
   readonly createdAt: string
+  /** False if this installation no longer has the provider. */
   readonly offered: boolean
 }
 

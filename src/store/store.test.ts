@@ -242,7 +242,7 @@ describe('the data folder', () => {
     assert.match(said, /in use by another Vitrine process/)
   })
 
-  test('a commit waits for the disk, except a commit of uncached rows, whether or not the latter fails', async () => {
+  test('a commit waits for the disk, except in append(), and a failed append() does not change that', async () => {
     await using store = await openStore(config)
     const waits = async (db: Pick<Store['db'], 'getExecutor'>) =>
       (await sql<{ synchronous: number }>`PRAGMA synchronous`.execute(db)).rows.map((row) => row.synchronous)

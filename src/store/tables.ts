@@ -411,7 +411,7 @@ export interface AuditTable {
   row_count: number | null
   bytes: number | null
   duration_ms: number | null
-  /** The number of calls in the row. One row counts all 429s of a key in a minute. */
+  /** The number of calls in the row, for example of all 429s of a key in a minute (Audit.folded()). */
   times: number
   /** The name that the client gives itself. */
   client: string | null

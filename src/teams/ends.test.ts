@@ -108,7 +108,7 @@ for (const dialect of DIALECTS) {
       assert.equal(owners.length, 1)
     })
 
-    test('ending a membership ends the team for the keys of the account, even after another invitation', async () => {
+    test('the keys of an account lose a team when its membership ends, and another invitation does not restore them', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
       const [owner, bo] = [await someone(rooms, 'owner@example.test'), await someone(rooms, 'bo@example.test')]
@@ -127,7 +127,7 @@ for (const dialect of DIALECTS) {
         const caller = await gate.authenticate(`Bearer ${key}`)
         return [teamId, other].map((id) => mayEnter(caller, id))
       }
-      // A team that was left and then deleted leaves no trace.
+      // A team that was left and then deleted is removed from the lists of ended teams.
       await leaveTeam(rooms, bo, await requireMembership(rooms, bo, gone))
       await deleteTeam(rooms, owner, await requireMembership(rooms, owner, gone), { confirm: 'v' })
       for (const end of [

@@ -6,7 +6,7 @@ import { slugFrom } from './slug.ts'
 
 const ROLES = ['OWNER', 'ADMIN', 'MEMBER'] as const
 
-test('OWNER over ADMIN over MEMBER', () => {
+test('OWNER ranks above ADMIN, and ADMIN above MEMBER', () => {
   const table = ROLES.map((role) => ROLES.map((min) => roleAtLeast(role, min)))
   assert.deepEqual(table, [
     [true, true, true],
@@ -15,7 +15,7 @@ test('OWNER over ADMIN over MEMBER', () => {
   ])
 })
 
-test('ROLE_BASED depends on the role, listed or not', () => {
+test('reach of a ROLE_BASED datasource depends on the role, not on the access list', () => {
   for (const role of ROLES) {
     for (const minRole of ROLES) {
       for (const listed of [true, false]) {
@@ -26,7 +26,7 @@ test('ROLE_BASED depends on the role, listed or not', () => {
   }
 })
 
-test('EXPLICIT depends on the access list; an OWNER always reaches it', () => {
+test('reach of an EXPLICIT datasource depends on the access list; an OWNER always reaches it', () => {
   for (const minRole of ROLES) {
     const reach = (role: (typeof ROLES)[number], listed: boolean) =>
       canReach({ role, status: 'ACTIVE' }, { accessMode: 'EXPLICIT', minRole }, listed)
@@ -41,7 +41,7 @@ test('EXPLICIT depends on the access list; an OWNER always reaches it', () => {
   }
 })
 
-test('INVITED reaches nothing', () => {
+test('an INVITED member reaches no datasource', () => {
   for (const role of ROLES) {
     for (const accessMode of ['ROLE_BASED', 'EXPLICIT'] as const) {
       assert.equal(canReach({ role, status: 'INVITED' }, { accessMode, minRole: 'MEMBER' }, true), false)

@@ -1,5 +1,5 @@
-// Lists and ends the agents of a team's members. Managers can end a grant for this team only. The end of a membership
-// does the same for all grants of the account.
+// Lists and ends the grants of a team's members to agents. Managers can remove only their own team from a grant. The
+// end of a membership does the same for all grants of the account.
 import type { Transaction } from 'kysely'
 import { changesOf } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
@@ -65,7 +65,7 @@ export async function endTeamForGrant(deps: Deps, call: Call, membership: Member
   })
 }
 
-/** Ends this team for every grant of an account that leaves it. Returns the names of the agents. */
+/** Removes this team from every grant of an account that leaves the team. Returns the names of the agents. */
 export async function endTeamForGrantsOf(
   tx: Transaction<Tables>,
   teamId: TeamId,

@@ -1,5 +1,5 @@
-// Lists and ends the API keys of a team's members. Managers can end a key for this team only. The end of a membership
-// does the same for all keys of the account.
+// Lists and ends the API keys of a team's members. Managers can remove only their own team from a key. The end of a
+// membership does the same for all keys of the account.
 import type { Transaction } from 'kysely'
 import { changesOf } from '../audit/recorded-changes.ts'
 import { keyTarget, shownKey, type KeyDeps, type ShownKey } from '../auth/api-keys.ts'
@@ -68,8 +68,8 @@ export async function endTeamForKey(deps: KeyDeps, call: Call, membership: Membe
 }
 
 /**
- * Ends this team for every key of an account that leaves it. Otherwise a later invitation would revive forgotten keys.
- * Deleted teams are dropped from the lists, which bounds their length. Returns the names of the keys.
+ * Removes this team from every key of an account that leaves the team. Otherwise a later invitation would revive
+ * forgotten keys. Deleted teams are dropped from the lists, which bounds their length. Returns the names of the keys.
  */
 export async function endTeamForKeysOf(
   tx: Transaction<Tables>,
@@ -95,7 +95,7 @@ export async function endTeamForKeysOf(
   return reaching.map((key) => key.name)
 }
 
-/** Returns the ended teams of keys or grants that still exist. */
+/** Returns the teams in `ended_team_ids` of these keys or grants that still exist. */
 export async function aliveEndedIds(
   tx: Transaction<Tables>,
   rows: readonly Pick<ApiKeyTable, 'ended_team_ids'>[],

@@ -414,7 +414,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(requireMembership(rooms, call, teamId)), 'NOT_FOUND')
     })
 
-    test('every change is in the audit before the answer', async () => {
+    test('every change is in the audit before the answer is sent', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
       const at = await requireMembership(rooms, call, teamId)

@@ -16,7 +16,7 @@ export interface ConditionDeps {
   readonly now: () => number
 }
 
-/** Returns null if the account may not manage the team any more. */
+/** Returns null if the account may not manage the team now. */
 export async function conditionsFor(deps: ConditionDeps, webhook: WebhookRow): Promise<readonly Condition[] | null> {
   const membership = await managerOf(deps.store, webhook)
   if (membership === null) return null

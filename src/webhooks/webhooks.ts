@@ -39,6 +39,7 @@ export interface ShownWebhook {
   readonly accountId: string
   readonly waiting: number
   readonly dropped: number
+  /** Only in the answer to the request that creates the secret. */
   readonly secret?: string
 }
 

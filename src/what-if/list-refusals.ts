@@ -37,17 +37,20 @@ export interface RefusalGroup extends Meant {
   readonly datasourceId: string
   readonly blocked: Denied['blocked']
   readonly count: number
-  /** Distinct API keys and grants, and distinct accounts. */
+  /** The numbers of distinct API keys and grants, and of distinct accounts. */
   readonly keys: number
   readonly accounts: number
   readonly lastAt: string
-  /** The newest refusal. */
+  /** The audit id of the newest refusal. */
   readonly exampleAuditId: string
 }
 
 const DAYS = 7
 const DAY_MS = 86_400_000
-/** The limits of one call. Older refusals, and further texts and groups, are left out. */
+/**
+ * The limits of one call. Older refusals and smaller groups are left out. Refusals with further texts are counted as
+ * not `fixable`.
+ */
 const ROWS_MAX = 100_000
 const TEXTS_MAX = 1_000
 const GROUPS_MAX = 200

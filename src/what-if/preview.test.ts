@@ -123,7 +123,7 @@ for (const dialect of DIALECTS) {
       for (const { jobId } of all) assert.equal((await ended(rooms, shop.id, jobId)).state, 'DONE')
     })
 
-    test('resumes after a restart and counts the same', async () => {
+    test('resumes after a restart, with the same counts', async () => {
       const config = await source.config()
       let started: { readonly jobId: JobId }
       let id: DatasourceId

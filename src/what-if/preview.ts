@@ -35,7 +35,10 @@ interface Replayed {
   readonly auditIds: readonly string[]
 }
 
-/** The `result` of a preview job. */
+/**
+ * The `result` of a preview job: the queries that only the current exposure allows, the queries that only the proposed
+ * exposure allows, and the queries whose outcome is unknown.
+ */
 export interface Preview {
   readonly nowRefused: Replayed
   readonly nowAllowed: Replayed
@@ -146,7 +149,9 @@ type Outcome = 'same' | keyof Preview
 
 interface Sides {
   readonly driver: Driver
+  /** The tables and columns of the current exposure. */
   readonly now: Catalog
+  /** The tables and columns of the proposed exposure. */
   readonly then: Catalog
 }
 
@@ -156,7 +161,7 @@ async function outcomeOf(
   outcomes: BoundedMap<string, Outcome>,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  // The text was not a valid query then, so it is not valid now.
+  // A text that was not a valid query when it was sent is not valid now.
   if (code === 'INVALID_QUERY') return 'same'
   if (text === null) return 'cannotTell'
   const key = createHash('sha256')

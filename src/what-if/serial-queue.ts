@@ -1,4 +1,4 @@
-// Runs one task at a time, in order of arrival. Otherwise replays of several datasources would run in turns, and requests
+// Runs one task at a time, in order of arrival. Otherwise replays of several datasources would alternate, and requests
 // would wait for all of them.
 
 export interface SerialQueue {

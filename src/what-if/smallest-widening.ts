@@ -150,7 +150,7 @@ class Search {
   /** Tries all columns that may be exposed, after no single column has helped. */
   async #all(additions: readonly Addition[], denied: Denied): Promise<Widening> {
     const { blocked } = denied
-    // A star stands for many columns, so it is no name of a missing column.
+    // A star stands for many columns, so it is not the name of a missing column.
     const isLost = blocked.kind === 'column' && !blocked.name.endsWith('*') && !isMeant(this.#near, blocked.name)
     // Exposing a whole column lets any path below it pass, even a mistyped path. So refuse unknown paths here.
     if (isLost && blocked.name.includes('.')) return { why: notInCatalog(blocked.name) }
@@ -228,7 +228,7 @@ export function withAdditions(saved: readonly ShownTable[], additions: readonly 
   return [...tables.values()]
 }
 
-/** Returns all columns that may be exposed. */
+/** Returns the columns that may be exposed, without the parts of other columns. */
 function exposable(table: CatalogTable): readonly CatalogColumn[] {
   return table.columns.filter((column) => column.unexposable === null && column.partOf === undefined)
 }

@@ -140,8 +140,8 @@ async function stillConnected({ store }: CallbackDeps, { methodId }: Entered, ma
 }
 
 /**
- * Connects a provider. Requires that the browser still has the session that started the trip. Otherwise the provider
- * could be connected to another person's account.
+ * Connects a provider. Requires that the browser still has the session that requested the connection. Otherwise the
+ * provider could be connected to another person's account.
  */
 async function connected(deps: CallbackDeps, request: Request, sessionId: SessionId, known: Known): Promise<Response> {
   const person = await personOf(deps.store, await deps.library.identify(request))

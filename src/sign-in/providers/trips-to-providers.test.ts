@@ -73,7 +73,7 @@ for (const dialect of DIALECTS) {
       await source[Symbol.asyncDispose]()
     })
 
-    test('the first sign-in makes an account, the next ones find it, and no token is stored', async () => {
+    test('the first sign-in creates an account, later sign-ins find it, and no token is stored', async () => {
       await using rooms = await openRooms(source, oidc.env)
       oidc.people.set('1', ADA)
       const { json: options } = await browserOf(rooms).ask('GET options')
@@ -127,7 +127,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await signIn(browserOf(rooms), oidc, '2', { inviteToken }), '/app/')
     })
 
-    test('off loopback the first account needs the setup token', async () => {
+    test('if the service listens beyond loopback, the first account needs the setup token', async () => {
       const origin = 'https://vitrine.example.test'
       await using there = await startOidc([`${origin}/auth/callback/oidc`])
       there.people.set('1', ADA)
@@ -529,7 +529,7 @@ describe('a provider that lies', () => {
     assert.equal(await codeOf(requireAnotherWay(rooms.store.db, account.id, { all: [] })), 'CONFLICT')
   })
 
-  test('is not followed to another issuer, to addresses without TLS, or into the network', async () => {
+  test('is not followed to another issuer, to addresses without TLS, or to private addresses', async () => {
     await using rogue = await startRogue()
     for (const discovery of [
       { issuer: 'https://evil.example' },

@@ -42,7 +42,7 @@ export const descriptions: Migration = {
   },
 }
 
-/** The columns that a description is rendered from. */
+/** The columns whose changes make a stored description outdated. */
 const VERSIONS = ['catalog_version', 'exposure_version', 'profile_version', 'published_version', 'name'] as const
 
 const required = (column: ColumnDefinitionBuilder) => column.notNull()
