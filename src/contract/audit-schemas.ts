@@ -33,10 +33,10 @@ const filter = {
   via: several(z.enum(['API_KEY', 'SESSION', 'CONNECTOR'])).exactOptional(),
   client: several(text(200).min(1), (sent) => [sent])
     .exactOptional()
-    .meta({ description: 'Exact. Repeat the parameter for several clients.' }),
+    .meta({ description: 'The exact name of the client. Repeat the parameter for several clients.' }),
   blocked: several(text(1_000).min(1), splitKinds)
     .exactOptional()
-    .meta({ description: 'A kind, or kind:name. Repeat the parameter for several names.' }),
+    .meta({ description: 'The blocked object: a kind, or kind:name. Repeat the parameter for several names.' }),
   q: text(100)
     .refine((value) => value.trim() !== '', 'must not be empty')
     .exactOptional()
@@ -100,7 +100,7 @@ export const AuditItem = z.object({
     accountId: z.string().nullable(),
     name: z.string().optional(),
     keyId: z.string().optional(),
-    grantId: z.string().optional().meta({ description: 'What the account allowed an agent, if an agent called.' }),
+    grantId: z.string().optional().meta({ description: 'The id of the agent’s grant, if an agent called.' }),
     client: z.string().optional().meta({ description: 'The name that the client gives itself.' }),
   }),
   keyName: z.string().optional(),
@@ -112,7 +112,7 @@ export const AuditItem = z.object({
   action: z.string(),
   datasourceId: z.string().optional(),
   outcome: Outcome,
-  target: Target.optional().meta({ description: 'The changed thing, with its name at the time.' }),
+  target: Target.optional().meta({ description: 'The changed object, with its name at that time.' }),
   changes: Changes.optional().meta({
     description: 'Each changed field with its old and new value. Lists have the added and removed items.',
   }),
@@ -125,7 +125,7 @@ export const AuditItem = z.object({
     .number()
     .min(0)
     .optional()
-    .meta({ description: 'The estimated cost of a query that was refused for its cost.' }),
+    .meta({ description: 'The estimated cost of a query that was refused because of its cost.' }),
   limit: z.number().min(0).optional(),
   query: z.string().optional(),
   params: z.unknown().optional(),
@@ -160,12 +160,19 @@ const counts = {
   rows: count,
 }
 
-const percentile = z.number().min(0).nullable().meta({ description: 'Of answered queries, exact to about 7 %.' })
+const percentile = z
+  .number()
+  .min(0)
+  .nullable()
+  .meta({ description: 'Milliseconds of answered queries, exact to about 7 %.' })
 const totals = {
   ...counts,
   bytes: count,
   durationMs: z.number().min(0),
-  estimate: z.number().min(0).meta({ description: 'The estimated cost of the queries that were refused for it.' }),
+  estimate: z
+    .number()
+    .min(0)
+    .meta({ description: 'The sum of the estimated costs of the queries that were refused because of their cost.' }),
   p50Ms: percentile,
   p95Ms: percentile,
 }
@@ -175,7 +182,7 @@ export const Usage = z.object({
   budget: z.object({
     limit: count,
     remaining: count,
-    resetsAt: at.nullable().meta({ description: 'Null if nothing is spent.' }),
+    resetsAt: at.nullable().meta({ description: 'Null if nothing was spent.' }),
   }),
   days: z.array(z.object({ date: z.iso.date(), ...counts })),
   keys: z.array(z.object({ accountId: z.string(), keyId: z.string().nullable(), ...counts })),
@@ -193,5 +200,5 @@ export const Usage = z.object({
       }),
     )
     .optional()
-    .meta({ description: 'With by: the 20 largest.' }),
+    .meta({ description: 'With by: the 20 largest groups.' }),
 })

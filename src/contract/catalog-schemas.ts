@@ -16,12 +16,12 @@ const ChoiceColumn = z.object({
   /** The column that contains this path of a document. If the containing column is exposed, so is this path. */
   partOf: z.string().optional(),
   unexposable: z.string().optional().meta({ description: 'Why the column cannot be exposed.' }),
-  personal: z
-    .object({ guess: z.boolean(), why: z.string().nullable() })
-    .meta({ description: 'A guess by mark, profile, name and type. No rows are read for it.' }),
+  personal: z.object({ guess: z.boolean(), why: z.string().nullable() }).meta({
+    description: 'A guess from the person’s mark, the profile, the name and the type. No rows are read for it.',
+  }),
   exposed: z.boolean(),
   refusals7d: count.meta({ description: 'Queries of the last seven days that were refused because of this column.' }),
-  lastReadAt: at.optional().meta({ description: 'When an answered query last named the column. Absent if unknown.' }),
+  lastReadAt: at.optional().meta({ description: 'When the last answered query named the column. Absent if unknown.' }),
 })
 
 const ChoiceTable = z.object({

@@ -86,7 +86,9 @@ export const AcceptOrder = z.strictObject({
 })
 export const Accepted = z.object({
   accepted: z.object({ summary: count, examples: count, statements: count, columns: count }),
-  stale: count.meta({ description: 'Proposed texts that were left because their columns changed.' }),
+  stale: count.meta({
+    description: 'The number of texts that stay PROPOSED, because a column that they depend on has changed.',
+  }),
   version: count,
 })
 /** Counts of texts. `added`, `changed` and `removed` compare a publication with the previous one. */

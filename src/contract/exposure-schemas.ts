@@ -44,7 +44,7 @@ const BriefVersion = z.object({
   removed: count.nullable(),
 })
 export const VersionPage = Page.extend({
-  brief: z.literal('1').exactOptional().meta({ description: 'Counts instead of the tables.' }),
+  brief: z.literal('1').exactOptional().meta({ description: 'Lists counts in place of the tables.' }),
 })
 export const ExposureVersions = z.object({
   items: z.union([z.array(ExposureVersion), z.array(BriefVersion)]),

@@ -7,11 +7,15 @@ const oidcName = z.string().optional().meta({ description: 'The name of the Open
 
 /** The options that the sign-in pages need. */
 export const SignInOptions = z.object({
-  firstAccount: z.boolean().meta({ description: 'There is no account yet. The first sign-up is always allowed.' }),
-  setupTokenNeeded: z.boolean().meta({ description: 'The first sign-up must send the setupToken from the log.' }),
+  firstAccount: z
+    .boolean()
+    .meta({ description: 'True if there is no account yet. The first sign-up is always allowed.' }),
+  setupTokenNeeded: z
+    .boolean()
+    .meta({ description: 'True if the first sign-up must send the setupToken from the log.' }),
   signUp: SignUpMode,
-  mail: z.boolean().meta({ description: 'Mail is configured. Addresses must be verified.' }),
-  password: z.object({ min: count, max: count }).meta({ description: 'Characters.' }),
+  mail: z.boolean().meta({ description: 'True if mail is configured. Addresses must then be verified.' }),
+  password: z.object({ min: count, max: count }).meta({ description: 'The allowed length in characters.' }),
   methods: z.array(z.enum(['password', 'passkey', 'github', 'google', 'oidc'])),
   oidcName,
 })
@@ -20,7 +24,7 @@ export const Instance = z.object({
   version: z.string(),
   publicUrl: z.string().meta({ description: 'The origin under which people and programs reach the service.' }),
   mail: z.boolean(),
-  model: z.boolean().meta({ description: 'A language model can propose documentation.' }),
+  model: z.boolean().meta({ description: 'True if a language model can propose documentation.' }),
   signUp: SignUpMode,
   oidcName,
   allows: z.object({
@@ -40,5 +44,5 @@ export const Instance = z.object({
       bigqueryMaxBytes: count.optional(),
       auditRetentionDays: count.optional(),
     })
-    .meta({ description: 'The highest values that team settings may have. Absent: no ceiling besides the range.' }),
+    .meta({ description: 'The operator’s ceilings for team settings. An absent setting has no ceiling.' }),
 })

@@ -116,7 +116,7 @@ export const OAUTH_ROUTES: Readonly<Record<string, OAuthRoute>> = {
   'GET /.well-known/oauth-protected-resource/mcp': {
     ...resource,
     id: 'protectedConnector',
-    summary: 'The same document, at the address that RFC 9728 derives from /mcp.',
+    summary: 'Returns the same document, at the address that RFC 9728 derives from /mcp.',
   },
   'GET /.well-known/oauth-authorization-server': {
     id: 'authorizationServer',
@@ -126,7 +126,7 @@ export const OAUTH_ROUTES: Readonly<Record<string, OAuthRoute>> = {
   },
   'POST /auth/oauth2/register': {
     id: 'registerClient',
-    summary: 'Registers an agent without a metadata document (RFC 7591). It gets no secret.',
+    summary: 'Registers an agent that has no metadata document (RFC 7591). The agent gets no secret.',
     body: { type: 'json', schema: Registration },
     answer: Registered,
     status: 201,
@@ -142,13 +142,13 @@ export const OAUTH_ROUTES: Readonly<Record<string, OAuthRoute>> = {
   },
   'GET /auth/consent': {
     id: 'showConsent',
-    summary: 'The page on which a person allows or refuses access. The service signed its query string.',
+    summary: 'Shows the page on which a person allows or refuses access. Its query string is signed by the service.',
     answer: 'page',
     errors: [],
   },
   'POST /auth/consent': {
     id: 'decideConsent',
-    summary: 'Accepts the choice made on the consent page, and refuses other pages.',
+    summary: 'Accepts the choice that the person made on the consent page. Requests from other pages are refused.',
     body: { type: 'json', schema: Choice },
     cookie: true,
     answer: z.object({ url: uri }),

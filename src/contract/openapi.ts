@@ -78,9 +78,9 @@ export function openapi(routes: Readonly<Record<string, Route>>): Json {
 
 const OPEN: Readonly<Record<string, readonly [string, string]>> = {
   '/health/live': ['Returns 200 while the process runs.', 'application/json'],
-  '/health/ready': ['Returns 200 if requests can be answered, else 503.', 'application/json'],
-  '/openapi.json': ['This document.', 'application/json'],
-  '/docs': ['This document as a web page.', 'text/html'],
+  '/health/ready': ['Returns 200 if requests can be answered, otherwise 503.', 'application/json'],
+  '/openapi.json': ['Returns this document.', 'application/json'],
+  '/docs': ['Shows this document as a web page.', 'text/html'],
 }
 
 const SECURITY: Json = {

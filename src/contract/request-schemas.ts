@@ -12,13 +12,13 @@ export const RefusalGroup = z.object({
   table: z.string().optional(),
   column: z.string().optional(),
   count,
-  keys: count.meta({ description: 'Distinct API keys and grants.' }),
+  keys: count.meta({ description: 'The number of distinct API keys and grants.' }),
   accounts: count,
   lastAt: at,
   exampleAuditId: z.string().meta({ description: 'The newest of these queries.' }),
   fixable: z
     .boolean()
-    .meta({ description: 'A wider exposure may allow the query. Call exposureFromRefusal for the change.' }),
+    .meta({ description: 'True if a wider exposure may allow the query. exposureFromRefusal returns the change.' }),
 })
 
 const why = text(500).refine((value) => value.trim() !== '', 'must not be empty')
@@ -33,7 +33,7 @@ export const ExposureRequestEnd = z.strictObject({
 export const ExposureRequest = z.object({
   id: z.string(),
   datasourceId: z.string(),
-  accountId: z.string().meta({ description: 'Who asks.' }),
+  accountId: z.string().meta({ description: 'The account that made the request.' }),
   name: z.string(),
   auditId: z.string(),
   why: z.string(),

@@ -80,7 +80,10 @@ export const Datasource = z.object({
   lastGrade: Grade.nullable().optional().meta({ description: 'The grade of the last test.' }),
   schemaCapturedAt: at.nullable().optional(),
   tableCount: count.nullable().optional(),
-  driftCount: count.nullable().optional().meta({ description: 'Number of differences since the exposure was saved.' }),
+  driftCount: count
+    .nullable()
+    .optional()
+    .meta({ description: 'The number of tables and columns that changed since the exposure was saved.' }),
   exposureVersion: count.optional(),
 })
 
@@ -205,10 +208,10 @@ export const ApiKey = z.object({
   createdAt: at,
   lastUsedAt: at.nullable(),
   expiresAt: at.nullable(),
-  expiring: z.boolean().meta({ description: 'The key expires within a week or has expired.' }),
+  expiring: z.boolean().meta({ description: 'True if the key expires within a week or has expired.' }),
   state: z
     .enum(['ACTIVE', 'GRACE', 'EXPIRED'])
-    .meta({ description: 'GRACE: a rotation replaced the key. Its value works until expiresAt.' }),
+    .meta({ description: 'GRACE: a rotation replaced the key, and its value works until expiresAt.' }),
   replaces: z.string().optional().meta({ description: 'The id of the older key that this key replaced.' }),
   replacedBy: z.string().optional(),
   lastClient: z.string().optional().meta({ description: 'The name that the client of the last use gave itself.' }),
@@ -232,7 +235,7 @@ export const TeamKey = ApiKey.extend({ accountId: z.string(), email: z.string() 
 export const Grant = z.object({
   id: z.string(),
   clientName: z.string().meta({ description: 'The name that the agent gave itself.' }),
-  clientHost: z.string().meta({ description: 'The host that speaks for the agent.' }),
+  clientHost: z.string().meta({ description: 'The host that is responsible for the agent.' }),
   scopes: z.array(Scope),
   teamIds: z.array(z.string()).nullable(),
   datasourceIds: z.array(z.string()).nullable(),
@@ -347,7 +350,7 @@ const TestStep = z.object({
   name: z.string(),
   status: Grade,
   message: z.string(),
-  field: z.string().nullable().meta({ description: 'The field of the connection to look at.' }),
+  field: z.string().nullable().meta({ description: 'The field of the connection that the step is about.' }),
   remedy: z.string().nullable(),
   remedyId: z.string().nullable().meta({ description: 'The key of the remedy in `remedies`.' }),
   remedyKind: z.enum(['SQL', 'MONGO', 'GCLOUD', 'TEXT']).nullable(),
@@ -374,7 +377,7 @@ export const TrialReport = TestReport.extend({
       config: z.record(z.string(), z.unknown()),
     })
     .nullable()
-    .meta({ description: 'The values in the URI. Null in other modes.' }),
+    .meta({ description: 'The values in the URI. Null if connectionMode is not URI.' }),
   contradictions: z.array(
     z.object({
       field: z.string(),
@@ -425,7 +428,10 @@ export const CheckResult = z.object({
 })
 const OF_CHECK = {
   as: z.unknown().exactOptional(),
-  draft: z.boolean().exactOptional().meta({ description: 'The query is still being typed. The audit only counts it.' }),
+  draft: z
+    .boolean()
+    .exactOptional()
+    .meta({ description: 'True while a person is typing the query. The audit then only counts checks.' }),
 }
 export const CheckBody = z.union([SqlBody.extend(OF_CHECK), MongoBody.extend(OF_CHECK)])
 
@@ -434,7 +440,7 @@ export const CheckBody = z.union([SqlBody.extend(OF_CHECK), MongoBody.extend(OF_
 const Detail = z.enum(['names', 'columns', 'full'])
 export const AgentViewAsk = z.strictObject({
   as: text(200).min(1).exactOptional().meta({ description: 'OWNER, ADMIN, MEMBER, or the id of one of your keys.' }),
-  detail: Detail.exactOptional().meta({ description: 'Default: columns if they fit into a page, else names.' }),
+  detail: Detail.exactOptional().meta({ description: 'Default: columns if they fit into a page, otherwise names.' }),
   cursor: text(512).exactOptional(),
 })
 export const AgentView = z.object({

@@ -137,7 +137,7 @@ const Session = z.object({
   createdAt: at,
   updatedAt: at,
   expiresAt: at,
-  current: z.literal(true).optional().meta({ description: 'The session of the cookie.' }),
+  current: z.literal(true).optional().meta({ description: 'True for the session of the cookie.' }),
 })
 const Status = z.object({ status: z.literal(true) })
 const SignedIn = z.object({ user: User })
@@ -164,14 +164,14 @@ const HeldPasskey = z.object({
   name: z.string(),
   createdAt: at,
   lastUsedAt: at.nullable(),
-  synced: z.boolean().meta({ description: 'The passkey is copied to the person’s other devices.' }),
+  synced: z.boolean().meta({ description: 'True if the passkey is copied to the person’s other devices.' }),
 })
 const HeldProvider = z.object({
   provider,
   name: z.string(),
   label: z.string().nullable().meta({ description: 'The person’s login or address at the provider.' }),
   createdAt: at,
-  offered: z.boolean().meta({ description: 'The service offers this provider.' }),
+  offered: z.boolean().meta({ description: 'True if the service offers this provider.' }),
 })
 const Held = z.object({
   keys: z.array(HeldKey),
@@ -267,28 +267,30 @@ export const SIGN_IN_ROUTES = {
   },
   'POST /auth/request-password-reset': {
     id: 'requestPasswordReset',
-    summary: 'Mails a password reset link, valid once, for an hour. The answer is the same for every address.',
+    summary: 'Mails a password reset link that works once, for an hour. The answer is the same for every address.',
     body: z.strictObject({ email, redirectTo: place }),
     answer: Status.extend({ message: z.string() }),
     errors: MAILED,
   },
   'GET /auth/reset-password': {
     id: 'resetPasswordPage',
-    summary: 'The page of the password reset link if no redirectTo was given.',
+    summary: 'Shows the page of the password reset link, if no redirectTo was given.',
     query: z.strictObject({ token: token.exactOptional() }),
     answer: 'page',
     errors: [],
   },
   'POST /auth/reset-password/preview': {
     id: 'previewPasswordReset',
-    summary: 'Lists what a new password would end for the account of a link: API keys and a second factor.',
+    summary:
+      'Lists what a new password by link would end: API keys, agents, passkeys, providers and the second factor.',
     body: ResetToken,
     answer: Held,
     errors: ['RATE_LIMITED'],
   },
   'POST /auth/reset-password': {
     id: 'resetPassword',
-    summary: 'Sets a new password. Ends every session and link, and every API key that is not kept. Does not sign in.',
+    summary:
+      'Sets a new password by link. Ends sessions, links, and what the preview lists unless kept. Does not sign in.',
     body: Reset,
     answer: Status.extend({ ended: Ended, kept: Kept }),
     errors: ['UNAUTHENTICATED', 'RATE_LIMITED'],
@@ -302,14 +304,14 @@ export const SIGN_IN_ROUTES = {
   },
   'GET /auth/verify-email': {
     id: 'verifyEmailPage',
-    summary: 'The page of the verification link. It asks for the password of the sign-up.',
+    summary: 'Shows the page of the verification link, which asks for the password of the sign-up.',
     query: z.strictObject({ token, callbackURL: place }),
     answer: 'page',
     errors: [],
   },
   'POST /auth/verify-email': {
     id: 'verifyEmail',
-    summary: 'Verifies the address of a link with the password of the sign-up. Does not sign in.',
+    summary: 'Verifies the address of a link, with the password of the sign-up. Does not sign in.',
     body: Verification,
     answer: Status.extend({ callbackURL: z.string().nullable() }),
     errors: BY_PASSWORD,
@@ -355,7 +357,7 @@ export const SIGN_IN_ROUTES = {
   },
   'POST /auth/two-factor/disable': {
     id: 'endSecondFactor',
-    summary: 'Turns the second factor off, with password and code.',
+    summary: 'Turns the second factor off. Needs the password and, if the factor is on, a code.',
     body: withPasswordAndCode,
     answer: Status,
     cookie,
@@ -363,7 +365,7 @@ export const SIGN_IN_ROUTES = {
   },
   'POST /auth/two-factor/get-totp-uri': {
     id: 'showSecondFactor',
-    summary: 'Shows the secret of the second factor again, with password and, if it is on, a code.',
+    summary: 'Shows the secret of the second factor again. Needs the password and, if the factor is on, a code.',
     body: withPasswordAndCode,
     answer: z.object({ totpURI: z.string() }),
     cookie,
@@ -371,7 +373,8 @@ export const SIGN_IN_ROUTES = {
   },
   'POST /auth/two-factor/generate-backup-codes': {
     id: 'renewBackupCodes',
-    summary: 'Creates ten new backup codes, with password and code. The old codes stop working.',
+    summary:
+      'Creates ten new backup codes. Needs the password and, if the factor is on, a code. The old codes stop working.',
     body: withPasswordAndCode,
     answer: Status.extend({ backupCodes: BackupCodes }),
     cookie,
@@ -380,7 +383,7 @@ export const SIGN_IN_ROUTES = {
   'POST /auth/two-factor/verify-totp': {
     id: 'verifyCode',
     summary:
-      'Completes a sign-in with a code that works once. Or turns the second factor on and ends the other sessions.',
+      'Completes a sign-in with a code of the authenticator app, or turns the second factor on and ends other sessions.',
     body: z.strictObject({ code }),
     answer: SignedIn,
     cookie,
@@ -403,8 +406,7 @@ export const SIGN_IN_ROUTES = {
   },
   'POST /auth/passkey/add-options': {
     id: 'beginPasskey',
-    summary:
-      'Returns what navigator.credentials.create() needs to make a passkey. Needs a sign-in of the last 10 minutes.',
+    summary: 'Returns the options for navigator.credentials.create(). Needs a sign-in of the last 10 minutes.',
     body: nothing,
     answer: PasskeyCreation,
     cookie,
@@ -412,7 +414,7 @@ export const SIGN_IN_ROUTES = {
   },
   'POST /auth/passkey/add': {
     id: 'addPasskey',
-    summary: 'Adds the passkey that the browser made.',
+    summary: 'Adds the passkey that the browser created.',
     body: PasskeyAdded,
     answer: HeldPasskey,
     cookie,
@@ -436,7 +438,7 @@ export const SIGN_IN_ROUTES = {
   },
   'POST /auth/passkey/sign-in-options': {
     id: 'beginPasskeySignIn',
-    summary: 'Returns what navigator.credentials.get() needs to sign in with a passkey.',
+    summary: 'Returns the options for navigator.credentials.get(), to sign in with a passkey.',
     body: nothing,
     answer: PasskeyRequest,
     errors: ['RATE_LIMITED'],

@@ -394,7 +394,7 @@ export const SESSION_ROUTES = {
   viewAsAgent: {
     method: 'GET',
     path: `${DATASOURCE}/agent-view`,
-    summary: 'Returns the description as an agent reads it, as compact text with its size in tokens.',
+    summary: 'Returns the description as an agent reads it: a compact text, with its size in tokens.',
     place: 'datasource',
     query: shape.AgentViewAsk,
     answer: shape.AgentView,
