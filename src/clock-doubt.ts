@@ -3,7 +3,10 @@
 
 /** The largest accepted difference between clock and elapsed time. Leap seconds and slow corrections stay below it. */
 const JUMP_MS = 3_600_000
-/** If the service paused for longer than this, the clock is doubted: it may have been wrong then, or may be wrong now. */
+/**
+ * If the service paused for longer than this, the clock is doubted: it may have been wrong before the pause, or may be
+ * wrong now.
+ */
 const PAUSE_MS = 20 * 86_400_000
 /** After this time without a jump, the clock is trusted again. */
 const BELIEVED_MS = 86_400_000
@@ -43,6 +46,7 @@ function days(ms: number): string {
   return (ms / 86_400_000).toFixed(1)
 }
 
+/** The interval between two checks of the clock. */
 const WATCH_MS = 60_000
 
 /** Logs a warning when doubt begins. */

@@ -1,5 +1,5 @@
-// Reads the environment once into a Config; no other file reads the environment. One error lists all problems, each with
-// the variable's name. An unknown VITRINE_ variable is an error, because a typo must not turn a protection off.
+// Reads the environment once into a Config. No other file reads the environment. One error lists all problems, each
+// with the variable's name. An unknown VITRINE_ variable is an error, because a typo must not turn a protection off.
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { bareHost } from './host-names.ts'

@@ -1,5 +1,5 @@
 // The deadline of a call. It ends the call when the caller hangs up, the timeout passes or a refusal arrives. Every
-// query has a deadline, so a deadline must be cheap: it creates an AbortSignal only on request, and calls share timers
+// query has a deadline, so a deadline must be cheap. It creates an AbortSignal only on request, and calls share timers
 // and listeners. The end of a `using` block releases the deadline without an abort.
 import type { AppError } from './errors.ts'
 

@@ -14,6 +14,7 @@ export interface Pinned {
   readonly integrity: string
 }
 
+/** The time that npm may take. */
 const PATIENCE_MS = 300_000
 
 /**

@@ -241,6 +241,7 @@ function binding(place: SecretPlace, keyId: string): string {
   return JSON.stringify([VERSION, keyId, place.teamId, place.datasourceId, place.field])
 }
 
+/** The time that the command of VITRINE_SECRET_KEY_COMMAND may take. */
 const COMMAND_MS = 30_000
 const COMMAND_BYTES = 4_096
 /** Caches the result of each command, so that a process calls its key management service only once. */

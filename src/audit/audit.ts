@@ -33,14 +33,14 @@ export interface Audit extends AsyncDisposable {
   /** Records a change in `tx`, the transaction of the change. `what` must not contain secrets. */
   change(tx: Transaction<Tables>, call: AuditedCall, at: AuditPlace, what: Changed): Promise<void>
   /**
-   * Records a call that reached a datasource. The row is batched and written within a second; the hot path never awaits
-   * it. Returns the id of the row.
+   * Records a call that reached a datasource. The row is written within a second, together with others. The caller
+   * never waits for it. Returns the id of the row.
    */
   record(call: AuditedCall, entry: AuditEntry): AuditId
   /**
    * Like record(), for events that a caller can repeat without limit. One row counts all refusals of an account or key
-   * in a team within a minute, and has the action and code of the first refusal. Answered calls get one row a minute
-   * for each operation and datasource. Without a team, one row counts the events of one action and code within a
+   * in a team within a minute. The row has the action and code of the first refusal. Answered calls get one row a
+   * minute for each operation and datasource. Without a team, one row counts the events of one action and code within a
    * minute.
    */
   folded(call: AuditedCall, entry: AuditEntry): AuditId

@@ -4,6 +4,7 @@
 /** Counts by bucket. */
 export type Times = Map<number, number>
 
+/** Shorter durations count as this duration. */
 const LEAST_MS = 0.05
 const LOG_STEP = Math.log(1.15)
 

@@ -27,8 +27,8 @@ export interface Unpacked {
   /** `link` is only the prefix, except for the last row. */
   readonly row: Stored
   /**
-   * The stored text, from which the seal is computed. The seal is not computed from the parsed row, because a forged
-   * text could parse to the same row but escape the text filter.
+   * The stored text, from which the seal is computed. The seal is not computed from the parsed row: a forged text could
+   * parse to the same row, and a filter that searches the text would miss it.
    */
   readonly text: string
 }

@@ -41,7 +41,7 @@ const NAMES_MAX = 50
 /** The maximum length of a name or value, in UTF-16 code units. */
 const CHARS_MAX = 200
 
-/** Returns the fields that differ. For a created target, `from` is null; for a deleted target, `to` is null. */
+/** Returns the fields that differ. For a created target, `from` is null. For a deleted target, `to` is null. */
 export function changesOf(before: Fields | null, after: Fields | null): Changes {
   const changes: Changes = {}
   for (const name of new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])) {

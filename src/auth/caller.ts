@@ -53,7 +53,10 @@ export type Caller = KeyCaller | SessionCaller | GrantCaller
 /** The interfaces of the service. */
 type Door = 'REST' | 'CONNECTOR'
 
-/** The times of a query's steps, for the spans of its request. By performance.now(); 0 if a step was not reached. */
+/**
+ * The times of a query's steps, for the spans of its request. Each is a time of performance.now(), or 0 if the query
+ * did not reach the step.
+ */
 export interface Trace {
   query: {
     readonly kind: string
@@ -91,7 +94,7 @@ export interface Call extends Omit<Arrival, 'knownAt'> {
   readonly action: string
 }
 
-/** Returns true if the caller has the scope. A session has every scope; a key or grant has only its own. */
+/** Returns true if the caller has the scope. A session has every scope. A key or grant has only its own scopes. */
 export function holds(caller: Caller, scope: Scope): boolean {
   return caller.kind === 'session' || caller.scopes.has(scope)
 }

@@ -8,6 +8,7 @@ import type { Store } from '../store/open.ts'
 
 /** A key counts as expiring for this long before its expiry (docs/session.md#api-keys). */
 export const EXPIRING_MS = 7 * 86_400_000
+/** The time from the start of the service to its first search for expiring keys. */
 const FIRST_MS = 5_000
 const EVERY_MS = 3_600_000
 const KEYS_AT_ONCE = 100

@@ -127,6 +127,7 @@ function line(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').trim()
 }
 
+/** A longer first sentence is cut. */
 const BRIEF_CHARS = 100
 
 /** Returns the first sentence. */

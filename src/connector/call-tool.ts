@@ -22,8 +22,8 @@ export function isTool(name: string): name is ToolName {
 
 /**
  * Returns the tool's answer, or a refusal as an answer. Throws two refusals, which the route answers with an HTTP
- * status: UNAUTHENTICATED, so that the client signs in again, and SCOPE_REQUIRED for a grant, so that the client asks
- * for the scope.
+ * status. After UNAUTHENTICATED, the client signs in again. After SCOPE_REQUIRED for a grant, the client asks for the
+ * scope.
  */
 export async function callTool(
   { operations, log }: ToolDeps,

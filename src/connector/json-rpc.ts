@@ -11,7 +11,7 @@ export type MessageId = string | number
 /** One call of a tool. */
 export interface ToolCall {
   readonly id: MessageId
-  /** True for the stateless protocol of 2026-07-28; false for the versions that begin with `initialize`. */
+  /** True for the stateless protocol of 2026-07-28, false for the versions that begin with `initialize`. */
   readonly isModern: boolean
   readonly name: string
   readonly args: JsonObject

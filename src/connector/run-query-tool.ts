@@ -9,6 +9,7 @@ import { BudgetTokens, Id, parsedText } from './tool-arguments.ts'
 import type { JsonObject } from './json-object.ts'
 import { rowsWithin } from './fit-rows.ts'
 
+/** The row limit if the agent sets none. */
 const ROWS = 100
 /** The default maximum of bytes. 48 KiB are about 23,500 tokens, and clients cut a result at 25,000. */
 const BYTES = 48 * 1024

@@ -1,4 +1,4 @@
-// The definitions of the five tools, which clients see. Agents and prompt caches rely on stable texts, order and bytes,
+// The definitions of the five tools, which clients see. Agents and prompt caches rely on the same bytes in every list,
 // so no definition depends on the caller. test/door/connector-tools.test.ts limits the tokens of each definition.
 
 /** A tool in the form of `tools/list`. Each schema has `type: object` and no alternatives at its top level. */

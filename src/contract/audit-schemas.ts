@@ -6,6 +6,7 @@ import { at, Blocked, count, Page, text, time } from './schemas.ts'
 const id = z.string().regex(/^[\w-]{1,200}$/, 'must be an id')
 const Outcome = z.enum(['ANSWERED', 'DENIED', 'FAILED'])
 
+/** The maximum number of values of one parameter. */
 const VALUES_MAX = 100
 
 /** Returns the schema of one or several values. The caller separates values by commas or repeats the parameter. */

@@ -1,5 +1,5 @@
-// Schemas of lists that may have thousands of elements. z.array() would read such a list to the end even after an error,
-// and allocate an object per problem. With many problems, this takes longer than all other work on a body.
+// Schemas of lists that may have thousands of elements. z.array() would read such a list to the end even after an
+// error, and create an object for each problem. With many problems, this takes longer than all other work on a body.
 import { z, type ZodType } from 'zod'
 
 /** The number of elements that are parsed between two checks for problems. */

@@ -29,10 +29,10 @@ const CONNECTION_FIELDS = [
   ...SECRET_FIELDS,
 ] as const
 
-/** The fields of the connection in a create or change request. They are not validated; the driver validates them. */
+/** The fields of the connection in a create or change request. The driver validates them. */
 export type ConnectionInput = { readonly [F in (typeof CONNECTION_FIELDS)[number]]?: unknown }
 
-/** Hours between automatic introspections; 0 turns them off (docs/exposure.md). */
+/** The hours between automatic introspections. 0 turns automatic introspection off (docs/exposure.md). */
 const Hours = z.int().min(0).max(720)
 
 /**

@@ -8,7 +8,7 @@ interface ToldStep extends TestStep {
   /** The name without spaces. It never changes. */
   readonly id: string
   readonly field: TestField | null
-  /** The key of the remedy in `remedies`; steps with the same remedy share it. */
+  /** The key of the remedy in `remedies`. Steps with the same remedy have the same key. */
   readonly remedyId: string | null
   readonly remedyKind: RemedyKind | null
 }

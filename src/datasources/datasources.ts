@@ -201,6 +201,7 @@ export async function changeDatasource(
   return await managedItemOf(deps, await rowNow(deps, at.id))
 }
 
+/** The interval between automatic introspections of a new datasource, if the caller sets none. */
 const REINTROSPECT_HOURS = 24
 
 /** Deletes a datasource with its secrets, catalog, exposure and access list. The audit rows stay. */

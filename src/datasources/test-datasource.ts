@@ -21,6 +21,7 @@ import { toldReport, type ToldReport } from './complete-test-report.ts'
 import type { Membership } from '../teams/require-membership.ts'
 import { openConcurrencyLimit, type ConcurrencyLimit } from '../concurrency-limit.ts'
 
+/** The deadline of a whole test. */
 const TEST_MS = 20_000
 /** A repeated failure is stored at most once in this time, not for each query. */
 const SAME_FAILURE_MS = 10_000

@@ -1,4 +1,5 @@
-// Joins the texts of thousands of tables into JSON in UTF-8, in slices, so that the event loop is not blocked for long.
+// Joins the texts of thousands of tables into JSON in UTF-8. Works in slices, so that the event loop is not blocked for
+// long.
 import type { CatalogTable } from '../drivers/driver.ts'
 import { inSlices } from '../event-loop-slices.ts'
 

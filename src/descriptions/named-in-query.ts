@@ -90,8 +90,8 @@ export function columnBlocked(name: string, columns: ReadonlyMap<string, string>
 }
 
 /**
- * Returns true if the query asks for every column: `SELECT *`, `t.*`, or a MongoDB query without a stage that selects
- * or groups fields.
+ * Returns true if the query asks for every column: by `SELECT *`, by `t.*`, or as a MongoDB query in which no stage
+ * selects or groups fields.
  */
 export function readsAll(text: string): boolean {
   const part = text.slice(0, TEXT_MAX)

@@ -1,6 +1,6 @@
 // Finds names of hidden objects in a text: hidden columns of the text's own table, hidden columns after the name of
 // their table, and hidden tables. A name like `wage_2` counts anywhere in the text. A name that is also a plain word
-// counts only where it is used as a name (words-used-as-names.ts), so that the word “people” alone hides no sentence.
+// counts only where it is used as a name (words-used-as-names.ts). So the word “people” alone hides no sentence.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { identifiersOf } from './words-used-as-names.ts'
@@ -14,8 +14,8 @@ export class HiddenNames {
   /** Hidden columns by table. Tables without hidden columns are absent. */
   readonly #columns = new Map<string, Names<string>>()
   /**
-   * Names of hidden tables and columns that count anywhere in a text, because they are no plain words and no exposed
-   * object has the same name.
+   * Names of hidden tables and columns that count anywhere in a text. They are not plain words, and no exposed object
+   * has the same name.
    */
   readonly #anywhere = new Names<string>()
   readonly #distinct = new Set<string>()

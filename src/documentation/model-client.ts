@@ -95,8 +95,8 @@ async function anthropicClient(settings: ModelSettings, timeoutMs: number): Prom
 /**
  * Returns a fetch() that sends only our headers. The libraries would add details of the machine, and headers from the
  * environment (ANTHROPIC_CUSTOM_HEADERS, OPENAI_CUSTOM_HEADERS), and no setting turns that off. Limits size and time of
- * the whole answer; the libraries limit only the time until the headers. Follows no redirects, because prompt and key
- * are meant only for this address. A refused answer gets a status that the libraries do not retry.
+ * the whole answer, because the libraries limit only the time until the headers. Follows no redirects, because prompt
+ * and key are meant only for this address. A refused answer gets a status that the libraries do not retry.
  */
 function boundedFetch(own: Readonly<Record<string, string>>): typeof fetch {
   const sent = { accept: 'application/json', 'content-type': 'application/json', 'user-agent': 'vitrine', ...own }

@@ -5,6 +5,7 @@ import type { CatalogColumn } from '../drivers/driver.ts'
 import type { KeptColumn } from '../profiles/stored-profiles.ts'
 import type { WriterContext } from './writer-context.ts'
 
+/** The question lists at most this many columns, or fewer if it would exceed QUESTION_CHARS. */
 const COLUMNS_MAX = 300
 const POINTERS_MAX = 50
 const VALUES_MAX = 12

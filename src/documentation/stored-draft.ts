@@ -83,7 +83,7 @@ export function personalOf(draft: Draft): readonly string[] {
   return [...draft.columns].flatMap(([name, { personal }]) => (personal === true ? [name] : []))
 }
 
-/** Returns the draft without the texts that `isRemoved` selects; the rest is unchanged. */
+/** Returns the draft without the texts that `isRemoved` selects. */
 export function without(draft: Draft, isRemoved: (said: Said) => boolean): Draft {
   const kept = (said: Said | null): Said | null => (said !== null && isRemoved(said) ? null : said)
   return {

@@ -15,7 +15,7 @@ const PLACES: readonly RegExp[] = [
   /(?<=[`"[])([^`"[\]\n]{1,200})(?=[`"\]])/gu,
   // public.wages, wages.amount
   new RegExp(String.raw`(${WORD}(?:\.${WORD})+)`, 'gu'),
-  // SQL keywords; in lower case only if the text contains a query.
+  // After SQL keywords. Lower case counts only if the text contains a query.
   new RegExp(String.raw`\b(?:FROM|JOIN)\s+(${WORD})`, 'gu'),
   new RegExp(String.raw`(${WORD})\s+(?:table|view|collection)s?\b`, 'giu'),
   new RegExp(String.raw`\b(?:table|view|collection)s?\s+(${WORD})`, 'giu'),

@@ -32,8 +32,8 @@ export function openModel(settings: ModelSettings, timeoutMs = TABLE_MS): Model 
 }
 
 /**
- * Rejects when the signal aborts. The caller races this promise against the library, because the library ignores an
- * abort while it waits for the time in a Retry-After header.
+ * Rejects when the signal aborts. The caller races this promise against the library. The library ignores an abort while
+ * it waits for the time in a Retry-After header.
  */
 function ended(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {

@@ -200,7 +200,7 @@ interface ExampleQuestion {
   readonly restsOn: readonly string[]
 }
 
-/** Returns examples. The most informative comes first; the last one always works. */
+/** Returns examples. The most informative example comes first. The last example always works. */
 function examples(about: WriterContext, phrase: Phrase): Example[] {
   const questions = [...countsJoined(about), ...countsBy(about), ...newest(about), anyRows(about)]
   return questions.flatMap(({ question, words, restsOn }) => {

@@ -46,6 +46,7 @@ export interface Generated {
   readonly failed: readonly TableName[]
 }
 
+/** The maximum number of example queries that are tried for one table. */
 const EXAMPLES_TRIED = 4
 /**
  * The maximum number of attempts per table. A change of the exposure or of personal marks while texts are written makes
@@ -99,7 +100,7 @@ export async function writeProposals(
 interface Scene {
   readonly id: DatasourceId
   readonly versions: string
-  /** The requested tables; null means every exposed table. */
+  /** The requested tables. Null means every exposed table. */
   readonly chosen: ReadonlySet<string> | null
   readonly driver: Driver
   readonly contexts: ReadonlyMap<string, WriterContext>

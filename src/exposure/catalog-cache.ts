@@ -17,13 +17,13 @@ export interface Versions {
 }
 
 export interface Catalogs {
-  /** Returns everything introspected; null before the first introspection. */
+  /** Returns everything introspected, or null before the first introspection. */
   full(at: Versions): Promise<Catalog | null>
-  /** Returns the exposed part of the catalog; null before the first introspection. */
+  /** Returns the exposed part of the catalog, or null before the first introspection. */
   exposed(at: Versions): Promise<Catalog | null>
   /** Returns the result of exposed() without waiting, or undefined if the result is not in memory. */
   knownExposed(at: Versions): Catalog | undefined
-  /** Returns the exposure as saved; empty before the first save. */
+  /** Returns the exposure as saved. The list is empty before the first save. */
   shown(at: Versions): Promise<readonly ShownTable[]>
   /**
    * Returns the catalog at the time the exposure was saved. Null without an exposure, or if the database was not

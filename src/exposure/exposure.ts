@@ -377,6 +377,7 @@ function cursorAfter(versions: readonly number[], hasMore: boolean): string | nu
   return hasMore && last !== undefined ? String(last) : null
 }
 
+/** The number of items on a page if the caller sets no limit. */
 const PAGE_LIMIT = 20
 
 /** Returns how many versions fit a page, at least one. A version may hold every column of a large database. */

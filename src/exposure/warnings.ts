@@ -1,5 +1,6 @@
 // Pure: collects warnings for the author of an exposure. They cover the database's own warnings (such as a view over
-// another user's objects), columns that stay hidden, and shown comments that name a hidden table or column.
+// another user's objects) and columns that stay hidden. They also cover shown comments that name a hidden table or
+// column.
 import type { Catalog, CatalogTable, Driver } from '../drivers/driver.ts'
 import { tableKey } from './cut-catalog.ts'
 

@@ -6,11 +6,11 @@ import type { Caller, Trace } from '../auth/caller.ts'
 export interface Answered {
   readonly requestId: string
   readonly method: string
-  /** The operation id; `other` if the request has none. */
+  /** The operation id, or `other` if the request has none. */
   readonly operation: string
   readonly status: number
   readonly durationMs: number
-  /** The code of a refusal; null for an answer. */
+  /** The code of a refusal, or null for an answer. */
   readonly code: string | null
   readonly caller?: Caller | null | undefined
   /** For the spans: the times that the query recorded, and the trace context that a trusted proxy sent. */

@@ -83,7 +83,10 @@ function once(load: () => Promise<string>): () => Promise<string> {
     }))
 }
 
-/** Returns Scalar's standalone script. The script is a file beside the bundle; a checkout extracts it from the package. */
+/**
+ * Returns Scalar's standalone script. In a bundle, the script is a file beside it. In a checkout, the script is
+ * extracted from the package.
+ */
 async function scalarScript(): Promise<string> {
   if (BUNDLED) return readFile(new URL('./scalar.js', import.meta.url), 'utf8')
   const { standaloneScript } = await import('./scalar-script.ts')

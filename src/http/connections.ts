@@ -30,7 +30,7 @@ export interface Connections {
 
 interface Held {
   readonly address: string
-  /** The latest request; null before the first. */
+  /** The latest request, or null before the first one. */
   exchange: { readonly request: IncomingMessage; readonly response: ServerResponse } | Exchange | null
   /** The number of requests without a complete answer. */
   waiting: number

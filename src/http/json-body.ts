@@ -12,8 +12,8 @@ import { roundedNumbers, roundedParams } from './rounded-params.ts'
 const DANGEROUS = /^\ufeff|__proto__|constructor|\\u/
 
 /**
- * Accepts only JSON. An empty body is accepted here; readBody decides whether the route requires one. Returns a function
- * that parses a short body by the same rules and throws its refusal.
+ * Accepts only JSON. Accepts an empty body, because readBody decides whether the route requires a body. Returns a
+ * function that parses a short body by the same rules and throws its refusal.
  */
 export function readJsonOnly(app: FastifyInstance): (body: Buffer) => unknown {
   const parse = app.getDefaultJsonParser('error', 'error')

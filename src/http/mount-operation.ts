@@ -15,7 +15,7 @@ import { answer, answerPrebuilt, answerStreamed, isPrebuilt } from './send-answe
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The operation id; absent on public routes. */
+    /** The operation id. Absent on public routes. */
     readonly operation?: string
     /** True if the keys in the body are arbitrary names. */
     readonly namesAsKeys?: boolean

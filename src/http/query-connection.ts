@@ -30,6 +30,7 @@ export interface QueryConnections {
   readonly stalledMs: number
 }
 
+/** A request with a longer head is passed to node:http. */
 const HEAD_BYTES_MAX = 4_096
 /** The time that a client may take for a whole request before the connection is passed to node:http. */
 const WHOLE_MS = 1_000
@@ -61,7 +62,7 @@ class QueryConnection implements Exchange, Sender {
   readonly #hangUp = new AbortController()
   /** The last heads. Most clients send the same few heads again, which differ only in the length of the body. */
   readonly #heads: ReadHead[] = []
-  /** A buffer. It begins with the received bytes that are still unanswered; the rest is free space. */
+  /** A buffer. It begins with the received bytes that are still unanswered. The remaining bytes are free space. */
   #held: Buffer = NOTHING
   #heldBytes = 0
   /** When the first unanswered byte was received, by performance.now(). */

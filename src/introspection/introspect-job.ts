@@ -145,6 +145,7 @@ async function keep(
   }
 }
 
+/** The maximum number of attempts to store a catalog. An attempt fails if the datasource changes meanwhile. */
 const KEEP_TRIES = 5
 
 /** Returns the connection version that captured the newest catalog, or null if unknown. */

@@ -23,6 +23,7 @@ type Deps = Pick<DatasourceDeps, 'store' | 'audit' | 'catalogs' | 'leases' | 'jo
   readonly now?: () => number
 }
 
+/** The interval between two searches for due introspections. */
 const EVERY_MS = 60_000
 /** The maximum number of runs at the same time in this process. Each run opens one connection to the database. */
 const AT_ONCE = 3

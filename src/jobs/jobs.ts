@@ -63,6 +63,7 @@ interface Running {
   isOver: boolean
 }
 
+/** The interval at which this process marks its jobs as alive. */
 const HEARTBEAT_MS = 2_000
 /** The number of heartbeats between two searches for abandoned jobs. */
 const BEATS_PER_SEARCH = 10

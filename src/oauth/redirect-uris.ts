@@ -1,6 +1,6 @@
-// Pure: decides to which addresses a code may be sent: https anywhere, http on the person's own computer, and the schemes
-// of a few known programs. The provider compares the address in a request with the registered addresses exactly. Only
-// the port on the person's own computer may differ.
+// Pure: decides to which addresses a code may be sent. Allowed are https anywhere, http on the person's own computer,
+// and the schemes of a few known programs. The provider compares the address in a request with the registered addresses
+// exactly. Only the port on the person's own computer may differ.
 import { isLoopbackName } from '../host-names.ts'
 
 /**

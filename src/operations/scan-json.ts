@@ -56,7 +56,7 @@ const [SPACE, QUOTE, COMMA, COLON, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, BACKSLASH
  * problem, or null.
  */
 export function* scan(text: string, valuesMax: number): Generator<undefined, string | null> {
-  /** The keys of each open object; undefined before the first key, and for an array. */
+  /** The keys of each open object. Undefined before the first key, and for an array. */
   const openNames: (Set<string> | undefined)[] = []
   /** The root counts one. Each non-empty array or object counts its commas plus one. */
   let values = 1

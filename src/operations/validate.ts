@@ -67,7 +67,7 @@ function shortened(line: string): string {
   return line.length > DETAIL_LENGTH_MAX ? `${line.slice(0, DETAIL_LENGTH_MAX).toWellFormed()}…` : line
 }
 
-/** Returns the name of a field, such as `tables[0].columns`; `body` for the whole body. */
+/** Returns the name of a field, such as `tables[0].columns`, or `body` for the whole body. */
 function at(path: Issue['path']): string {
   if (path.length === 0) return 'body'
   return path.reduce<string>((text, key) => {

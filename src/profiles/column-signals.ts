@@ -11,6 +11,10 @@ interface About {
   readonly personal: boolean
 }
 
+/**
+ * If at least this share of the values is null, the signal is “mostly null”. If at least this share has a certain form,
+ * the signal omits “mostly”.
+ */
 const MOSTLY = 0.9
 /** The minimum number of rows for a signal about a regularity. */
 const ROWS_MIN = 2

@@ -137,6 +137,7 @@ function areNumbersOfPeople({ kind, range, sample }: ColumnProfile, column: Cata
   )
 }
 
+/** The share of distinct values from which numbers count as nearly all distinct. */
 const MOSTLY = 0.9
 const LONG = /^\d{9}/
 

@@ -17,9 +17,9 @@ export interface KeptColumn {
   readonly distinctCount: number | null
   /** The most common values come first. Null for a personal column, and if the column is not categorical. */
   readonly values: readonly { readonly value: Scalar; readonly share: number }[] | null
-  /** For numbers and times; null for a personal column. */
+  /** For numbers and times. Null for a personal column. */
   readonly range: { readonly min: Scalar; readonly max: Scalar } | null
-  /** For JSON: the top-level keys, most common first; absent for a personal column. */
+  /** For JSON: the top-level keys, most common first. Absent for a personal column. */
   readonly keys?: readonly KeptKey[]
   /** True if the name, the values or a person's mark make the column personal. */
   readonly personal: boolean
@@ -191,8 +191,8 @@ export async function saveProfile(
 }
 
 /**
- * Deletes the profiles of tables and columns that are no longer exposed. `shrunk` names the tables, by tableKey, that may
- * show fewer columns than before; null means all tables. Reads only these tables, one at a time.
+ * Deletes the profiles of tables and columns that are no longer exposed. `shrunk` contains the tables (as tableKey)
+ * that may show fewer columns than before. Null means all tables. Reads only these tables, one at a time.
  */
 export async function forgetHidden(
   tx: Transaction<Tables>,

@@ -15,7 +15,7 @@ export interface QueryTrail {
   /** True if the query was parsed, so that the positions of its literals are known. */
   readonly isRead: boolean
   readonly blocked?: Blocked | undefined
-  /** The refusal; null if the query was not refused or the reason is unknown. */
+  /** The refusal, or null if the query was not refused or the reason is unknown. */
   readonly refusal?: { readonly code: Code; readonly reason: Reason } | null | undefined
 }
 

@@ -9,6 +9,7 @@ export interface Drafts {
   spend(caller: Caller): void
 }
 
+/** The maximum number of checks of a session in WINDOW_MS. */
 const PER_WINDOW = 10
 const WINDOW_MS = 1_000
 /** The maximum number of windows. The windows of sessions that were inactive for longest are removed. */

@@ -1,5 +1,5 @@
-// The path of every query, for REST and the connector. Read walk() from top to bottom; each line names the statuses
-// that it may refuse with.
+// The path of every query, for REST and the connector. Read walk() from top to bottom. Each line names the statuses
+// with which it may refuse.
 import { outcomeOf, type Audit } from '../audit/audit.ts'
 import { reasonOf } from '../audit/refusal-reason.ts'
 import type { Call } from '../auth/caller.ts'

@@ -32,7 +32,7 @@ export interface RunningDeps {
 export interface RunningQueries extends AsyncDisposable {
   /** Registers a running query until it is disposed. Throws OVERLOADED after endAll(). */
   add(call: Call, at: Reached, deadline: Deadline): Disposable
-  /** Cancels all running queries; callers get OVERLOADED (503). Later queries are refused. */
+  /** Cancels all running queries. Their callers get OVERLOADED (503). Later queries are refused. */
   endAll(): void
   /** The running queries. */
   readonly count: number

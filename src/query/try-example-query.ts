@@ -20,6 +20,7 @@ export interface TryDeps {
   readonly leases: Leases
 }
 
+/** The row limit of an example query. */
 const ROWS = 10
 const TRY_MS = 5_000
 /** The share of the cost limit for a trial. No caller asked for the trial, and some databases charge by cost. */

@@ -34,6 +34,7 @@ export interface Usage {
   readonly series?: readonly UsageSeries[]
 }
 
+/** The period if the caller sets none. */
 const DAYS = 30
 const DAY_MS = 86_400_000
 

@@ -15,6 +15,7 @@ export interface SharedDeps {
   readonly log?: { error(detail: object, message: string): void }
 }
 
+/** The lifetime of a session. A session in use is renewed once a day. */
 const SESSION_SECONDS = 7 * 86_400
 const SESSION_RENEWED_SECONDS = 86_400
 

@@ -87,6 +87,7 @@ export interface Identity {
   readonly waiting: AccountId | null
 }
 
+/** The lifetime of a link that verifies an address or resets a password. */
 const LINK_SECONDS = 3_600
 /** The time that a sign-in waits for a code. */
 const WAIT_SECONDS = 600

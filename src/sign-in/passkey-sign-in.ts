@@ -1,5 +1,5 @@
-// Signs in with a passkey. The browser offers its passkeys for this host, so people type no address, and the answers
-// cannot reveal which addresses have an account.
+// Signs in with a passkey. The browser offers its passkeys for this host, so people type no address. The answers
+// therefore cannot reveal which addresses have an account.
 import type { z } from 'zod'
 import type { PasskeyRequest } from '../contract/passkey-schemas.ts'
 import type { PasskeySignIn } from '../contract/sign-in-routes.ts'

@@ -1,6 +1,6 @@
-// A cookie with an encrypted value that a browser stores for some minutes: the challenge of a passkey, or a trip to a
-// provider. The value is bound to its purpose. Only this service can read or create the value. So the server needs no
-// storage for people who are not signed in.
+// A cookie with an encrypted value that a browser stores for some minutes: the challenge of a passkey, or a sign-in in
+// progress at a provider. The value is bound to its purpose. Only this service can read or create the value. So the
+// server needs no storage for people who are not signed in.
 import type { z } from 'zod'
 import type { Secrets } from '../secrets.ts'
 import { cookiesOf } from './cookies.ts'

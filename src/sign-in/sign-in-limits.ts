@@ -39,7 +39,9 @@ export interface Counted {
   settle(): Promise<void>
 }
 
-/** Counts an attempt. Throws RATE_LIMITED above a limit. `sessionCookie`: the library's name of the session cookie. */
+/**
+ * Counts an attempt. Throws RATE_LIMITED above a limit. `sessionCookie` is the library's name of the session cookie.
+ */
 export function openThrottle(
   tries: Attempts,
   devices: KnownDevices,

@@ -302,7 +302,7 @@ for (const dialect of DIALECTS) {
       await tokenOf(rooms, off.cookie)
     })
 
-    test('codes guessed with a session count against the session, and lock no sign-in', async () => {
+    test('codes guessed with a session exhaust only the limit of the session, and lock no sign-in', async () => {
       await using rooms = await openRooms(source)
       const { uri, cookie } = await setUp(rooms)
       for (let i = 0; i < 10; i++) await codeOf(verify(rooms, cookie, `${100_000 + i}`))

@@ -65,7 +65,9 @@ interface StoreMeter {
   readonly isUp: boolean
 }
 
-/** The retry delay per attempt, randomized so that competing transactions do not collide again. */
+/**
+ * The retry delay is random, up to this time per earlier attempt, so that competing transactions do not collide again.
+ */
 const PAUSE_MS = 5
 
 /**

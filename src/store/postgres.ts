@@ -7,7 +7,9 @@ import { AppError } from '../errors.ts'
 import { storeFailure, type Place } from './postgres-failure.ts'
 import { StoreServer, type ServerLog } from './postgres-server.ts'
 
+/** The maximum number of connections of a process, without those for counters. */
 const POOL_MAX = 10
+/** The maximum number of connections for counters. */
 const COUNTERS_MAX = 6
 /** The time that a call waits for one of the pool's connections, or for a new connection. */
 const CONNECT_TIMEOUT_MS = 10_000

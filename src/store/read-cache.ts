@@ -2,8 +2,8 @@
 // visible to the next request.
 
 /**
- * The maximum age of an entry. If the announcement of a change by another process is lost, such as a revoked key, the
- * change is visible after this time. Including the read, this takes at most one second
+ * The maximum age of an entry. If another process changes something, for example revokes a key, and its announcement is
+ * lost, the change is visible after this time. Including the read, this takes at most one second
  * (docs/session.md#when-a-change-takes-effect).
  */
 export const CACHE_MAX_AGE_MS = 750

@@ -28,8 +28,8 @@ export interface Sqlite {
 }
 
 /**
- * Locks the data folder. `asIs`: creates no store. Throws an Error that names the folder if another process holds the
- * lock.
+ * Locks the data folder. With `asIs`, throws if there is no store, instead of creating one. Throws an Error that names
+ * the folder if another process holds the lock.
  */
 export function openSqlite(dataDir: string, options: { readonly asIs?: boolean } = {}): Sqlite {
   const path = join(dataDir, 'vitrine.db')
@@ -69,7 +69,7 @@ export function openSqlite(dataDir: string, options: { readonly asIs?: boolean }
 
 const datasync = promisify(fdatasync)
 
-/** Returns the opened store. `log` is the write-ahead log; it stays the same file until the store is closed. */
+/** Returns the opened store. `log` is the write-ahead log. It stays the same file until the store is closed. */
 function opened(db: DatabaseSync, log: number): Sqlite {
   const database: SqliteDatabase = {
     ...adapt(db),

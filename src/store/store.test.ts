@@ -58,7 +58,7 @@ for (const dialect of DIALECTS) {
       await assert.rejects(openStore(config), /newer version.*9999-later/)
     })
 
-    test('a failed migration leaves no trace', async () => {
+    test('a failed migration changes nothing in the store', async () => {
       await using store = await openStore(await source.nothing())
       const broken = {
         name: '9999-broken',
@@ -97,7 +97,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await store.db.selectFrom('teams').select('name').executeTakeFirstOrThrow()).name, '10')
     })
 
-    test('keeps slugs unique, and deletes everything of a team with the team', async () => {
+    test('refuses a second team with the same slug, and deletes the rows of a team with the team', async () => {
       await using store = await openStore(await source.nothing())
       await add(store, 'one')
       await assert.rejects(add(store, 'one'))
@@ -120,7 +120,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await store.db.selectFrom('invitations').selectAll().execute(), [])
     })
 
-    test('caches until something is written', async () => {
+    test('a cached value stays until something is written', async () => {
       await using store = await openStore(await source.nothing())
       let loads = 0
       const read = () => store.recall('teams', async () => [++loads, await slugs(store)] as const)

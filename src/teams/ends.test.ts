@@ -165,7 +165,7 @@ for (const dialect of DIALECTS) {
     })
   })
 
-  test(`mails an invitation, with its token only if one is needed, on ${dialect}`, async () => {
+  test(`mails an invitation, without the token to a verified account, which needs none, on ${dialect}`, async () => {
     await using source = await storeSource(dialect)
     await using smtp = await startSmtp()
     await using rooms = await openRooms(source, { SMTP_URL: smtp.url, VITRINE_PUBLIC_URL: 'https://v.example' })

@@ -196,7 +196,7 @@ for (const dialect of DIALECTS) {
       await grant(rooms, ada, [team])
     })
 
-    test('a manager sees the grants that reach the team, and can remove the team from them; leaving the team does the same', async () => {
+    test('a manager sees the grants that reach the team and can remove the team from them; a member who leaves removes it too', async () => {
       await using rooms = await openRooms(source)
       const ada = await someone(rooms, 'ada@example.test')
       const bo = await someone(rooms, 'bo@example.test')

@@ -15,8 +15,8 @@ export function roleAtLeast(role: Role, min: Role): boolean {
 }
 
 /**
- * Returns true if a member reaches a datasource. `listed`: the member is on its access list. An INVITED member reaches no
- * datasource.
+ * Returns true if a member reaches a datasource. `listed` is true if the member is on its access list. An INVITED
+ * member reaches no datasource.
  */
 export function canReach(
   member: Standing,

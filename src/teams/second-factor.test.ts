@@ -59,7 +59,7 @@ for (const dialect of DIALECTS) {
         settings: { requireSecondFactor },
       })
 
-    test('refuses members without one, and their keys, from the next request until it is set up', async () => {
+    test('refuses members without a second factor, and their keys, from the next request until they set one up', async () => {
       await using rooms = await openRooms(source)
       await using drivers = await openDrivers({ allowApplicationDefault: false, allowEndpoint: false, alarm: () => {} })
       const [owner, bo] = [await person(rooms, 'owner'), await person(rooms, 'bo')]
@@ -102,7 +102,7 @@ for (const dialect of DIALECTS) {
       await reached(byKey)
     })
 
-    test('a member without one can leave, an INVITED member can open the team, and strangers learn nothing', async () => {
+    test('a member without a second factor can leave, an INVITED member can open the team, and strangers learn nothing', async () => {
       await using rooms = await openRooms(source)
       const [owner, bo, eve] = [await person(rooms, 'owner'), await person(rooms, 'bo'), await person(rooms, 'eve')]
       const teamId = asId<TeamId>((await createTeam(rooms, owner.call, { name: 'T' })).id)

@@ -96,8 +96,8 @@ export function requiresSecondFactor(stored: string): boolean {
 }
 
 /**
- * Merges a change into the stored settings. A nested object is replaced as a whole. Throws INVALID_REQUEST above a
- * ceiling; then no part of the change applies.
+ * Merges a change into the stored settings. A nested object is replaced as a whole. Throws INVALID_REQUEST if a value
+ * is above its ceiling. In this case, no part of the change applies.
  */
 export function merged(stored: string, change: Partial<TeamSettings>, ceilings: Ceilings): string {
   const details: string[] = []

@@ -102,7 +102,7 @@ for (const dialect of DIALECTS) {
       await createTeam(rooms, ada, { name: 'T100' })
     })
 
-    test('an account can create a team despite being OWNER of a hundred unopened ones', async () => {
+    test('invitations as OWNER of a hundred teams do not keep an account from creating a team', async () => {
       await using rooms = await openRooms(source)
       const eve = await someone(rooms, 'eve@example.test')
       const ada = await someone(rooms, 'ada@example.test', { verified: true })
@@ -308,7 +308,7 @@ for (const dialect of DIALECTS) {
       assert.equal(owners.length, 1)
     })
 
-    test('an ADMIN can replace an invitation as OWNER only when it can no longer be accepted', async () => {
+    test('an ADMIN cannot replace an invitation as OWNER while it can be accepted', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
       const bo = await member(rooms, call, teamId, 'ADMIN', 'bo@example.test')
@@ -334,7 +334,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(leaveTeam(rooms, call, await requireMembership(rooms, call, teamId))), 'CONFLICT')
     })
 
-    test('managers see the keys that reach the team, and can end one for this team only', async () => {
+    test('managers see the keys that reach the team, and can remove only this team from a key', async () => {
       await using rooms = await openRooms(source)
       const { call: ada, teamId } = await owned(rooms, 'ada@example.test')
       const bo = await member(rooms, ada, teamId, 'ADMIN', 'bo@example.test')

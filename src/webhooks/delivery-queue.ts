@@ -25,8 +25,8 @@ export interface Claimed {
 
 /**
  * Replaces the stored conditions of the webhook with `conditions`. Queues a message for each condition that was not
- * stored before, up to WAITING_MAX waiting deliveries. Returns the number of queued messages. If two processes call this
- * at the same time, the transaction ensures that only one of them queues a message for each condition.
+ * stored before, up to WAITING_MAX waiting deliveries. Returns the number of queued messages. If two processes call
+ * this function at the same time, only one of them queues a message for each condition.
  */
 export async function enqueue(
   store: Store,

@@ -21,8 +21,11 @@ interface Deps extends Omit<ConditionDeps, 'now'> {
   readonly log: { error(detail: object, message: string): void }
 }
 
+/** The interval between two searches for new conditions. */
 const LOOK_MS = 60_000
+/** The interval between two searches for due deliveries. */
 const DELIVER_MS = 5_000
+/** The maximum number of messages that this process sends at the same time. */
 const AT_ONCE = 4
 
 export function openDeliverer(deps: Deps): Deliverer {

@@ -149,7 +149,7 @@ describe('webhooks', () => {
     assert.equal(events().length, 1)
   })
 
-  test('refusals are counted within the configured minutes, and only refusals of queries', async () => {
+  test('only refusals of queries within the configured minutes are counted', async () => {
     const id = await connect()
     await make(owner, { events: ['refusals'], refusals: { count: 3, minutes: 10 } })
     const call = sessionCall(owner.accountId, 'runQuery')
@@ -229,7 +229,7 @@ describe('webhooks', () => {
       .executeTakeFirstOrThrow()
   const deliveries = (id: string) => listDeliveries(deps, owner, id as WebhookId)
 
-  test('a failed delivery is retried with growing pauses and the same bytes, and ends as FAILED', async () => {
+  test('a failed delivery is retried with growing pauses and the same body, and becomes FAILED in the end', async () => {
     const { id } = await make(owner)
     receiver.status = 503
     await enqueue(rooms.store, await rowOf(id), [condition(1)], now)

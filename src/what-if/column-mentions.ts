@@ -1,5 +1,5 @@
 // Pure: finds the tables and columns that a query or a refusal may mean. Compares only names, for every kind of database.
-// The result may contain too many candidates; the caller tries each of them with the guard.
+// The result may contain too many candidates, because the caller tries each of them with the guard.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 
 /** Returns the tables whose name occurs in the text, in catalog order. */
@@ -26,7 +26,7 @@ export function tablesMeant(tables: readonly CatalogTable[], name: string): read
 
 /**
  * Returns the columns that a refusal's `column.name` may mean, most likely first: the column itself, or its parent if
- * the parent's contents are unknown. `all`: every column of the table.
+ * the parent's contents are unknown. `all` contains every column of the table.
  */
 export function columnsMeant(
   columns: readonly CatalogColumn[],

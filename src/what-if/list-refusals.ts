@@ -45,6 +45,7 @@ export interface RefusalGroup extends Meant {
   readonly exampleAuditId: string
 }
 
+/** The period if the caller sets none. */
 const DAYS = 7
 const DAY_MS = 86_400_000
 /**

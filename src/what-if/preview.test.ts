@@ -77,7 +77,7 @@ for (const dialect of DIALECTS) {
       }
     }
 
-    test('waits its turn, and can be cancelled while waiting and while running', async () => {
+    test('waits for earlier previews, and can be cancelled while it waits and while it runs', async () => {
       await using world = await opened()
       const { rooms, deps } = world
       const shop = await asked(rooms, 300)

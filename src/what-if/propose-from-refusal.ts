@@ -37,6 +37,7 @@ export interface Widened {
   readonly added: readonly ShownTable[]
 }
 
+/** The time that a search may take. */
 const SEARCH_MS = 10_000
 
 /**

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Catalog, Driver, Limits, QueryBody, Verdict } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
 
-/** Arbitrary limits. They affect only the query that would be sent; the verdict depends on names and syntax. */
+/** Arbitrary limits. They affect only the query that would be sent. The verdict depends on names and syntax. */
 const LIMITS: Limits = { rowCap: 1_000, maxResponseBytes: 1, timeoutMs: 10_000, maxCost: 1 }
 
 /** Rebuilds the body from an audited text and its parameters. Returns null if the text cannot be read. */

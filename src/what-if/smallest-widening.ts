@@ -23,6 +23,7 @@ export interface Ground {
   readonly saved: readonly ShownTable[]
 }
 
+/** The maximum number of queries that the guard judges while additions are collected. */
 const TRIES_MAX = 400
 const TOO_MUCH = 'the search took too many tries.'
 

@@ -95,8 +95,9 @@ export async function linkStored(
 }
 
 /**
- * Adds the count of each folded row (429s of a minute, for example) to the stored row with the same id, even if another
- * process inserted that row. Returns the folded rows whose stored row is already linked or was changed manually.
+ * Adds the count of each folded row to the stored row with the same id, even if another process inserted that row. A
+ * folded row counts several calls, for example the 429s of a minute. Returns the folded rows whose stored row is
+ * already linked or was changed manually.
  */
 export async function countInto(
   { tx, locked }: Writing,

@@ -67,8 +67,8 @@ function json(value: unknown): string | undefined {
 }
 
 /**
- * Spreadsheets treat a cell that begins with one of these characters as a formula, even in quotes, after blanks or in
- * full-width form (OWASP, CSV injection).
+ * Spreadsheets treat a cell that begins with one of these characters as a formula (OWASP, CSV injection). Quotes,
+ * blanks before the character and full-width forms do not prevent this.
  */
 const FORMULA = /^[\s\0]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]/
 

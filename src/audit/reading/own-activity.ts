@@ -12,6 +12,7 @@ import type { Call } from '../../auth/caller.ts'
 import type { DatasourceId, TeamId } from '../../ids.ts'
 import type { Store } from '../../store/open.ts'
 
+/** The number of rows on a page if the caller sets no limit. */
 const LIMIT = 50
 
 export interface ActivityDeps extends Pick<AuditTrailDeps, 'reachableIds'> {

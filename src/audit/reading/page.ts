@@ -105,8 +105,8 @@ export async function pageOf(
   if (portions > PORTIONS_MAX && rows.length <= ask.limit && reached !== undefined) {
     return { items: rows.map(itemOf), nextCursor: writeCursor(reached) }
   }
-  // If the page was cut by length, it is unknown whether more rows follow. Return a cursor anyway; the next page may be
-  // empty.
+  // If the page was cut by length, it is unknown whether more rows follow. Return a cursor in both cases. The next page
+  // may be empty.
   const isCut = rows.length > ask.limit || chars > PAGE_CHARS_MAX
   const shown = rows.slice(0, ask.limit)
   const last = shown.at(-1)

@@ -67,6 +67,7 @@ export interface AuditExport {
   readonly parts: AsyncIterable<string>
 }
 
+/** The number of rows on a page if the caller sets no limit. */
 const LIMIT = 50
 /** The longest period of a text search. The period is limited because the search reads every row of the period. */
 const SEARCHED_MS = 30 * 86_400_000
@@ -184,7 +185,7 @@ export function filterOf(input: AuditFilterInput, now = Date.now()): AuditFilter
   }
 }
 
-/** Splits `kind:name` at the first colon. A name may contain a colon; a kind may not. */
+/** Splits `kind:name` at the first colon. A name may contain a colon, but a kind may not. */
 function blockedOf(text: string): { readonly kind: string; readonly name?: string } {
   const colon = text.indexOf(':')
   return colon === -1 ? { kind: text } : { kind: text.slice(0, colon), name: text.slice(colon + 1) }

@@ -1,5 +1,5 @@
-// A batch of rows that wait to be written. The rows are serialized outside the JavaScript heap, because collecting
-// thousands of row objects per second would take most of the garbage collector's time.
+// A batch of rows that wait to be written. The rows are serialized outside the JavaScript heap. Otherwise the garbage
+// collector would spend most of its time on thousands of row objects per second.
 import type { TeamId } from '../../ids.ts'
 import { rowOf, textOf, type Content } from '../chain/seal.ts'
 import { Counts } from '../usage-by-day.ts'

@@ -104,7 +104,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('obeys the sign-up mode, like a sign-up with a password', async () => {
+    test('a first sign-in at a provider obeys VITRINE_SIGNUP, like a sign-up with a password', async () => {
       oidc.people.set('1', ADA)
       await using first = await openRooms(source, { ...oidc.env, VITRINE_SIGNUP: 'closed' })
       assert.equal(await signIn(browserOf(first), oidc, '1'), '/app/', 'the first account')
@@ -198,7 +198,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('asks for the code of the second factor', async () => {
+    test('a sign-in at a provider asks for the code of the second factor', async () => {
       await using rooms = await openRooms(source, oidc.env)
       oidc.people.set('1', ADA)
       const own = browserOf(rooms)
@@ -225,7 +225,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await who(shared), null)
     })
 
-    test('is connected by the session that asked for it, is listed, and can be disconnected unless it is the last way to sign in', async () => {
+    test('a provider is connected only by the session that asked for it, and can be disconnected unless it is the last way to sign in', async () => {
       await using rooms = await openRooms(source, oidc.env)
       oidc.people.set('1', { ...ADA, email: 'at@provider.test', email_verified: false })
       const [ada, bob] = [browserOf(rooms), browserOf(rooms)]
@@ -367,7 +367,7 @@ describe('a callback', () => {
     assert.equal(failureIn(await comeBack(late, slow)), 'EXPIRED')
   })
 
-  test('leads to our own pages only, and gives the reason as a word from a list', async () => {
+  test('leads only to our own pages, and gives the reason as a word from a list', async () => {
     await using rooms = await openRooms(source, oidc.env)
     const browser = browserOf(rooms)
     for (const callbackURL of ['https://evil.example/', '//evil.example', '/\\evil.example', 'javascript:alert(1)']) {
