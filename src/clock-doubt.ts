@@ -1,5 +1,5 @@
-// Decides whether the machine's clock may be wrong. If a clock jumps ahead, all data looks old, and removal by age cannot
-// be undone. So after a jump, removal waits for a day. Within a day, operators correct a wrong clock.
+// Decides whether the machine's clock may be wrong. If a clock jumps ahead, all data looks old, and removal by age
+// cannot be undone. So after a jump, removal waits for a day. Within a day, operators correct a wrong clock.
 
 /** The largest accepted difference between clock and elapsed time. Leap seconds and slow corrections stay below it. */
 const JUMP_MS = 3_600_000
@@ -17,8 +17,8 @@ export interface ClockDoubt {
 }
 
 /**
- * Watches a clock. `monotonic` returns elapsed milliseconds, which no correction of the clock changes. `lastSeen` is the
- * newest time that was stored before this process started, if there is one.
+ * Watches a clock. `monotonic` returns elapsed milliseconds, which no correction of the clock changes. `lastSeen` is
+ * the newest time that was stored before this process started, if there is one.
  */
 export function openClockDoubt(now: () => number, monotonic: () => number, lastSeen: number | null): ClockDoubt {
   let [wall, passed] = [now(), monotonic()]

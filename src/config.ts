@@ -239,7 +239,8 @@ export function readConfig(env: Environment, start: Start = {}): Config {
     smtp,
     providers,
     model,
-    // The demo is for newcomers, not for a service that is reachable from outside, verifies addresses or has its own store.
+    // The demo is for newcomers, not for a service that is reachable from outside, verifies addresses or has its own
+    // store.
     demo: from.flag('VITRINE_DEMO') ?? (start.demo === true && loopback && smtp === null && databaseUrl === null),
     signup: from.oneOf('VITRINE_SIGNUP', SIGNUP) ?? (loopback ? 'open' : 'invited'),
     allowPrivateHosts: from.flag('VITRINE_ALLOW_PRIVATE_HOSTS') ?? loopback,

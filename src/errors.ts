@@ -96,8 +96,8 @@ export interface Issue {
 
 /**
  * Returns the refusal of an invalid body, parameter or field. `details` lists the problems as lines, such as
- * `tables[0].columns: must be …`. `issues` lists the problems for programs. If `issues` is absent, the problems are read
- * from the lines.
+ * `tables[0].columns: must be …`. `issues` lists the problems for programs. If `issues` is absent, the problems are
+ * read from the lines.
  */
 export function invalidRequest(all: readonly string[], message?: string, issues?: readonly Issue[]): AppError {
   const details = all.slice(0, DETAILS_MAX)

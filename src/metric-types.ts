@@ -1,5 +1,5 @@
-// Counters, and histograms of durations. The code that does the work increments them, and http/metrics-endpoint.ts reads
-// them. Labels come from fixed sets and never contain an id, a name or a text of a caller.
+// Counters, and histograms of durations. The code that does the work increments them, and http/metrics-endpoint.ts
+// reads them. Labels come from fixed sets and never contain an id, a name or a text of a caller.
 
 /** Upper bounds of the buckets, in seconds. */
 const BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as const

@@ -1,5 +1,5 @@
-// Decides whether the service is ready for requests. It is not ready while it drains, while the audit cannot be written,
-// or while the store does not answer. The check has a short deadline, so that a probe never hangs.
+// Decides whether the service is ready for requests. It is not ready while it drains, while the audit cannot be
+// written, or while the store does not answer. The check has a short deadline, so that a probe never hangs.
 import type { Audit } from './audit/audit.ts'
 import { AppError } from './errors.ts'
 import type { Store } from './store/open.ts'

@@ -24,8 +24,8 @@ export interface Secrets {
   /** Returns an envelope, `v1.<key id>.<nonce, text and tag in base64url>`. */
   seal(place: SecretPlace, text: string): string
   /**
-   * Opens an envelope. Throws an Error without secrets if the envelope is damaged, belongs to another place, or was made
-   * with another root key.
+   * Opens an envelope. Throws an Error without secrets if the envelope is damaged, belongs to another place, or was
+   * made with another root key.
    */
   open(place: SecretPlace, sealed: string): string
   /** Returns true if the envelope was made with the current root key, not with the previous one. */
@@ -211,7 +211,8 @@ export function secretsFrom(root: Uint8Array, previous?: Uint8Array, first: Uint
 }
 
 function sealerOf(root: Uint8Array): { readonly key: Uint8Array; readonly id: string } {
-  // The id distinguishes an envelope of another root key from a damaged one. The id is derived, so the key stays secret.
+  // The id distinguishes an envelope of another root key from a damaged one. The id is derived, so the key stays
+  // secret.
   const id = Buffer.from(keyOf(root, 'id of the key of datasource secrets')).toString('hex').slice(0, 8)
   return { key: keyOf(root, 'datasource secrets'), id }
 }
@@ -255,7 +256,9 @@ async function configuredKey(config: KeyConfig): Promise<Uint8Array | null> {
   return await asked
 }
 
-/** Runs the command. Throws an Error of one sentence, which quotes neither command nor output: both may have secrets. */
+/**
+ * Runs the command. Throws an Error of one sentence, which quotes neither command nor output: both may have secrets.
+ */
 async function askCommand(command: string): Promise<Uint8Array> {
   const ask = promisify(execFile)
   let text: string

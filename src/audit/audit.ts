@@ -1,7 +1,7 @@
-// The audit records callers, actions, datasources and outcomes. It covers every call that reached a datasource and every
-// change, including refused ones. The row of a call is written in a batch, off the hot path. The row of a change is
-// written in the change's transaction. No row is dropped: if the store cannot keep up, `behind` is true, and the query
-// path must refuse queries.
+// The audit records callers, actions, datasources and outcomes. It covers every call that reached a datasource and
+// every change, including refused ones. The row of a call is written in a batch, off the hot path. The row of a change
+// is written in the change's transaction. No row is dropped: if the store cannot keep up, `behind` is true, and the
+// query path must refuse queries.
 import { setTimeout } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
 import type { ClockDoubt } from '../clock-doubt.ts'

@@ -1,5 +1,5 @@
-// Tests packs that were forged without the key: the same rows in other packs. Every link of these rows fits, but readers
-// would miss some rows. Verification must find such packs, on both stores.
+// Tests packs that were forged without the key: the same rows in other packs. Every link of these rows fits, but
+// readers would miss some rows. Verification must find such packs, on both stores.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'

@@ -94,7 +94,9 @@ function isOf(line: Place, row: Content, teamId: TeamId, keyId: Place['key_id'])
 
 const WrittenTimes = z.array(z.tuple([z.number(), z.number()]))
 
-/** Adds the counts to the store. Reading the lines first is safe, because only this process writes lines of its chain. */
+/**
+ * Adds the counts to the store. Reading the lines first is safe, because only this process writes lines of its chain.
+ */
 export async function addSlots(tx: Transaction<Tables>, chain: string, slots: Slots): Promise<void> {
   const names = new Map<string, Set<string>>()
   for (const line of slots.lines) {

@@ -1,5 +1,5 @@
-// `vitrine audit verify`: checks the store against its chains and prints one line per chain. The command only reads, and
-// does not migrate the store.
+// `vitrine audit verify`: checks the store against its chains and prints one line per chain. The command only reads,
+// and does not migrate the store.
 import { sql, type Transaction } from 'kysely'
 import { readConfig, type Environment } from '../config.ts'
 import { openSecrets, requireKnownKeyOf } from '../secrets.ts'

@@ -1,5 +1,5 @@
-// The API keys of an account: create, list, change, rotate, revoke. A key's value is returned only once, when the key is
-// created.
+// The API keys of an account: create, list, change, rotate, revoke. A key's value is returned only once, when the key
+// is created.
 import type { Kysely, Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import { changesOf, type Target } from '../audit/recorded-changes.ts'

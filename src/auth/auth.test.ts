@@ -484,7 +484,8 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(createKey(rooms, call, order)), 'CONFLICT')
       await createKey(rooms, other, order)
       const [first, second] = await listKeys(rooms, call)
-      // With a grace period, both keys count and the account would exceed the limit. Without one, only the new key counts.
+      // With a grace period, both keys count and the account would exceed the limit. Without one, only the new key
+      // counts.
       assert.equal(await codeOf(rotateKey(rooms, call, first?.id as never, { graceSeconds: 60 })), 'CONFLICT')
       assert.equal((await listKeys(rooms, call)).length, 100)
       let id = first?.id

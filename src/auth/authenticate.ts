@@ -17,7 +17,9 @@ const TOKEN_MAX = 4096
 export interface Authenticator {
   /** Re-authenticates an earlier caller. Throws UNAUTHENTICATED if the key, session or grant has ended. */
   again(caller: Caller): Promise<Caller>
-  /** Authenticates REST calls, by an API key or a session's token. Throws the same UNAUTHENTICATED for every failure. */
+  /**
+   * Authenticates REST calls, by an API key or a session's token. Throws the same UNAUTHENTICATED for every failure.
+   */
   authenticate(authorization: string | undefined, userAgent?: string): Promise<Caller>
   /**
    * Returns the caller of an API key that authenticate() accepted before, without waiting. If it returns null,
@@ -52,7 +54,9 @@ export function authenticator(deps: {
         return caller satisfies never
     }
   }
-  /** Maps headers to cache keys, so that a known header need not be hashed. An entry grants no access: see keys.known(). */
+  /**
+   * Maps headers to cache keys, so that a known header need not be hashed. An entry grants no access: see keys.known().
+   */
   const headers = new BoundedMap<string, string>(HEADERS_MAX)
   return {
     again: async (caller) => required(await again(caller)),

@@ -80,7 +80,9 @@ function isFor(grant: GrantCaller, claims: Claims): boolean {
   return grant.accountId === asId<AccountId>(claims.sub) && grant.clientId === claims.client_id
 }
 
-/** Restricts the grant to the scopes of the token. A client may ask for a token with fewer scopes than the grant has. */
+/**
+ * Restricts the grant to the scopes of the token. A client may ask for a token with fewer scopes than the grant has.
+ */
 function within(grant: GrantCaller, scopes: ReadonlySet<string>): GrantCaller {
   const held = [...grant.scopes].filter((scope: Scope) => scopes.has(scope))
   return held.length === grant.scopes.size ? grant : { ...grant, scopes: new Set(held) }

@@ -1,5 +1,5 @@
-// Reads a description table by table. The JSON of a large datasource has megabytes, and parsing all of it would block the
-// event loop. The input is the JSON of REST, so the text cannot show more than REST does.
+// Reads a description table by table. The JSON of a large datasource has megabytes, and parsing all of it would block
+// the event loop. The input is the JSON of REST, so the text cannot show more than REST does.
 import type { z } from 'zod'
 import { Description as DescriptionSchema, ExposedTable } from '../contract/schemas.ts'
 

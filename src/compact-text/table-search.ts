@@ -1,5 +1,5 @@
-// Pure: ranks tables by searched words. Names of tables weigh most, followed by columns, descriptions and documentation.
-// The search covers only exposed names and texts, so it never finds a hidden name.
+// Pure: ranks tables by searched words. Names of tables weigh most, followed by columns, descriptions and
+// documentation. The search covers only exposed names and texts, so it never finds a hidden name.
 import type { Table } from './read-description.ts'
 
 /** The maximum number of words in a search. Further words are ignored. */

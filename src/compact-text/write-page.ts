@@ -36,7 +36,9 @@ export interface DescribedPage {
 
 /** The default size of a page in tokens. Clients handle this size well. */
 const TOKENS = 12_000
-/** The measured number of bytes per token. A list of names takes fewer bytes per token than columns with their types. */
+/**
+ * The measured number of bytes per token. A list of names takes fewer bytes per token than columns with their types.
+ */
 const BYTES_PER_TOKEN: Readonly<Record<Detail, number>> = { names: 3, columns: 4, full: 4 }
 /** The maximum number of bytes of a page, even if the caller requests more. */
 const BYTES_MAX = 256 * 1024

@@ -88,7 +88,9 @@ interface ShownDatasource {
   readonly [field: string]: unknown
 }
 
-/** Returns a team's datasources with the fields that help to choose one. Agents do not need the connection's details. */
+/**
+ * Returns a team's datasources with the fields that help to choose one. Agents do not need the connection's details.
+ */
 async function ofTeam(
   operations: Ops,
   arrival: Arrival,

@@ -1,5 +1,5 @@
 // Runs one tool. A refusal is a result of the tool, so that the model reads the refusal and can continue. Only invalid
-// credentials are refused with an HTTP status instead.
+// credentials, and a scope that a grant lacks, are refused with an HTTP status instead.
 import type { Arrival } from '../auth/caller.ts'
 import { AppError, EXPOSE_URL } from '../errors.ts'
 import type { Operations } from '../operations/order-of-checks.ts'

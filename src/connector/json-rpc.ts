@@ -111,8 +111,8 @@ export function contentOf({ json, aside }: ToolAnswer): { readonly type: 'text';
 const MODERN_END = `,"resultType":"complete","_meta":${JSON.stringify({ [`${META}serverInfo`]: SERVER_INFO })}`
 
 /**
- * Returns the message with the answer of a tool. Some clients show the model `content` only, others `structuredContent`
- * only, so both contain the same JSON.
+ * Returns the message with the answer of a tool. Some clients show the model only `content`, others only
+ * `structuredContent`, so both contain the same JSON.
  */
 export function resultMessage(call: Pick<ToolCall, 'id' | 'isModern'>, answer: ToolAnswer): string {
   const { json, isError } = answer

@@ -5,7 +5,9 @@ import { z, type ZodType } from 'zod'
 /** The number of elements that are parsed between two checks for problems. */
 const PART = 32
 
-/** Options for parsers: no message lists all unknown keys, because 30,000 would take long. Callers list the first few. */
+/**
+ * Options for parsers: no message lists all unknown keys, because 30,000 would take long. Callers list the first few.
+ */
 export const BRIEF = {
   error: (issue: z.core.$ZodRawIssue): string | undefined =>
     issue.code === 'unrecognized_keys' ? 'unknown keys' : undefined,

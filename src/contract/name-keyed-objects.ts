@@ -1,5 +1,5 @@
-// Schemas of objects whose keys are database names. `__proto__` and `constructor` are valid names, so keys are read into
-// a Map and never looked up in an object. z.record would drop `__proto__`.
+// Schemas of objects whose keys are database names. `__proto__` and `constructor` are valid names, so keys are read
+// into a Map and never looked up in an object. z.record would drop `__proto__`.
 import { z, type ZodType } from 'zod'
 import { BRIEF } from './long-lists.ts'
 

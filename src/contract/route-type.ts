@@ -8,9 +8,9 @@ import type { Scope as ScopeSchema } from './schemas.ts'
 export type Scope = z.infer<typeof ScopeSchema>
 
 /**
- * The maximum number of JSON values in a body. Each value costs up to 3 µs of the event loop, even if the schema refuses
- * the value. `many` is for lists of tables, texts and parameters. `exposure` fits 40,000 columns of 2,000 tables, which
- * are 48,000 values.
+ * The maximum number of JSON values in a body. Each value costs up to 3 µs of the event loop, even if the schema
+ * refuses the value. `many` is for lists of tables, texts and parameters. `exposure` fits 40,000 columns of 2,000
+ * tables, which are 48,000 values.
  */
 export const VALUES = { few: 3_000, many: 30_000, exposure: 60_000 } as const
 

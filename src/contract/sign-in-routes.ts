@@ -1,5 +1,5 @@
-// The paths under /auth, with bodies and answers. src/sign-in/allowed-paths.ts allows only these paths, and openapi.json
-// documents them. They use a session cookie instead of a token, and accept no API keys.
+// The paths under /auth, with bodies and answers. src/sign-in/allowed-paths.ts allows only these paths, and
+// openapi.json documents them. They use a session cookie instead of a token, and accept no API keys.
 import { z } from 'zod'
 import type { Code } from '../errors.ts'
 import { SignInOptions } from './instance-schemas.ts'

@@ -148,7 +148,9 @@ export function differs(stored: ConnectionSettings, next: ConnectionSettings): b
   return canonical(stored) !== canonical(next)
 }
 
-/** Returns the reason why stored secrets would be sent elsewhere or with weaker protection, or null if they stay safe. */
+/**
+ * Returns the reason why stored secrets would be sent elsewhere or with weaker protection, or null if they stay safe.
+ */
 function dangerOf(stored: ConnectionSettings, next: ConnectionSettings): string | null {
   if (stored.connectionMode !== next.connectionMode) return 'the connection mode changes'
   const moved = (['host', 'port', 'database', 'username'] as const).find((field) => stored[field] !== next[field])

@@ -1,5 +1,5 @@
-// Tests the connection pool of a datasource. It reuses connections, respects its limit, never uses outdated connections,
-// and finally closes all of them. The tests count the sessions on the server.
+// Tests the connection pool of a datasource. It reuses connections, respects its limit, never uses outdated
+// connections, and finally closes all of them. The tests count the sessions on the server.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts'

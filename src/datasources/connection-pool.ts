@@ -1,6 +1,6 @@
-// Connection pools, one per datasource and version of its connection. A lease gives one caller a connection for one use.
-// Idle connections are closed after a while. A caller who waits too long gets OVERLOADED.
-// Use it as `await using lease = await leases.take(…)`.
+// Connection pools, one per datasource and version of its connection. A lease gives one caller a connection for one
+// use. Idle connections are closed after a while. A caller who waits too long gets OVERLOADED. Use it as `await using
+// lease = await leases.take(…)`.
 import type { ConnectionSettings, ConnectOptions, Connection, DatasourceType, Driver } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
 import type { DatasourceId } from '../ids.ts'

@@ -1,5 +1,5 @@
-// Writes the commands that make the database itself refuse hidden tables and columns. A person reads and runs them. They
-// are generated from the stored catalog, without querying the database.
+// Writes the commands that make the database itself refuse hidden tables and columns. A person reads and runs them.
+// They are generated from the stored catalog, without querying the database.
 import type { Agreement } from '../drivers/driver.ts'
 import type { Catalogs } from '../exposure/catalog-cache.ts'
 import { notIntrospected } from '../exposure/require-usable.ts'

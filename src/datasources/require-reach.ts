@@ -1,5 +1,5 @@
-// Finds the datasource of a call and checks access (“reach”). A stranger, an INVITED member and a restricted key get the
-// same NOT_FOUND as an unknown id. Only this file creates this NOT_FOUND.
+// Finds the datasource of a call and checks access (“reach”). A stranger, an INVITED member and a restricted key get
+// the same NOT_FOUND as an unknown id. Only this file creates this NOT_FOUND.
 import type { Audit } from '../audit/audit.ts'
 import type { Call, Caller } from '../auth/caller.ts'
 import type { DatasourceType, Driver } from '../drivers/driver.ts'

@@ -1,5 +1,5 @@
-// Tests a connection, grades its login, and records the resulting status. Answers and stored states contain only our own
-// texts, never texts of the database.
+// Tests a connection, grades its login, and records the resulting status. Answers and stored states contain only our
+// own texts, never texts of the database.
 import type { Transaction } from 'kysely'
 import type { z } from 'zod'
 import { changesOf } from '../audit/recorded-changes.ts'
@@ -110,8 +110,8 @@ interface TrialReport extends ToldReport {
 }
 
 /**
- * Tests a connection without saving it. In URI mode, also returns the values that were read from the URI, and the fields
- * that contradict the URI. Throws INVALID_REQUEST like createDatasource(), and RATE_LIMITED.
+ * Tests a connection without saving it. In URI mode, also returns the values that were read from the URI, and the
+ * fields that contradict the URI. Throws INVALID_REQUEST like createDatasource(), and RATE_LIMITED.
  */
 export async function tryConnection(
   deps: Pick<DatasourceDeps, 'audit' | 'drivers' | 'leases'> & { readonly tests: ConcurrencyLimit },

@@ -1,5 +1,5 @@
-// Pure: collects evidence from the audit of one datasource, by table and column of one catalog. Evidence means how often
-// names were refused, and when they were last read.
+// Pure: collects evidence from the audit of one datasource, by table and column of one catalog. Evidence means how
+// often names were refused, and when they were last read.
 import type { AuditItem } from '../audit/reading/page.ts'
 import type { AuditFilter } from '../audit/reading/row-filter.ts'
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'

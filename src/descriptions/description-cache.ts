@@ -48,8 +48,8 @@ interface Entry extends Rendered {
 class CachedDescriptions implements Descriptions {
   readonly #deps: Deps
   /**
-   * Caches of profiles and publications. Most changes leave these caches valid. For example, a new exposure needs no new
-   * reads.
+   * Caches of profiles and publications. Most changes leave these caches valid. For example, a new exposure needs no
+   * new reads.
    */
   readonly #read = { stats: openColumnStats(), published: openPublishedTexts() }
   /** The newest description per datasource and part. */

@@ -1,5 +1,5 @@
-// Renders the whole catalog as JSON in UTF-8, for the person who chooses the exposure. Adds the current exposure, a guess
-// at personal data, and recent refusals and reads. Never queries the database.
+// Renders the whole catalog as JSON in UTF-8, for the person who chooses the exposure. Adds the current exposure, a
+// guess at personal data, and recent refusals and reads. Never queries the database.
 import { readMarks, markedDrafts } from '../profiles/personal-marks.ts'
 import { guessByName, guessPersonal, readColumnName, type PersonalGuess } from '../profiles/personal-guess.ts'
 import type { NameReading } from '../profiles/personal-names.ts'

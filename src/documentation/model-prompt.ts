@@ -1,5 +1,5 @@
-// Writes the prompt about one table. It contains only exposed names and values, and no values of personal columns. Names,
-// comments and values come from other people, so the prompt encloses them in marks as data.
+// Writes the prompt about one table. It contains only exposed names and values, and no values of personal columns.
+// Names, comments and values come from other people, so the prompt encloses them in marks as data.
 import { randomBytes } from 'node:crypto'
 import type { CatalogColumn } from '../drivers/driver.ts'
 import type { KeptColumn } from '../profiles/stored-profiles.ts'

@@ -5,6 +5,7 @@ import { typesOf, type Draft, type Said } from './stored-draft.ts'
 
 export interface ProposedText {
   readonly text: string
+  /** The columns on which the text depends. */
   readonly restsOn: readonly string[]
   /** True if the writer knew values, so the text may contain values. */
   readonly tells: boolean
@@ -58,8 +59,9 @@ function isOpen(said: Said): boolean {
 class Proposed {
   count = 0
   readonly #place: RestingPlace
-  /** Texts that people judged. They are not proposed again. */
+  /** Texts that must not be proposed again, because people judged them or this proposal already contains them. */
   readonly #judged: Set<string>
+  /** The texts of the earlier proposal. They do not count as new. */
   readonly #open: ReadonlySet<string>
 
   constructor(before: Draft, place: RestingPlace) {

@@ -1,5 +1,5 @@
-// Pure: decides which published texts a description may show. A text is hidden if it depends on a hidden column or names
-// a hidden object. The decision depends on the current exposure, so a narrower exposure hides texts from the next
+// Pure: decides which published texts a description may show. A text is hidden if it depends on a hidden column or
+// names a hidden object. The decision depends on the current exposure, so a narrower exposure hides texts from the next
 // request on.
 import { z } from 'zod'
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'

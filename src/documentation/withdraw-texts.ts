@@ -131,7 +131,8 @@ function isHiddenText({ full, exposed, named, shrunk }: HiddenNow): IsWithdrawn 
   const [all, shown] = [keyed(full), keyed(exposed)]
   const [known, visible] = [new Others(full), new Others(exposed)]
   let names: ReadonlySet<string> | undefined
-  // The sets are built for the first text that needs them. Most exposures need none, and names may be tens of thousands.
+  // The sets are built for the first text that needs them. Most exposures need none, and names may be tens of
+  // thousands.
   const isKept = (name: string) =>
     (names ??= new Set(named.flatMap((at) => at.columns.map((column) => fullName({ ...at, column }))))).has(name)
   const places = new Map<string, (name: string) => boolean>()

@@ -1,5 +1,5 @@
-// Writes proposals table by table within one job. Every example passes the guard and runs before it is proposed, even if
-// our own rules wrote it. Only texts that may be shown under the current exposure are stored.
+// Writes proposals table by table within one job. Every example passes the guard and runs before it is proposed, even
+// if our own rules wrote it. Only texts that may be shown under the current exposure are stored.
 import { setImmediate } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { Progress } from '../jobs/job-types.ts'
@@ -59,8 +59,8 @@ const MODEL_AT_ONCE = 4
 const MODEL_PATIENCE = 8
 
 /**
- * Writes the proposals: by rules if `model` is null. Throws the database's error if the database is unreachable, and the
- * reason of `signal`.
+ * Writes the proposals: by rules if `model` is null. Throws the database's error if the database is unreachable, and
+ * the reason of `signal`.
  */
 export async function writeProposals(
   deps: WriterDeps,

@@ -40,8 +40,8 @@ interface Held {
 
 /**
  * The maximum number of requests of one connection that wait for their answers. Node delivers every request that a
- * client sends. Without a limit, a client that reads no answers could fill the memory. Clients that pipeline must expect
- * a closed connection (RFC 9112, 9.3.2).
+ * client sends. Without a limit, a client that reads no answers could fill the memory. Clients that pipeline must
+ * expect a closed connection (RFC 9112, 9.3.2).
  */
 const PIPELINED_MAX = 32
 /**

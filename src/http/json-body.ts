@@ -1,5 +1,5 @@
-// Reads JSON request bodies. Refuses other content types (415), bodies beyond the route's bounds, and numbers that would
-// be rounded. Long bodies are scanned and parsed in slices.
+// Reads JSON request bodies. Refuses other content types (415), bodies beyond the route's bounds, and numbers that
+// would be rounded. Long bodies are scanned and parsed in slices.
 import type { FastifyInstance } from 'fastify'
 import { VALUES } from '../contract/route-type.ts'
 import type { AppError } from '../errors.ts'

@@ -35,8 +35,8 @@ const HEAD_BYTES_MAX = 4_096
 /** The time that a client may take for a whole request before the connection is passed to node:http. */
 const WHOLE_MS = 1_000
 /**
- * The maximum number of bytes that a client may send while a request is answered. More bytes end the connection. Pausing
- * the socket is no alternative: a paused socket does not report a hang-up, so the query would continue.
+ * The maximum number of bytes that a client may send while a request is answered. More bytes end the connection.
+ * Pausing the socket is no alternative: a paused socket does not report a hang-up, so the query would continue.
  */
 const HELD_BYTES_MAX = 65_536
 const HEADS_MAX = 4
@@ -156,7 +156,9 @@ class QueryConnection implements Exchange, Sender {
     return bytes
   }
 
-  /** Answers a complete usual query, waits for the rest of an incomplete one, and passes all other bytes to node:http. */
+  /**
+   * Answers a complete usual query, waits for the rest of an incomplete one, and passes all other bytes to node:http.
+   */
   #take(bytes: Buffer): void {
     // If the connection was refused or the client has closed its side, an answer would reach nobody.
     if (!this.#socket.writable) return

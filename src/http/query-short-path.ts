@@ -1,7 +1,7 @@
-// The short path: handles POST …/query with a known API key without Fastify. Fastify takes half of the service's time for
-// a small query (docs/decisions/0029-a-short-path-for-queries.md). Only usual requests take the short path, and the head
-// of a request decides this. Every other request takes the ordinary path through Fastify. begin() and finish() serve
-// requests from node:http (quickQuery, below) and from query-connection.ts, which reads the socket itself.
+// The short path: handles POST …/query with a known API key without Fastify. Fastify takes half of the service's time
+// for a small query (docs/decisions/0029-a-short-path-for-queries.md). Only usual requests take the short path, and the
+// head of a request decides this. Every other request takes the ordinary path through Fastify. begin() and finish()
+// serve requests from node:http (quickQuery, below) and from query-connection.ts, which reads the socket itself.
 // test/door/query-short-path.test.ts sends the same requests along all paths.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Authenticator } from '../auth/authenticate.ts'

@@ -43,6 +43,7 @@ function serialized(body: unknown): string {
   }
 }
 
+/** Sends a web answer with Fastify, and forbids caches to store it. */
 export async function carry(response: Response, reply: FastifyReply): Promise<FastifyReply> {
   reply.code(response.status)
   response.headers.forEach((value, name) => {

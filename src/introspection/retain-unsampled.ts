@@ -1,6 +1,6 @@
-// Pure: retains columns that a sample of rows missed. A sample does not always contain a rare column. So a missing column
-// of the last introspection stays as long as its absence may be chance. Otherwise every sample would change the exposed
-// catalog and cause drift.
+// Pure: retains columns that a sample of rows missed. A sample does not always contain a rare column. So a missing
+// column of the last introspection stays as long as its absence may be chance. Otherwise every sample would change the
+// exposed catalog and cause drift.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import { tableKey, type ShownTable } from '../exposure/cut-catalog.ts'
 

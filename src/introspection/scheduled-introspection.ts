@@ -1,6 +1,6 @@
 // Introspects databases again on schedule, `config.reintrospectHours` after the last time, so that drift is detected
-// without a caller. The schedule is in the store. So a restart does not change it, and only one of several processes runs
-// an introspection. Databases that are DISABLED or were never introspected are skipped.
+// without a caller. The schedule is in the store. So a restart does not change it, and only one of several processes
+// runs an introspection. Databases that are DISABLED or were never introspected are skipped.
 import { createHash } from 'node:crypto'
 import type { Selectable } from 'kysely'
 import { AppError } from '../errors.ts'

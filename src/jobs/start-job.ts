@@ -16,7 +16,9 @@ interface Order {
   readonly busy: string
 }
 
-/** Starts or joins a job. Throws CONFLICT with the text `busy` if the maximum number of jobs of this kind is running. */
+/**
+ * Starts or joins a job. Throws CONFLICT with the text `busy` if the maximum number of jobs of this kind is running.
+ */
 export async function orderJob(
   deps: { readonly audit: Audit; readonly jobs: Jobs },
   call: Call,

@@ -1,5 +1,5 @@
-// Sends mail. Letters wait in memory and go to the server of SMTP_URL, a few at a time. Callers never wait. The log of a
-// failure contains no address, no text and no reply of the server.
+// Sends mail. Letters wait in memory and go to the server of SMTP_URL, a few at a time. Callers never wait. The log of
+// a failure contains no address, no text and no reply of the server.
 import { isIP } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import type { Transporter } from 'nodemailer'
@@ -145,8 +145,8 @@ async function openTransport({ host, port, tls, login }: Smtp): Promise<Transpor
 }
 
 /**
- * Returns the sender: the `from` parameter of SMTP_URL, or else the login if it is an address, or else an address at our
- * own host.
+ * Returns the sender: the `from` parameter of SMTP_URL, or else the login if it is an address, or else an address at
+ * our own host.
  */
 function senderOf({ from, login, host }: Smtp, publicUrl: string | null): string {
   if (from !== null) return from

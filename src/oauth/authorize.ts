@@ -1,5 +1,5 @@
-// Starts an authorization: lets the provider check the request, and redirects the browser to the consent page, or back to
-// the client with an error. If the redirect URI cannot be trusted, shows an error page instead.
+// Starts an authorization: lets the provider check the request, and redirects the browser to the consent page, or back
+// to the client with an error. If the redirect URI cannot be trusted, shows an error page instead.
 import type { Attempts } from '../auth/attempt-counter.ts'
 import { addressOf } from '../auth/client-name-and-address.ts'
 import type { Clients } from './find-client.ts'

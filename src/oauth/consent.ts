@@ -133,7 +133,8 @@ async function approved(deps: ConsentDeps, call: Call, { pending, query, cookie,
     await endGrant(deps, { ...call, action: 'endGrant' }, grantId, 'the agent could not be connected')
     throw error
   } finally {
-    // The provider stores a consent so that it can skip the page later. Delete the consent, because our page is required.
+    // The provider stores a consent so that it can skip the page later. Delete the consent, because our page is
+    // required.
     await deps.store.append((tx) => tx.deleteFrom('oauth_consents').where('referenceId', '=', grantId).execute())
   }
 }

@@ -1,4 +1,5 @@
-// Finds the teams and datasources that a person can grant to an agent. A person can grant only access that the person has.
+// Finds the teams and datasources that a person can grant to an agent. A person can grant only access that the person
+// has.
 import type { Call } from '../auth/caller.ts'
 import { reachable } from '../datasources/datasources.ts'
 import type { Store } from '../store/open.ts'

@@ -15,7 +15,8 @@ import { revokeToken, tokenAnswer } from './exchange-and-revoke-tokens.ts'
 
 export interface OAuth {
   /**
-   * Answers one request to /auth/oauth2/… or /auth/consent. Throws AppErrors for refusals for which OAuth has no format.
+   * Answers one request to /auth/oauth2/… or /auth/consent. Throws AppErrors for refusals for which OAuth has no
+   * format.
    */
   handle(request: Request): Promise<Response>
   /** Returns the document about the connector, for the address of the request. */

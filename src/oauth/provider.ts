@@ -44,9 +44,9 @@ export const ERROR_PATH = '/auth/oauth2/error'
 const CODE_SECONDS = 600
 const REFRESH_SECONDS = 30 * 86_400
 /**
- * Within this time, a client that lost the answer to a refresh, or has two processes, gets the same tokens again. Later,
- * the provider would end all tokens of the client and the person. So exchange-and-revoke-tokens.ts refuses a moment
- * earlier.
+ * Within this time, a client that lost the answer to a refresh, or has two processes, gets the same tokens again.
+ * Later, the provider would end all tokens of the client and the person. So exchange-and-revoke-tokens.ts refuses a
+ * moment earlier.
  */
 export const REUSE = { seconds: 31, marginMs: 1_000 } as const
 

@@ -1,5 +1,5 @@
-// Registers clients (RFC 7591) for agents that have no metadata document. Anybody may register a client, so a client gets
-// no secret and no rights. Only a person's consent gives rights. Clients without a grant are deleted.
+// Registers clients (RFC 7591) for agents that have no metadata document. Anybody may register a client, so a client
+// gets no secret and no rights. Only a person's consent gives rights. Clients without a grant are deleted.
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { Attempts } from '../auth/attempt-counter.ts'

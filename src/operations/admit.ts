@@ -28,9 +28,9 @@ export function admit(caller: Caller, { scope }: Pick<Route, 'scope'>): void {
 const KNOWN_MS = 1_000
 
 /**
- * Returns the caller's current state, if admitted. Looks the caller up again after a slow body. For operations without a
- * scope, always looks the caller up again, because these operations make lasting changes. `knownAt` is the time of the
- * authentication, by performance.now(). Throws SCOPE_REQUIRED, and UNAUTHENTICATED if the key or session has ended.
+ * Returns the caller's current state, if admitted. Looks the caller up again after a slow body. For operations without
+ * a scope, always looks the caller up again, because these operations make lasting changes. `knownAt` is the time of
+ * the authentication, by performance.now(). Throws SCOPE_REQUIRED, and UNAUTHENTICATED if the key or session has ended.
  */
 export async function admitNow(
   authenticator: Pick<Authenticator, 'again'>,

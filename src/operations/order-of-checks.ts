@@ -142,8 +142,8 @@ function surplusOf(route: Route, query: unknown): AppError | null {
 }
 
 /**
- * Returns true for reads that this file must record. A use case records its changes itself, in the same transaction. The
- * code that writes a prebuilt answer records that answer.
+ * Returns true for reads that this file must record. A use case records its changes itself, in the same transaction.
+ * The code that writes a prebuilt answer records that answer.
  */
 function isRecordedRead(route: Route): boolean {
   return route.method === 'GET' && route.place === 'datasource' && route.prebuilt !== true

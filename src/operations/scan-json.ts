@@ -1,6 +1,6 @@
-// Scans the bytes of a JSON body before the body is parsed. A body must be unambiguous: valid UTF-8, no lone surrogates,
-// no duplicate keys. Otherwise a proxy, a log or a database could interpret the body differently. The cost of a body
-// must be bounded too: parsing takes time per value, and recursion takes stack per level.
+// Scans the bytes of a JSON body before the body is parsed. A body must be unambiguous: valid UTF-8, no lone
+// surrogates, no duplicate keys. Otherwise a proxy, a log or a database could interpret the body differently. The cost
+// of a body must be bounded too: parsing takes time per value, and recursion takes stack per level.
 import { isUtf8 } from 'node:buffer'
 import { setImmediate } from 'node:timers/promises'
 import { invalidRequest, type AppError } from '../errors.ts'
@@ -126,8 +126,8 @@ function placeOf(sought: string, text: string, from: number): number {
 const UNIT_LENGTH = 6
 
 /**
- * Returns the length of the escape sequence at a position. A surrogate pair counts as one sequence. Returns 0 for a lone
- * surrogate.
+ * Returns the length of the escape sequence at a position. A surrogate pair counts as one sequence. Returns 0 for a
+ * lone surrogate.
  */
 function escapeAt(text: string, at: number): number {
   const unit = escapedUnit(text, at)

@@ -1,5 +1,5 @@
-// Writes signals: short observations about a column. Some signals are stored with the profile and contain no name and no
-// value. The others are derived when a description is rendered.
+// Writes signals: short observations about a column. Some signals are stored with the profile and contain no name and
+// no value. The others are derived when a description is rendered.
 import type { CatalogColumn, ColumnProfile } from '../drivers/driver.ts'
 import type { KeptColumn } from './stored-profiles.ts'
 

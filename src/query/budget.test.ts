@@ -91,7 +91,7 @@ test('several processes share a budget in Redis, and count for themselves while 
   const budgets = [one, other].map((counter) => openBudget({ store: { count: null }, redis: counter }))
   const [first, second] = budgets
   assert.ok(first !== undefined && second !== undefined)
-  // Only through Redis can one process see the count of the other.
+  // The two processes share their counts only through Redis.
   const counts = async (by: Budget, seenBy: Budget) => {
     const fresh = newId<TeamId>()
     await spend(by, fresh, 10)

@@ -32,9 +32,9 @@ export interface CheckResult {
 export type CheckDeps = Omit<QueryDeps, 'budget'> & { readonly drafts: Drafts }
 
 /**
- * Checks one query body, which may also have `as` ({role}, or {keyId} of the caller's own key) and `draft`. Throws the errors of
- * runQuery(), but returns the guard's refusals. A draft is checked while the user types. The audit only counts drafts,
- * and a session may send ten per second (429).
+ * Checks one query body. The body may also have `draft`, and `as` with a role or the id of a key of the caller. Throws
+ * the errors of runQuery(), but returns the guard's refusals. A draft is checked while the user types. The audit only
+ * counts drafts, and a session may send ten per second (429).
  */
 export async function checkQuery(deps: CheckDeps, call: Call, at: Reached, body: unknown): Promise<CheckResult> {
   const place = { teamId: at.teamId, datasourceId: at.id }

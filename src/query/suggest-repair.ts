@@ -1,6 +1,6 @@
-// Adds a suggested query to a refusal: the caller's query with a small change that the guard accepts. The driver proposes
-// changes with exposed and allowed names. Only a query that the guard confined is suggested. The search runs after a
-// refusal, so answered queries do not pay for it.
+// Adds a suggested query to a refusal: the caller's query with a small change that the guard accepts. The driver
+// proposes changes with exposed and allowed names. Only a query that the guard confined is suggested. The search runs
+// after a refusal, so answered queries do not pay for it.
 import type { Catalog, Denied, Driver, Limits, Verdict } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
 import { inSlices } from '../event-loop-slices.ts'

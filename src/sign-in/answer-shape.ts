@@ -1,5 +1,5 @@
-// Prints the library's answer as contract/sign-in-routes.ts declares it. Undeclared fields are dropped. A session's token
-// is the secret in its cookie. No script may read this secret, so no body contains it.
+// Prints the library's answer as contract/sign-in-routes.ts declares it. Undeclared fields are dropped. A session's
+// token is the secret in its cookie. No script may read this secret, so no body contains it.
 import { z } from 'zod'
 import { ACCESS_TOKEN } from '../auth/session-tokens.ts'
 import { SIGN_IN_ROUTES, type SignInRoute } from '../contract/sign-in-routes.ts'
@@ -8,7 +8,9 @@ import { cookiesOf } from './cookies.ts'
 const ROUTES: ReadonlyMap<string, SignInRoute> = new Map(Object.entries(SIGN_IN_ROUTES))
 const WithToken = z.looseObject({ token: z.string() })
 
-/** Returns the shaped answer of a path, such as `GET /auth/token`. `sessionCookie` is the library's name of the cookie. */
+/**
+ * Returns the shaped answer of a path, such as `GET /auth/token`. `sessionCookie` is the library's name of the cookie.
+ */
 export async function shapedAnswer(
   name: string,
   request: Request,

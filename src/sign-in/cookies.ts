@@ -1,5 +1,5 @@
-// Parses cookies like the sign-in library. Otherwise a caller could spell a cookie so that the rate limit and the library
-// see different values. Also reads the session cookie of an answer.
+// Parses cookies like the sign-in library. Otherwise a caller could spell a cookie so that the rate limit and the
+// library see different values. Also reads the session cookie of an answer.
 
 /** Returns the cookies by name, decoded and without quotes. The first of several cookies with one name wins. */
 export function cookiesOf(request: Request): ReadonlyMap<string, string> {

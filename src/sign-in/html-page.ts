@@ -31,7 +31,9 @@ ${form}
   })
 }
 
-/** Defines `say`, which shows a sentence, and `post`, which sends JSON and throws an error with a refusal's sentence. */
+/**
+ * Defines `say`, which shows a sentence, and `post`, which sends JSON and throws an error with a refusal's sentence.
+ */
 export const TELLING_SCRIPT = `
 const say = (text) => { document.querySelector('output').textContent = text }
 const post = async (path, body) => {

@@ -12,7 +12,9 @@ import { tooManyTries } from '../auth/attempt-counter.ts'
 import { sessionMadeBy } from './cookies.ts'
 import { markUsed } from './consume-second-factor-code.ts'
 
-/** The number of consecutive wrong codes that lock a factor, over all sign-ins of an account (NIST SP 800-63B §5.2.2). */
+/**
+ * The number of consecutive wrong codes that lock a factor, over all sign-ins of an account (NIST SP 800-63B §5.2.2).
+ */
 const CODES_MAX = 10
 export const LOCKED_MS = 900_000
 

@@ -1,5 +1,5 @@
-// Rate limits under /auth. Every attempt is counted before the library runs, even for unknown accounts: a limit must not
-// reveal whether an account exists.
+// Rate limits under /auth. Every attempt is counted before the library runs, even for unknown accounts: a limit must
+// not reveal whether an account exists.
 import { hash } from 'node:crypto'
 import { addressOf } from '../auth/client-name-and-address.ts'
 import { networkOf } from '../auth/client-network.ts'
@@ -33,7 +33,10 @@ export interface Attempt {
 }
 
 export interface Counted {
-  /** Returns false if the mail limit of the address is exhausted. In that case no mail is sent, but the answer is the same. */
+  /**
+   * Returns false if the mail limit of the address is exhausted. In that case no mail is sent, but the answer is the
+   * same.
+   */
   readonly mails: boolean
   /** Resets the counts of guesses. Must be called after a correct password. */
   settle(): Promise<void>
@@ -62,7 +65,9 @@ function costsOf({ name, request }: Attempt): readonly Allowance[] {
   return PATHS.get(name)?.costly === true ? [{ key: `address ${networkOf(addressOf(request))}`, ...BY_ADDRESS }] : []
 }
 
-/** Returns the limits on mails. Each kind has its own limit, so that sign-ups cannot use up the password reset mails. */
+/**
+ * Returns the limits on mails. Each kind has its own limit, so that sign-ups cannot use up the password reset mails.
+ */
 function mailsOf({ name, request, email, mailIsOn }: Attempt, devices: KnownDevices): readonly Allowance[] {
   if (PATHS.get(name)?.mails !== true || email === undefined || (!mailIsOn && name === SIGN_UP)) return []
   const device = devices.of(request, email)

@@ -1,4 +1,5 @@
-// Tests that openapi.json and docs/api.md list exactly the allowed paths under /auth, and that answers match openapi.json.
+// Tests that openapi.json and docs/api.md list exactly the allowed paths under /auth, and that answers match
+// openapi.json.
 import assert from 'node:assert/strict'
 import { scryptSync } from 'node:crypto'
 import { readFileSync } from 'node:fs'

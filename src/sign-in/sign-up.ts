@@ -44,8 +44,8 @@ export async function requireSignUp(deps: Deps, order: SignUpOrder, now: number)
 
 /**
  * Deletes an unverified account if somebody signs up with its address again. Also deletes its password, keys, sessions,
- * second factor and verification links. An account in a team was created while mail was off. This account stays, because
- * otherwise anybody could delete it. Returns the deleted account, or null.
+ * second factor and verification links. An account in a team was created while mail was off. This account stays,
+ * because otherwise anybody could delete it. Returns the deleted account, or null.
  */
 export async function deleteUnverified(store: Store, email: string): Promise<AccountId | null> {
   const unverified = await store.db

@@ -26,8 +26,8 @@ export interface Verified {
 }
 
 /**
- * Verifies the address. Throws UNAUTHENTICATED for a wrong password, for an invalid or expired link, and for a link of a
- * deleted account.
+ * Verifies the address. Throws UNAUTHENTICATED for a wrong password, for an invalid or expired link, and for a link of
+ * a deleted account.
  */
 export async function verifyEmail(
   deps: Deps,

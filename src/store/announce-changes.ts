@@ -1,6 +1,6 @@
 // Announces changes to the other processes on a PostgreSQL store with NOTIFY, and receives their announcements with
-// LISTEN. Announcements only make changes visible sooner, because cached values also expire. So a lost announcement or a
-// connection pooler without LISTEN does no harm.
+// LISTEN. Announcements only make changes visible sooner, because cached values also expire. So a lost announcement or
+// a connection pooler without LISTEN does no harm.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql, type Kysely } from 'kysely'
@@ -12,7 +12,7 @@ const AGAIN_MS = 500
 const AGAIN_MS_MAX = 10_000
 
 export interface Announcements extends AsyncDisposable {
-  /** Announces a change. Within a transaction, the others are notified when the transaction commits. */
+  /** Announces a change. Within a transaction, the other processes are notified when the transaction commits. */
   announce(db: Kysely<Tables>): Promise<void>
 }
 

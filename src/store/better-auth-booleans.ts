@@ -1,5 +1,6 @@
 // Reads and writes the booleans of the tables that the sign-in library defines: 0 or 1 on SQLite, booleans on
-// PostgreSQL. A comparison in a select list has the same type. Vitrine's own tables contain 0 or 1 in both stores.
+// PostgreSQL. The result of a comparison in a select list has the same types. Vitrine's own tables contain 0 or 1 in
+// both stores.
 import type { DialectName } from './migrate.ts'
 
 /** Returns false for null and for a missing row. */

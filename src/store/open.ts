@@ -1,5 +1,5 @@
-// Opens Vitrine's own database: the embedded file or PostgreSQL. Other modules need not know which of the two it is. They
-// read through `db`, and write only within write(), append() or commit().
+// Opens Vitrine's own database: the embedded file or PostgreSQL. Other modules need not know which of the two it is.
+// They read through `db`, and write only within write(), append() or commit().
 import { setTimeout } from 'node:timers/promises'
 import { Kysely, type Transaction } from 'kysely'
 import type { Config } from '../config.ts'

@@ -145,8 +145,8 @@ function placeOf(url: string, client: (url: string) => Client): Place | null {
 }
 
 /**
- * Returns the maximum number of attempts of a transaction with this error. Serialization failures and deadlocks get many
- * attempts. A duplicate key gets a few, because the next attempt sees the existing row. Other errors get one.
+ * Returns the maximum number of attempts of a transaction with this error. Serialization failures and deadlocks get
+ * many attempts. A duplicate key gets a few, because the next attempt sees the existing row. Other errors get one.
  */
 export function attemptsFor(error: unknown): number {
   const code = error instanceof Error && 'code' in error ? error.code : undefined

@@ -1,5 +1,5 @@
-// A cache of recent reads for the hot path. After forget(), the cache returns no earlier value, so an answered change is
-// visible to the next request.
+// A cache of recent reads for the hot path. After forget(), the cache returns no earlier value, so an answered change
+// is visible to the next request.
 
 /**
  * The maximum age of an entry. If another process changes something, for example revokes a key, and its announcement is

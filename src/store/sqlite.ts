@@ -50,7 +50,8 @@ export function openSqlite(dataDir: string, options: { readonly asIs?: boolean }
     db.exec('PRAGMA page_size = 16384')
     // EXCLUSIVE must precede the first access. WAL mode then keeps the lock and needs no shared-memory file.
     db.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;')
-    // Checkpoints are rare, at 16 MB: the audit rewrites the same few pages, and a checkpoint copies each page only once.
+    // Checkpoints are rare, at 16 MB: the audit rewrites the same few pages, and a checkpoint copies each page only
+    // once.
     db.exec('PRAGMA wal_autocheckpoint = 1000')
     db.exec('BEGIN IMMEDIATE; COMMIT')
     return opened(db, openSync(`${path}-wal`, 'r+'))

@@ -34,8 +34,8 @@ export async function changing<T>(
 }
 
 /**
- * Reads the membership again, because it may have changed since the route checked it. Throws NOT_FOUND if the account is
- * no longer a member.
+ * Reads the membership again, because it may have changed since the route checked it. Throws NOT_FOUND if the account
+ * is no longer a member.
  */
 export async function membershipIn(tx: Kysely<Tables>, teamId: TeamId, accountId: AccountId): Promise<MembershipTable> {
   const row = await tx

@@ -93,8 +93,8 @@ export async function addMember(
 }
 
 /**
- * Removes a pending invitation. Throws NOT_FOUND if the team has no such invitation, and ROLE_REQUIRED if the invitation
- * is for an OWNER and the caller is not an OWNER.
+ * Removes a pending invitation. Throws NOT_FOUND if the team has no such invitation, and ROLE_REQUIRED if the
+ * invitation is for an OWNER and the caller is not an OWNER.
  */
 export async function removeInvitation(
   deps: TeamChangeDeps,

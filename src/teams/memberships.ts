@@ -1,5 +1,5 @@
-// Lists, changes and removes members of a team. Nobody can grant a role above their own. Only an OWNER can change OWNERs.
-// A team keeps its last OWNER. Each rule is checked inside the change's transaction.
+// Lists, changes and removes members of a team. Nobody can grant a role above their own. Only an OWNER can change
+// OWNERs. A team keeps its last OWNER. Each rule is checked inside the change's transaction.
 import type { Kysely, Transaction } from 'kysely'
 import { changesOf, type Changed } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
@@ -61,7 +61,9 @@ export async function leaveTeam(deps: TeamChangeDeps, call: Call, membership: Me
   })
 }
 
-/** Changes a member's role. Throws NOT_FOUND for an account outside the team, ROLE_REQUIRED or CONFLICT by the rules. */
+/**
+ * Changes a member's role. Throws NOT_FOUND for an account outside the team, ROLE_REQUIRED or CONFLICT by the rules.
+ */
 export async function changeMember(
   deps: TeamChangeDeps,
   call: Call,

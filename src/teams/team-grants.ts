@@ -19,7 +19,9 @@ export type TeamGrant = ShownGrant & { readonly accountId: string; readonly emai
 
 type Deps = Pick<GrantDeps, 'store' | 'audit' | 'now'>
 
-/** Returns the members' grants that reach this team, oldest first. Hides restrictions that the manager does not reach. */
+/**
+ * Returns the members' grants that reach this team, oldest first. Hides restrictions that the manager does not reach.
+ */
 export async function listTeamGrants(
   deps: Pick<Deps, 'store' | 'now'>,
   membership: Membership,

@@ -1,5 +1,5 @@
-// `vitrine backup` and `vitrine restore` (also `export` and `import`): copy the whole store to and from one SQLite file,
-// for both kinds of store. The file does not contain the root key.
+// `vitrine backup` and `vitrine restore` (also `export` and `import`): copy the whole store to and from one SQLite
+// file, for both kinds of store. The file does not contain the root key.
 import { existsSync } from 'node:fs'
 import { chmod, copyFile, mkdtemp, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'

@@ -1,5 +1,5 @@
-// The queue of deliveries in the store. A process claims a delivery, then sends it. A claim expires after one minute, so
-// another process can take over the delivery if the first process stops. Failed deliveries are retried with growing
+// The queue of deliveries in the store. A process claims a delivery, then sends it. A claim expires after one minute,
+// so another process can take over the delivery if the first process stops. Failed deliveries are retried with growing
 // pauses, for half a day.
 import type { Transaction } from 'kysely'
 import { newId, type DeliveryId, type WebhookId } from '../ids.ts'

@@ -82,7 +82,9 @@ export function openDeliverer(deps: Deps): Deliverer {
   }
 }
 
-/** Returns a function that runs `work`. While `work` runs, further calls wait for its end instead of starting it again. */
+/**
+ * Returns a function that runs `work`. While `work` runs, further calls wait for its end instead of starting it again.
+ */
 function oneAtATime(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined
   return () => (running ??= work().finally(() => (running = undefined)))

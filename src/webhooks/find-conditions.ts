@@ -1,4 +1,5 @@
-// Finds the conditions of a webhook's events that are currently true. Covers only data that the webhook's account may see.
+// Finds the conditions of a webhook's events that are currently true. Covers only data that the webhook's account may
+// see.
 import { EXPIRING_MS } from '../auth/key-expiry-warnings.ts'
 import type { Catalogs } from '../exposure/catalog-cache.ts'
 import type { DatasourceId } from '../ids.ts'

@@ -1,5 +1,5 @@
-// Sends one message. Connects only to an allowed address, follows no redirect and reads no body, so that nobody can use a
-// webhook to explore the network of this service. Signs messages by the rules of standardwebhooks.com.
+// Sends one message. Connects only to an allowed address, follows no redirect and reads no body, so that nobody can use
+// a webhook to explore the network of this service. Signs messages by the rules of standardwebhooks.com.
 import { createHmac } from 'node:crypto'
 import { deadlineOf } from '../deadline.ts'
 import { AppError } from '../errors.ts'

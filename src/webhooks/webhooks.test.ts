@@ -1,5 +1,5 @@
-// Tests which events a webhook reports, and how failed deliveries are retried. Uses a real store and a real receiver. The
-// tests set the clock.
+// Tests which events a webhook reports, and how failed deliveries are retried. Uses a real store and a real receiver.
+// The tests set the clock.
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
 import { addMember, addTeam, openRooms, sessionCall, type Rooms } from '../../test/support/connected.ts'

@@ -1,6 +1,6 @@
-// Managers of a team create, change and delete its webhooks. The URL and the secret are stored encrypted, and the secret
-// is shown once. A webhook reports only data that one account can access: the account that created or last changed the
-// webhook. It stops reporting when that account no longer manages the team.
+// Managers of a team create, change and delete its webhooks. The URL and the secret are stored encrypted, and the
+// secret is shown once. A webhook reports only data that one account can access: the account that created or last
+// changed the webhook. It stops reporting when that account no longer manages the team.
 import { randomBytes } from 'node:crypto'
 import type { Selectable, Transaction } from 'kysely'
 import { z } from 'zod'

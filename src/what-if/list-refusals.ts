@@ -1,5 +1,5 @@
-// Groups the refused queries of a team by the blocked object. Each group has the numbers of refusals, keys and accounts,
-// and the table or column that the queries most likely meant. This file compares only names. The operation
+// Groups the refused queries of a team by the blocked object. Each group has the numbers of refusals, keys and
+// accounts, and the table or column that the queries most likely meant. This file compares only names. The operation
 // exposureFromRefusal finds the exact change.
 import { setImmediate } from 'node:timers/promises'
 import type { Audit } from '../audit/audit.ts'

@@ -1,5 +1,6 @@
-// Previews a proposed exposure: judges the audited queries of the last days under the current and the proposed exposure.
-// The preview changes no data and queries no database. It runs as a job, and only one runs at a time in this process.
+// Previews a proposed exposure: judges the audited queries of the last days under the current and the proposed
+// exposure. The preview changes no data and queries no database. It runs as a job, and only one runs at a time in this
+// process.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Audit } from '../audit/audit.ts'

@@ -118,7 +118,8 @@ class Search {
       if (!isSame(denied, await this.#judged(more))) return more
     }
     if (candidates.length < 2) return null
-    // Several hidden columns may have the same name, and their refusals have the same text. So try all of them together.
+    // Several hidden columns may have the same name, and their refusals have the same text. So try all of them
+    // together.
     const more = [...additions, ...candidates]
     return isSame(denied, await this.#judged(more)) ? null : more
   }

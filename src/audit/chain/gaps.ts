@@ -1,6 +1,6 @@
-// A gap is a signed record that replaces rows removed by retention. It stores the sequence range of the removed rows and
-// the link that precedes the next row. Adjacent gaps are merged. Gaps also occur in the middle of a chain, because a
-// chain contains rows of teams with different retentions.
+// A gap is a signed record that replaces rows removed by retention. It stores the sequence range of the removed rows
+// and the link that precedes the next row. Adjacent gaps are merged. Gaps also occur in the middle of a chain, because
+// a chain contains rows of teams with different retentions.
 import type { Transaction } from 'kysely'
 import type { Tables } from '../../store/tables.ts'
 import { sameSeal, type Gap, type Seal } from './seal.ts'

@@ -298,7 +298,10 @@ function tooMany(rows: number, before: number): Finding | null {
   return { kind: 'inserted', id: null, what }
 }
 
-/** Reports rows older than the first chain, which cannot be checked. A younger row without a chain was inserted manually. */
+/**
+ * Reports rows older than the first chain, which cannot be checked. A younger row without a chain was inserted
+ * manually.
+ */
 async function* rowsBeforeChains(
   tx: Transaction<Tables>,
   registry: KnownRegistry,

@@ -129,7 +129,8 @@ async function* linesOf(
   let rowCount = 0
   let isWhole = false
   try {
-    // The header line is sent with the first rows. If the first read fails, the export is refused before any byte is sent.
+    // The header line is sent with the first rows. If the first read fails, the export is refused before any byte is
+    // sent.
     let head = headOf(format)
     for await (const items of deps.audit.all(teamId, scope, call.signal)) {
       yield head + items.map((item) => lineOf(format, item)).join('')

@@ -1,5 +1,5 @@
-// Stores the retention of deleted teams. A team's settings are deleted with the team, but its rows must stay until their
-// retention ends.
+// Stores the retention of deleted teams. A team's settings are deleted with the team, but its rows must stay until
+// their retention ends.
 import type { Transaction } from 'kysely'
 import { asId, type TeamId } from '../../ids.ts'
 import type { Store } from '../../store/open.ts'

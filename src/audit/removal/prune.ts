@@ -85,7 +85,7 @@ function runsOf(rows: readonly InChain[]): readonly (readonly InChain[])[] {
   return runs
 }
 
-/** Removes each row that is linked to the row before it. Returns the ids of the other rows. */
+/** Removes each row that is linked to the row before it. Returns the ids of the rows that stay. */
 async function removeRun(tx: Transaction<Tables>, seal: Seal, run: readonly InChain[]): Promise<readonly string[]> {
   const [first] = run
   if (first === undefined) return []

@@ -81,7 +81,7 @@ export class Writer {
   #waiting: Lines[] = []
   /** Batches that the last drain wrote. New batches reuse their buffers. */
   #spares: Lines[] = []
-  /** 429s by row id: one row per key and minute. */
+  /** Folded rows by id. Each counts several calls, for example the 429s of a key in a minute. */
   #folded = new Map<AuditId, Content>()
   /**
    * Rows to link, which are in the store or will be. A row is linked from the time `from` on. After `until`, a missing

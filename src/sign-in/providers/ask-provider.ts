@@ -1,5 +1,5 @@
-// Requests JSON from a provider. The operator configures the provider's host. The provider's discovery document may name
-// other hosts, which must have public addresses.
+// Requests JSON from a provider. The operator configures the provider's host. The provider's discovery document may
+// name other hosts, which must have public addresses.
 import { bareHost } from '../../host-names.ts'
 import type { Provider } from '../../config.ts'
 import { dialing, sendOut, type Transport } from '../../outbound-request.ts'

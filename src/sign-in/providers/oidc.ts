@@ -109,7 +109,9 @@ export function oidcFlow(provider: Provider, ask: AskProvider, now: () => number
   }
 }
 
-/** Reads the document. Its issuer must equal the operator's setting, except for a trailing slash, which people forget. */
+/**
+ * Reads the document. Its issuer must equal the operator's setting, except for a trailing slash, which people forget.
+ */
 async function discover({ issuer }: Provider, ask: AskProvider): Promise<Discovery> {
   const { status, json } = await ask(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
   if (status !== 200) throw new ProviderProblem(`discovery answered with status ${status}`)

@@ -1,5 +1,5 @@
-// Tests signing in at a provider on both stores: who may sign in, and that attacks by a hostile provider, page or person
-// fail. Uses a certified OpenID Connect provider in this process, and a second provider that lies.
+// Tests signing in at a provider on both stores: who may sign in, and that attacks by a hostile provider, page or
+// person fail. Uses a certified OpenID Connect provider in this process, and a second provider that lies.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { SignJWT } from 'jose'

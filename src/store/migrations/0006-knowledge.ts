@@ -1,4 +1,4 @@
-// Adds profiles and documentation. They cover exposed columns only, within the privacy rules.
+// Adds profiles and documentation. They cover only exposed columns, within the privacy rules.
 import type { ColumnDefinitionBuilder, Transaction } from 'kysely'
 import type { Migration } from '../migrate.ts'
 import type { Tables } from '../tables.ts'
