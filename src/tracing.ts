@@ -34,6 +34,7 @@ export interface Tracing extends AsyncDisposable {
 
 /** The maximum number of spans that wait to be sent. The library drops further spans. */
 const WAITING_MAX = 2_048
+/** The interval at which waiting spans are sent. */
 const EVERY_MS = 2_000
 /** The time that shutdown waits for the last spans to be sent. */
 const LAST_MS = 3_000

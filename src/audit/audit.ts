@@ -94,11 +94,14 @@ interface Deps {
 
 /** Rows must be in the store within a second. Larger batches cost less per row. */
 const FLUSH_MS = 500
+/** The pause after a failed write. */
 const RETRY_MS = 1_000
 /** The time for which a closing process retries to write the last rows. */
 const LAST_TRIES_MS = 3_000
+/** The pause after a failed write of a closing process. */
 const LAST_RETRY_MS = 200
 const RETRY_AFTER_SECONDS = 2
+/** The time from the start to the first pruning. */
 const FIRST_PRUNE_MS = 60_000
 /**
  * How long after the start rows of stopped processes are adopted a second time. By then, no transaction of a stopped

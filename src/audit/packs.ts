@@ -9,6 +9,7 @@ export type Pack = Selectable<AuditPackTable>
 
 /** The length of a time down to the minute. All rows of a pack are within one minute. */
 const MINUTE_CHARS = 16
+/** The longest time between two rows of a pack. */
 export const PACK_MS = 60_000
 /**
  * The largest uncompressed pack. A batch of rows to write is full at a quarter of this size. Lines longer than half of

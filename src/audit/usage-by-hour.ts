@@ -20,6 +20,7 @@ const DAY_MS = 86_400_000
  */
 const CLIENTS_MAX = 50
 const READ_AT_ONCE = 2_000
+/** The length of a time down to the hour. */
 const HOUR_CHARS = 13
 
 type Place = Pick<UsageSlotTable, 'team_id' | 'slot' | 'datasource_id' | 'account_id' | 'key_id' | 'client'>

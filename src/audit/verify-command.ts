@@ -29,6 +29,7 @@ first, or verify a copy of its data folder.
 
 /** The exit codes. */
 const [HOLDS, BROKEN, UNKNOWN] = [0, 1, 2]
+/** The interval between two lines about the progress. */
 const PROGRESS_MS = 3_000
 
 /** Runs `audit` with the given arguments. Returns the exit code. */

@@ -10,6 +10,7 @@ import type { Store } from '../store/open.ts'
 export const EXPIRING_MS = 7 * 86_400_000
 /** The time from the start of the service to its first search for expiring keys. */
 const FIRST_MS = 5_000
+/** The interval between two searches. */
 const EVERY_MS = 3_600_000
 const KEYS_AT_ONCE = 100
 

@@ -42,6 +42,7 @@ const TOKENS = 12_000
 const BYTES_PER_TOKEN: Readonly<Record<Detail, number>> = { names: 3, columns: 4, full: 4 }
 /** The maximum number of bytes of a page, even if the caller requests more. */
 const BYTES_MAX = 256 * 1024
+/** The maximum number of tables that a search returns. */
 const FOUND_MAX = 20
 
 /** Writes a page. Throws INVALID_REQUEST for a cursor of another description or of other arguments. */

@@ -79,7 +79,10 @@ const ReplayResult = z.object({
   /** The newest ids, at most 100. */
   auditIds: z.array(z.string()),
 })
-/** The `result` of a preview job. */
+/**
+ * The `result` of a preview job: queries that only the current exposure allows, queries that only the proposed exposure
+ * allows, and queries whose outcome is unknown.
+ */
 export const Preview = z.object({ nowRefused: ReplayResult, nowAllowed: ReplayResult, cannotTell: ReplayResult })
 
 /** Commands that make the database itself refuse hidden tables and columns, and the limits of these commands. */

@@ -48,7 +48,9 @@ interface Scan {
 }
 
 const HOUR_MS = 3_600_000
+/** Refusals are counted over this many hours. */
 const REFUSAL_HOURS = 7 * 24
+/** Reads are searched over this many days. */
 const READ_DAYS = 30
 /** The maximum number of rows that one scan takes. */
 const ROWS_MAX = 20_000

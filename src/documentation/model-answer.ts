@@ -7,6 +7,7 @@ import type { ColumnMentions } from './column-mentions.ts'
 import type { ValueMentions } from './value-mentions.ts'
 import type { Example, Proposal, ProposedText } from './proposal.ts'
 
+/** The maximum lengths of texts, in UTF-16 code units. */
 const LONGEST = { summary: 600, statement: 300, column: 200, words: 200, query: 2_000 } as const
 const STATEMENTS_MAX = 12
 const COLUMNS_MAX = 300

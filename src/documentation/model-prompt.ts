@@ -7,6 +7,7 @@ import type { WriterContext } from './writer-context.ts'
 
 /** The question lists at most this many columns, or fewer if it would exceed QUESTION_CHARS. */
 const COLUMNS_MAX = 300
+/** The maximum number of foreign keys of other tables that the question lists. */
 const POINTERS_MAX = 50
 const VALUES_MAX = 12
 const COMMENT_MAX = 300

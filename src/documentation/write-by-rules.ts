@@ -16,6 +16,7 @@ const POINTERS_MAX = 8
 const ENUMERATED_MAX = 8
 /** Matches codes. Names of people and sentences do not match. */
 const CODE = /^[\p{L}\p{N}_.:-]{1,24}$/u
+/** The maximum number of columns that an example query returns. */
 const COLUMNS_SHOWN = 6
 
 /** A text without `tells`, which the caller sets for all texts of one kind. */

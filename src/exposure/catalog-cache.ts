@@ -9,7 +9,7 @@ import { cut, type ShownTable } from './cut-catalog.ts'
 import { driftOf } from './drift.ts'
 import { readCatalog, readExposure } from './stored-json.ts'
 
-/** Identifies a catalog and an exposure. A datasource row has these fields. Version 0: none exists yet. */
+/** Identifies a catalog and an exposure. A datasource row has these fields. Version 0 means that there is none yet. */
 export interface Versions {
   readonly id: DatasourceId
   readonly catalog_version: number
@@ -50,6 +50,7 @@ const ENTRIES_MAX = 200
  * several times as much memory.
  */
 const CHARS_MAX = 48 * 1024 * 1024
+/** The maximum number of cached counts, and of cached summaries. */
 const COUNTS_MAX = 20_000
 /** The ratio of full JSON to stored JSON. A stored catalog writes identical columns only once. */
 const BUILT = 10

@@ -387,9 +387,11 @@ function fittingCount(bytes: readonly number[]): number {
   return tooMuch < 0 ? bytes.length : tooMuch
 }
 
+/** The maximum size of the versions on a page. */
 const PAGE_BYTES_MAX = 8 * 1024 * 1024
 /** The number of versions per exposure that stay in the store. Older versions are deleted. */
 const VERSIONS_KEPT = 1_000
+/** The maximum number of attempts to save. */
 const TRIES = 5
 
 /** Reads the versions from the store. Saving must not compare with cached versions, which may be outdated. */

@@ -39,6 +39,7 @@ const WHOLE_MS = 1_000
  * Pausing the socket is no alternative: a paused socket does not report a hang-up, so the query would continue.
  */
 const HELD_BYTES_MAX = 65_536
+/** The maximum number of heads that a connection remembers. */
 const HEADS_MAX = 4
 const EMPTY_LINE = '\r\n\r\n'
 const NOTHING = Buffer.alloc(0)

@@ -15,6 +15,7 @@ interface SideAnswer {
 export type SideRoutes = Readonly<Record<string, (requestId: string) => SideAnswer | Promise<SideAnswer>>>
 
 const CONNECTIONS_MAX = 64
+/** The time in which a request must arrive in full. */
 const REQUEST_MS = 5_000
 
 export interface SideServer extends AsyncDisposable {

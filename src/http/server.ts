@@ -32,6 +32,7 @@ const BODY_BYTES = 1 << 20
 const PARAM_LENGTH_MAX = 1024
 /** The deadline for a complete request. An answer may take longer. */
 const REQUEST_MS = 30_000
+/** The time in which the headers of a request must arrive. */
 const HEADERS_MS = 15_000
 /** How often Node checks for late requests. The default of 30 s would double the deadline. */
 const LATE_CHECK_MS = 1_000

@@ -42,10 +42,16 @@ interface Profiled {
 const KIND = 'profile'
 /** The deadline for the whole job. The profiles of finished tables are stored. */
 const PROFILE_MS = 30 * 60_000
+/** The deadline for the profile of one table. */
 const TABLE_MS = 60_000
 /** The deadline of one statement. A team may set a lower deadline for its queries. */
 const STATEMENT_MS = 10_000
+/** The maximum number of rows that are sampled per table. */
 const ROWS = 10_000
+/**
+ * The maximum number of attempts to store a profile. An attempt fails if the exposure or the connection changes
+ * meanwhile.
+ */
 const KEEP_TRIES = 5
 
 /**

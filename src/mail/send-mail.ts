@@ -25,6 +25,7 @@ interface Deps {
 }
 
 const WAITING_MAX = 1_000
+/** The maximum number of letters that are sent at the same time. */
 const AT_ONCE = 4
 /** Delays before the second and third attempt. The letter is dropped if the server is down for longer. */
 const PAUSES_MS = [1_000, 10_000]

@@ -42,6 +42,7 @@ const CONSENT_PATH = '/auth/consent'
 export const ERROR_PATH = '/auth/oauth2/error'
 /** The time within which a consent page can be answered, and a code can be exchanged. */
 const CODE_SECONDS = 600
+/** The lifetime of a refresh token. */
 const REFRESH_SECONDS = 30 * 86_400
 /**
  * Within this time, a client that lost the answer to a refresh, or has two processes, gets the same tokens again.

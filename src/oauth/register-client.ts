@@ -19,6 +19,7 @@ interface Deps {
 const BY_ADDRESS = { limit: 30, windowMs: 60_000 }
 /** A client without a grant is deleted after this time, or earlier if there are too many clients. */
 const UNUSED_MS = 86_400_000
+/** The maximum number of registered clients without a grant. */
 const UNUSED_MAX = 10_000
 const GRANT_TYPES = ['authorization_code', 'refresh_token'] as const
 

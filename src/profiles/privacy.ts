@@ -14,9 +14,10 @@ const DISTINCT_MAX = 50
 const CHARS_MAX = 64
 /** If this share of the sampled texts looks personal, the whole column counts as personal. */
 const PERSONAL_SHARE = 0.2
+/** If this share of the sampled texts has one look, the column has this look. */
 const LOOK_SHARE = 0.5
 
-/** Texts with these looks are personal data. */
+/** Texts with these looks are personal data. A look is a recognized form of a text, such as an e-mail address. */
 export const PERSONAL_LOOKS: ReadonlySet<string> = new Set([
   'email',
   'phone',
@@ -120,8 +121,8 @@ function sharedKeys(keys: (ColumnProfile['keys'] & object) | null, isCleared: bo
 }
 
 /**
- * Detects telephone and identity numbers under a neutral name: whole numbers of nine or more digits, nearly all
- * distinct. The ends of their range may identify a person. Keys are exempt.
+ * Detects telephone and identity numbers in a column with a neutral name: whole numbers of nine or more digits, nearly
+ * all distinct. The ends of their range may identify a person. Keys are exempt.
  */
 function areNumbersOfPeople({ kind, range, sample }: ColumnProfile, column: CatalogColumn): boolean {
   if (

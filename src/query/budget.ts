@@ -87,7 +87,7 @@ export interface Counter {
   get(key: string): Promise<Counted | null>
 }
 
-/** Ended windows are removed when the map holds this many. */
+/** Ended windows are removed when the map holds this many windows. */
 const WINDOWS_KEPT = 1_000
 
 /** Counts in memory. A window begins with its first query. consume() runs for every query, so it returns no promise. */

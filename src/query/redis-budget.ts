@@ -12,6 +12,7 @@ interface RedisLog {
 /** The longest time that a query waits for its budget. */
 const COMMAND_MS = 300
 const CONNECT_MS = 2_000
+/** The longest pause between two attempts to connect. */
 const AGAIN_MS_MAX = 2_000
 const UNLIMITED = Number.MAX_SAFE_INTEGER
 

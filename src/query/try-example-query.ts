@@ -22,6 +22,7 @@ export interface TryDeps {
 
 /** The row limit of an example query. */
 const ROWS = 10
+/** The maximum timeout of an example query. */
 const TRY_MS = 5_000
 /** The share of the cost limit for a trial. No caller asked for the trial, and some databases charge by cost. */
 const COST_SHARE = 0.1

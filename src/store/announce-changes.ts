@@ -8,6 +8,7 @@ import type { Client } from 'pg'
 import type { Tables } from './tables.ts'
 
 const CHANNEL = 'vitrine_changed'
+/** The shortest pause before a new attempt to connect. Each failed attempt doubles the pause, up to AGAIN_MS_MAX. */
 const AGAIN_MS = 500
 const AGAIN_MS_MAX = 10_000
 

@@ -33,12 +33,15 @@ export interface Store extends AsyncDisposable {
    */
   append<T>(work: (tx: Transaction<Tables>) => Promise<T>, isolation?: Isolation): Promise<T>
   /**
-   * Runs a transaction like append(), but the transaction survives a power failure only after settled(). One settled()
-   * covers many commits.
+   * Runs a transaction like append(), but the transaction survives a power failure only after settled(). One call of
+   * settled() is enough for many commits.
    */
   commit<T>(work: (tx: Transaction<Tables>) => Promise<T>, isolation?: Isolation): Promise<T>
   settled(): Promise<void>
-  /** Runs a small write in the background (last use). Closing the store waits for it. Errors go to `lost`. */
+  /**
+   * Runs a small write in the background, such as the time of a key's last use. Closing the store waits for the write.
+   * The option `lost` of openStore() gets its errors.
+   */
   later(work: (db: Kysely<Tables>) => Promise<unknown>): void
   /**
    * Caches reads. Concurrent loads are shared, write() and forget() clear the cache, and its size is bounded. On

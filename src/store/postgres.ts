@@ -13,6 +13,7 @@ const POOL_MAX = 10
 const COUNTERS_MAX = 6
 /** The time that a call waits for one of the pool's connections, or for a new connection. */
 const CONNECT_TIMEOUT_MS = 10_000
+/** The type id (OID) of bigint. */
 const INT8 = 20
 
 export interface OpenedPostgres {

@@ -21,7 +21,10 @@ export function slugFrom(name: string): string {
   return plain === '' ? 'team' : plain
 }
 
-/** Returns an unused slug: with a number, or with a random suffix if many numbers are taken. */
+/**
+ * Returns an unused slug. If the slug of the name is taken, adds a number, or a random number if many numbers are
+ * taken.
+ */
 export async function freeSlug(tx: Transaction<Tables>, name: string): Promise<string> {
   const base = slugFrom(name)
   for (let n = 1; ; n++) {

@@ -18,6 +18,7 @@ type Grade = 'PASS' | 'WARN' | 'FAIL'
 type Report = (grade: Grade, text: string) => void
 
 const FREE_BYTES_MIN = 1 << 30
+/** The time that a server has to accept a connection. */
 const PROBE_MS = 5_000
 /** If the newest row is further in the future than this, a wrong clock dated it. */
 const CLOCK_MS = 300_000

@@ -14,6 +14,7 @@ const WAITING_MAX = 200
 const CLAIM_MS = 60_000
 /** The pauses before the second attempt, the third attempt, and so on. */
 const PAUSES_MS = [10_000, 60_000, 300_000, 1_800_000, 7_200_000, 14_400_000, 21_600_000] as const
+/** Ended deliveries of this age are deleted. */
 const KEPT_MS = 7 * 86_400_000
 /** The maximum number of deliveries that one call of claimDue() claims. */
 const PORTION = 16

@@ -49,6 +49,7 @@ export interface Preview {
 const KIND = 'preview'
 /** The limit of the running time, without the time in the queue. */
 const PREVIEW_MS = 10 * 60_000
+/** The maximum number of audit ids for each of the three outcomes. */
 const IDS_MAX = 100
 /** The maximum number of different previews of one datasource at the same time. */
 const AT_ONCE_MAX = 3

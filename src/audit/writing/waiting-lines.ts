@@ -10,9 +10,11 @@ const ROWS_MAX = 1_000
 const BYTES_FULL = PACK_BYTES_MAX / 4
 /** The longest line that can be packed. */
 const BYTES_MAX = PACK_BYTES_MAX / 2
+/** The initial size of a buffer. */
 const BYTES_FIRST = 1 << 14
 /** The size up to which a buffer is reused. Without reuse, each batch would allocate and trigger garbage collection. */
 const BYTES_KEPT = BYTES_MAX * 2
+/** The byte of a line feed. */
 const LINE_END = 10
 
 /** The position of a line in the buffer. */

@@ -37,8 +37,11 @@ type Claims = z.infer<typeof Claims>
 
 /** The accepted signature algorithms. HMAC is missing, because its key would be the client's secret. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
+/** The accepted difference between the provider's clock and ours. */
 const CLOCK_SECONDS = 60
+/** The time for which the discovery document is cached. */
 const DISCOVERED_MS = 3_600_000
+/** The time for which the provider's keys are cached. */
 const KEYS_MS = 600_000
 /** The minimum interval between fetches of the keys. Without it, each invalid token would cause a fetch. */
 const KEYS_AGAIN_MS = 30_000
