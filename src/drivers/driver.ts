@@ -399,8 +399,8 @@ export interface Driver extends AsyncDisposable {
    */
   redacted?(text: string): string | null
   /**
-   * Describes the contents of the result as a string. The what-if compares the strings of two exposures: the string changes
-   * if the result would contain one more exposed column. Absent if the printed text already changes in this case.
+   * Describes the contents of the result as a string. The what-if compares the strings of two exposures: the string
+   * changes if the result would contain one more exposed column. Absent if the printed text already changes in this case.
    */
   outline?(query: Confined): string
   /**

@@ -12,7 +12,7 @@ export type BoundValue =
 
 type Scalar = Exclude<Param, object> | null
 
-/** The value does not match its type. The message names the accepted values. */
+/** Thrown for a value that does not match its type. The message names the accepted values. */
 export class InvalidValue extends Error {
   override readonly name = 'Unfit'
 }

@@ -26,7 +26,7 @@ const METADATA_MS = 10_000
 /** Runs work in BigQuery with a timeout. Throws AppError. */
 export type Within = <T>(timeoutMs: number, work: (at: Running) => Promise<T>) => Promise<T>
 
-/** Profiles a table. Throws AppError as Connection.profile() does. */
+/** Profiles a table. Throws the AppErrors of Connection.profile(). */
 export async function profileTable(
   within: Within,
   table: CatalogTable,
@@ -75,7 +75,10 @@ interface Where {
   readonly id: string
 }
 
-/** Returns the place of a table. Throws TypeError if the catalog has no such table, and SCHEMA_STALE for a family without shards. */
+/**
+ * Returns an exposed table, and the id of the table to read. Throws TypeError if the catalog has no such table, and
+ * SCHEMA_STALE for a family without shards.
+ */
 function placeOf(exposed: Exposed, { schema, table }: CatalogTable): Where {
   const family = exposed.families(schema).find(({ of }) => of.table === table)
   const own = family?.of ?? exposed.tables(schema).get(table)
@@ -111,7 +114,10 @@ function fact({ name, kind }: ReadColumn, nullable: boolean, signals: readonly s
   return { name, kind, nullFrac: nullable ? null : 0, ...unknown, signals }
 }
 
-/** Returns the signals of a column. The partitioning column, or else the first time column, also has the last change of the table. */
+/**
+ * Returns the signals of a column. Only one column has a signal, the date of the table's last change: the partitioning
+ * column, or else the first time column.
+ */
 function signalsOf(column: ReadColumn, columns: readonly ReadColumn[], resource: Resource): readonly string[] {
   const { lastModifiedTime, timePartitioning } = resource
   if (lastModifiedTime === undefined) return []
@@ -193,7 +199,10 @@ function listOf(json: unknown): readonly unknown[] {
   return Array.isArray(json) ? json : []
 }
 
-/** Samples the other columns alone if the functions that list JSON keys are missing, as in an emulator. */
+/**
+ * Samples all columns. If the functions that list JSON keys are missing, as in an emulator, samples only the columns
+ * without JSON.
+ */
 async function withoutKeys(
   columns: readonly ReadColumn[],
   look: (chosen: readonly ReadColumn[]) => Promise<Seen>,

@@ -11,8 +11,8 @@ const ITEMS_MAX = 20
 const COMPARED_MAX = 10_000
 
 /**
- * Returns a hint for a name that is not a column at the position `at`, or anywhere if `at` is -1. The hint has the nearest names, then the
- * names that FROM makes visible.
+ * Returns a hint for a name that is no column at position `at` of the caller's text. If `at` is -1, the position is
+ * unknown. The hint has the nearest names, then the names that FROM makes visible.
  */
 export function columnHint({ runs, sets }: Walk, name: string, at: number): string {
   const holding = runs.find(({ run }) =>

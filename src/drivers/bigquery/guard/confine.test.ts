@@ -317,12 +317,12 @@ describe('wildcards have a printed filter on what is exposed', () => {
       `SELECT event_name, t . _vt_suffix AS s FROM ${from('events_*', regex('^[0-9]{8}$'), '_vt.`event_name`, _vt._TABLE_SUFFIX AS _vt_suffix')} AS t WHERE _vt_suffix > '2'`,
     ],
     [
-      'and leave the suffix out of stars',
+      'leave the suffix out of stars',
       'SELECT *, t.* EXCEPT (ts), c.* FROM `shop.events_*` t, shop.customers c WHERE _TABLE_SUFFIX = "x"',
       `SELECT * EXCEPT (_vt_suffix), t . * EXCEPT (ts, _vt_suffix), c . * FROM ${from('events_*', regex('^[0-9]{8}$'), '_vt.`event_name`, _vt.`ts`, _vt._TABLE_SUFFIX AS _vt_suffix')} AS t , ${WHOLE_C} AS c WHERE _vt_suffix = "x"`,
     ],
     [
-      'and out of a star of an outer row',
+      'leave the suffix out of a star of an outer row',
       'SELECT (SELECT AS STRUCT t.*) FROM `shop.events_*` t WHERE _TABLE_SUFFIX = "x"',
       `SELECT (SELECT AS STRUCT t . * EXCEPT (_vt_suffix)) FROM ${from('events_*', regex('^[0-9]{8}$'), '_vt.`event_name`, _vt.`ts`, _vt._TABLE_SUFFIX AS _vt_suffix')} AS t WHERE _vt_suffix = "x"`,
     ],
@@ -574,7 +574,7 @@ describe('a verdict', () => {
       assert.equal(verdictFor(sql.replace('§', hidden), hidden), verdictFor(sql.replace('§', none), none))
     }
   })
-  test('has a query with all tables that a dry run may report', () => {
+  test('has a query that lists all tables that its dry run may report', () => {
     const query = confined(
       SHOP,
       'SELECT * FROM shop.v_notes JOIN shop.customers USING (id) JOIN (SELECT 1 AS id FROM `shop.events_2024*`) USING (id)',
@@ -645,7 +645,7 @@ describe('the project', () => {
     assert.match(outcomeOf(any, 'SELECT a FROM d.tAB'), /FROM `lake-1\.d\.Tab` AS _vt\) AS `tAB`/)
     assert.equal(outcomeOf(any, 'SELECT a FROM D.Tab'), 'table D.Tab')
   })
-  test('must be introspected again if another version captured it', () => {
+  test('must be introspected again if another version of the service captured it', () => {
     const stale = catalogOf([], [], { version: 0 })
     assert.throws(() => judge(stale, 'SELECT 1'), { code: 'SCHEMA_STALE' })
     assert.throws(() => judge({ ...stale, capture: {} }, 'SELECT 1'), TypeError)

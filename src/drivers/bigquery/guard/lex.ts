@@ -85,7 +85,7 @@ function pastComment({ text, at }: Lexer): number {
   return end + 2
 }
 
-/** Throws Malformed if anything other than semicolons follows a semicolon. */
+/** Throws Refusal if anything other than semicolons follows a semicolon. */
 function expectEnd(lexer: Lexer): void {
   while (skip(lexer)) {
     if (lexer.text[lexer.at] !== ';') {
@@ -127,7 +127,7 @@ function next(lexer: Lexer): Token {
   return { kind: 'symbol', text: sign, key: sign, name: '', at, end: symbol }
 }
 
-/** Returns whether the token before the dot can have members: a name or a bracket. */
+/** Returns whether the token before the dot can have members: a name, a string, a parameter or a closing bracket. */
 function behindName(tokens: readonly Token[]): boolean {
   return isOperand(tokens.at(-2))
 }

@@ -14,7 +14,8 @@ export interface From {
 export interface Printed {
   readonly text: string
   /**
-   * Returns the position in the caller's text of the part at an offset of the printed text. Returns null before the first part.
+   * Maps an offset in the printed text to the position of the same part in the caller's text. Returns null for an
+   * offset before the first part.
    */
   placeOf(offset: number): number | null
 }

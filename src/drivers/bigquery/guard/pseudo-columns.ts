@@ -33,7 +33,8 @@ export function refusedBeside(form: string, at: number): Error {
 }
 
 /**
- * Marks the scope if the query reads all its rows whole, without a star. Throws Refusal if the rows contain a pseudo column.
+ * Marks all rows of the scope as read whole. Called if a form other than a star reads them. Throws Refusal if the rows
+ * contain a pseudo column.
  */
 export function readWhole(scope: Scope, form: string): void {
   scope.readAll()

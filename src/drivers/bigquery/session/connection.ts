@@ -117,7 +117,7 @@ export class BigQueryConnection implements Connection {
     })
   }
 
-  /** Runs the work until the deadline or the end of the call. */
+  /** Runs the work until the deadline passes or `stop` aborts. In both cases, aborts the signal of the work. */
   async #within<T>(deadlineMs: number, stop: Stop, work: (ended: AbortSignal) => Promise<T>): Promise<T> {
     if (stop.aborted) throw gaveUp(stop)
     if (this.#isClosed) throw unavailable('The connection to BigQuery was closed.')

@@ -23,7 +23,10 @@ export function dryRunFailure(error: unknown, query: BigQueryQuery, bytesMax: nu
   return queryFailure(error) ?? refusedText(error, query)
 }
 
-/** Returns the number of bytes that a query would need, from BigQuery's message. */
+/**
+ * Returns the number of bytes that a query would need, from BigQuery's message. Returns null if the message does not
+ * state the number.
+ */
 export function bytesIn(googleText: string): number | null {
   const digits = /(\d{1,15}) or higher required/.exec(googleText)?.[1]
   return digits === undefined ? null : Number(digits)

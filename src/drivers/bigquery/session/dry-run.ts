@@ -53,7 +53,8 @@ type Answer = z.infer<typeof Answer>
 export type DryRun = Answer
 
 /**
- * Sends a dry run, which runs nothing and costs nothing. Throws what Rest.json() throws, and ErrorResponse for an error in a 200.
+ * Sends a dry run, which runs nothing and costs nothing. Throws the errors of Rest.json(), and ErrorResponse if a
+ * response with status 200 contains an error.
  */
 export async function dryRun(
   rest: Rest,
@@ -132,7 +133,10 @@ export class Disagreement extends Error {
   }
 }
 
-/** Returns the bytes. Throws AppError QUERY_DENIED if the answer does not match the query. */
+/**
+ * Returns the number of bytes that the query would read, 0 if unknown. Throws AppError QUERY_DENIED if the answer does
+ * not match the query.
+ */
 export function judge(query: BigQueryQuery, answer: DryRun, at: Judging): number {
   const what = disagreement(query, answer, at.lenient)
   if (what !== null) {

@@ -83,7 +83,10 @@ export function accessFailure(error: unknown): AppError | null {
   return sentence === null ? null : unavailable(sentence, error)
 }
 
-/** Returns accessFailure() for calls without a query. Every other error is a refusal by BigQuery. */
+/**
+ * Converts an error of a call without a query: by accessFailure() if possible, otherwise to DATASOURCE_UNAVAILABLE if
+ * BigQuery refused the call, and to INTERNAL for any other error.
+ */
 export function failure(error: unknown): AppError {
   const known = accessFailure(error)
   if (known !== null) return known

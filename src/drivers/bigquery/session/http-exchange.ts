@@ -12,7 +12,7 @@ export interface Request {
   readonly bytesMax: number
 }
 
-/** The response cannot come from Google. The message contains the reason. */
+/** Thrown for a response that cannot come from Google. The message contains the reason. */
 export class Unreadable extends Error {
   override readonly name = 'Unreadable'
 }

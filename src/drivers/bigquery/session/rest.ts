@@ -46,8 +46,8 @@ export class Rest {
   }
 
   /**
-   * Returns a response as bytes. Throws as json() does. If `whole` is given, `signal` ends only the retries: a response
-   * that has started is read until `whole` aborts.
+   * Returns a response as bytes. Throws the errors of json(). If `whole` is given, `signal` ends only the retries: a
+   * response that has started is read until `whole` aborts.
    */
   async bytes(call: Call, signal: AbortSignal, whole = signal): Promise<Buffer> {
     return await withRetries(() => this.#withToken(call, whole), signal)

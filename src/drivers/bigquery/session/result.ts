@@ -57,8 +57,8 @@ const Head = z.object({
 const HEAD_BYTES_MAX = 8 * 1024 * 1024
 
 /**
- * Parses a response of jobs.query or getQueryResults. Throws Unreadable, ErrorResponse if the job failed, and as
- * TimeSlices.run() does.
+ * Parses a response of jobs.query or getQueryResults. Throws Unreadable, ErrorResponse if the job failed, and the
+ * errors of TimeSlices.run().
  */
 export async function readPage(bytes: Buffer, slices: TimeSlices): Promise<Page> {
   const { members, end: pageEnd } = await slices.run(membersOf(bytes, skipSpace(bytes, 0)))
@@ -127,8 +127,8 @@ export class Result {
   }
 
   /**
-   * Adds the next page. Returns false if no more rows are wanted or available. Throws Unreadable, and as
-   * TimeSlices.run() does.
+   * Adds the next page. Returns false if no more rows are wanted or available. Throws Unreadable, and the errors of
+   * TimeSlices.run().
    */
   async add(page: Page, slices: TimeSlices): Promise<boolean> {
     return await slices.run(this.#add(page))

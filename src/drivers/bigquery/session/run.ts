@@ -50,7 +50,7 @@ const PAGES_MAX = 1_000
 const PAUSE_MS = [20, 1_000] as const
 
 /**
- * Returns the bytes that the query would read. Throws AppError as runQuery() does, except for the refusal because of
+ * Returns the number of bytes that the query would read. Throws the errors of runQuery(), except the refusal because of
  * cost.
  */
 export async function estimateQuery(at: Running, query: BigQueryQuery, limits: Limits): Promise<number> {
@@ -64,7 +64,7 @@ export async function estimateQuery(at: Running, query: BigQueryQuery, limits: L
   }
 }
 
-/** Runs a query. Throws AppError, as Connection.run() does. */
+/** Runs a query. Throws the AppErrors of Connection.run(). */
 export async function runQuery(at: Running, query: BigQueryQuery, limits: Limits): Promise<Rows> {
   const left = timeLeft(limits.timeoutMs)
   checkCost(await estimateQuery(at, query, limits), limits.maxCost)
@@ -87,7 +87,7 @@ export async function runQuery(at: Running, query: BigQueryQuery, limits: Limits
   }
 }
 
-/** Returns the timeout error. It states that the job has ended, if this is known within a moment after the deadline. */
+/** Returns the timeout error. The error says that the job has ended only if BigQuery confirms it within CONFIRM_MS. */
 async function timeoutError(ended: Promise<boolean>, cause: unknown): Promise<AppError> {
   const moment = new AbortController()
   try {

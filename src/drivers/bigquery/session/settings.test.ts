@@ -83,7 +83,7 @@ describe('a service account’s key', () => {
     ['that is too long', ' '.repeat(70_000), /too long/],
   ]
   for (const [what, key, detail] of refused) {
-    test(`${what} is refused by the name of the field, and not repeated`, () => {
+    test(`${what} is refused with the name of the field, and no value is repeated`, () => {
       const details = detailsOf(NOTHING, input({}, key))
       assert.ok(
         details.some((each) => detail.test(each)),

@@ -9,7 +9,7 @@ import { checkedLookup, refusal } from '../../allowed-addresses.ts'
 /** Opens a socket. Tests pass their own connector to replace Google's servers. */
 export type Connector = buildConnector.connector
 
-/** The sockets of an origin, until disposed. */
+/** A lease of an origin's sockets. Disposing it ends the lease. */
 export interface Held extends AsyncDisposable {
   readonly dispatcher: Dispatcher
 }

@@ -36,7 +36,10 @@ export class TimeSlices {
 export class SlicePace {
   #began = 0
 
-  /** Returns true once for each slice. */
+  /**
+   * Returns true if SLICE_BYTES bytes lie between `at`, the current position, and the position at which it last
+   * returned true.
+   */
   isDue(at: number): boolean {
     if (at - this.#began < SLICE_BYTES) return false
     this.#began = at

@@ -81,7 +81,10 @@ function counted(db: mongodb.Db, name: string, signal: AbortSignal): Promise<num
   })
 }
 
-/** Samples the first documents (for a stable field order) and the newest documents, and of a large collection also random documents. */
+/**
+ * Samples the first documents, for a stable field order. If the collection is large, also samples the newest documents
+ * and random documents. Returns false if the login may not read the collection.
+ */
 async function look(
   collection: mongodb.Collection,
   documents: number | null,

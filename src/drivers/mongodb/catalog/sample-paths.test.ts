@@ -32,7 +32,7 @@ test('a large document is read in slices, and so are many small ones', () => {
   assert.equal(walked({ _id: 1, text: 'x'.repeat(1_000_000) }).pauses, 0)
 })
 
-test('fields, objects, arrays, data used as names, and bytes that are not BSON', () => {
+test('finds fields in objects and arrays, treats many names as data, and skips bytes that are not BSON', () => {
   const { seen, odd, complete } = walked(
     { _id: 1, home: { city: 'x', geo: [1, { lat: 2 }] }, 'a.b': 1 },
     { _id: 2, home: [{ city: null }], late: true },

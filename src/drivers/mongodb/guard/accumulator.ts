@@ -148,7 +148,7 @@ function operand(
 
 function one(value: Bson | undefined, scope: Scope): Operand {
   const { printed, extent } = computed(value, scope)
-  // Count a comparison of the whole value, by which mongod computes a set or an extreme.
+  // Counts the comparisons of whole values with which mongod computes a set or an extreme value.
   scope.meter.step(keySteps(extent))
   return { printed, extents: [extent] }
 }

@@ -1,8 +1,9 @@
-// Places the injected projection, and the barrier that may be needed after it. Engines move a $match before a projection, although results
-// differ if null is compared on a path through arrays (docs/guard/mongodb.md). mongod 6.0 drops a projection before a $group that reads
-// whole documents. A $limit does not prevent this. Engines move the $limit to the front, and the $match follows it past two consecutive
-// projections (a view's, then the guard's). The barrier is a stage that computes the field again, with the same value. A stage that reads
-// the field cannot move before the barrier, and the engine cannot drop the field that the barrier reads.
+// Places the injected projection, and the barrier that may be needed after it. Engines move a $match before a
+// projection, although results differ if null is compared on a path through arrays (docs/guard/mongodb.md). mongod 6.0
+// drops a projection before a $group that reads whole documents. A $limit prevents neither: engines move the $limit to
+// the front, and the $match follows it past two consecutive projections (a view's, then the guard's). The barrier is a
+// stage that computes the field again, with the same value. A stage that reads the field cannot move before the
+// barrier, and the engine cannot drop the field that the barrier reads.
 import type { Bson, BsonDocument } from '../confined-query.ts'
 
 export class Barrier {

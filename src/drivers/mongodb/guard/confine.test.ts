@@ -80,7 +80,7 @@ test('keeps stages that would read hidden fields behind the projection', () => {
   behind({ $sort: { 'cards.brand': 1 } })
 })
 
-test('raises a barrier for null below a cut object, for a cut object itself and for whole documents', () => {
+test('raises a barrier for null below a partly shown object, for the object itself, and for whole documents', () => {
   const held = (stage: object, name: string): void =>
     assert.deepEqual(queryOf({ pipeline: [stage] }).pipeline, [P, computed(name), stage, END])
   held({ $match: { 'cards.brand': null } }, 'cards')

@@ -223,7 +223,9 @@ function usualOf({ extent }: Shape): number {
   return extent?.usual ?? 1
 }
 
-/** Returns the shape of a field that is not among the known fields. */
+/**
+ * Returns the shape of a field that is not among the known fields. Returns null if the document has no other fields.
+ */
 function rest({ open }: Shape): Shape | null {
   return open ? WHOLE : null
 }

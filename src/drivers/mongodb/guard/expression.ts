@@ -71,7 +71,10 @@ function operand(name: string, form: 'any' | 'date' | 'special' | Fields, value:
   return printed
 }
 
-/** Returns an expression that fails unless its value is a string or null. The newest MongoDB also searches for regular expressions. */
+/**
+ * Returns an expression that fails if its value is neither a string nor null, because the newest MongoDB would also
+ * search for a regular expression.
+ */
 function textOnly(name: string, printed: Bson): Bson {
   if (typeof printed === 'string' && !printed.startsWith('$')) return printed
   if (printed instanceof Scalar && printed.of.kind === '$regularExpression') {

@@ -30,7 +30,10 @@ export interface Filter {
 interface Walk {
   readonly scope: Scope
   hoistable: boolean
-  /** The steps that count only if the query may have computed the tested value. */
+  /**
+   * Further steps of a condition that runs after the projection. Only there, the query may have computed the tested
+   * value.
+   */
   computed: Amount
 }
 

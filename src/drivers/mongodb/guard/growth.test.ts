@@ -27,7 +27,7 @@ const loop3 = (x: unknown): object => map(x, map(x, map(x, { $add: ['$n', '$$e']
 const GROWS: Readonly<Record<string, unknown>> = {
   concatArrays: reduce({ $concatArrays: ['$$value', '$$value'] }, '$a', [1]),
   concat: reduce({ $concat: ['$$value', '$$value'] }, range(60), 'x'),
-  'an array of it twice': reduce({ $concatArrays: [['$$value.0'], '$$value', '$$value'] }),
+  'an array that holds the value twice': reduce({ $concatArrays: [['$$value.0'], '$$value', '$$value'] }),
   setUnion: reduce(
     { $setUnion: ['$$value', { $map: { input: '$$value', in: { $add: ['$$this', 1] } } }] },
     range(60),
@@ -97,7 +97,7 @@ const GROWS: Readonly<Record<string, unknown>> = {
   'a range of a range': map(range(5000), range(5000)),
   'a filter in a filter': { $filter: { input: range(5000), cond: { $filter: { input: range(5000), cond: true } } } },
   'reduce over ranges': reduce({ $add: ['$$value', { $size: range(10_000) }] }, range(10_000), 0),
-  'a set of all so far': reduce({ $setUnion: ['$$value', ['$$this']] }, range(10_000)),
+  'a set of all elements so far': reduce({ $setUnion: ['$$value', ['$$this']] }, range(10_000)),
   'in a long list': map(range(10_000), { $in: ['$$this', range(10_000)] }),
   'a literal in loops': map(range(10_000), { $literal: 'x'.repeat(100_000) }),
   'a range too long': range(10_001),
@@ -117,10 +117,12 @@ const GROWS: Readonly<Record<string, unknown>> = {
   'texts split by texts': map(range(1_000), { $split: ['x'.repeat(10_000), `${'x'.repeat(1_000)}y`] }),
   'dates written at length': map(range(10_000), { $dateToString: { date: '$n', format: '%Y'.repeat(200) } }),
   'what a branch leaves': loop3({ $getField: { field: 'y', input: { $cond: ['$a', { y: range(1_000) }, null] } } }),
-  'the first of what a branch leaves': loop3({ $first: { $ifNull: ['$a', [range(1_000)]] } }),
-  'a field of what a reduce makes': loop3({ $getField: { field: 'a', input: reduce({ a: range(1_000) }, [1], {}) } }),
+  'the first element of the result of a branch': loop3({ $first: { $ifNull: ['$a', [range(1_000)]] } }),
+  'a field of the result of a $reduce': loop3({
+    $getField: { field: 'a', input: reduce({ a: range(1_000) }, [1], {}) },
+  }),
   'a list in a list': loop3({ $last: { $first: map([1], ['$$this', range(1_000)]) } }),
-  'as many inputs as are zipped': loop3({ $first: { $zip: { inputs: repeated(900, range(5)) } } }),
+  'a $zip of many inputs': loop3({ $first: { $zip: { inputs: repeated(900, range(5)) } } }),
   'a field that is set by a computed name': loop3({
     $getField: { field: 'y', input: { $setField: { field: '$s', input: {}, value: range(1_000) } } },
   }),
@@ -128,7 +130,7 @@ const GROWS: Readonly<Record<string, unknown>> = {
     { $range: [0, { $strLenBytes: { $concat: repeated(40, { $toString: 1.23e-300 }) } }] },
     range(1_000),
   ),
-  'a trimmed text that is sought': map(range(2_000), {
+  'a search for a trimmed text': map(range(2_000), {
     $replaceAll: {
       input: 'x'.repeat(1_000),
       find: { $trim: { input: `${' '.repeat(900)}x` } },
@@ -253,8 +255,8 @@ const STAGES: Readonly<Record<string, readonly object[]>> = {
 const MEASURED: Readonly<Record<string, readonly object[]>> = {
   'a text doubled': repeated(30, { $set: { s: { $concat: ['$s', '$s'] } } }),
   'an array doubled': repeated(30, { $set: { a: { $concatArrays: ['$a', '$a'] } } }),
-  'an array of it twice': repeated(30, { $set: { a: ['$a', '$a'] } }),
-  'an object of it twice': repeated(30, { $set: { a: { x: '$a', y: '$a' } } }),
+  'an array that holds the array twice': repeated(30, { $set: { a: ['$a', '$a'] } }),
+  'an object that holds the array twice': repeated(30, { $set: { a: { x: '$a', y: '$a' } } }),
   'the document in itself': repeated(30, { $set: { a: { x: '$$ROOT', y: '$$ROOT' } } }),
   'by $addFields and $project': Array.from({ length: 19 }, () => [
     { $addFields: { t: '$s' } },
@@ -530,8 +532,10 @@ test('prints a length check for loops over stored values if they take long, and 
     'a text that grows': grown('$a', { $concat: ['$$value', ', ', { $toString: '$$this' }] }, ''),
     'the first of many': { $set: { x: map({ $firstN: { n: 60_000, input: '$a' } }, work) } },
     'a long slice': { $set: { x: map({ $slice: ['$a', 60_000] }, work) } },
-    'as many as a filter takes': { $set: { x: map({ $filter: { input: '$a', cond: true, limit: 60_000 } }, work) } },
-    'a field of what replaced an element': {
+    'as many elements as a filter keeps': {
+      $set: { x: map({ $filter: { input: '$a', cond: true, limit: 60_000 } }, work) },
+    },
+    'a field of the value that replaced an element': {
       $set: { x: { $let: { vars: { t: map('$a', { k: 1 }) }, in: map('$$t.k', work) } } },
     },
     'pieces of a text made of an array': {

@@ -251,7 +251,7 @@ function rebuilt(arrays: readonly Extent[]): Extent {
   return { ...anything(bytes, usual), kept, items, isLoose, each: each === null ? null : moved(each) }
 }
 
-/** The maximum length that the query may state for a part of an array, so that the part counts with this length. */
+/** If the query takes at most this many elements of an array, the result counts with the number in the query. */
 const FEW = 100
 
 function shortened(array: Extent, n: Bson | undefined): Extent {
@@ -262,7 +262,7 @@ function shortened(array: Extent, n: Bson | undefined): Extent {
   return isShorter ? { ...array, items: constant(items), isLoose: false, usual: Math.min(items, array.usual) } : array
 }
 
-/** The maximum length that the query may state for a part of a string, so that the part counts with this length. */
+/** If the query takes at most this many characters of a string, the result counts with the number in the query. */
 const TEXT_TAKEN = 1_000
 
 function partOf(name: string, operand: Bson, value: Extent): Extent {
@@ -490,8 +490,8 @@ function ofReplace(name: string, operand: Bson, args: readonly Extent[]): Extent
 }
 
 /**
- * Returns the extent of a $reduce. The step is computed twice. A $$value of unknown size shows how much a turn adds. The largest $$value
- * then shows the number of steps.
+ * Returns the extent of a $reduce. The step is computed twice. First, a $$value of unknown size shows how much one
+ * iteration adds. Then, the largest $$value shows the number of steps.
  */
 function ofReduce(operand: Bson, env: Env): Extent {
   if (!isDocument(operand)) return SMALL

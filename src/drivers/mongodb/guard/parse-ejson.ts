@@ -100,8 +100,8 @@ function date(value: unknown): ScalarValue | undefined {
 const ISO = /^(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d(?::?\d\d)?))?$/
 
 /**
- * Parses a date with a time and a zone, or a date alone, which means midnight UTC. Returns undefined for a day that
- * does not exist.
+ * Parses a date with a time and a zone, or a date alone, which means midnight UTC. Returns milliseconds since 1970, or
+ * undefined for any other text and for a day that does not exist.
  */
 function isoDate(value: unknown): number | undefined {
   const parts = typeof value === 'string' ? ISO.exec(value) : null

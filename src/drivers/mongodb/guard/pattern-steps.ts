@@ -7,7 +7,7 @@ import { refusedOperator } from './refusal.ts'
 
 /** The steps to compare a character, or to run over it in a repetition and back. Tries are counted in this unit. */
 const RUN = 1 / 20
-/** How many comparisons another try at a position takes. */
+/** The number of comparisons that one more try at a position takes. */
 const TRY = 12
 const DEGREE_MAX = 3
 const TRIES_MAX = 1e9
@@ -31,14 +31,14 @@ export interface MatchedText {
   readonly starts: Amount
 }
 
-/** What is computed once for a pattern. */
+/** The bounds of a pattern, which are computed once. */
 interface Bound {
   /** The tries of one attempt. */
   readonly tries: Polynomial
   /** True if the attempts at all positions together take as much as one attempt over the whole text. */
   readonly isOnce: boolean
   readonly isWide: boolean
-  /** How far apart the positions are at which the string occurs that a match begins with. */
+  /** The minimum distance, in characters, between two occurrences of the string with which a match begins. */
   readonly period: number
 }
 
@@ -95,7 +95,10 @@ function powers(growing: Polynomial, length: number): number {
   return growing.reduce((sum, times, n) => sum + (times * RUN * TRY * length ** (n + 1)) / factorial(n + 1), 0)
 }
 
-/** Returns whether a pattern begins with `.*` and can end it anywhere. mongod then starts at the beginnings of lines only. */
+/**
+ * Returns whether a pattern begins with `.*` and its next part may match a character that `.*` matches. mongod then
+ * tries it at the beginnings of lines only.
+ */
 function triesEachLine(tree: Pattern): boolean {
   const [first, second] = tree.kind === 'sequence' ? tree.of : []
   if (
@@ -121,14 +124,20 @@ export function triesOf(tree: Pattern): Polynomial | null {
   return tries === undefined || tries.length > DEGREE_MAX + 1 ? null : tries
 }
 
-/** Returns the parts without further turns of character repetitions at the end, because with their least turns the match succeeds. */
+/**
+ * Returns the parts with character repetitions at the end reduced to their minimum, because the match succeeds with the
+ * minimum.
+ */
 function failing(parts: readonly Pattern[]): readonly Pattern[] {
   const last = parts.at(-1)
   if (last?.kind !== 'repeat' || last.of.kind !== 'char' || last.least === last.most) return parts
   return last.least === 0 ? failing(parts.slice(0, -1)) : [...parts.slice(0, -1), { ...last, most: last.least }]
 }
 
-/** Returns the effort of a part, or null if it has no bound. `next` has the characters with which the parts behind it can begin. */
+/**
+ * Returns the effort of a part, or null if it has no bound. `next` has the characters with which the parts after it can
+ * begin.
+ */
 function effortOf(part: Pattern, next: Chars): Effort | null {
   switch (part.kind) {
     case 'char':
@@ -159,7 +168,7 @@ const LENGTH: Polynomial = [0, 1]
 function sequence(parts: readonly Pattern[], next: Chars): Effort | null {
   const behind = followers(parts, next)
   let [tries, ways] = [ONE, ONE]
-  /** The string behind a repetition: where it ends, and how far apart its occurrences are. */
+  /** The string after a repetition: where it ends, and how far apart its occurrences are. */
   let literal = { end: -1, period: 1 }
   for (const [n, part] of parts.entries()) {
     if (n === literal.end) ways = rarer(ways, literal.period)
@@ -189,7 +198,10 @@ function rarer([once = 0, ...growing]: Polynomial, period: number): Polynomial {
 /** Only so many characters of a string are compared with each other: a shorter period is always safe. */
 const LITERAL_MAX = 24
 
-/** Returns where the string ends that begins at this part, and how far apart its occurrences are: its smallest period. */
+/**
+ * Returns the end of the string that begins at this part, and how far apart its occurrences are at least (its smallest
+ * period).
+ */
 function literalAt(parts: readonly Pattern[], start: number): { readonly end: number; readonly period: number } {
   const found = parts.findIndex((part, n) => n >= start && part.kind !== 'char')
   const end = found === -1 ? parts.length : found
@@ -279,8 +291,8 @@ function charsIn(part: Pattern): number {
 const TURNS_MAX = 8
 
 /**
- * Returns whether the next character always decides how the match of a part goes on. A text then has at most one way to match. `next` has
- * the characters with which the parts behind the part can begin.
+ * Returns whether the next character always decides how the match of a part goes on. A text then has at most one way to
+ * match. `next` has the characters with which the parts after this part can begin.
  */
 function isDecided(part: Pattern, next: Chars): boolean {
   switch (part.kind) {

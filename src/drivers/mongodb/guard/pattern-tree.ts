@@ -185,7 +185,7 @@ class Reader {
     return { kind: 'sequence', of, first, mayBeEmpty }
   }
 
-  /** Reads quantifiers. A `?` or `+` behind a quantifier does not change what a match can contain. */
+  /** Reads quantifiers. A `?` or `+` after a quantifier does not change what a match can contain. */
   #quantified(item: Pattern): Pattern {
     for (let of = item; ;) {
       this.#skipSpaces()

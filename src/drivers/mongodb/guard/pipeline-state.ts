@@ -106,8 +106,8 @@ export class Flow {
   }
 
   /**
-   * Prints one stage. If the stage may take long for one document, adds stages before it. They fail a document for which the stage takes
-   * too long, and let mongod check for a cancel.
+   * Prints one stage. If the stage may take long for one document, adds stages before it. The added stages fail the
+   * query at a document for which the stage takes too long, and let mongod check for a cancel.
    */
   stage(print: () => void): void {
     const looks = this.#looks()

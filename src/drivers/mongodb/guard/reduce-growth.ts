@@ -1,5 +1,5 @@
-// Bounds the value of a $reduce. The step is computed once with a $$value of unknown size. The sizes of $$value in the result show how much
-// a turn adds, and whether turns multiply the value.
+// Bounds the value of a $reduce. The step is computed once with a $$value of unknown size. The sizes of $$value in the
+// result show how much a turn (one iteration) adds, and whether turns multiply the value.
 import {
   isConstant,
   most,

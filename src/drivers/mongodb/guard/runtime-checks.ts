@@ -1,5 +1,6 @@
-// Prints the stages that the guard adds so that the database enforces the guard's assumptions. Gathered arrays are no longer than assumed.
-// No document is too large for a stage. If a stage takes long for one document, mongod checks for a cancel often enough.
+// Prints the stages with which the database enforces the assumptions of the guard: gathered arrays have at most the
+// assumed length, no document is too large for a stage, and mongod checks for a cancel often enough if a stage takes
+// long for one document.
 import { MADE_MAX, TURNS_MAX, UNSEEN, type Measured } from './measured-work.ts'
 import { STEPS_MAX } from './step-meter.ts'
 import type { Bson, BsonDocument } from '../confined-query.ts'

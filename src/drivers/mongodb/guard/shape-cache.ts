@@ -93,8 +93,8 @@ export function remember(
 }
 
 /**
- * Returns the kind of a value that does not affect the verdict. Returns null for all other values. null and the ends of the sort order stay
- * behind a barrier. Regular expressions are measured. Arrays and objects are walked.
+ * Returns the kind of a value that does not affect the verdict. Returns null for all other values: null, minKey and
+ * maxKey may need a barrier, regular expressions are measured, and arrays and objects are walked.
  */
 function kindOf(value: unknown): string | null {
   if (typeof value === 'string' || typeof value === 'number') return typeof value

@@ -51,7 +51,8 @@ export function sortSpecOf(of: string, value: BsonDocument, scope: Scope | null)
   return { printed, hoistable, cut }
 }
 
-// $top and the like make a key of the array again for each of its elements: 18 ns and 2.6 bytes for each pair, and perhaps the element.
+// $top and similar operators build the sort key again for each element of the array. Each pair of elements takes 18 ns
+// and 2.6 bytes, and in the worst case a copy of the element.
 const PAIR_STEPS = 0.4
 const PAIR_KEPT = 3
 

@@ -170,8 +170,8 @@ function nobodyAnswers(client: MongoClient): Promise<never> {
 }
 
 /**
- * Returns the result of `work`, unless the signal aborts or `failed` rejects first. Does not wait for the rest of the
- * work.
+ * Returns the result of `work`. If the signal aborts or `failed` rejects first, throws this reason at once and does not
+ * wait for the work.
  */
 async function unless<T>(signal: AbortSignal, failed: Promise<never> | null, work: Promise<T>): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()

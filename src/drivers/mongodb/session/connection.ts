@@ -134,7 +134,10 @@ export class MongoConnection implements Connection {
     loan?.giveBack()
   }
 
-  /** Runs work until its deadline or until the call ends. Either event ends the work in the database and closes the client. */
+  /**
+   * Runs work until its deadline or until `stop` aborts. Either event ends the work in the database and closes the
+   * client.
+   */
   async #within<T>(deadlineMs: number, stop: Stop, work: (at: Running) => Promise<T>): Promise<T> {
     if (stop.aborted) throw gaveUp(stop)
     if (!this.usable) throw new AppError('DATASOURCE_UNAVAILABLE', 'The connection to the database was lost.')

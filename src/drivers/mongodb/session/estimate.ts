@@ -59,7 +59,10 @@ export async function planCost(query: MongoQuery, planned: Planned): Promise<num
   return scanned + (own > 0 ? await joinCost(query, form, own, sizes) : await joinsByIndex(query, planned))
 }
 
-/** Returns the number of documents that joins read. A plan does not state how many documents an index finds, so they may be counted. */
+/**
+ * Returns the number of documents that joins read. A plan does not state how many documents an index finds, so this
+ * function may count them.
+ */
 async function joinsByIndex(query: MongoQuery, { form, maxCost, sizes, arriving }: Planned): Promise<number> {
   const first = form.findIndex((stage) => Object.keys(stage).some((name) => JOINING.has(name)))
   if (query.joins.length === 0 || first === -1) return 0

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { MongoNetworkError } from 'mongodb'
 import { failure, isLost } from './failure.ts'
 
-test('an error of the socket or of the client is a lost connection', async () => {
+test('an error of the socket or of the client is reported as a lost connection', async () => {
   const server = createServer((socket) => socket.resetAndDestroy()).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()

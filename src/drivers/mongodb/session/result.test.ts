@@ -282,7 +282,7 @@ for (const [name, make] of LARGE) {
   })
 }
 
-test('writes many small documents in slices, and again for late columns', () => {
+test('writes many small documents in slices, and if a column appears late, also rewrites them in slices', () => {
   const documents = Array.from({ length: 20_000 }, (_, k) => ({ a: `text ${k}`, ...(k > 15_000 ? { _id: k } : {}) }))
   const whole = batchOf(documents)
   const result = new Result({ rowCap: 50_000, bytesMax: 64 << 20 }, [])

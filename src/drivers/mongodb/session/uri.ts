@@ -1,5 +1,5 @@
-// Parses a mongodb:// or mongodb+srv:// URI by an allow-list, which has no socket, file, proxy or driver-side command. Errors never quote
-// the URI, because any part may contain a secret typed into the wrong place.
+// Parses a mongodb:// or mongodb+srv:// URI. An allow-list excludes sockets, files, proxies and commands that the
+// driver would run. Errors never quote the URI, because any part may contain a secret typed into the wrong place.
 import { isIP } from 'node:net'
 import { wrongHost } from '../../connection-fields.ts'
 
@@ -88,7 +88,7 @@ function readParameters(query: string, wrong: string[]): ReadonlyMap<string, str
   for (const part of query.split('&').filter((each) => each !== '')) {
     const [name = '', ...value] = part.split('=')
     const key = name.toLowerCase()
-    // An unusual name may be part of a password, so do not repeat it.
+    // A name with other characters may be part of a password, so it is not repeated.
     const shown = /^[a-zA-Z]{1,40}$/.test(name) ? `the parameter ${name}` : 'a parameter'
     const text = decoded(value.join('='))
     if (!KNOWN.has(key)) wrong.push(`uri: ${shown} is not allowed`)

@@ -9,8 +9,8 @@ export const AT_ONCE = 64 * 1024
 const BASE64_AT_ONCE = 3 * 16 * 1024
 
 /**
- * Runs the work to its end and yields to the event loop at each pause. Returns a promise only if the work pauses. Throws
- * the reason of the signal.
+ * Runs the work to its end and yields to the event loop at each pause. Returns a promise only if the work pauses.
+ * Throws the reason of the signal if it aborts.
  */
 export function runInSlices<T>(work: Generator<undefined, T>, at: { readonly signal: AbortSignal }): T | Promise<T> {
   const step = work.next()

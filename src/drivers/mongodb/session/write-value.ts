@@ -46,7 +46,8 @@ export function endOfName(from: Buffer, start: number): number {
 }
 
 /**
- * Returns the length at an offset. Only a document's length includes the length field. Throws RangeError if the length exceeds the rest.
+ * Returns the length at an offset. Only a document's length includes the length field. Throws RangeError if the length
+ * exceeds the rest of the buffer.
  */
 export function lengthAt(from: Buffer, at: number): number {
   const length = from.readInt32LE(at)
