@@ -3,7 +3,10 @@
 import { AppError } from '../errors.ts'
 import type { Stop } from './stop.ts'
 
-/** Returns the error for an abandoned query: the database was sent a cancel request, and the service does not wait for a confirmation. */
+/**
+ * Returns the error for an abandoned query. The database was sent a cancel request, but the service does not wait for a
+ * confirmation.
+ */
 export function noAnswer(cause?: unknown): AppError {
   const message = 'The query took too long. The database was asked to stop it; whether it did is not known.'
   return new AppError('QUERY_TIMEOUT', message, { cause })

@@ -6,8 +6,8 @@ import { AppError } from '../errors.ts'
 
 export type AddressKind = 'public' | 'private' | 'metadata'
 
-// Metadata services hand out credentials of the machine. The list has, in this order: AWS, GCP, Azure, Oracle; ECS; EKS; Azure's wire
-// server; Alibaba; Oracle classic; Scaleway; Tencent.
+// Metadata services hand out credentials of the machine. The first address serves AWS, GCP, Azure and Oracle. The
+// others serve ECS, EKS, Azure's wire server, Alibaba, Oracle classic, Scaleway and Tencent, in this order.
 const METADATA_V4 = [
   '169.254.169.254',
   '169.254.170.2',

@@ -1,5 +1,6 @@
-// Contains the code that the guards' look-ups of an exposed catalog share: the check of the capture, the cache, and the sentence that lists
-// the exposed tables. Each guard builds its own look-up, because the kinds of database resolve names in different ways.
+// Contains the code with which every guard looks up names in an exposed catalog: the check of the capture, the cache,
+// and the sentence that lists the exposed tables. Each guard builds its own look-up, because the kinds of database
+// resolve names in different ways.
 import { AppError } from '../errors.ts'
 import type { Catalog } from './driver.ts'
 

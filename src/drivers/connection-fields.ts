@@ -6,7 +6,10 @@ import { createSecureContext } from 'node:tls'
 import { z } from 'zod'
 import type { DatasourceType, SettingsInput } from './driver.ts'
 
-/** `require` encrypts; `verify-ca` also checks the certificate chain; `verify-full` also checks the host name. */
+/**
+ * `require` only encrypts, `verify-ca` also checks the certificate chain, and `verify-full` checks the chain and the
+ * host name.
+ */
 export const SslMode = z.enum(['disable', 'require', 'verify-ca', 'verify-full'])
 export type SslMode = z.infer<typeof SslMode>
 

@@ -66,8 +66,8 @@ export interface CatalogColumn {
   /** Facts that introspection noticed about the values, in words. A caller sees the signals of exposed columns only. */
   readonly signals?: readonly string[]
   /**
-   * The values that the type, a CHECK or a validator allows, in that order, LABELS_MAX at most. A caller sees the
-   * labels of exposed columns only.
+   * The values that the type, a CHECK or a validator allows, in the order in which it lists them. At most LABELS_MAX
+   * values. A caller sees the labels of exposed columns only.
    */
   readonly labels?: readonly Scalar[]
   /** Only for a column that was found in sampled rows. Columns that the sample did not contain may exist too. */
@@ -257,7 +257,9 @@ interface SampleFacts {
   /** The length of the longest text, in characters. */
   readonly longest: number | null
   readonly meanLength: number | null
-  /** The share of texts, from 0 to 1, that look like each kind of personal data or text, such as an e-mail address. */
+  /**
+   * For each kind of text, such as an e-mail address: the share of the texts, from 0 to 1, that look like this kind.
+   */
   readonly looks: Readonly<Record<string, number>>
 }
 
@@ -350,8 +352,8 @@ export interface Driver extends AsyncDisposable {
   /** Validates the body of a query of this kind. Throws AppError INVALID_REQUEST. */
   read(body: unknown): QueryBody
   /**
-   * Compiles code that the first queries would otherwise wait for. Called once the service listens; requests may be
-   * answered in between.
+   * Compiles code in advance, so that the first queries need not wait for it. Called after the service has begun to
+   * listen. Requests are answered in between.
    */
   readonly warm?: (signal: AbortSignal) => Promise<void>
   /** Returns a dotted path of names as a query must write it, with quotes only around names that need them. */
@@ -400,7 +402,7 @@ export interface Driver extends AsyncDisposable {
   redacted?(text: string): string | null
   /**
    * Describes the contents of the result as a string. The what-if compares the strings of two exposures: the string
-   * changes if the result would contain one more exposed column. Absent if the printed text already changes in this case.
+   * changes if the result would contain one more exposed column. Absent if the printed text already changes then.
    */
   outline?(query: Confined): string
   /**

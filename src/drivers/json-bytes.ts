@@ -139,7 +139,7 @@ export class JsonBytes {
 
 /**
  * A store of buffers that are reused for later results. A new buffer for each large result would cost more than writing
- * the result: fresh memory is slow, and triggers garbage collections of the whole heap.
+ * the result. Fresh memory is slow, and it triggers garbage collections of the whole heap.
  */
 export class BufferPool {
   readonly #small: JsonBytes[] = []

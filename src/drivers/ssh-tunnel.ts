@@ -1,7 +1,7 @@
 // Opens SSH tunnels to databases. All connections to one database through one SSH login share a tunnel. The tunnel
 // closes with the last of these connections, so the connection pool also decides how long the tunnel lives. The local
-// end of a tunnel is a Unix socket in a folder that only this user can open, because every user of the machine could
-// connect to a local port.
+// end of a tunnel is a Unix socket in a folder that only this user can open. A local port would be open to every user
+// of the machine.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import { createHash } from 'node:crypto'

@@ -12,8 +12,8 @@ export interface PostgresCapture {
   /** The schemas of the login's search_path in order, without pg_catalog and temporary schemas. */
   readonly searchPath: readonly string[]
   /**
-   * Schemas that may be added to the session's search_path: every function, operator, cast and type in them belongs to
-   * a trusted extension, and PUBLIC may not create there (docs/guard/postgres.md).
+   * Schemas that may be added to the session's search_path. Every function, operator, cast and type in them belongs to
+   * a trusted extension, and PUBLIC may not create objects in them (docs/guard/postgres.md).
    */
   readonly trustedSchemas: readonly string[]
   readonly extensions: readonly CapturedExtension[]
@@ -103,7 +103,7 @@ export interface ColumnDetail {
   /** pg_attribute.attnum. A renamed column keeps its number. The number of a dropped column is never reused. */
   readonly number: number
   readonly typeOid: number
-  /** pg_type's schema and name (int4, not integer; _int4 for an array). */
+  /** pg_type's schema and name. The name is int4, not integer, and _int4 for an array of int4. */
   readonly type: TypeName
   readonly typmod: number
 }

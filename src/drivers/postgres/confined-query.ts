@@ -6,7 +6,7 @@ interface ReadColumn {
   readonly name: string
   /** pg_attribute.attnum. */
   readonly number: number
-  /** The oid of the column's type; for a domain, of its base type. */
+  /** The oid of the column's type, or of the base type if the column's type is a domain. */
   readonly typeOid: number
 }
 

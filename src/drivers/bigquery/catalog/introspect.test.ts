@@ -189,7 +189,7 @@ describe('a project', () => {
     assert.match(found(at, 'shop', 'sheet').warnings.join(), /cannot estimate/)
   })
 
-  test('has views with the tables under them. If these tables are unknown, the view cannot be queried', async () => {
+  test('lists the tables that a view reads, and allows no queries of a view whose tables are unknown', async () => {
     await using at = await connect(LAKE)
     assert.partialDeepStrictEqual(found(at, 'shop', 'v_orders').detail, { closure: [`${PROJECT}.shop.orders`] })
     for (const table of ['v_broken', 'v_mute']) {

@@ -1,6 +1,7 @@
-// The functions that a query may call: GoogleSQL's built-in functions that read only their arguments. Names are in capitals. All other
-// functions are refused. Some built-in functions are left out on purpose: SESSION_USER and other functions that read the session; KEYS,
-// AEAD, DETERMINISTIC_* and DLP_* (encryption keys); ML, AI, OBJ, EXTERNAL_* and ST_REGIONSTATS (other services); and all table functions.
+// The functions that a query may call: GoogleSQL's built-in functions that read only their arguments. Names are in
+// capitals. All other functions are refused. Left out on purpose are functions that read the session (SESSION_USER),
+// encrypt (KEYS, AEAD, DETERMINISTIC_*, DLP_*) or call other services (ML, AI, OBJ, EXTERNAL_*, ST_REGIONSTATS), and
+// all table functions.
 
 /** Functions whose name is one word. */
 export const PLAIN_FUNCTIONS: ReadonlySet<string> = new Set(

@@ -291,28 +291,28 @@ describe('pipes', () => {
     })
 })
 
-describe('wildcards have a printed filter on what is exposed', () => {
+describe('wildcards', () => {
   const from = (table: string, filter: string, columns = '_vt.`event_name`') =>
     `(SELECT ${columns} FROM \`lake-1.shop.${table}\` AS _vt WHERE ${filter})`
   const regex = (pattern: string) => `REGEXP_CONTAINS(_vt._TABLE_SUFFIX, r'${pattern}')`
   prints([
     [
-      'for a whole family',
+      'get a filter for a whole family',
       'SELECT event_name FROM `shop.events_*`',
       `SELECT event_name FROM ${from('events_*', regex('^[0-9]{8}$'))} AS \`events_*\``,
     ],
     [
-      'for a part of a family',
+      'get a filter for a part of a family',
       'SELECT event_name FROM `lake-1.shop.events_2024*` e',
       `SELECT event_name FROM ${from('events_2024*', regex('^[0-9]{4}$'))} AS e`,
     ],
     [
-      'a single shard has no filter',
+      'do not include a single shard, which has no filter',
       'SELECT event_name FROM shop.events_20231231',
       'SELECT event_name FROM (SELECT _vt.`event_name` FROM `lake-1.shop.events_20231231` AS _vt) AS `events_20231231`',
     ],
     [
-      'and rename the suffix',
+      'rename the suffix',
       "SELECT event_name, t._table_suffix AS s FROM `shop.events_*` t WHERE _TABLE_SUFFIX > '2'",
       `SELECT event_name, t . _vt_suffix AS s FROM ${from('events_*', regex('^[0-9]{8}$'), '_vt.`event_name`, _vt._TABLE_SUFFIX AS _vt_suffix')} AS t WHERE _vt_suffix > '2'`,
     ],

@@ -1,5 +1,5 @@
-// Walks over a parsed query, scope by scope: expressions, stars, WITH queries, pipes. The walk does not change the query; print.ts prints
-// the result.
+// Walks over a parsed query, scope by scope: expressions, stars, WITH queries, pipes. The walk does not change the
+// query. print.ts prints the result.
 import { keyOf, type Operand, type Pipe, type Query, type Run, type Select, type Star, type With } from './nodes.ts'
 import { NO_COLUMNS, type Columns } from './column-sets.ts'
 import { checkField, checkFields, checkRow, checkStar, isField, readWhole, refusedBeside } from './pseudo-columns.ts'

@@ -65,8 +65,8 @@ export async function dryRun(
   const body = {
     configuration: {
       dryRun: true,
-      // The request has no maximumBytesBilled: a dry run bills nothing, and if the query were over that limit, BigQuery would return an
-      // error without the estimate.
+      // The request has no maximumBytesBilled, because a dry run bills nothing. With the field, BigQuery would refuse a
+      // query over the limit and not report the estimate.
       query: { query: text, useLegacySql: false, useQueryCache: false, ...params },
     },
     jobReference: { projectId: place.billingProject, location: place.location },

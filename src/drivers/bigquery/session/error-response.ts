@@ -1,6 +1,6 @@
 // Parses an error response of Google without trusting it: BigQuery's error object in either of its forms, the error of
-// the token endpoint, a proxy's HTML, or an empty body. Google's message is for the log only; other files write the
-// sentences.
+// the token endpoint, a proxy's HTML, or an empty body. Other files write the sentences for callers, and decide whether
+// Google's message may be shown.
 import { z } from 'zod'
 
 /** An error response. `googleText` is Google's own message, which must not be shown without a check. */

@@ -70,8 +70,8 @@ const QUERY: ReadonlyMap<string, string> = new Map(
 )
 
 /**
- * Returns the error for connecting, `test`, introspection and queries if Google, the network or the credentials refuse access for a reason
- * that does not depend on the query. Returns null if the query caused the error.
+ * Returns the error if Google, the network or the credentials refuse access for a reason that does not depend on the
+ * query. Connecting, `test`, introspection and queries use it. Returns null if the query caused the error.
  */
 export function accessFailure(error: unknown): AppError | null {
   if (error instanceof AppError) return error
@@ -84,8 +84,8 @@ export function accessFailure(error: unknown): AppError | null {
 }
 
 /**
- * Converts an error of a call without a query: by accessFailure() if possible, otherwise to DATASOURCE_UNAVAILABLE if
- * BigQuery refused the call, and to INTERNAL for any other error.
+ * Converts an error of a call without a query. An error that accessFailure() does not know becomes
+ * DATASOURCE_UNAVAILABLE if BigQuery refused the call, and INTERNAL otherwise.
  */
 export function failure(error: unknown): AppError {
   const known = accessFailure(error)

@@ -1,5 +1,6 @@
 // Scans JSON as bytes, so that a response of ten megabytes never becomes a tree of objects. endOfValue() checks every
-// byte of a value against the JSON grammar; membersOf() checks an object. The other functions require checked bytes.
+// byte of a value against the JSON grammar, and membersOf() checks an object. The other functions require checked
+// bytes.
 import { Unreadable } from './http-exchange.ts'
 import { runToEnd, SLICE_BYTES } from './time-slices.ts'
 

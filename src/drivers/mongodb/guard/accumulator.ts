@@ -1,4 +1,5 @@
-// Confines the accumulators of $group, $bucket and $bucketAuto, and the operators of $setWindowFields.
+// Confines the accumulators of $group, $bucket and $bucketAuto, and the operators of $setWindowFields. An extent has
+// the known bounds of a value (value-size.ts).
 import { fieldsOf, operatorOf, textOf } from './read-arguments.ts'
 import { reasonAgainst, type Fields } from './expression-list.ts'
 import { computed } from './computed-value.ts'

@@ -1,5 +1,6 @@
-// Describes the known fields of a document at one place of a pipeline. Safety rests on the injected projection, not on the shape. The shape
-// serves to refuse hidden names with a clear message, and to find paths through partly shown objects.
+// A shape describes the known fields of a document at one place of a pipeline. Safety rests on the injected projection,
+// not on the shape. The shape serves to refuse hidden names with a clear message, and to find paths through partly
+// shown objects. An extent has the known bounds of a value (value-size.ts).
 import { scaled, type Amount, constant } from './amount.ts'
 import {
   at as placed,
@@ -16,7 +17,9 @@ import {
 import { refusedLimit } from './refusal.ts'
 import type { Work } from './work-budget.ts'
 
-/** A projection that cut an object. raise() keeps stages that read the object behind the projection. */
+/**
+ * A projection that shows only a part of an object. raise() keeps stages that read the object behind the projection.
+ */
 interface Cut {
   raise(): void
 }
@@ -27,8 +30,8 @@ export interface Shape {
   /** True if there may be other fields than the known fields. */
   readonly open: boolean
   /**
-   * The projections that cut this object. They drop values that are not objects. A comparison with null could reveal such
-   * a value if the comparison ran before the projection.
+   * The projections that show only a part of this object. They drop values that are not objects. A comparison with null
+   * could reveal such a value if the comparison ran before the projection.
    */
   readonly cut: readonly Cut[]
   /** The known facts about the value, if it is not an object that the query writes. */
@@ -58,7 +61,7 @@ export interface Found {
   readonly numeric: boolean
   /** True if each component of the path is the name of a known field. */
   readonly isNamed: boolean
-  /** The projections that cut an object on the path. */
+  /** The projections that show only a part of an object on the path. */
   readonly crossed: readonly Cut[]
 }
 

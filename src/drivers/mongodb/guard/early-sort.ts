@@ -1,6 +1,7 @@
-// Prints a sort with a limit before the projection, where the sort can use an index, although its path leads through a partly shown object.
-// A hidden scalar in an array sorts as null after the projection, so the order may differ. The printed form checks in each document that
-// the order is the same, and fails otherwise. After such a failure, the service sends the form with the projection first.
+// Prints a sort with a limit before the projection, so that the sort can use an index even if its path leads through a
+// partly shown object. A hidden scalar in an array sorts as null after the projection, so the order may differ. The
+// printed form checks in each document that the order is the same, and fails otherwise. After such a failure, the
+// service sends the form with the projection first.
 import { numberOf } from './parse-ejson.ts'
 import type { Bson, BsonDocument } from '../confined-query.ts'
 

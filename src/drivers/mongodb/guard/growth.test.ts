@@ -499,7 +499,7 @@ test('measures loops over parts of an element by the bytes of all elements', () 
   assert.ok(copies.some((each) => products(each.steps, 200).includes('|a |b')))
 })
 
-test('measures the pairs of bytes that a search or a regular expression takes', () => {
+test('measures how many pairs of bytes a search or a regular expression may compare', () => {
   const steps = (x: unknown): string[] => measuredBy({ $set: { x } }).flatMap((each) => products(each.steps))
   const matches = (regex: string): object => ({ $regexMatch: { input: '$s', regex } })
   for (const regex of ['x.*y', '[^,]+;', '(?:a|b)*c.*']) assert.ok(steps(matches(regex)).includes('#s #s'), regex)

@@ -1,5 +1,6 @@
-// Computes bounds for the value of an expression and for the steps that it takes, before the query is sent. Repetitions multiply. mongod
-// builds a value of any size in memory, and no timeout ends this work.
+// Computes bounds for the value of an expression and for the steps that it takes, before the query is sent. Repetitions
+// multiply. mongod builds a value of any size in memory, and no timeout ends this work. An extent has the known bounds
+// of a value (value-size.ts).
 import { constant, HUGE, isConstant, most, plus, product, scaled, sizeOf, type Amount, type Size } from './amount.ts'
 import {
   anyOf,

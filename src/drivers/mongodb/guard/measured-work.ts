@@ -1,5 +1,6 @@
-// Prints expressions that measure, right before a stage, the work of the stage for one document. The expressions read the values
-// that the stage will read, so it does not matter where these values were stored.
+// Prints expressions that measure, right before a stage, the work of the stage for one document. The expressions read
+// the values that the stage will read, so it does not matter where these values were stored. An amount is an upper
+// bound that may depend on the sizes of stored values (amount.ts).
 import { replaced, sizeOf, sizesOf, type Amount } from './amount.ts'
 import type { Bson, BsonDocument } from '../confined-query.ts'
 import type { StageWork } from './step-meter.ts'

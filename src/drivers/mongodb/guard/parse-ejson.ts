@@ -1,4 +1,4 @@
-// Converts parsed JSON to BSON values. An object whose only key is an Extended JSON wrapper becomes that scalar; any
+// Converts parsed JSON to BSON values. An object whose only key is an Extended JSON wrapper becomes that scalar. Any
 // other form of a wrapper is an error. All other values stay unchanged. A body is never passed to the client library's
 // parser.
 import { within } from './error-place.ts'

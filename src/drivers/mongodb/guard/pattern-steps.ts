@@ -96,8 +96,8 @@ function powers(growing: Polynomial, length: number): number {
 }
 
 /**
- * Returns whether a pattern begins with `.*` and its next part may match a character that `.*` matches. mongod then
- * tries it at the beginnings of lines only.
+ * Returns whether a pattern begins with `.*` and its next part may match a character that `.*` matches. mongod tries
+ * such a pattern at the beginnings of lines only.
  */
 function triesEachLine(tree: Pattern): boolean {
   const [first, second] = tree.kind === 'sequence' ? tree.of : []

@@ -68,7 +68,7 @@ export class Flow {
   readonly variables: Variables<Extent>
   readonly inFacet: boolean
   readonly out: BsonDocument[]
-  /** The barrier of the projection before this pipeline. */
+  /** The barrier of the projection before this pipeline (barrier.ts). */
   readonly barrier: Barrier
   shape: Shape
   /** The top-level names whose order the query fixes. */
@@ -126,7 +126,7 @@ export class Flow {
     this.out.splice(at, 0, ...added, ...(isMatch ? [{ $limit: Number.MAX_SAFE_INTEGER }] : []))
   }
 
-  /** Adds cancel points after a stage that makes an array of many documents for each document. */
+  /** Adds cancel points (runtime-checks.ts) after a stage that makes an array of many documents for each document. */
   lookAgain(): void {
     this.out.push(...this.#looks()(STEPS_MAX, NOTHING))
   }

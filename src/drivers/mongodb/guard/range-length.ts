@@ -1,5 +1,5 @@
-// Computes the number of elements that $range creates. If the query does not determine the number, the printed form fails in the database
-// above the bound. mongod builds the whole array in memory, and a cancel does not interrupt that work.
+// Computes the number of elements that $range creates. If the number depends on stored values, prints a form that fails
+// in the database above the bound. mongod builds the whole array in memory, and a cancel does not interrupt that work.
 import { arrayOf } from './read-arguments.ts'
 import { constant, isConstant, most, NONE, plus, product, scaled, type Amount } from './amount.ts'
 import { together, type Extent } from './value-size.ts'

@@ -1,5 +1,6 @@
-// Computes how much deeper than $$value the result of a $reduce step can be. With each element, $reduce must not nest its value deeper
-// (docs/guard/mongodb.md, CVE-2026-1849). Literals, $map … add one level; paths and elements remove one level.
+// Computes how much deeper than $$value the result of a $reduce step can be. With each element, $reduce must not nest
+// its value deeper (docs/guard/mongodb.md, CVE-2026-1849). Literals, $map and similar operators add one level. Paths
+// and elements remove one level.
 import { isArray, isDocument, type Bson } from '../confined-query.ts'
 import { refusedOperator } from './refusal.ts'
 import { Variables } from './variables.ts'

@@ -1,6 +1,5 @@
 // Prints the stages with which the database enforces the assumptions of the guard: gathered arrays have at most the
-// assumed length, no document is too large for a stage, and mongod checks for a cancel often enough if a stage takes
-// long for one document.
+// assumed length, documents are not too large for a stage, and slow stages let mongod check for a cancel.
 import { MADE_MAX, TURNS_MAX, UNSEEN, type Measured } from './measured-work.ts'
 import { STEPS_MAX } from './step-meter.ts'
 import type { Bson, BsonDocument } from '../confined-query.ts'
@@ -35,9 +34,9 @@ function isWithin(limit: Limit): Bson {
 export const QUICK_STEPS = Math.floor(STEPS_MAX / UNSEEN)
 
 /**
- * Stages that multiply each document and drop the copies, so that mongod checks for a cancel every STEPS_MAX steps. They fail
- * a document for which the measured work is too much. `name` is a field that no document has. If it is null, the fields are
- * unknown and each document is wrapped in a new one.
+ * Returns cancel points: stages that multiply each document and drop the copies, so that mongod checks for a cancel
+ * every STEPS_MAX steps. They fail the query at a document for which the measured work is too much. `name` is a field
+ * that no document has. If it is null, the fields are unknown and each document is wrapped in a new one.
  */
 export function cancelPoints(
   steps: number,

@@ -15,7 +15,7 @@ export interface Scope {
   readonly shape: Shape
   /** The size of the object that $redact has descended into. Null if the expression sees the whole document. */
   readonly part: string | null
-  /** The barrier of the projection before this pipeline. */
+  /** The barrier of the projection before this pipeline (barrier.ts). */
   readonly barrier: Barrier
   /** The variables of $let, $map, $lookup …, without $$, and their sizes. */
   readonly variables: Variables<Extent>
@@ -65,8 +65,8 @@ export function resolve(path: string, scope: Scope): Located {
 }
 
 /**
- * Raises the barriers for a partly shown value, because the value must go through the projection. mongod 6.0 drops a
- * projection before a $group that reads whole documents.
+ * Raises the barriers for a partly shown value, so that the value always goes through the projection. Without a
+ * barrier, mongod 6.0 drops a projection before a $group that reads whole documents.
  */
 export function hold(found: Found, scope: Scope): void {
   if (found.kind !== 'parent') return

@@ -170,7 +170,10 @@ function unwound(shape: Shape, element: Extent): Shape {
   }
 }
 
-/** Widens the extent of the field, because $unwind has replaced an array somewhere in the field by one of its elements. */
+/**
+ * Widens the known bounds of the field, because $unwind has replaced an array somewhere in the field by one of its
+ * elements.
+ */
 function loosenTop(name: string, flow: Flow): void {
   const shape = flow.shape.kids?.get(name)
   if (shape?.extent !== undefined)

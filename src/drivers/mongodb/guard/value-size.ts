@@ -19,8 +19,8 @@ import { numberOf } from './parse-ejson.ts'
 import { isArray, isDocument, Scalar, type Bson } from '../confined-query.ts'
 
 /**
- * The known facts about a value. Unknown facts are safe, because `bytes` bounds everything in the value, including the length of each array
- * in it.
+ * An extent: the known facts about a value. Unknown facts are safe, because `bytes` bounds everything in the value,
+ * including the length of each array in it.
  */
 export interface Extent {
   readonly bytes: Amount

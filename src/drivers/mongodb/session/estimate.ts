@@ -1,5 +1,6 @@
-// Estimates the number of documents that a query reads: from the sizes of its collections if these stay below the limit, otherwise from the
-// plan. explain uses queryPlanner only, because executionStats would run the query (docs/guard/mongodb.md).
+// Estimates the number of documents that a query reads. If an upper bound from the sizes of its collections stays below
+// the limit, the bound is enough. Otherwise, the estimate comes from the plan. explain uses queryPlanner only, because
+// executionStats would run the query (docs/guard/mongodb.md).
 import type * as mongodb from 'mongodb'
 import { AppError } from '../../../errors.ts'
 import type { BsonDocument, MongoQuery, ReadCollection } from '../confined-query.ts'

@@ -97,7 +97,7 @@ test('a bad stored value does not fail the query: a date out of range, invalid U
   assert.equal(answer([text]).rows, '[["\uFFFDb"]]')
 })
 
-test('the columns are _id, the names of the query, then other names in order of appearance. Missing values are null', () => {
+test('the columns are _id, the names of the query, then other names in order of appearance; missing values are null', () => {
   const { columns, rows } = answer([{ x: 1, b: 2 }, { _id: 7, b: 'x', y: [','] }, { a: true }], ['a', 'b'])
   assert.deepEqual(
     columns.map(({ name, dataType }) => [name, dataType]),

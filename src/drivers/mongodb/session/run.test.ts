@@ -128,13 +128,13 @@ describe('a collection that the login cannot count', { skip }, () => {
   })
   const scan = { collection: 'some', filter: { part: 3 } }
 
-  test('uses the count of introspection', async () => {
+  test('may be scanned if introspection counted its documents', async () => {
     const query = await confined(driver, found, scan)
     assert.equal((await connection.estimate(query, limits, soon())).cost, 400)
     assert.equal((await connection.run(query, limits, soon())).rowCount, 100)
   })
 
-  test('without the count of introspection, is not scanned, but is read by an index or with a limit', async () => {
+  test('is read only by an index or with a limit if introspection did not count its documents either', async () => {
     const run = async (body: object): Promise<number> =>
       (await connection.run(await confined(driver, uncounted(), body), limits, soon())).rowCount
     for (const body of [

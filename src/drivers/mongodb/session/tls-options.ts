@@ -17,7 +17,8 @@ export function identityBehind({ hosts, sslMode }: Target): MongoClientOptions {
 }
 
 /**
- * Returns the TLS options. require encrypts; verify-ca checks the certificate chain; verify-full checks the chain and the server's name.
+ * Returns the TLS options. `require` only encrypts, `verify-ca` also checks the certificate chain, and `verify-full`
+ * checks the chain and the server's name.
  */
 export function tlsOptions(target: Target): MongoClientOptions {
   const { sslMode, tls } = target

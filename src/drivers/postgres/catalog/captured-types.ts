@@ -64,8 +64,9 @@ export function readTypes(
     rangeOf: new Map(rows.ranges.map((row) => [numberAt(row, 0), numberAt(row, 1)])),
   }
   const judge = judgement(known)
-  // A column of a domain, or of an array of domains, is read as the base type (column-read-type.ts), so the CHECK does not run. An array of
-  // a domain over arrays has no base type: there, a literal beside the column may reveal whether the CHECK accepts the literal.
+  // A column of a domain, or of an array of domains, is read as the base type (column-read-type.ts), so the CHECK does
+  // not run. An array of a domain over arrays has no base type. A literal beside a column of such a type may reveal
+  // whether the CHECK accepts the literal.
   const withoutChecks: Known = { ...known, checks: new Map() }
   const ofColumn = (oid: number): string | null => {
     const row = byOid.get(oid)

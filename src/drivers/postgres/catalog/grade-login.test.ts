@@ -167,7 +167,7 @@ test('warns of roles, BYPASSRLS, ownership and missing grants', async () => {
   assert.equal(step(weak, 'grants').remedy, 'GRANT SELECT ("b") ON "public"."a" TO "weak";')
 })
 
-test('the printed SQL revokes CREATE from PUBLIC, and a user cast between built-in types fails the test', async () => {
+test('the printed SQL revokes CREATE from PUBLIC, and a cast that a user made between built-in types fails the grade', async () => {
   const database = await postgres.createDatabase('open', 'GRANT CREATE ON SCHEMA public TO PUBLIC')
   await postgres.query('postgres', `CREATE ROLE plain LOGIN PASSWORD 'pw'`)
   const open = await graded('plain', 'pw', null, database)

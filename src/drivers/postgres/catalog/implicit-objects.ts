@@ -1,6 +1,6 @@
-// Digests implicit objects: objects that can run in a query without being named there. These are casts, operator classes, overloads of
-// allowed functions and operators, and CHECKs of domains. Introspection judges them (trusted-extensions.ts). The digest shows a later query
-// whether the objects have changed.
+// Digests implicit objects: objects that can run in a query that does not name them. These objects are casts, operator
+// classes, overloads of allowed functions and operators, and CHECKs of domains. Introspection judges them
+// (trusted-extensions.ts). The digest shows a later query whether the objects have changed.
 import { randomBytes } from 'node:crypto'
 import type { ImplicitObjects } from '../captured-facts.ts'
 import { literal } from '../quote.ts'

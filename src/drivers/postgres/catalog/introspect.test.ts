@@ -44,7 +44,7 @@ const names = (catalog: Catalog): string[] => catalog.tables.map((one) => `${one
 const capture = (catalog: Catalog): PostgresCapture => catalog.capture as PostgresCapture
 const detail = (one: CatalogTable): TableDetail => one.detail as TableDetail
 
-describe('the shop of the corpus', () => {
+describe('the database “shop” of the corpus', () => {
   let shop: string
   let seen: Catalog
   before(async () => {
@@ -114,7 +114,7 @@ describe('the shop of the corpus', () => {
     assert.deepEqual(column(seen, 'employees', 'manager_id').references?.table, 'employees')
   })
 
-  test('comments are descriptions', () => {
+  test('comments become descriptions', () => {
     assert.equal(table(seen, 'customers').description, 'CANARY_comment_customers')
     assert.equal(column(seen, 'customers', 'ssn').description, 'CANARY_comment_ssn')
     assert.equal(column(seen, 'customers', 'id').description, null)

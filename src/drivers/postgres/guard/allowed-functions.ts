@@ -1,6 +1,7 @@
-// The functions of pg_catalog that a query may call, by name. All other functions are refused. A function is added only
-// after reading its chapter of the documentation, never because it is not volatile: has_*_privilege and pg_get_viewdef
-// are STABLE. test/drivers/postgres-versions.test.ts checks every overload of each name on PostgreSQL 14 to 18.
+// The functions of pg_catalog that a query may call, by name. All other functions are refused. Read the documentation
+// of a function before you add it. That a function is not volatile is no reason to add it: has_*_privilege and
+// pg_get_viewdef are STABLE. test/drivers/postgres-versions.test.ts checks every overload of each name on PostgreSQL 14
+// to 18.
 
 const GROUPS = {
   aggregate: `

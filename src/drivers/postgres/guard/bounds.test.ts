@@ -55,9 +55,9 @@ function msOf({ user, system }: NodeJS.CpuUsage): number {
   return (user + system) / 1000
 }
 
-describe('a text of 64 KiB, of', () => {
+describe('a text of 64 KiB', () => {
   for (const [name, make] of Object.entries(FAMILIES)) {
-    test(`${name}: is judged without breaking a thread, and without delaying others`, async () => {
+    test(`made of ${name} is judged without breaking a thread, and without delaying other queries`, async () => {
       await guard.judge('SELECT 1', shop())
       const before = process.threadCpuUsage()
       const verdict = await guard.judge(make(TEXT_MAX), shop())

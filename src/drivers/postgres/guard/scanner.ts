@@ -162,8 +162,8 @@ function stringEnd(text: string, quoteAt: number, { quote, doubles, escapes }: M
 }
 
 /**
- * Returns the position of the next quote if only spaces and line comments, with at least one line break, precede it;
- * otherwise -1.
+ * Returns the position of the next quote if only spaces and line comments precede it, with at least one line break.
+ * Returns -1 otherwise.
  */
 function continuation(text: string, from: number, comments: number[]): number {
   let hasBreak = false

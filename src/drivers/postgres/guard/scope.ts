@@ -1,5 +1,6 @@
-// Defines the state of one walk: the scopes in which names are resolved, the counters, and the generated aliases. A name that does not
-// resolve to an exposed column is never printed, so the server never looks it up.
+// Defines the state of one walk over the parse tree of a query: the scopes in which names are resolved, the counters,
+// and the generated aliases. A name that does not resolve to an exposed column is never printed, so the server never
+// looks it up.
 import type { Exposed, ExposedTable } from './exposed.ts'
 import type { Places } from './source-position.ts'
 import { word, type Node, type Struct } from './allowed-nodes.ts'

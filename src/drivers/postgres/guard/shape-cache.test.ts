@@ -148,7 +148,7 @@ test('each value that must not vary makes a separate shape', async () => {
   assert.deepEqual([counts[0], ...counts.slice(3)], [0, 0, 0, 0])
 })
 
-test('a million shapes that are seen once do not evict a cached shape', async () => {
+test('thousands of shapes that are seen once do not evict a cached shape', async () => {
   const shown = catalog()
   const look = (id: number): string => `SELECT note FROM orders WHERE id = ${id}`
   await parses(shown, [look(1), look(2)])

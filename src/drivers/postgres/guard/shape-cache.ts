@@ -184,8 +184,9 @@ function templated(
 const [INFERRED, INT4] = [0, 23]
 
 /**
- * Returns the parts of a prepared statement. Numbers of up to nine digits are int4 at every position, so a parameter of type int4 means the
- * same. A compared string and a parameter without a type follow the same rule of the server, because both are of type unknown.
+ * Returns the parts of a prepared statement. Numbers of up to nine digits are int4 at every position, so a parameter of
+ * type int4 has the same meaning as the number. A parameter without a type has the same meaning as a compared string,
+ * because both are of type unknown.
  */
 function preparedOf(
   exposure: Catalog,

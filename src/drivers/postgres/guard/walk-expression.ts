@@ -305,7 +305,8 @@ function call(walk: Walk, level: Level, node: Struct<'FuncCall'>): Typed {
   if (asCast) return expression(walk, level, { TypeCast: asCast })
   const called = callOf(walk, level, node)
   if (called.name !== 'pg_typeof') return called
-  // The output of a regtype depends on search_path. Cast to text in the query, the result is the same for every login.
+  // The text of a regtype depends on search_path. With a cast to text inside the query, the result is the same for
+  // every login.
   const text = { names: [word('pg_catalog'), word('text')], typemod: -1 }
   return { node: { TypeCast: { arg: called.node, typeName: text } }, type: null }
 }

@@ -1,6 +1,7 @@
-// Ensures that a query reads the columns for which it was confined. In the same write, the query's transaction first describes each table
-// by a prepared SELECT of the columns, which is never executed. The description locks the table until the transaction ends, because ALTER
-// and DROP need ACCESS EXCLUSIVE (PostgreSQL manual, 13.3.1). The query therefore reads exactly the described columns.
+// Ensures that a query reads the columns for which it was confined. In the write that contains the query, the
+// transaction first describes each table by a prepared SELECT of the columns, which is never executed. The description
+// locks the table until the transaction ends, because ALTER and DROP need ACCESS EXCLUSIVE (PostgreSQL manual, 13.3.1).
+// The query therefore reads exactly the described columns.
 import type { ReadTable } from '../confined-query.ts'
 import { identifier, qualified } from '../quote.ts'
 import { readFields, type Field } from './protocol-messages.ts'

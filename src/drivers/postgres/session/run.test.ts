@@ -182,7 +182,7 @@ test('a query over its time is cancelled in the database: QUERY_TIMEOUT', async 
   })
 })
 
-test('when the caller hangs up the query is cancelled in the database', async () => {
+test('a query is cancelled in the database when its caller disconnects', async () => {
   await using at = await connection()
   const hangUp = new AbortController()
   const running = failed(at.run(confined('SELECT count(*) FROM generate_series(1, 1e12)'), LIMITS, hangUp.signal))

@@ -1,5 +1,5 @@
-// Runs the transactions of one logged-in session. Each transaction is READ ONLY. In the same write, it fixes the settings that make answers
-// safe and exact. A session runs only these statements, EXPLAIN and the given texts.
+// Runs the transactions of one logged-in session. Each transaction is READ ONLY, and first sets what makes answers safe
+// and exact, in the same write to the socket. A session runs only these statements, EXPLAIN and the given texts.
 import { randomBytes } from 'node:crypto'
 import { LostConnection, NO_ROWS, type Outcome, type Sink, type Wire } from './wire.ts'
 import {
@@ -479,8 +479,8 @@ export class Session {
 
   /**
    * Returns the frames around a query that calls no function, so that it cannot change a setting. When such queries
-   * follow one another with the same settings, the second sets them for the session, and all further ones run without
-   * a statement around them (docs/decisions/0051-settings-kept.md).
+   * follow one another with the same settings, the second sets them for the session. All further ones run without a
+   * statement around them (docs/decisions/0051-settings-kept.md).
    */
   #aroundPlain(pinned: Pinned): Around {
     if (this.#kept !== null && isSame(this.#kept, pinned)) return NOTHING_AROUND

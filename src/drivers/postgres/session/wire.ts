@@ -20,8 +20,8 @@ export interface Sink {
 /** The expected descriptions of the prepared statements in an exchange. */
 export interface Expectation {
   /**
-   * Checks the next description, whose body is from[start…end). Returns false if the description is not as expected;
-   * the session is then abandoned. Throws RangeError for a body that ends early.
+   * Checks the next description, whose body is from[start…end). Returns false if the description is not as expected.
+   * The session is then abandoned. Throws RangeError for a body that ends early.
    */
   next(from: Buffer, start: number, end: number): boolean
 }
@@ -119,9 +119,9 @@ export class Wire {
 
   /**
    * Writes a request with `syncs` Sync messages and reads until as many ReadyForQuery messages arrived. Only one
-   * exchange may run at a time. Throws LostConnection, or the reason passed to fail(). If the request omits the
-   * Describe of the sink's statement, `undescribedAfter` is the number of statements that complete before its rows;
-   * otherwise null.
+   * exchange may run at a time. Throws LostConnection, or the reason passed to fail(). `undescribedAfter` is null if
+   * the request has the Describe of the sink's statement. Otherwise it is the number of statements that complete before
+   * the rows of this statement.
    */
   exchange(
     request: Buffer,
