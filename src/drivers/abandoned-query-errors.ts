@@ -1,5 +1,5 @@
-// Makes the errors for a deadline or a disconnect that came before the database's answer. If the database confirms the cancel, the driver
-// throws a separate QUERY_TIMEOUT error instead.
+// Makes the errors for a deadline or a disconnect that came before the database's answer. If the database confirms the
+// cancel, the driver throws a separate QUERY_TIMEOUT error instead.
 import { AppError } from '../errors.ts'
 import type { Stop } from './stop.ts'
 
@@ -13,7 +13,8 @@ export function noAnswer(cause?: unknown): AppError {
 }
 
 /**
- * Returns the error for work that a Stop ended. A caller who has disconnected reads no error, so for such a caller any error will do.
+ * Returns the error for work that a Stop ended. A caller who has disconnected reads no error, so for such a caller any
+ * error will do.
  */
 export function gaveUp({ reason }: Stop): AppError {
   return reason instanceof AppError ? reason : noAnswer(reason)

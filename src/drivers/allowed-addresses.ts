@@ -1,5 +1,5 @@
-// Decides to which addresses a datasource may connect. Vitrine resolves the host name itself and connects to the checked address, so a DNS
-// answer cannot change between the check and the connection (DNS rebinding).
+// Decides to which addresses a datasource may connect. Vitrine resolves the host name itself and connects to the
+// checked address, so a DNS answer cannot change between the check and the connection (DNS rebinding).
 import { lookup, type LookupAddress } from 'node:dns'
 import { BlockList, connect, isIP, isIPv4, type LookupFunction, type OnReadOpts, type Socket } from 'node:net'
 import { AppError } from '../errors.ts'
@@ -64,8 +64,8 @@ function add(list: BlockList, entry: string, family: 'ipv4' | 'ipv6', whole: num
 }
 
 /**
- * Returns the kind of an IP address. An IPv6 address that contains an IPv4 address has the kind of the IPv4 address. Text that is not an
- * address counts as private.
+ * Returns the kind of an IP address. An IPv6 address that contains an IPv4 address has the kind of the IPv4 address.
+ * Text that is not an address counts as private.
  */
 export function addressKind(address: string): AddressKind {
   const plain = address.replace(/%.*$/, '')
@@ -88,7 +88,8 @@ function carriedIPv4(address: string): string | null {
   const groups = ipv6Groups(address)
   const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = groups
   if (a === 0 && b === 0 && c === 0 && d === 0 && (e === 0 || e === 0xffff) && (f === 0xffff || f === 0)) {
-    // :: and ::1 mean this host, not 0.0.0.0 and 0.0.0.1. The result is right nevertheless, because all four addresses are private.
+    // :: and ::1 mean this host, not 0.0.0.0 and 0.0.0.1. The result is right nevertheless, because all four addresses
+    // are private.
     return dotted(g, h)
   }
   if (a === 0x64 && b === 0xff9b) return dotted(g, h)

@@ -1,5 +1,6 @@
-// Chooses the remedy for a failed connection and the field to look at. The choice depends on the sentence that describes the failure, which
-// the service always writes itself. An unknown sentence gets general advice, so every failed step has a remedy.
+// Chooses the remedy for a failed connection and the field to look at. The choice depends on the sentence that
+// describes the failure, which the service always writes itself. An unknown sentence gets general advice, so every
+// failed step has a remedy.
 import type { TestField } from './driver.ts'
 
 const ADDRESS = 'Check the host and port, that the database is running, and that firewalls let this service through.'

@@ -1,5 +1,5 @@
-// Defines the interface that each kind of database implements. A Driver confines queries, and a Connection runs them. A query that no
-// driver confined cannot reach a database. This file does not depend on accounts, teams or HTTP.
+// Defines the interface that each kind of database implements. A Driver confines queries, and a Connection runs them. A
+// query that no driver confined cannot reach a database. This file does not depend on accounts, teams or HTTP.
 import type { Confined } from './confined.ts'
 import type { Question } from './example-question.ts'
 import type { Stop } from './stop.ts'
@@ -18,14 +18,19 @@ export interface Catalog {
   /** The time of the introspection, in ISO 8601 and UTC. */
   readonly capturedAt: string
   readonly tables: readonly CatalogTable[]
-  /** The data that the driver needs to confine a query (types, extensions, server version …). Other code does not read it. */
+  /**
+   * The data that the driver needs to confine a query (types, extensions, server version …). Other code does not read
+   * it.
+   */
   readonly capture: unknown
 }
 
 export interface CatalogTable {
   readonly schema: string
   readonly table: string
-  /** The database's word for the kind: table, view, materialized view, partitioned table, foreign table, collection … */
+  /**
+   * The database's word for the kind: table, view, materialized view, partitioned table, foreign table, collection …
+   */
   readonly kind: string
   readonly description: string | null
   /** An estimate of the number of rows. Null for views, and for a table that was never analysed. */
@@ -61,7 +66,10 @@ export interface CatalogColumn {
   readonly description: string | null
   /** A sentence that says why this column may not be exposed. Null if it may be exposed. */
   readonly unexposable: string | null
-  /** The column that contains this column (a path of a document). Exposing the containing column also exposes this column. */
+  /**
+   * The column that contains this column (a path of a document). Exposing the containing column also exposes this
+   * column.
+   */
   readonly partOf?: string
   /** Facts that introspection noticed about the values, in words. A caller sees the signals of exposed columns only. */
   readonly signals?: readonly string[]
@@ -240,13 +248,18 @@ export interface ProfileBounds {
   readonly rows: number
   /** The timeout of one statement. */
   readonly timeoutMs: number
-  /** The maximum number of bytes to read, for kinds of database that bill by bytes. Null means that only metadata may be read. */
+  /**
+   * The maximum number of bytes to read, for kinds of database that bill by bytes. Null means that only metadata may be
+   * read.
+   */
   readonly bytes: number | null
 }
 
 export type Scalar = string | number | boolean
 
-/** The kind of values in a column. `label` means an enumerated type. `other` means mixed values, or none of these kinds. */
+/**
+ * The kind of values in a column. `label` means an enumerated type. `other` means mixed values, or none of these kinds.
+ */
 export type ValueKind = 'boolean' | 'number' | 'time' | 'text' | 'label' | 'other'
 
 /** Facts about a column's sampled values. They contain no value. */
@@ -345,8 +358,9 @@ export interface Driver extends AsyncDisposable {
   readonly type: DatasourceType
   readonly vocabulary: Vocabulary
   /**
-   * Validates the connection part of a datasource by an allow-list of fields for each mode. If there is a URI, the shown fields are parsed
-   * from the URI. `secrets` contains the secrets that were sent or stored. Throws AppError INVALID_REQUEST with details.
+   * Validates the connection part of a datasource by an allow-list of fields for each mode. If there is a URI, the
+   * shown fields are parsed from the URI. `secrets` contains the secrets that were sent or stored. Throws AppError
+   * INVALID_REQUEST with details.
    */
   settings(input: SettingsInput): ConnectionSettings
   /** Validates the body of a query of this kind. Throws AppError INVALID_REQUEST. */

@@ -1,5 +1,5 @@
-// Defines simple questions about tables. Each kind of database writes the query for a question in its own language. Names come from an
-// exposed catalog, never from a caller.
+// Defines simple questions about tables. Each kind of database writes the query for a question in its own language.
+// Names come from an exposed catalog, never from a caller.
 
 export interface QuestionTable {
   readonly schema: string

@@ -1,5 +1,6 @@
-// Runs one worker thread of a guard: sends messages to the thread, and remembers which catalogs the thread has. The pool in
-// guard-threads.ts owns the thread. serve-guard.ts is the thread's side. The driver of each kind of database decides what the thread does.
+// Runs one worker thread of a guard: sends messages to the thread, and remembers which catalogs the thread has. The
+// pool in guard-threads.ts owns the thread. serve-guard.ts is the thread's side. The driver of each kind of database
+// decides what the thread does.
 import { Worker } from 'node:worker_threads'
 import { setImmediate } from 'node:timers/promises'
 import type { Catalog } from './driver.ts'
@@ -101,7 +102,9 @@ export class GuardThread<Task, Answer> {
   }
 }
 
-/** Splits a catalog into messages of COLUMNS_MAX columns, so that serializing a message does not block the event loop. */
+/**
+ * Splits a catalog into messages of COLUMNS_MAX columns, so that serializing a message does not block the event loop.
+ */
 function* parts(catalog: Catalog): Generator<{ readonly part: Catalog; readonly isLast: boolean }> {
   let tables: Catalog['tables'][number][] = []
   let columns = 0

@@ -1,5 +1,5 @@
-// Writes JSON as bytes into a growing buffer, so that no value becomes a JavaScript string on its way out. Strings are escaped, and values
-// are not checked. The session/write-*.ts files of the drivers decide how a value is written.
+// Writes JSON as bytes into a growing buffer, so that no value becomes a JavaScript string on its way out. Strings are
+// escaped, and values are not checked. The session/write-*.ts files of the drivers decide how a value is written.
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -28,7 +28,8 @@ const LARGE_BYTES_MAX = 4 * 1024 * 1024
 const POOL_BYTES_MAX = 16 * 1024 * 1024
 const SMALL_MAX = 64
 
-// How each byte is escaped: 0 means not escaped, 'u' means \u00XX, and any other value is the letter after the backslash.
+// How each byte is escaped: 0 means not escaped, 'u' means \u00XX, and any other value is the letter after the
+// backslash.
 const ESCAPES = new Uint8Array(256).fill(0x75, 0, 0x20)
 for (const [byte, letter] of [
   [QUOTE, '"'],

@@ -13,7 +13,9 @@ interface Whole {
   readonly complete: boolean
 }
 
-/** The maximum number of distinct values that are counted, so that a sample of many large values needs little memory. */
+/**
+ * The maximum number of distinct values that are counted, so that a sample of many large values needs little memory.
+ */
 const DISTINCT_MAX = 20_000
 /** The maximum length of a value that is listed among the most common values. */
 const VALUE_CHARS = 64
@@ -146,7 +148,10 @@ export class ColumnSample {
   }
 }
 
-/** Returns the beginning of a long text with a hash, which identifies the text. The result exceeds VALUE_CHARS, so it is not listed. */
+/**
+ * Returns the beginning of a long text with a hash, which identifies the text. The result exceeds VALUE_CHARS, so it is
+ * not listed.
+ */
 function shortened(text: string): string {
   return text.slice(0, VALUE_CHARS) + hash('sha1', text, 'base64')
 }

@@ -1,5 +1,5 @@
-// Recognizes what a text looks like: an e-mail address, a personal number, a sentence. Nothing is stored here. A driver calls lookOf() for
-// each sampled value and stores only the shares.
+// Recognizes what a text looks like: an e-mail address, a personal number, a sentence. Nothing is stored here. A driver
+// calls lookOf() for each sampled value and stores only the shares.
 
 /** Everything that a text may look like. The first six make a column personal. */
 export type Look =
@@ -21,7 +21,9 @@ const LOOKED_AT = 256
 /** The minimum numbers of words and of characters of a sentence. A sentence is longer than a label. */
 const FREE_TEXT = { words: 4, characters: 25 } as const
 
-/** Returns the first kind of text that matches, or null. Takes linear time, and checks only the first 256 characters. */
+/**
+ * Returns the first kind of text that matches, or null. Takes linear time, and checks only the first 256 characters.
+ */
 export function lookOf(text: string): Look | null {
   const value = text.slice(0, LOOKED_AT).trim()
   if (value === '') return null
@@ -72,8 +74,8 @@ const LOOKS: readonly (readonly [Look, (value: string) => boolean])[] = [
 ]
 
 /**
- * Returns whether the value is an IBAN (ISO 13616). The first four characters move to the end, and letters count from 10. The number must
- * then be 1 modulo 97.
+ * Returns whether the value is an IBAN (ISO 13616). The first four characters move to the end, and letters count from
+ * 10. The number must then be 1 modulo 97.
  */
 function isIban(value: string): boolean {
   const packed = value.replaceAll(' ', '').toUpperCase()

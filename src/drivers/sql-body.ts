@@ -24,7 +24,8 @@ const Scalar = z.union(
     z.boolean(),
     z
       .number()
-      // JSON.parse has already rounded a larger whole number. Binding it would query for another value than the caller wrote.
+      // JSON.parse has already rounded a larger whole number. Binding it would query for another value than the caller
+      // wrote.
       .refine((value) => !Number.isInteger(value) || Number.isSafeInteger(value), {
         error: 'is a whole number beyond 2^53: write it as a string',
       }),

@@ -49,7 +49,9 @@ function candidatesFor(text: string, { blocked, position }: Denied, exposed: Cat
 
 const LOCK = /\sFOR\s+(?:NO\s+KEY\s+UPDATE|UPDATE|KEY\s+SHARE|SHARE)\b[^)]*$/i
 
-/** Returns the text without FOR UPDATE or a similar clause at its end. Returns an empty list if there is no such clause. */
+/**
+ * Returns the text without FOR UPDATE or a similar clause at its end. Returns an empty list if there is no such clause.
+ */
 function withoutLock(text: string): readonly string[] {
   return LOCK.test(text) ? [text.replace(LOCK, '').trimEnd()] : []
 }

@@ -1,5 +1,5 @@
-// Validates the fields of an SSH tunnel, `config.ssh`. All kinds of database that have a host and a port share them. Errors name the field
-// and never repeat its value.
+// Validates the fields of an SSH tunnel, `config.ssh`. All kinds of database that have a host and a port share them.
+// Errors name the field and never repeat its value.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { hostField, nameField, portField, wrongHost } from './connection-fields.ts'

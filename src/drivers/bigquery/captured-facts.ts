@@ -1,6 +1,6 @@
-// The facts that introspection captures about a BigQuery project in addition to tables and columns, for the guard, the runner and the
-// description. They are stored as JSON with the catalog, so they are plain data. If CAPTURE_VERSION has changed, the datasource must be
-// introspected again.
+// The facts that introspection captures about a BigQuery project in addition to tables and columns, for the guard, the
+// runner and the description. They are stored as JSON with the catalog, so they are plain data. If CAPTURE_VERSION has
+// changed, the datasource must be introspected again.
 
 export const CAPTURE_VERSION = 2
 
@@ -15,7 +15,8 @@ export interface BigQueryCapture {
   /** The datasets with is_case_insensitive, whose table names ignore case. */
   readonly caseInsensitiveDatasets: readonly string[]
   /**
-   * The ids of all tables and views of each dataset, exposed or not, including each shard of a family. A wildcard could match any of them.
+   * The ids of all tables and views of each dataset, exposed or not, including each shard of a family. A wildcard could
+   * match any of them.
    */
   readonly tableIds: Readonly<Record<string, readonly string[]>>
 }
@@ -23,8 +24,8 @@ export interface BigQueryCapture {
 export type TableType = 'TABLE' | 'VIEW' | 'EXTERNAL' | 'MATERIALIZED_VIEW' | 'SNAPSHOT'
 
 /**
- * Dated shards listed as one table (`events_*`). A shard is a table whose id is `prefix` followed by exactly `digits` digits. The ids in
- * `apart` are listed separately (for example, a view named events_20240101).
+ * Dated shards listed as one table (`events_*`). A shard is a table whose id is `prefix` followed by exactly `digits`
+ * digits. The ids in `apart` are listed separately (for example, a view named events_20240101).
  */
 export interface ShardFamily {
   readonly prefix: string
@@ -37,7 +38,10 @@ export type PseudoColumn = '_PARTITIONTIME' | '_PARTITIONDATE'
 /** CatalogTable.detail of a table, a view, or a family of shards. */
 export interface BigQueryTableDetail {
   readonly tableType: TableType
-  /** Set if CatalogTable.table is the name of a family, `<prefix>*`. The columns are then the columns of the newest shard. */
+  /**
+   * Set if CatalogTable.table is the name of a family, `<prefix>*`. The columns are then the columns of the newest
+   * shard.
+   */
   readonly family: ShardFamily | null
   /** The names of all top-level columns, exposed or not. */
   readonly columns: readonly string[]
@@ -48,11 +52,14 @@ export interface BigQueryTableDetail {
    */
   readonly pseudoColumns: readonly PseudoColumn[]
   /**
-   * For VIEW and MATERIALIZED_VIEW, the tables that a dry run of the view reported, as `project.dataset.table`. Null if these tables are
-   * unknown: the guard then refuses the view. Empty for other types of table.
+   * For VIEW and MATERIALIZED_VIEW, the tables that a dry run of the view reported, as `project.dataset.table`. Null if
+   * these tables are unknown: the guard then refuses the view. Empty for other types of table.
    */
   readonly closure: readonly string[] | null
-  /** The time of creation, in milliseconds since 1970. For a family, the time of its newest shard, whose columns the wildcard table has. */
+  /**
+   * The time of creation, in milliseconds since 1970. For a family, the time of its newest shard, whose columns the
+   * wildcard table has.
+   */
   readonly createdAt: number | null
   /** True if BigQuery refuses a query without a filter on the partition. */
   readonly requirePartitionFilter: boolean
@@ -60,7 +67,10 @@ export interface BigQueryTableDetail {
   readonly bytes: number | null
 }
 
-/** A type as a tree. `name` is the name of GoogleSQL (INT64, NUMERIC, STRUCT …). An ARRAY has the name of its element and `repeated`. */
+/**
+ * A type as a tree. `name` is the name of GoogleSQL (INT64, NUMERIC, STRUCT …). An ARRAY has the name of its element
+ * and `repeated`.
+ */
 export interface ColumnType {
   readonly name: string
   readonly repeated: boolean
@@ -71,6 +81,9 @@ export interface ColumnType {
 /** CatalogColumn.detail of a top-level column. */
 export interface BigQueryColumnDetail {
   readonly type: ColumnType
-  /** True if a policy tag guards the column. A query that names the column fails for a login without the right to read it. */
+  /**
+   * True if a policy tag guards the column. A query that names the column fails for a login without the right to read
+   * it.
+   */
   readonly policyTagged: boolean
 }

@@ -1,4 +1,5 @@
-// Defines the sealed query that the BigQuery guard gives to the runner: the printed text, and the tables that its dry run may report.
+// Defines the sealed query that the BigQuery guard gives to the runner: the printed text, and the tables that its dry
+// run may report.
 import type { ShardFamily } from './captured-facts.ts'
 import type { Bound } from './params.ts'
 import type { Families } from './shard-families.ts'
@@ -28,8 +29,8 @@ export interface BigQueryQuery {
   /** The location in the capture. Jobs run there, unless the datasource sets another location. */
   readonly location: string
   /**
-   * The maximum number of rows to return. The guard adds no LIMIT to the text. The runner requests one row more (maxResults) to notice
-   * that rows are left.
+   * The maximum number of rows to return. The guard adds no LIMIT to the text. The runner requests one row more
+   * (maxResults) to notice that rows are left.
    */
   readonly rowCap: number
   /** The tables that the text reads. Each table occurs once. */
@@ -44,14 +45,19 @@ export interface BigQueryQuery {
    * The caller's name of each renamed pseudo column (_vt_suffix → _TABLE_SUFFIX), for result columns and messages.
    */
   readonly names: ReadonlyMap<string, string>
-  /** True if the text has a * that stands for columns of FROM (unlike count(*)). It expands to the exposed columns only. */
+  /**
+   * True if the text has a * that stands for columns of FROM (unlike count(*)). It expands to the exposed columns only.
+   */
   readonly hasStar: boolean
   /**
-   * Maps an offset in `text` to the position of the same part in the caller's text. Returns null for an offset before the first part that
-   * came from the caller.
+   * Maps an offset in `text` to the position of the same part in the caller's text. Returns null for an offset before
+   * the first part that came from the caller.
    */
   readonly placeOf: (offset: number) => number | null
-  /** Returns a hint for a name that is no column at position `at` of the caller's text. If `at` is -1, the position is unknown. */
+  /**
+   * Returns a hint for a name that is no column at position `at` of the caller's text. If `at` is -1, the position is
+   * unknown.
+   */
   readonly columnHint: (name: string, at: number) => string
   /** The alias of each table inside its sub-select, usually `_vt`. Messages must not show it. */
   readonly alias: string

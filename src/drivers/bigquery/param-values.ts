@@ -139,7 +139,10 @@ class ExactNumber {
   }
 }
 
-/** Returns the spelling of a number. The type must accept numbers: a type that accepts only strings must not accept digits. */
+/**
+ * Returns the spelling of a number. The type must accept numbers: a type that accepts only strings must not accept
+ * digits.
+ */
 function exact(type: string, { source }: ExactNumber): string {
   write(type, 0)
   return write(type, source)

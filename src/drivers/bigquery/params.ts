@@ -16,8 +16,8 @@ export interface Bound {
 const NAME = /^[A-Za-z_]\w{0,127}$/
 
 /**
- * Throws AppError INVALID_REQUEST if a parameter is missing, superfluous, or has a value that does not match its type. If the lexer refuses
- * the text, the check is left to the guard.
+ * Throws AppError INVALID_REQUEST if a parameter is missing, superfluous, or has a value that does not match its type.
+ * If the lexer refuses the text, the check is left to the guard.
  */
 export function checkParams(text: string, params: Params | undefined): void {
   if (params === undefined && !/[@?]/.test(text)) return
@@ -38,7 +38,8 @@ function tokensOf(text: string): readonly Token[] | null {
 }
 
 /**
- * Returns the parameters in bound form, or null if the text has none. The parameters were checked when the body was read.
+ * Returns the parameters in bound form, or null if the text has none. The parameters were checked when the body was
+ * read.
  */
 export function boundOf(tokens: readonly Token[], params: Params | undefined): Bound | null {
   if (params === undefined || !tokens.some(isParameter)) return null
@@ -48,7 +49,9 @@ export function boundOf(tokens: readonly Token[], params: Params | undefined): B
   return { parameterMode: 'NAMED', queryParameters }
 }
 
-/** Returns the first parameter of the text that has no value, or null if every parameter has a value. Names ignore case. */
+/**
+ * Returns the first parameter of the text that has no value, or null if every parameter has a value. Names ignore case.
+ */
 export function unbound(tokens: readonly Token[], params: Params | undefined): Token | null {
   const values = params?.values ?? []
   if (isList(values)) {

@@ -1,5 +1,6 @@
-// The facts that introspection captures for the guard, the runner and the description, in addition to collections and paths. They are
-// stored as JSON with the catalog, so they are plain data. If CAPTURE_VERSION has changed, the datasource must be introspected again.
+// The facts that introspection captures for the guard, the runner and the description, in addition to collections and
+// paths. They are stored as JSON with the catalog, so they are plain data. If CAPTURE_VERSION has changed, the
+// datasource must be introspected again.
 
 export const CAPTURE_VERSION = 1
 
@@ -35,7 +36,9 @@ export interface MongoColumnDetail {
   readonly types: Readonly<Record<string, number>>
   /** The share of the sampled documents that have the path, from 0 to 1. */
   readonly presence: number
-  /** The average number of elements of the arrays at the path in the sample. Absent if the sample had no array there. */
+  /**
+   * The average number of elements of the arrays at the path in the sample. Absent if the sample had no array there.
+   */
   readonly items?: number
   /** Set if the sample had an array inside an array of the path. */
   readonly nested?: true

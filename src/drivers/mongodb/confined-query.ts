@@ -1,5 +1,6 @@
-// Defines the sealed query that the MongoDB guard passes to the runner: one aggregate of plain values. A Scalar contains a value that JSON
-// cannot express. to-bson.ts converts a Scalar to a class of the client library, so the guard needs no library.
+// Defines the sealed query that the MongoDB guard passes to the runner: one aggregate of plain values. A Scalar
+// contains a value that JSON cannot express. to-bson.ts converts a Scalar to a class of the client library, so the
+// guard needs no library.
 import type { CollectionKind } from './captured-facts.ts'
 
 /** The Extended JSON wrappers that a body may contain (docs/guard/mongodb.md), after validation. */
@@ -86,20 +87,26 @@ export interface MongoQuery {
   /** The confined pipeline. Its last stage is a $limit of rowCap + 1. */
   readonly pipeline: readonly BsonDocument[]
   /**
-   * The pipeline with its sort at a position where an index can serve the sort. This form is tried first. It returns the same rows or
-   * fails.
+   * The pipeline with its sort at a position where an index can serve the sort. This form is tried first. It returns
+   * the same rows or fails.
    */
   readonly early: readonly BsonDocument[] | null
-  /** The equivalent find command, which is sent instead of `pipeline`. Null if there is none or the answer may be large. */
+  /**
+   * The equivalent find command, which is sent instead of `pipeline`. Null if there is none or the answer may be large.
+   */
   readonly find: Find | null
   /** The maximum number of rows in the answer. */
   readonly rowCap: number
   /**
-   * Top-level names whose order the query determines. Documents may have other names. The query also determines the position of `_id`.
+   * Top-level names whose order the query determines. Documents may have other names. The query also determines the
+   * position of `_id`.
    */
   readonly columns: readonly string[]
   readonly joins: readonly Join[]
-  /** For each $unwind stage, how many documents it creates from one document. The number is an estimate if the array is stored. */
+  /**
+   * For each $unwind stage, how many documents it creates from one document. The number is an estimate if the array is
+   * stored.
+   */
   readonly unwinds: ReadonlyMap<BsonDocument, number>
   /** The collection of the query, then the joined collections. Each collection occurs once. */
   readonly reads: readonly ReadCollection[]

@@ -59,7 +59,10 @@ export async function createMongoDriver(): Promise<Driver> {
   }
 }
 
-/** Returns false for a body of another driver, or one that readBody() did not make. Such a body is a defect in the caller. */
+/**
+ * Returns false for a body of another driver, or one that readBody() did not make. Such a body is a defect in the
+ * caller.
+ */
 function isMongoBody(body: QueryBody): body is MongoBody {
   return 'collection' in body && 'filter' in body && 'pipeline' in body
 }

@@ -77,7 +77,9 @@ export interface CapturedType {
   readonly attributes: readonly CapturedAttribute[]
   /** The delimiter between the elements of an array type. */
   readonly delimiter: string
-  /** A sentence that says why a query may not name or read this type (a CHECK, a user's cast …). Null if a query may. */
+  /**
+   * A sentence that says why a query may not name or read this type (a CHECK, a user's cast …). Null if a query may.
+   */
   readonly refused: string | null
 }
 

@@ -1,7 +1,10 @@
 // Defines the sealed query that the PostgreSQL guard passes to the runner.
 import type { ImplicitObjects } from './captured-facts.ts'
 
-/** A column that the printed text reads. The server's description of the column must equal the description from introspection. */
+/**
+ * A column that the printed text reads. The server's description of the column must equal the description from
+ * introspection.
+ */
 interface ReadColumn {
   readonly name: string
   /** pg_attribute.attnum. */
@@ -20,8 +23,9 @@ export interface ReadTable {
 }
 
 /**
- * Present if the table's size bounds the plan cost. Such a query reads one plain table and has no join, set-returning function, sub-select
- * or recursion. `operations` counts the expression nodes evaluated per row. `sorts` says whether rows are sorted, grouped or made distinct.
+ * Present if the table's size bounds the plan cost. Such a query reads one plain table and has no join, set-returning
+ * function, sub-select or recursion. `operations` counts the expression nodes evaluated per row. `sorts` says whether
+ * rows are sorted, grouped or made distinct.
  */
 export interface CostBound {
   readonly schema: string
@@ -62,8 +66,8 @@ export interface Preparable {
 
 export interface PostgresQuery extends Captured {
   /**
-   * Maps a position in the printed text (characters) to the caller's text (UTF-16 units), or returns null if that is not possible. The text
-   * is parsed and walked again, so this function is called for errors only.
+   * Maps a position in the printed text (characters) to the caller's text (UTF-16 units), or returns null if that is
+   * not possible. The text is parsed and walked again, so this function is called for errors only.
    */
   readonly locate?: (place: number) => Promise<number | null>
   /** The printed text, which returns at most rowCap + 1 rows. */

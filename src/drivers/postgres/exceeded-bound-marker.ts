@@ -1,5 +1,5 @@
-// Encodes bounds that only the database can check. The printed text casts a marker string to a number. The cast fails, and the
-// database repeats the string in its error message, which identifies the bound.
+// Encodes bounds that only the database can check. The printed text casts a marker string to a number. The cast fails,
+// and the database repeats the string in its error message, which identifies the bound.
 
 const MARK = 'vitrine bound:'
 const PATTERN = /vitrine bound: (\d{1,12}) ([a-z_]+|LIKE) (\d{1,20})"/

@@ -1,4 +1,5 @@
-// Quotes identifiers and strings as SQL. They are always quoted, so that no keyword and no setting changes their meaning.
+// Quotes identifiers and strings as SQL. They are always quoted, so that no keyword and no setting changes their
+// meaning.
 
 /** Returns "name": the name in double quotes. */
 export function identifier(name: string): string {

@@ -1,11 +1,14 @@
-// Builds the columns of a table for the catalog: GoogleSQL types, declared keys (BigQuery does not enforce them), and signals for
-// partitioning and clustering.
+// Builds the columns of a table for the catalog: GoogleSQL types, declared keys (BigQuery does not enforce them), and
+// signals for partitioning and clustering.
 import type { CatalogColumn } from '../../driver.ts'
 import type { BigQueryColumnDetail, PseudoColumn } from '../captured-facts.ts'
 import type { Field } from '../session/schema-types.ts'
 import type { Resource } from './table-resource.ts'
 
-/** Returns the top-level columns, then the pseudo columns. If the names of columns differ only in case, the first column is listed. */
+/**
+ * Returns the top-level columns, then the pseudo columns. If the names of columns differ only in case, the first column
+ * is listed.
+ */
 export function columnsOf(resource: Resource, project: string): readonly CatalogColumn[] {
   const seen = new Set<string>()
   const real = resource.fields.flatMap((field) => {

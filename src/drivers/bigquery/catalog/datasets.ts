@@ -1,5 +1,5 @@
-// Finds the datasets of a project and their locations. A job runs in one location and cannot read other locations, so a datasource has one
-// location.
+// Finds the datasets of a project and their locations. A job runs in one location and cannot read other locations, so a
+// datasource has one location.
 import { z } from 'zod'
 import { mapConcurrently } from '../session/abortable.ts'
 import { Unreadable } from '../session/http-exchange.ts'

@@ -105,8 +105,8 @@ async function mayQuery({ rest, place, signal, better }: Facts): Promise<TestSte
 }
 
 /**
- * Tests by a dry run whether the credentials may create a table. If the dry run created a table nevertheless, the table would expire within
- * the hour.
+ * Tests by a dry run whether the credentials may create a table. If the dry run created a table nevertheless, the table
+ * would expire within the hour.
  */
 async function writes({ rest, target, datasets, place, better, signal }: Facts): Promise<TestStep> {
   const name = 'writes'

@@ -54,7 +54,10 @@ export async function introspect(
   return { capturedAt: new Date().toISOString(), tables: tables.filter((each) => each !== null), capture }
 }
 
-/** Returns no tables for a dataset that was dropped meanwhile, or whose tables may not be listed. Throws if config names the dataset. */
+/**
+ * Returns no tables for a dataset that was dropped meanwhile, or whose tables may not be listed. Throws if config names
+ * the dataset.
+ */
 function notListed(target: Target, dataset: string, error: unknown): FoundTables {
   if (!(error instanceof ErrorResponse) || !/^(notFound|accessDenied)$/.test(error.reason)) throw error
   if (target.datasets.length === 0) return { ids: [], tables: [] }

@@ -1,5 +1,5 @@
-// Writes the query of a profile, which samples the exposed columns: plain values, with long texts cut, and the keys of JSON columns. The
-// query contains only names of the catalog, and nothing that a caller wrote.
+// Writes the query of a profile, which samples the exposed columns: plain values, with long texts cut, and the keys of
+// JSON columns. The query contains only names of the catalog, and nothing that a caller wrote.
 import { z } from 'zod'
 import type { CatalogColumn, ValueKind } from '../../driver.ts'
 import { KEY_CHARS_MAX } from '../../json-keys-from-sample.ts'
@@ -18,7 +18,9 @@ export interface ReadColumn {
 }
 
 const ALIAS = '_vt'
-/** The number of characters that are read of a text. Longer texts that start with the same characters count as equal. */
+/**
+ * The number of characters that are read of a text. Longer texts that start with the same characters count as equal.
+ */
 const CHARS_MAX = 257
 /** The number of digits after the point in a percentage for TABLESAMPLE. */
 const PERCENT_DIGITS = 6
@@ -37,7 +39,9 @@ const Detail = z.object({
   policyTagged: z.boolean(),
 })
 
-/** Returns how to read a column. A column with a policy tag is not selected: every query that names the column may fail. */
+/**
+ * Returns how to read a column. A column with a policy tag is not selected: every query that names the column may fail.
+ */
 export function readColumn({ name, detail }: CatalogColumn): ReadColumn {
   const { type, policyTagged } = Detail.parse(detail)
   const kind = type.repeated ? undefined : KINDS.get(type.name)
@@ -52,7 +56,9 @@ export function readColumn({ name, detail }: CatalogColumn): ReadColumn {
 /** The maximum number of keys read from one value. */
 const KEYS_MAX = 200
 
-/** Returns the SQL for the top-level keys of an object and the types of their values, as JSON. It never selects a value. */
+/**
+ * Returns the SQL for the top-level keys of an object and the types of their values, as JSON. It never selects a value.
+ */
 function keysSql(sql: string): string {
   const pair = `LEFT(k, ${KEY_CHARS_MAX + 1}) AS k, JSON_TYPE(${sql}[k]) AS t`
   const keys = `TO_JSON_STRING(ARRAY(SELECT AS STRUCT ${pair} FROM UNNEST(JSON_KEYS(${sql}, 1)) AS k LIMIT ${KEYS_MAX}))`
@@ -94,7 +100,10 @@ export interface Sample {
   readonly isWhole: boolean
 }
 
-/** Returns a query for at most `rows` rows of the columns, which must have `sql`. If possible, it reads at most about `bytes` bytes. */
+/**
+ * Returns a query for at most `rows` rows of the columns, which must have `sql`. If possible, it reads at most about
+ * `bytes` bytes.
+ */
 export function sampleOf(table: SampledTable, columns: readonly ReadColumn[], rows: number, bytes: number): Sample {
   const { project, dataset, id, detail } = table
   const percent = SAMPLED.has(detail.tableType) ? percentOf(table, rows, bytes) : null

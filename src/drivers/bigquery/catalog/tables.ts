@@ -1,5 +1,5 @@
-// Lists the tables of a dataset by name. Dated shards (events_20240101, events_20240102 …) are combined into one table, as in BigQuery's
-// own console.
+// Lists the tables of a dataset by name. Dated shards (events_20240101, events_20240102 …) are combined into one table,
+// as in BigQuery's own console.
 import { z } from 'zod'
 import type { ShardFamily, TableType } from '../captured-facts.ts'
 import { unavailable } from '../session/failure.ts'
@@ -97,8 +97,8 @@ function prefixOf(id: string): string | null {
 }
 
 /**
- * Groups shards into families, each at the position of its first shard. One name with a valid date makes a family. Every table with eight
- * digits after the prefix then belongs to the family, because a wildcard reads all these tables.
+ * Groups shards into families, each at the position of its first shard. One name with a valid date makes a family.
+ * Every table with eight digits after the prefix then belongs to the family, because a wildcard reads all these tables.
  */
 function groupShards(dataset: string, listed: readonly Listed[], ids: readonly string[]): Found[] {
   const dated = listed.filter(({ type, id }) => type === 'TABLE' && DATED.test(id))

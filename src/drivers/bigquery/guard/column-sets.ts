@@ -17,7 +17,8 @@ export class ColumnSets {
   /** The names as written, by bit. */
   readonly #lists: (readonly string[])[] = []
   /**
-   * The lists that contain each name, by the name in lower case. Tables are searched one by one, because a query reads at most 50.
+   * The lists that contain each name, by the name in lower case. Tables are searched one by one, because a query reads
+   * at most 50.
    */
   readonly #listed = new Map<string, Columns>()
   readonly #tables = new Map<Source, TableSet>()

@@ -1,5 +1,5 @@
-// Tests how the guard rewrites a query: each form of FROM, each scope, each star. Also tests which queries it refuses, and under which
-// blocked name.
+// Tests how the guard rewrites a query: each form of FROM, each scope, each star. Also tests which queries it refuses,
+// and under which blocked name.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { CAPS, confined, judge, SHOP, outcomeOf, catalogOf } from '../../../../test/support/bigquery-guard.ts'

@@ -1,5 +1,5 @@
-// Turns a caller's GoogleSQL into a text that can read exposed data only, or refuses it. The guard lexes, parses, looks up names and
-// prints. It uses no database, no clock and no I/O, and refuses everything that it does not know.
+// Turns a caller's GoogleSQL into a text that can read exposed data only, or refuses it. The guard lexes, parses, looks
+// up names and prints. It uses no database, no clock and no I/O, and refuses everything that it does not know.
 import { seal } from '../../confined.ts'
 import type { Catalog, Limits, QueryBody, Verdict } from '../../driver.ts'
 import type { BigQueryQuery, ReadTable } from '../confined-query.ts'
@@ -81,7 +81,9 @@ function rewrite(body: QueryBody, exposed: Exposed, rowCap: number, work: Work):
   }
 }
 
-/** Checks a second time that each parameter is bound. The reader of the body has already refused a missing parameter. */
+/**
+ * Checks a second time that each parameter is bound. The reader of the body has already refused a missing parameter.
+ */
 function checkBound(tokens: readonly Token[], { params }: QueryBody): void {
   const missing = unbound(tokens, params)
   if (missing === null) return

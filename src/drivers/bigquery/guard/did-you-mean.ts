@@ -1,8 +1,12 @@
-// Writes "Did you mean" for GoogleSQL names, quoted as they must be typed. The candidates must be exposed or allowed names only.
+// Writes "Did you mean" for GoogleSQL names, quoted as they must be typed. The candidates must be exposed or allowed
+// names only.
 import { didYouMean, nearest } from '../../nearest.ts'
 import { identifier, typedName } from '../quote.ts'
 
-/** The maximum number of names that are compared letter by letter. In a long list, only names of a similar length are compared. */
+/**
+ * The maximum number of names that are compared letter by letter. In a long list, only names of a similar length are
+ * compared.
+ */
 const COMPARED_MAX = 400
 
 /**

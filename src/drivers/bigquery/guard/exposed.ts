@@ -1,5 +1,5 @@
-// Builds the guard's look-up of an exposed catalog, which finds tables, views and shard families by name. It is built once for each
-// catalog. Throws TypeError for a catalog of another kind of database.
+// Builds the guard's look-up of an exposed catalog, which finds tables, views and shard families by name. It is built
+// once for each catalog. Throws TypeError for a catalog of another kind of database.
 import type { Catalog, CatalogTable } from '../../driver.ts'
 import { catalogLookup, checkVersion, hasField, listedTables } from '../../catalog-lookup.ts'
 import { CAPTURE_VERSION, type BigQueryCapture, type BigQueryTableDetail, type ShardFamily } from '../captured-facts.ts'
@@ -39,7 +39,10 @@ export interface Exposed {
   tables(dataset: string): ReadonlyMap<string, ExposedTable>
   /** Returns the tables of this name in all datasets, as `dataset.table`. */
   named(table: string): readonly string[]
-  /** Lower-case names of columns, exposed or hidden, that start like a generated alias. A generated alias must differ from them. */
+  /**
+   * Lower-case names of columns, exposed or hidden, that start like a generated alias. A generated alias must differ
+   * from them.
+   */
   readonly likeOurs: readonly string[]
   /** The names of everything exposed, as `dataset.table`. */
   readonly names: readonly string[]
@@ -51,7 +54,8 @@ export interface Exposed {
 const PRINTABLE = /^[^`\\\p{Cc}]+$/u
 
 /**
- * Returns the look-up of an exposed catalog, cached for the catalog object. Throws AppError SCHEMA_STALE for a capture of another version.
+ * Returns the look-up of an exposed catalog, cached for the catalog object. Throws AppError SCHEMA_STALE for a capture
+ * of another version.
  */
 export const exposedOf: (catalog: Catalog) => Exposed = catalogLookup('BigQuery', isCapture, build)
 

@@ -1,5 +1,5 @@
-// Checks the first word of a text, which must begin a query. All other statements of GoogleSQL are refused by name, before their syntax is
-// parsed.
+// Checks the first word of a text, which must begin a query. All other statements of GoogleSQL are refused by name,
+// before their syntax is parsed.
 import { near } from './did-you-mean.ts'
 import { Malformed, refusedStatement, shown } from './refusal.ts'
 import type { Token } from './tokens.ts'

@@ -54,7 +54,9 @@ const FUNCTIONS: Readonly<Record<string, string>> = {
   YEAR: 'EXTRACT(YEAR FROM day)',
 }
 
-/** Returns a hint for a function that GoogleSQL does not have, or that may not be called. Returns '' if none is similar. */
+/**
+ * Returns a hint for a function that GoogleSQL does not have, or that may not be called. Returns '' if none is similar.
+ */
 export function functionHint(name: string): string {
   const key = name.toUpperCase()
   const own = Object.hasOwn(FUNCTIONS, key) ? FUNCTIONS[key] : undefined

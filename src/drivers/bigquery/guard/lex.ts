@@ -1,12 +1,15 @@
-// Splits a text into tokens by GoogleSQL's lexical rules and drops comments. The lexer reads each character once. It refuses unknown
-// characters, and some valid forms that nobody needs.
+// Splits a text into tokens by GoogleSQL's lexical rules and drops comments. The lexer reads each character once. It
+// refuses unknown characters, and some valid forms that nobody needs.
 import { Malformed, refusedLimit, refusedOperator, refusedStatement, shown } from './refusal.ts'
 import { checkStart } from './first-word.ts'
 import { isName, PART, RESERVED, type Token } from './tokens.ts'
 import { Work } from './work-budget.ts'
 
 const TOKENS_MAX = 20_000
-/** The maximum length in UTF-16 units. The reader of a body has already checked the length in bytes. This limit is for other callers. */
+/**
+ * The maximum length in UTF-16 units. The reader of a body has already checked the length in bytes. This limit is for
+ * other callers.
+ */
 const TEXT_MAX = 100_000
 
 // Matches \p{Zs}, tabs and line breaks, and also BOMs and zero-width spaces, which pasted text may contain.
@@ -17,12 +20,17 @@ const WORD = /[A-Za-z_][A-Za-z0-9_]*/y
 const MEMBER = /[A-Za-z0-9_]+/y
 const NUMBER = /0[xX][0-9A-Fa-f]+|(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?/y
 const STRING = /(?:[rR][bB]?|[bB][rR]?)?(?:'''|"""|'|")/y
-/** Matches a quoted name. Backslashes are not allowed: GoogleSQL unescapes them in quoted names, and nobody needs them. */
+/**
+ * Matches a quoted name. Backslashes are not allowed: GoogleSQL unescapes them in quoted names, and nobody needs them.
+ */
 const QUOTED = /`[^`\\\p{Cc}]+`/uy
 /** Matches a parameter. Parameter names ignore case, so they are printed and bound in lower case. */
 const PARAMETER = /@[A-Za-z_]\w{0,127}(?!\w)|\?/y
 const SYMBOL = /\|>|\|\||<<|>>|<=|>=|<>|!=|->|=>|[-+*/%~&|^=<>!.,()[\]]/y
-/** Match the rest of a string, by the string's quote. In raw strings too, a quote after a backslash does not end the string. */
+/**
+ * Match the rest of a string, by the string's quote. In raw strings too, a quote after a backslash does not end the
+ * string.
+ */
 const BODY: ReadonlyMap<string, RegExp> = new Map([
   ["'", /(?:[^'\\\r\n]|\\[^\r\n])*'/y],
   ['"', /(?:[^"\\\r\n]|\\[^\r\n])*"/y],
@@ -148,7 +156,10 @@ function wordToken(text: string, at: number, end: number): Token {
   return { kind: 'word', text, key: text.toUpperCase(), name: text, at, end }
 }
 
-/** Returns the token of a word after a dot. Every such word is a name, even a reserved word, and is printed so that it stays a name. */
+/**
+ * Returns the token of a word after a dot. Every such word is a name, even a reserved word, and is printed so that it
+ * stays a name.
+ */
 function memberToken(name: string, at: number, end: number): Token {
   const plain = !/^[0-9]/.test(name) && !RESERVED.has(name.toUpperCase())
   return { kind: plain ? 'word' : 'quoted', text: plain ? name : `\`${name}\``, key: '', name, at, end }
@@ -173,7 +184,8 @@ function stringToken(lexer: Lexer, open: number): Token {
 }
 
 /**
- * Reads a number. A letter directly after it is legal in GoogleSQL (`1.FROM`), but needed only after a dash in a project's name.
+ * Reads a number. A letter directly after it is legal in GoogleSQL (`1.FROM`), but needed only after a dash in a
+ * project's name.
  */
 function numberToken(lexer: Lexer, end: number): Token {
   const { text, at, tokens } = lexer

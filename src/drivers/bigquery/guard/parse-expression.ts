@@ -38,7 +38,8 @@ const ARGUMENTS: Wanted = { commas: true, words: INSIDE, stars: true }
 const PIVOTED: Wanted = { commas: true, words: new Set([...INSIDE, 'FOR']), stars: true }
 
 /**
- * Reads one expression or a list of expressions, up to the first token that is not part of it. Throws Malformed if there is no expression.
+ * Reads one expression or a list of expressions, up to the first token that is not part of it. Throws Malformed if
+ * there is no expression.
  */
 export function readRun(reader: Reader, wanted: Wanted = EXPRESSION): Piece[] {
   const run: Piece[] = []
@@ -85,7 +86,10 @@ function readSymbol(reader: Reader, run: Piece[], wanted: Wanted): boolean {
   return true
 }
 
-/** Reads a reserved word. No other function allows a word that names tables or starts queries (SELECT, FROM …) in an expression. */
+/**
+ * Reads a reserved word. No other function allows a word that names tables or starts queries (SELECT, FROM …) in an
+ * expression.
+ */
 function readReserved(reader: Reader, run: Piece[], wanted: Wanted): boolean {
   const word = key(reader)
   const opens = key(reader, 1) === '('
@@ -158,7 +162,9 @@ function readPlain(reader: Reader, run: Piece[]): boolean {
   return true
 }
 
-/** Returns a hint with GoogleSQL's name for the function, if there is one, and with the functions that may be called. */
+/**
+ * Returns a hint with GoogleSQL's name for the function, if there is one, and with the functions that may be called.
+ */
 function hintOf(path: readonly string[]): string | undefined {
   const [name = ''] = path
   const like = path.length === 1 ? functionHint(name) : ''
@@ -214,7 +220,8 @@ function checkTableArgument(reader: Reader, token: Token, run: readonly Piece[])
 }
 
 /**
- * Reads a sub-query, or a group that is printed unchanged. The arguments of a call are never the operand of a larger query.
+ * Reads a sub-query, or a group that is printed unchanged. The arguments of a call are never the operand of a larger
+ * query.
  */
 function readParentheses(reader: Reader, run: Piece[], inside: Wanted, isCall: boolean): void {
   const open = expect(reader, '(')
@@ -240,7 +247,9 @@ function readParentheses(reader: Reader, run: Piece[], inside: Wanted, isCall: b
   })
 }
 
-/** Reads the rest of ((SELECT …) UNION ALL …), whose first operand was just read. Returns null if the group is no query. */
+/**
+ * Reads the rest of ((SELECT …) UNION ALL …), whose first operand was just read. Returns null if the group is no query.
+ */
 function continuedQuery(reader: Reader, run: readonly Piece[], start: number): Query | null {
   const first = run[start]
   if (run.length !== start + 1 || first?.kind !== 'nested' || !CONTINUATIONS.has(key(reader))) return null

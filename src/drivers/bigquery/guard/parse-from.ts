@@ -1,5 +1,5 @@
-// Parses FROM clauses: paths, UNNEST, sub-queries, joins, with their aliases, pivots and samples. The parser refuses table functions and
-// time travel before it reads their arguments.
+// Parses FROM clauses: paths, UNNEST, sub-queries, joins, with their aliases, pivots and samples. The parser refuses
+// table functions and time travel before it reads their arguments.
 import { readPivoted, readRun, LIST } from './parse-expression.ts'
 import type { Derived, From, FromItem, FromPart, Path, Piece, Pivot, Unnest } from './nodes.ts'
 import { isQueryStart, readQuery, takeNames } from './parse.ts'

@@ -1,5 +1,5 @@
-// Parses the structure of a query by recursive descent: WITH, SELECT, set operations, ORDER BY, pipes. Everything that can name a table is
-// a node. The rest is runs of tokens.
+// Parses the structure of a query by recursive descent: WITH, SELECT, set operations, ORDER BY, pipes. Everything that
+// can name a table is a node. The rest is runs of tokens.
 import { LIST, readRun, type Wanted } from './parse-expression.ts'
 import { readFrom, takeAlias } from './parse-from.ts'
 import { readPipe } from './parse-pipe.ts'

@@ -1,5 +1,6 @@
-// Handles pseudo columns (_TABLE_SUFFIX, _PARTITIONTIME). A sub-select returns them under generated names, and only if the query names
-// them. The guard refuses a query that would show a generated name, or that would make a row contain a pseudo column.
+// Handles pseudo columns (_TABLE_SUFFIX, _PARTITIONTIME). A sub-select returns them under generated names, and only if
+// the query names them. The guard refuses a query that would show a generated name, or that would make a row contain a
+// pseudo column.
 import { keyOf, type Run } from './nodes.ts'
 import { refusedStatement } from './refusal.ts'
 import type { Columns } from './column-sets.ts'
@@ -41,7 +42,9 @@ export function readWhole(scope: Scope, form: string): void {
   if (scope.exports.size > 0) throw refusedBeside(form, -1)
 }
 
-/** Checks a star. A star excludes the generated names, so a column of the caller with the same name would disappear too. */
+/**
+ * Checks a star. A star excludes the generated names, so a column of the caller with the same name would disappear too.
+ */
 export function checkStar({ sets, renamed }: Walk, scope: Scope): void {
   if (scope.isJoinedByPseudo) throw refusedBeside('a star and a JOIN … USING it', -1)
   for (const pseudo of renamed.keys()) {
@@ -66,8 +69,8 @@ export function checkUnpivot(run: Run): void {
 }
 
 /**
- * Returns whether the token is a field of a value (JSON '…'._TABLE_SUFFIX), which keeps its name. In that case, the path before the dot is
- * not an item of FROM. No field of a STRUCT has a generated name.
+ * Returns whether the token is a field of a value (JSON '…'._TABLE_SUFFIX), which keeps its name. In that case, the
+ * path before the dot is not an item of FROM. No field of a STRUCT has a generated name.
  */
 export function isField(run: Run, index: number, scope: Scope | null): boolean {
   const [piece, dot, owner, before] = [run[index], run[index - 1], run[index - 2], run[index - 3]]

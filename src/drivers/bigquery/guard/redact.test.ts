@@ -1,4 +1,5 @@
-// Checks that a redacted text contains no literal of a text that the lexer accepts, however the literal is written. Names stay.
+// Checks that a redacted text contains no literal of a text that the lexer accepts, however the literal is written.
+// Names stay.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { redactedSql } from './redact.ts'

@@ -1,4 +1,5 @@
-// Walks through FROM and resolves each path to a WITH query, an array of a visible item, or an exposed table. All other paths are refused.
+// Walks through FROM and resolves each path to a WITH query, an array of a visible item, or an exposed table. All other
+// paths are refused.
 import type { From, FromItem, FromPart, Path, Run } from './nodes.ts'
 import { checkUnpivot, isJoinedBy, ourName, readWhole, refusedBeside } from './pseudo-columns.ts'
 import { Malformed, refusedColumn, refusedLimit } from './refusal.ts'
@@ -28,8 +29,8 @@ export function resolvePart(walk: Walk, part: FromPart, ctes: Ctes | null, outer
 function resolveItem(walk: Walk, item: FromItem, ctes: Ctes | null, outer: Scope | null, scope: Scope): void {
   switch (item.kind) {
     case 'parenthesised': {
-      // Items inside the parentheses do not see the items before them. Later items see the items inside. If no items come before, the items
-      // are added to the scope directly, because nested parentheses would copy them each time.
+      // Items inside the parentheses do not see the items before them. Later items see the items inside. If no items
+      // come before, the items are added to the scope directly, because nested parentheses would copy them each time.
       const isFirst = scope.isEmpty && scope.outer === outer
       const inside = isFirst ? scope : new Scope(walk, outer)
       resolveFrom(walk, item.from, ctes, outer, inside)
@@ -55,8 +56,9 @@ function resolveItem(walk: Walk, item: FromItem, ctes: Ctes | null, outer: Scope
 }
 
 /**
- * Refuses UNNEST(dataset.table.column) of a table that FROM does not name, because the form would read outside the sub-select. Today,
- * Google's analyzer refuses this form too. An unknown column gets the same refusal, so the refusal reveals nothing.
+ * Refuses UNNEST(dataset.table.column) of a table that FROM does not name, because the form would read outside the
+ * sub-select. Today, Google's analyzer refuses this form too. An unknown column gets the same refusal, so the refusal
+ * reveals nothing.
  */
 function checkUnnest(walk: Walk, run: Run, scope: Scope): void {
   const parts: string[] = []

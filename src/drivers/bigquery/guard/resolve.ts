@@ -19,8 +19,8 @@ export function resolveQuery(walk: Walk, query: Query, outerCtes: Ctes | null, o
 }
 
 /**
- * Adds the queries of a WITH clause to `ctes`. A WITH query sees the WITH queries before it, and with RECURSIVE all of them. It never sees
- * outer rows.
+ * Adds the queries of a WITH clause to `ctes`. A WITH query sees the WITH queries before it, and with RECURSIVE all of
+ * them. It never sees outer rows.
  */
 function resolveWith(walk: Walk, { recursive, ctes: list }: With, ctes: Ctes): Ctes {
   if (recursive) for (const { name } of list) ctes.add(name.name, NO_COLUMNS)
@@ -71,7 +71,10 @@ function resolveSelect(walk: Walk, select: Select, ctes: Ctes | null, outer: Sco
   return { columns: columns | walk.sets.ofNames(names), scope }
 }
 
-/** Returns whether the star is t.* with a single name before the dot. resolveStar() marks the row that such a star reads. */
+/**
+ * Returns whether the star is t.* with a single name before the dot. resolveStar() marks the row that such a star
+ * reads.
+ */
 function isNamed(of: Run): boolean {
   return of.length === 1 && of[0]?.kind !== 'nested'
 }

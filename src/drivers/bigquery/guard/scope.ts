@@ -1,5 +1,5 @@
-// Holds everything that a path can name: the items of FROM so far, the items of the outer queries, and the WITH queries. Names ignore case,
-// as in GoogleSQL.
+// Holds everything that a path can name: the items of FROM so far, the items of the outer queries, and the WITH
+// queries. Names ignore case, as in GoogleSQL.
 import { NO_COLUMNS, type Columns } from './column-sets.ts'
 import type { Walk } from './walk-state.ts'
 

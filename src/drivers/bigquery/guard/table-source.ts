@@ -1,5 +1,5 @@
-// Finds the table that a path in FROM names: its printed name, the columns that may be printed, and the tables that the dry run may report.
-// An unknown path is refused. A hidden table and a missing table get the same words.
+// Finds the table that a path in FROM names: its printed name, the columns that may be printed, and the tables that the
+// dry run may report. An unknown path is refused. A hidden table and a missing table get the same words.
 import type { PseudoColumn } from '../captured-facts.ts'
 import type { AllowedShards } from '../confined-query.ts'
 import type { Exposed } from './exposed.ts'
@@ -30,8 +30,8 @@ export interface Suffixes {
 }
 
 /**
- * Returns the table of a path. Throws Refusal if the path is not exposed, belongs to another project, has no dataset, or names metadata.
- * `parts` contain no dots.
+ * Returns the table of a path. Throws Refusal if the path is not exposed, belongs to another project, has no dataset,
+ * or names metadata. `parts` contain no dots.
  */
 export function sourceOf(exposed: Exposed, work: Work, parts: readonly string[], at: number): Source {
   const name = parts.join('.')

@@ -1,5 +1,5 @@
-// Holds the tokens of a text and the position of the parser. This file has look-ahead and the error for an unexpected token, but no
-// grammar.
+// Holds the tokens of a text and the position of the parser. This file has look-ahead and the error for an unexpected
+// token, but no grammar.
 import { Malformed, refusedLimit, shown } from './refusal.ts'
 import { isName, type Token } from './tokens.ts'
 import type { Work } from './work-budget.ts'
@@ -18,7 +18,10 @@ export function peek(reader: Reader, ahead = 0): Token | undefined {
   return reader.tokens[reader.at + ahead]
 }
 
-/** Returns the next keyword or sign, or the keyword or sign `ahead` tokens further. Returns '' for other tokens and at the end. */
+/**
+ * Returns the next keyword or sign, or the keyword or sign `ahead` tokens further. Returns '' for other tokens and at
+ * the end.
+ */
 export function key(reader: Reader, ahead = 0): string {
   return reader.tokens[reader.at + ahead]?.key ?? ''
 }

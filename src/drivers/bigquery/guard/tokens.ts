@@ -1,7 +1,8 @@
 // Defines the tokens of GoogleSQL, and its reserved words. This file contains no grammar.
 
 /**
- * The kinds of tokens. `word` is an unquoted identifier or keyword. `quoted` is a name in backquotes. `parameter` is `@name` or `?`.
+ * The kinds of tokens. `word` is an unquoted identifier or keyword. `quoted` is a name in backquotes. `parameter` is
+ * `@name` or `?`.
  */
 type TokenKind = 'word' | 'quoted' | 'string' | 'number' | 'parameter' | 'symbol'
 
@@ -21,7 +22,9 @@ export interface Token {
   readonly end: number
 }
 
-/** Reserved keywords (GoogleSQL's lexical structure). Such a word is a name only if it is quoted or comes after a dot. */
+/**
+ * Reserved keywords (GoogleSQL's lexical structure). Such a word is a name only if it is quoted or comes after a dot.
+ */
 export const RESERVED: ReadonlySet<string> = new Set(
   `ALL AND ANY ARRAY AS ASC ASSERT_ROWS_MODIFIED AT BETWEEN BY CASE CAST COLLATE CONTAINS CREATE CROSS CUBE CURRENT
   DEFAULT DEFINE DESC DISTINCT ELSE END ENUM ESCAPE EXCEPT EXCLUDE EXISTS EXTRACT FALSE FETCH FOLLOWING FOR FROM FULL
@@ -31,7 +34,9 @@ export const RESERVED: ReadonlySet<string> = new Set(
   WHERE WINDOW WITH WITHIN`.split(/\s+/),
 )
 
-/** The key of a number that is part of a project's name with dashes. No expression may contain a token with this key. */
+/**
+ * The key of a number that is part of a project's name with dashes. No expression may contain a token with this key.
+ */
 export const PART = '#'
 
 /** Returns whether this token can name something: a column, an alias, a table. */

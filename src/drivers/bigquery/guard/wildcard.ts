@@ -1,15 +1,20 @@
-// Resolves wildcard tables (`events_2024*`). A wildcard also matches tables that nobody exposed, and future tables. It is therefore allowed
-// only inside an exposed family of dated shards, or if every table that it matches is exposed. The printed text always filters the suffix,
-// so that the wildcard reads only allowed tables.
+// Resolves wildcard tables (`events_2024*`). A wildcard also matches tables that nobody exposed, and future tables. It
+// is therefore allowed only inside an exposed family of dated shards, or if every table that it matches is exposed. The
+// printed text always filters the suffix, so that the wildcard reads only allowed tables.
 import type { PseudoColumn } from '../captured-facts.ts'
 import type { Exposed, ExposedFamily, ExposedTable } from './exposed.ts'
 import type { Source, Suffixes } from './table-source.ts'
 import type { Work } from './work-budget.ts'
 
-/** Matches letters, marks, digits, dashes, spaces and underscores, which have no special meaning in a pattern or a string. */
+/**
+ * Matches letters, marks, digits, dashes, spaces and underscores, which have no special meaning in a pattern or a
+ * string.
+ */
 const SAFE = /^[\p{L}\p{M}\p{N}_ -]*$/u
 
-/** Returns the tables that a wildcard may read, or null if there are none. `prefix` is the table name without its star. */
+/**
+ * Returns the tables that a wildcard may read, or null if there are none. `prefix` is the table name without its star.
+ */
 export function wildcard(exposed: Exposed, work: Work, dataset: string, prefix: string): Source | null {
   if (!SAFE.test(prefix)) return null
   const [families, ids] = [exposed.families(dataset), exposed.ids(dataset)]
@@ -44,7 +49,10 @@ export function wildcard(exposed: Exposed, work: Work, dataset: string, prefix: 
   }
 }
 
-/** Returns how many digits of a shard's name the prefix leaves open. Returns null if the prefix is not inside the family. */
+/**
+ * Returns how many digits of a shard's name the prefix leaves open. Returns null if the prefix is not inside the
+ * family.
+ */
 function leftOf({ prefix, digits }: ExposedFamily, wanted: string): number | null {
   const left = prefix.length + digits - wanted.length
   return wanted.startsWith(prefix) && left >= 0 && /^[0-9]*$/.test(wanted.slice(prefix.length)) ? left : null

@@ -1,5 +1,5 @@
-// Limits the work for one query. The guard counts its steps, so that no text of any shape can cost more than the budget. The guard runs on
-// the main thread, where the budget is about 15 ms.
+// Limits the work for one query. The guard counts its steps, so that no text of any shape can cost more than the
+// budget. The guard runs on the main thread, where the budget is about 15 ms.
 import { refusedLimit } from './refusal.ts'
 
 /** The budget in steps. The largest published queries need 20,000 steps. */

@@ -16,8 +16,8 @@ export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Pr
 }
 
 /**
- * Runs `work` on all items, on at most `atOnce` items at a time. Returns the results in the order of the items. After the first failure,
- * no further item is started.
+ * Runs `work` on all items, on at most `atOnce` items at a time. Returns the results in the order of the items. After
+ * the first failure, no further item is started.
  */
 export async function mapConcurrently<T, R>(
   all: readonly T[],

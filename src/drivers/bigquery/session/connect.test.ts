@@ -1,4 +1,5 @@
-// Tests the addresses that a connection may use, and the identity for each. The operator's rules are tested at the sockets.
+// Tests the addresses that a connection may use, and the identity for each. The operator's rules are tested at the
+// sockets.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { PROJECT, startShop } from '../../../../test/support/bigquery-shop.ts'

@@ -1,5 +1,6 @@
-// Opens a connection: sockets to one address, and a token if the address is Google's. Checks only that the credentials are valid or,
-// without credentials, that the address answers. `test` and each query find out what the credentials may do.
+// Opens a connection: sockets to one address, and a token if the address is Google's. Checks only that the credentials
+// are valid or, without credentials, that the address answers. `test` and each query find out what the credentials may
+// do.
 import type { Connection } from '../../driver.ts'
 import type { BufferPool } from '../../json-bytes.ts'
 import { listDatasets } from '../catalog/datasets.ts'

@@ -1,5 +1,5 @@
-// A connection to BigQuery for one lease: shared sockets, a token, a deadline and a way to cancel. A job that a caller abandons is
-// cancelled in BigQuery. Disposing the connection waits for the cancellation.
+// A connection to BigQuery for one lease: shared sockets, a token, a deadline and a way to cancel. A job that a caller
+// abandons is cancelled in BigQuery. Disposing the connection waits for the cancellation.
 import type { Confined } from '../../confined.ts'
 import { unseal } from '../../confined.ts'
 import type { Stop } from '../../stop.ts'

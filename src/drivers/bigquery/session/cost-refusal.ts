@@ -1,7 +1,10 @@
 // Refuses a query by its cost: the bytes that it would read, which a dry run reports without reading them.
 import { AppError } from '../../../errors.ts'
 
-/** Returns the refusal of a query that costs too much. `estimate` is null if BigQuery says only that the query is over the limit. */
+/**
+ * Returns the refusal of a query that costs too much. `estimate` is null if BigQuery says only that the query is over
+ * the limit.
+ */
 export function overCost(estimate: number | null, limit: number, cause?: unknown): AppError {
   const would = estimate === null ? 'read more' : `read ${bytesText(estimate)}, more`
   return new AppError('QUERY_DENIED', `This query would ${would} than the limit of ${bytesText(limit)}.`, {

@@ -1,6 +1,6 @@
-// Converts the errors of a dry run. A dry run reads no data, so the caller may see BigQuery's own message. Positions are removed, because
-// they refer to the printed text. Generated names are removed too. A message that names something outside the printed query is replaced:
-// for example, an error inside a view names the tables under it.
+// Converts the errors of a dry run. A dry run reads no data, so the caller may see BigQuery's own message. Positions
+// are removed, because they refer to the printed text. Generated names are removed too. A message that names something
+// outside the printed query is replaced: for example, an error inside a view names the tables under it.
 import { AppError, type Code } from '../../../errors.ts'
 import type { BigQueryQuery } from '../confined-query.ts'
 import { overCost } from './cost-refusal.ts'
@@ -111,8 +111,8 @@ function messageFor(googleText: string, query: BigQueryQuery, names: PrintedName
 }
 
 /**
- * Searches the printed text for names. The text is prepared once, because a message may have many names, and the text may have a million
- * characters.
+ * Searches the printed text for names. The text is prepared once, because a message may have many names, and the text
+ * may have a million characters.
  */
 class PrintedNames {
   readonly #query: BigQueryQuery

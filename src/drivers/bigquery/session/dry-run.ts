@@ -1,6 +1,6 @@
-// The second wall (docs/drivers/bigquery.md#the-second-wall): before a query runs, BigQuery reports in a dry run what the query is and
-// which tables it reads. The dry run does not report columns, so only the guard checks columns. If a field is missing, the query is
-// refused, except with an emulator.
+// The second wall (docs/drivers/bigquery.md#the-second-wall): before a query runs, BigQuery reports in a dry run what
+// the query is and which tables it reads. The dry run does not report columns, so only the guard checks columns. If a
+// field is missing, the query is refused, except with an emulator.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { AppError } from '../../../errors.ts'
@@ -98,8 +98,8 @@ const IMPOSSIBLE =
   /^(ddl|dcl)|^(referencedRoutines|undeclaredQueryParameters|dmlStats|numDmlAffectedRows|exportDataStatistics|loadQueryStatistics|mlStatistics|modelTraining.*|sparkStatistics|externalServiceCosts|referencedPropertyGraphs)$/
 
 /**
- * Returns why the response does not match the confined query, or null if it matches. The reason is for the log only, because it may name
- * tables that are hidden from the caller. `lenient` accepts missing fields.
+ * Returns why the response does not match the confined query, or null if it matches. The reason is for the log only,
+ * because it may name tables that are hidden from the caller. `lenient` accepts missing fields.
  */
 function disagreement(query: BigQueryQuery, answer: DryRun, lenient: boolean): string | null {
   const { configuration, statistics } = answer
@@ -122,7 +122,10 @@ function isEmpty(value: unknown): boolean {
   return value === undefined || value === null || (Array.isArray(value) && value.length === 0)
 }
 
-/** The guard and BigQuery disagree about a query, so one of them has a defect. The hash of the text helps to find the query. */
+/**
+ * The guard and BigQuery disagree about a query, so one of them has a defect. The hash of the text helps to find the
+ * query.
+ */
 export class Disagreement extends Error {
   override readonly name = 'Disagreement'
   readonly textSha256: string

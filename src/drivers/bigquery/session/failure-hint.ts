@@ -30,7 +30,10 @@ const HINTS: readonly (readonly [RegExp, string])[] = [
   [/must have (?:only|exactly) one/i, 'Select one column in the sub-query.'],
 ]
 
-/** Matches errors that occur if a star has fewer columns than the caller expects: unequal branches of a set operation, an empty list. */
+/**
+ * Matches errors that occur if a star has fewer columns than the caller expects: unequal branches of a set operation,
+ * an empty list.
+ */
 const UNEQUAL =
   /\bmismatched column count\b|^Column \d+ in (?:UNION|INTERSECT|EXCEPT)\b.*\bincompatible types\b|\bmust have (?:only|exactly) one (?:output )?column\b|\bexpands to zero columns\b/i
 const SHRUNK =

@@ -1,6 +1,6 @@
-// Writes what a caller sees when Google refuses or fails (docs/errors.md#query_failed): one of the service's sentences, chosen by
-// BigQuery's reason. Google's own message helps to choose the sentence. The caller sees that message only after a dry run, which has read
-// no data.
+// Writes what a caller sees when Google refuses or fails (docs/errors.md#query_failed): one of the service's sentences,
+// chosen by BigQuery's reason. Google's own message helps to choose the sentence. The caller sees that message only
+// after a dry run, which has read no data.
 import { AppError } from '../../../errors.ts'
 import { RefusedAddress } from '../../allowed-addresses.ts'
 import { networkSentence } from '../../network-failure.ts'
@@ -163,7 +163,9 @@ function busy(refused: ErrorResponse): AppError {
   return new AppError('OVERLOADED', sentence, { extra: { retryAfter }, cause: refused })
 }
 
-/** Returns the sentence for a network failure. Returns null for a defect of the service and for the signal's own reason. */
+/**
+ * Returns the sentence for a network failure. Returns null for a defect of the service and for the signal's own reason.
+ */
 function networkFailure(error: unknown): string | null {
   if (!(error instanceof Error)) return null
   for (const each of chainOf(error)) {

@@ -1,4 +1,5 @@
-// Sends one HTTP request and reads a bounded response. This file follows no redirects, decodes no compression and always has a signal.
+// Sends one HTTP request and reads a bounded response. This file follows no redirects, decodes no compression and
+// always has a signal.
 import type { Dispatcher } from 'undici'
 import { ErrorResponse, errorResponseOf } from './error-response.ts'
 
@@ -22,7 +23,8 @@ const ERROR_BYTES_MAX = 64 * 1024
 const RETRY_AFTER_MS_MAX = 60_000
 
 /**
- * Returns the body of a 2xx response. Throws ErrorResponse for another status, Unreadable, the socket's error, or the signal's reason.
+ * Returns the body of a 2xx response. Throws ErrorResponse for another status, Unreadable, the socket's error, or the
+ * signal's reason.
  */
 export async function sendRequest(dispatcher: Dispatcher, request: Request, signal: AbortSignal): Promise<Buffer> {
   signal.throwIfAborted()

@@ -19,7 +19,10 @@ export function placeIn(googleText: string, query: BigQueryQuery): number | null
   return offset === null ? null : query.placeOf(offset)
 }
 
-/** Returns the offset. Lines and columns count from 1. A column is one code point, but a tab extends to the next multiple of eight. */
+/**
+ * Returns the offset. Lines and columns count from 1. A column is one code point, but a tab extends to the next
+ * multiple of eight.
+ */
 function offsetOf(text: string, line: number, column: number): number | null {
   let at = 0
   for (let left = line; left > 1; left--) {

@@ -1,5 +1,5 @@
-// Sends the calls of BigQuery's REST API: adds the token, fetches a new token once after a 401, and retries temporary errors. Paths and
-// bodies are not checked here, because the callers decide what may be sent.
+// Sends the calls of BigQuery's REST API: adds the token, fetches a new token once after a 401, and retries temporary
+// errors. Paths and bodies are not checked here, because the callers decide what may be sent.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Dispatcher } from 'undici'
 import { sendRequest, isTemporary, jsonOf, Unreadable } from './http-exchange.ts'
@@ -10,7 +10,10 @@ import type { TokenSource } from './access-tokens.ts'
 const RETRY_AFTER_MS = [100, 300, 900] as const
 /** The longest Retry-After for which the service waits. For a longer one, the call fails. */
 const PATIENCE_MS = 2_000
-/** The maximum length of a response with a list, a table or a dry run: a table of 10,000 nested columns takes several megabytes. */
+/**
+ * The maximum length of a response with a list, a table or a dry run: a table of 10,000 nested columns takes several
+ * megabytes.
+ */
 const METADATA_BYTES_MAX = 8 * 1024 * 1024
 
 export interface Call {

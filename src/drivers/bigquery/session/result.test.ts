@@ -1,4 +1,5 @@
-// Tests that pages in BigQuery's format become rows in Vitrine's format, exactly for every type, and that invalid pages are refused.
+// Tests that pages in BigQuery's format become rows in Vitrine's format, exactly for every type, and that invalid pages
+// are refused.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { JsonBytes } from '../../json-bytes.ts'

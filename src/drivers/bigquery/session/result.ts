@@ -1,5 +1,5 @@
-// Converts the pages of a result to one JSON array of rows while they arrive, and cuts it at the limits. A page is processed as bytes, so
-// its rows never become objects or strings.
+// Converts the pages of a result to one JSON array of rows while they arrive, and cuts it at the limits. A page is
+// processed as bytes, so its rows never become objects or strings.
 import { z } from 'zod'
 import type { ResultColumn, Rows } from '../../driver.ts'
 import type { JsonBytes } from '../../json-bytes.ts'

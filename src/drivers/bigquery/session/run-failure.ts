@@ -1,5 +1,5 @@
-// Writes the message for a caller when a query fails while it runs: one of the service's sentences, chosen by BigQuery's reason. BigQuery's
-// own message may contain values, so it only helps to choose the sentence.
+// Writes the message for a caller when a query fails while it runs: one of the service's sentences, chosen by
+// BigQuery's reason. BigQuery's own message may contain values, so it only helps to choose the sentence.
 import { AppError } from '../../../errors.ts'
 import { overCost } from './cost-refusal.ts'
 import { accessFailure, failure, queryFailure } from './failure.ts'

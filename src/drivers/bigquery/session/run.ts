@@ -1,5 +1,5 @@
-// Runs a confined query: first a dry run, whose answer must match the query that the guard confined, then the query itself, limited in
-// bytes and time. A job for which no caller waits any more is cancelled.
+// Runs a confined query: first a dry run, whose answer must match the query that the guard confined, then the query
+// itself, limited in bytes and time. A job for which no caller waits any more is cancelled.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError } from '../../../errors.ts'
@@ -103,7 +103,10 @@ function isStopped(error: unknown): boolean {
   return error instanceof ErrorResponse && (error.reason === 'stopped' || error.reason === 'timeout')
 }
 
-/** Returns the error with the reason of a query error, if it comes from an emulator. An emulator has one reason for all unsupported SQL. */
+/**
+ * Returns the error with the reason of a query error, if it comes from an emulator. An emulator has one reason for all
+ * unsupported SQL.
+ */
 function withQueryReason(error: unknown, { lenient }: Judging): unknown {
   if (!lenient || !(error instanceof ErrorResponse) || error.reason !== 'jobInternalError') return error
   return new ErrorResponse(error.status, 'invalidQuery', error.googleText)
@@ -163,8 +166,9 @@ class Job {
   }
 
   /**
-   * Cancels a job that may still run. If the response that names the job has not arrived, the background awaits it. The promise resolves to
-   * whether the job is known to have ended, which is checked only if `asks`. Returns null if there is no job.
+   * Cancels a job that may still run. If the response that names the job has not arrived, the background awaits it. The
+   * promise resolves to whether the job is known to have ended, which is checked only if `asks`. Returns null if there
+   * is no job.
    */
   abandon(asks: boolean): Promise<boolean> | null {
     if (this.#started === null || this.#isOver) return null
@@ -201,7 +205,8 @@ class Job {
 
   async #read(bytes: Buffer): Promise<Page> {
     try {
-      // The page is read without the caller's signal, because it names the job, which must be cancelled if the caller has disconnected.
+      // The page is read without the caller's signal, because it names the job, which must be cancelled if the caller
+      // has disconnected.
       const page = await readPage(bytes, new TimeSlices(null))
       if (page.job !== null) this.#known = { id: page.job.id, location: page.job.location ?? this.#at.place.location }
       this.#isOver = page.isComplete

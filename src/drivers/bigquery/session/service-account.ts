@@ -1,5 +1,5 @@
-// Parses a service account's key file. Only the validated fields are used. A key file of another type can name files, addresses and
-// programs. A token_uri other than Google's would receive an assertion that the service signed.
+// Parses a service account's key file. Only the validated fields are used. A key file of another type can name files,
+// addresses and programs. A token_uri other than Google's would receive an assertion that the service signed.
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
 
@@ -8,7 +8,10 @@ export const TOKEN_URI = 'https://oauth2.googleapis.com/token'
 
 const UNIVERSE = 'googleapis.com'
 const FIELD = 'serviceAccountKey'
-/** The allowed lengths of a key. Google's own keys have 2048 bits. Signing with a much longer key blocks the event loop for seconds. */
+/**
+ * The allowed lengths of a key. Google's own keys have 2048 bits. Signing with a much longer key blocks the event loop
+ * for seconds.
+ */
 const KEY_BITS = { min: 2048, max: 4096 } as const
 /** The maximum length of a key in PEM. A key of 4096 bits has 3,300 characters. */
 const PEM_MAX = 8_192
@@ -55,7 +58,8 @@ export function readServiceAccount(text: string): ServiceAccount | readonly stri
 function privateKey(pem: string): KeyObject | null {
   if (pem.length > PEM_MAX) return null
   try {
-    // Replace `\n` by line breaks: environment variables often contain line breaks escaped twice. PEM itself contains no backslashes.
+    // Replace `\n` by line breaks: environment variables often contain line breaks escaped twice. PEM itself contains
+    // no backslashes.
     const key = createPrivateKey({ key: pem.replaceAll('\\n', '\n'), format: 'pem' })
     const bits = key.asymmetricKeyDetails?.modulusLength ?? 0
     return key.asymmetricKeyType === 'rsa' && bits >= KEY_BITS.min && bits <= KEY_BITS.max ? key : null

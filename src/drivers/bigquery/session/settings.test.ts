@@ -1,4 +1,5 @@
-// Tests the connection part of a BigQuery datasource: accepted fields, refused fields, and fields that the operator must allow.
+// Tests the connection part of a BigQuery datasource: accepted fields, refused fields, and fields that the operator
+// must allow.
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, test } from 'node:test'
@@ -35,7 +36,9 @@ const pem = (type: 'rsa' | 'ec') =>
     ? generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey.export({ type: 'pkcs8', format: 'pem' })
     : generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' })
 
-/** Returns an RSA key in PKCS #1 whose factors are not primes, because generating a real key of this size takes long. */
+/**
+ * Returns an RSA key in PKCS #1 whose factors are not primes, because generating a real key of this size takes long.
+ */
 function hugeKey(bits: number): string {
   const tagged = (tag: number, of: Buffer): Buffer => {
     const length = Buffer.from([0x83, of.length >> 16, (of.length >> 8) & 255, of.length & 255])

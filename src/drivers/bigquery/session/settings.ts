@@ -1,5 +1,5 @@
-// Validates the connection part of a BigQuery datasource, field by field. Errors name the field and never repeat its value. The validation
-// makes no network requests.
+// Validates the connection part of a BigQuery datasource, field by field. Errors name the field and never repeat its
+// value. The validation makes no network requests.
 import { z } from 'zod'
 import { bareHost } from '../../../host-names.ts'
 import { AppError, invalidRequest } from '../../../errors.ts'
@@ -27,7 +27,9 @@ export type Credentials =
   | { readonly kind: 'application default' }
   | { readonly kind: 'none' }
 
-/** The address and the identity of a connection, computed from the settings at each connect. `credentials` is secret. */
+/**
+ * The address and the identity of a connection, computed from the settings at each connect. `credentials` is secret.
+ */
 export interface Target {
   /** The origin of the API: scheme, host and port. */
   readonly endpoint: string

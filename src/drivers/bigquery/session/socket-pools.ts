@@ -1,5 +1,5 @@
-// Holds the sockets to BigQuery: one pool of keep-alive connections for each origin. Leases share a pool, and the last lease closes it. A
-// socket connects to a checked address only.
+// Holds the sockets to BigQuery: one pool of keep-alive connections for each origin. Leases share a pool, and the last
+// lease closes it. A socket connects to a checked address only.
 import { isIP } from 'node:net'
 import type { Dispatcher, Pool, buildConnector } from 'undici'
 import { bareHost } from '../../../host-names.ts'
@@ -17,7 +17,8 @@ export interface Held extends AsyncDisposable {
 const CONNECT_MS = 8_000
 const KEEP_ALIVE_MS = 55_000
 /**
- * The timeout for a server that sends nothing. It does not depend on the caller's deadline: the service itself waits at most 10 seconds.
+ * The timeout for a server that sends nothing. It does not depend on the caller's deadline: the service itself waits at
+ * most 10 seconds.
  */
 const SILENT_MS = 60_000
 const HEADERS_BYTES_MAX = 32 * 1024
@@ -62,7 +63,9 @@ export class Pools implements AsyncDisposable {
   }
 }
 
-/** Opens a pool. The first connection loads undici. Callers set all other timeouts, because each request has a signal. */
+/**
+ * Opens a pool. The first connection loads undici. Callers set all other timeouts, because each request has a signal.
+ */
 async function openPool(origin: string, allowPrivateHosts: boolean, connector: Connector | null): Promise<Pool> {
   const { Pool, buildConnector } = await import('undici')
   return new Pool(origin, {

@@ -65,7 +65,10 @@ function plainWriter(name: string): WriteShort {
   }
 }
 
-/** Returns the writer of an array. BigQuery usually sends a NULL array as an empty array, and the result always shows an empty array. */
+/**
+ * Returns the writer of an array. BigQuery usually sends a NULL array as an empty array, and the result always shows an
+ * empty array.
+ */
 function arrayWriter(element: WriteCell): WriteCell {
   return function* (json, at, out, pace) {
     out.byte(OPEN_ARRAY)
@@ -176,7 +179,8 @@ function writeKey(n: number, keys: readonly Buffer[] | null, out: JsonBytes): vo
 }
 
 /**
- * Returns the end of the object that starts at `start`. The value that was read ended at `end`. Usually, the object has no other value.
+ * Returns the end of the object that starts at `start`. The value that was read ended at `end`. Usually, the object has
+ * no other value.
  */
 function endAfter(json: Buffer, start: number, end: number): number {
   const at = skipSpace(json, end)

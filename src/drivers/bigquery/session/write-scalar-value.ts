@@ -76,7 +76,8 @@ function writeFloat(json: Buffer, start: number, end: number, out: JsonBytes): v
 }
 
 /**
- * Writes a number of up to 15 significant digits, and a string for longer numbers. Leading and trailing zeros do not count.
+ * Writes a number of up to 15 significant digits, and a string for longer numbers. Leading and trailing zeros do not
+ * count.
  */
 function writeDecimal(json: Buffer, start: number, end: number, out: JsonBytes): void {
   const text = textOf(json, start, end)
@@ -100,7 +101,10 @@ function writeTimestamp(json: Buffer, start: number, end: number, out: JsonBytes
   else writeAscii(`"${moment}"`, out)
 }
 
-/** Returns the moment, or null outside the years 1 to 9999. Splits the digits, because microseconds exceed 2^53 after the year 2255. */
+/**
+ * Returns the moment, or null outside the years 1 to 9999. Splits the digits, because microseconds exceed 2^53 after
+ * the year 2255.
+ */
 function momentOf(text: string): string | null {
   const isBefore = text.startsWith('-')
   const digits = (isBefore ? text.slice(1) : text).padStart(7, '0')
@@ -129,8 +133,8 @@ export function* writeJson(json: Buffer, start: number, end: number, out: JsonBy
 }
 
 /**
- * Returns the start and the end of the JSON value in the text. Returns null for a text that is not one JSON value. Such a text is written
- * as a string.
+ * Returns the start and the end of the JSON value in the text. Returns null for a text that is not one JSON value. Such
+ * a text is written as a string.
  */
 function* spanOf(inner: Buffer): Generator<undefined, readonly [number, number] | null> {
   try {

@@ -1,5 +1,5 @@
-// Grades a login: warns of privileges that reading the exposed collections does not need. Each warning has the commands for a better login.
-// The grading changes nothing in the database.
+// Grades a login: warns of privileges that reading the exposed collections does not need. Each warning has the commands
+// for a better login. The grading changes nothing in the database.
 import type { Catalog, TestStep } from '../../driver.ts'
 import { few, pass, warn } from '../../test-report.ts'
 import type { Login } from '../session/connect.ts'
@@ -21,8 +21,8 @@ const HARMLESS = new Set(['killCursors', 'killAnyCursor', 'changeOwnPassword', '
 const OWN = new Set(['admin', 'config', 'local'])
 
 /**
- * Returns the steps in a fixed order. The privileges should cover exactly the catalog `exposed`. If there is no exposure yet, `exposed` is
- * null.
+ * Returns the steps in a fixed order. The privileges should cover exactly the catalog `exposed`. If there is no
+ * exposure yet, `exposed` is null.
  */
 export async function grade(login: Login, exposed: Catalog | null, signal: AbortSignal): Promise<TestStep[]> {
   const privileges = await privilegesOf(login.db, signal)
@@ -107,7 +107,10 @@ function isSystem(resource: Privilege['resource']): boolean {
   return resource.collection?.startsWith('system.') === true
 }
 
-/** Returns whether a resource is internal to MongoDB. The built-in roles include such collections, which contain no data of a team. */
+/**
+ * Returns whether a resource is internal to MongoDB. The built-in roles include such collections, which contain no data
+ * of a team.
+ */
 function isOwnCorner(resource: Privilege['resource']): boolean {
   return isSystem(resource) || (OWN.has(resource.db ?? '') && (resource.collection ?? '') !== '')
 }

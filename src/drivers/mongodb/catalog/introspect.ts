@@ -73,7 +73,10 @@ async function tableOf(db: mongodb.Db, found: FoundCollection, signal: AbortSign
   }
 }
 
-/** Returns the number of documents, from metadata if available. Returns null if counting takes too long or is not allowed. */
+/**
+ * Returns the number of documents, from metadata if available. Returns null if counting takes too long or is not
+ * allowed.
+ */
 function counted(db: mongodb.Db, name: string, signal: AbortSignal): Promise<number | null> {
   return within(null, async () => {
     const { n } = await db.command({ count: name, maxTimeMS: LOOK_MS }, { signal })

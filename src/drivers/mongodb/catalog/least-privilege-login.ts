@@ -24,7 +24,10 @@ export function agreement({ full, exposed, username, database }: AgreementInput)
   return { kind: 'MONGO', text: betterLogin({ user: username, database, exposed }), notes }
 }
 
-/** Writes createRole and createUser, for a user administrator. The role has only `find`: listCollections would reveal all names. */
+/**
+ * Writes createRole and createUser, for a user administrator. The role has only `find`: listCollections would reveal
+ * all names.
+ */
 export function betterLogin({ user, database, exposed }: BetterLogin): string {
   const name = user === 'vitrine_reader' ? 'vitrine_reader_2' : 'vitrine_reader'
   const db = JSON.stringify(database)

@@ -1,5 +1,5 @@
-// Counts the values of exposed paths in the BSON bytes of documents. Arrays are transparent: their elements belong to the
-// path. Other fields are skipped, although the projection should have removed them.
+// Counts the values of exposed paths in the BSON bytes of documents. Arrays are transparent: their elements belong to
+// the path. Other fields are skipped, although the projection should have removed them.
 import { ColumnSample } from '../../profile-from-sample.ts'
 import type { CatalogColumn, ColumnProfile, Scalar, ValueKind } from '../../driver.ts'
 import { JsonBytes } from '../../json-bytes.ts'
@@ -55,7 +55,9 @@ export class Documents {
     }
   }
 
-  /** Adds the documents of a BSON array, and yields after about each AT_ONCE bytes. Throws RangeError for invalid BSON. */
+  /**
+   * Adds the documents of a BSON array, and yields after about each AT_ONCE bytes. Throws RangeError for invalid BSON.
+   */
   *addAll(batch: Uint8Array): Generator<undefined, void> {
     const from = Buffer.from(batch.buffer, batch.byteOffset, batch.byteLength)
     const end = lengthAt(from, 0) - 1

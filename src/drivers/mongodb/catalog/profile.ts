@@ -21,10 +21,15 @@ const BYTES_MAX = 48 * 1024 * 1024
 const BATCH = 250
 /** The maximum number of values in a batch, which is processed without yielding to the event loop. */
 const BATCH_CELLS = 10_000
-/** MongoDB's limit: $sample picks from a collection of more than this many times the sample size without reading all documents. */
+/**
+ * MongoDB's limit: $sample picks from a collection of more than this many times the sample size without reading all
+ * documents.
+ */
 const PICKED_FROM = 20
 
-/** Profiles a collection. Throws SCHEMA_STALE if the collection no longer exists, and the errors of the client library. */
+/**
+ * Profiles a collection. Throws SCHEMA_STALE if the collection no longer exists, and the errors of the client library.
+ */
 export async function profileCollection(
   at: Running,
   table: CatalogTable,
@@ -48,7 +53,10 @@ export async function profileCollection(
   return { rowsSampled: documents.count, complete, estimatedRows: complete ? documents.count : known, columns }
 }
 
-/** Returns the stages that pick random documents: $sample for a small part of a large collection, otherwise $rand for each document. */
+/**
+ * Returns the stages that pick random documents: $sample for a small part of a large collection, otherwise $rand for
+ * each document.
+ */
 function picked(known: number, rows: number): BsonDocument[] {
   if (known > rows * PICKED_FROM) return [{ $sample: { size: rows } }]
   return [{ $match: { $expr: { $lt: [{ $rand: {} }, (0.95 * rows) / known] } } }, { $limit: rows }]

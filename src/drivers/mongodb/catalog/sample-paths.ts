@@ -83,8 +83,8 @@ export class Sample {
   }
 
   /**
-   * Reads the bytes of one document, and skips invalid BSON. Yields to the event loop after each VALUES_AT_ONCE values, counted
-   * over all documents.
+   * Reads the bytes of one document, and skips invalid BSON. Yields to the event loop after each VALUES_AT_ONCE values,
+   * counted over all documents.
    */
   *add(document: Uint8Array): Generator<undefined, void> {
     this.#documents++

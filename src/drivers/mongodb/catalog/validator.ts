@@ -34,7 +34,9 @@ export function readValidator(options: unknown): Validator {
   return { description: textOf(schema['description']), paths }
 }
 
-/** `isEnforced` means that every document matches the schema. `isHeld` means that the parent object also always exists. */
+/**
+ * `isEnforced` means that every document matches the schema. `isHeld` means that the parent object also always exists.
+ */
 interface Force {
   readonly isEnforced: boolean
   readonly isHeld: boolean

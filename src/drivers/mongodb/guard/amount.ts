@@ -1,5 +1,5 @@
-// Represents upper bounds that the query alone does not determine, as polynomials in sizes that only the database knows. No coefficient is
-// negative, so a larger size never makes an amount smaller.
+// Represents upper bounds that the query alone does not determine, as polynomials in sizes that only the database
+// knows. No coefficient is negative, so a larger size never makes an amount smaller.
 
 /** A size that only the database knows. See value-size.ts. */
 export type Size = string
@@ -138,8 +138,8 @@ export function most(...amounts: readonly Amount[]): Amount {
 }
 
 /**
- * Returns the amount with other amounts in place of some sizes. `by` returns null for a size that stays. `isFirst` is false for a size that
- * occurs again in the same product.
+ * Returns the amount with other amounts in place of some sizes. `by` returns null for a size that stays. `isFirst` is
+ * false for a size that occurs again in the same product.
  */
 export function replaced(amount: Amount, by: (size: Size, isFirst: boolean) => Amount | null): Amount {
   if (isConstant(amount)) return amount
@@ -160,9 +160,9 @@ export function withSize(amount: Amount, size: Size, by: Amount): Amount {
 }
 
 /**
- * Returns the sum of an amount over all elements of an array. `own` is the size of one element. `bytes` is the size of all elements
- * together, so the sum of a power of `own` is at most the power of `bytes`, or `bytes` times a power of the longest element.
- * A term without `own` counts `items` times.
+ * Returns the sum of an amount over all elements of an array. `own` is the size of one element. `bytes` is the size of
+ * all elements together, so the sum of a power of `own` is at most the power of `bytes`, or `bytes` times a power of
+ * the longest element. A term without `own` counts `items` times.
  */
 export function overAll(
   amount: Amount,

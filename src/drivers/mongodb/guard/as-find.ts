@@ -1,13 +1,16 @@
-// Turns a confined pipeline that only filters, sorts, cuts and projects into a find command, for which mongod needs a quarter less
-// processor time. The result is the same: a find command filters, sorts, skips, limits and projects in this order, and both commands
-// include paths alike.
+// Turns a confined pipeline that only filters, sorts, cuts and projects into a find command, for which mongod needs a
+// quarter less processor time. The result is the same: a find command filters, sorts, skips, limits and projects in
+// this order, and both commands include paths alike.
 import { isDocument, type BsonDocument, type Find } from '../confined-query.ts'
 import { numberOf } from './parse-ejson.ts'
 
 /** A find command runs these steps in this order, each at most once. */
 const ORDER = ['$match', '$sort', '$skip', '$limit', '$project']
 
-/** Returns null if the pipeline has other stages or another order. The projection and the last limit are the guard's own. */
+/**
+ * Returns null if the pipeline has other stages or another order. The projection and the last limit are the guard's
+ * own.
+ */
 export function findOf(pipeline: readonly BsonDocument[]): Find | null {
   const parts = new Map<string, BsonDocument[string]>()
   let next = 0

@@ -29,8 +29,8 @@ export class Barrier {
   }
 
   /**
-   * Keeps later stages that read this top-level field behind the projection. Without a name, keeps stages that read the whole document
-   * behind the projection.
+   * Keeps later stages that read this top-level field behind the projection. Without a name, keeps stages that read the
+   * whole document behind the projection.
    */
   raise(name = this.#first): void {
     if (this.#names.has(name)) return

@@ -4,10 +4,15 @@
 import type { Tree } from './exposed.ts'
 import type { Bson } from '../confined-query.ts'
 
-/** The maximum nesting of arrays whose gaps are closed. Arrays nested more deeply are emptied, because they may still have gaps. */
+/**
+ * The maximum nesting of arrays whose gaps are closed. Arrays nested more deeply are emptied, because they may still
+ * have gaps.
+ */
 const NESTED_MAX = 2
 
-/** Returns an expression for the value, without gaps, of a field that the projection cut. A missing field stays missing. */
+/**
+ * Returns an expression for the value, without gaps, of a field that the projection cut. A missing field stays missing.
+ */
 export function withoutGaps(path: string, tree: Tree): Bson {
   return { $cond: [{ $eq: [{ $type: path }, 'missing'] }, '$$REMOVE', closed(path, tree, NESTED_MAX)] }
 }

@@ -1,5 +1,6 @@
-// Confines an expression of a stage, checks it against the bounds, and computes the shape of its value. An expression that is
-// a path has the shape of the field that the path names. An expression that is an object has one shape for each of its fields.
+// Confines an expression of a stage, checks it against the bounds, and computes the shape of its value. An expression
+// that is a path has the shape of the field that the path names. An expression that is an object has one shape for each
+// of its fields.
 import { expression } from './expression.ts'
 import { sizeOf } from './amount.ts'
 import { anything, STORED, type Extent } from './value-size.ts'

@@ -13,8 +13,8 @@ import { checkStages, confineStage, stageOf } from './stages.ts'
 import type { Variables } from './variables.ts'
 
 /**
- * Confines a pipeline. `isRead` is true if mongod reads the documents from the collection, and false if it may read them
- * again from a cache, as in a $lookup. Throws Broken if the pipeline is malformed, Refusal if it is not allowed.
+ * Confines a pipeline. `isRead` is true if mongod reads the documents from the collection, and false if it may read
+ * them again from a cache, as in a $lookup. Throws Broken if the pipeline is malformed, Refusal if it is not allowed.
  */
 export function confinePipeline(
   whole: Whole,
@@ -65,8 +65,8 @@ function hoist(stages: readonly BsonDocument[], flow: Flow): readonly BsonDocume
 }
 
 /**
- * Returns whether raw documents sort in the same order as projected documents. If only lost array elements could change the order, sets
- * flow.early.
+ * Returns whether raw documents sort in the same order as projected documents. If only lost array elements could change
+ * the order, sets flow.early.
  */
 function sortsAlike(value: Bson, flow: Flow): boolean {
   if (!isDocument(value)) return false

@@ -1,5 +1,5 @@
-// Turns a body and an exposure into one confined aggregate or a refusal. This is the entry of the MongoDB guard. It uses no server, no
-// client library and no clock, and it refuses everything that it does not understand.
+// Turns a body and an exposure into one confined aggregate or a refusal. This is the entry of the MongoDB guard. It
+// uses no server, no client library and no clock, and it refuses everything that it does not understand.
 import { seal } from '../../confined.ts'
 import { signalOf, type Stop } from '../../stop.ts'
 import type { Catalog, Denied, Limits, Malformed, Verdict } from '../../driver.ts'
@@ -24,8 +24,8 @@ export interface Threads {
 }
 
 /**
- * Confines one query to the exposed catalog: on this thread if that takes a few milliseconds, otherwise in a guard thread.
- * The sealed value is a MongoQuery. Throws or rejects if the signal is aborted.
+ * Confines one query to the exposed catalog: on this thread if that takes a few milliseconds, otherwise in a guard
+ * thread. The sealed value is a MongoQuery. Throws or rejects if the signal is aborted.
  */
 export function confineAside(
   threads: Threads,
@@ -58,7 +58,10 @@ export function confine(body: MongoBody, exposed: Catalog, limits: Limits): Verd
   return judged(body, exposed, limits).verdict
 }
 
-/** Confines a query like confine(), and also returns the work spent. The work grows about linearly with the size of the body. */
+/**
+ * Confines a query like confine(), and also returns the work spent. The work grows about linearly with the size of the
+ * body.
+ */
 export function judged(
   body: MongoBody,
   exposed: Catalog,

@@ -52,8 +52,8 @@ export function closed(kids: ReadonlyMap<string, Shape>): Shape {
 
 export interface Found {
   /**
-   * whole: the value, or an object around it, is shown as a whole. parent: the value is a partly shown object. hidden: the value is not
-   * shown, or does not exist.
+   * whole: the value, or an object around it, is shown as a whole. parent: the value is a partly shown object. hidden:
+   * the value is not shown, or does not exist.
    */
   readonly kind: 'whole' | 'parent' | 'hidden'
   readonly shape: Shape
@@ -87,7 +87,9 @@ export function find(shape: Shape, components: readonly string[]): Found {
   return { kind: at.kids === null ? 'whole' : 'parent', shape: at, numeric, isNamed, crossed }
 }
 
-/** The shape of a document while one stage changes it. Each object is copied once, even if many of its fields change. */
+/**
+ * The shape of a document while one stage changes it. Each object is copied once, even if many of its fields change.
+ */
 export class Draft {
   readonly #work: Work
   /** The copies made by this draft, and their fields, which may still change. */

@@ -15,8 +15,8 @@ export interface EarlySort {
 const ONE_TO_ONE = new Set(['$project', '$set', '$addFields', '$unset'])
 
 /**
- * Returns the same pipeline with its sort moved to the front, and with a limit on the documents that the later stages can use. Returns null
- * if the later stages may use all documents.
+ * Returns the same pipeline with its sort moved to the front, and with a limit on the documents that the later stages
+ * can use. Returns null if the later stages may use all documents.
  *
  * Proof: a projection only removes elements that sort as null, so no document sorts later by its raw value than by its
  * projected value. If none of the first n documents loses an element, they are the first n of both orders.

@@ -1,5 +1,5 @@
-// Finds the place of a refusal in the body. While an error propagates, each level records its object and key. The body is
-// searched for these objects only if the query is refused.
+// Finds the place of a refusal in the body. While an error propagates, each level records its object and key. The body
+// is searched for these objects only if the query is refused.
 import { Broken, Refusal } from './refusal.ts'
 
 /** The keys that lead from the top of the body to a value, such as pipeline, 2, $project, x. */

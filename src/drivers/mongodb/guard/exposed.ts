@@ -1,5 +1,5 @@
-// Looks up what a caller may read: the exposed collections by name, each with the projection that the guard injects. The lookup is built
-// once for a catalog. Throws TypeError for a catalog of another kind of database.
+// Looks up what a caller may read: the exposed collections by name, each with the projection that the guard injects.
+// The lookup is built once for a catalog. Throws TypeError for a catalog of another kind of database.
 import type { Catalog, CatalogTable } from '../../driver.ts'
 import { catalogLookup } from '../../catalog-lookup.ts'
 import { didYouMean, nearest } from '../../nearest.ts'
@@ -122,7 +122,9 @@ function isFlat(detail: unknown): boolean {
 
 interface Branch extends Map<string, Branch | null> {}
 
-/** Returns whether a projection can name the component of a path: it must not be empty, an array index or an operator. */
+/**
+ * Returns whether a projection can name the component of a path: it must not be empty, an array index or an operator.
+ */
 function isExposable(component: string): boolean {
   return (
     component !== '' &&

@@ -1,8 +1,8 @@
 // Lists the allowed expression operators and the form of their arguments (docs/guard/mongodb.md#what-is-allowed).
 
 /**
- * The form of an operator's arguments. `any` is one expression or an array of expressions. `date` may also be {date, timezone?}. `special`
- * has its own reader in expression.ts. `Fields` is an object with these fields.
+ * The form of an operator's arguments. `any` is one expression or an array of expressions. `date` may also be {date,
+ * timezone?}. `special` has its own reader in expression.ts. `Fields` is an object with these fields.
  */
 export type Form = 'any' | 'date' | 'special' | Fields
 

@@ -1,5 +1,5 @@
-// Confines aggregation expressions. Operators must be on the list, every path and variable is looked up, and the expression is printed
-// again from the parsed form. The guard refuses everything that it does not understand.
+// Confines aggregation expressions. Operators must be on the list, every path and variable is looked up, and the
+// expression is printed again from the parsed form. The guard refuses everything that it does not understand.
 import { arrayOf, booleanOf, fieldsOf, textOf } from './read-arguments.ts'
 import { EXPRESSION_HINT, EXPRESSIONS, reasonAgainst, type Fields } from './expression-list.ts'
 import { numberOf } from './parse-ejson.ts'

@@ -22,9 +22,15 @@ const LIST_MAX = 2000
 
 export interface Filter {
   readonly printed: BsonDocument
-  /** True if the filter matches the same documents before and after the projection: it has only exposed paths, no array index, no $expr. */
+  /**
+   * True if the filter matches the same documents before and after the projection: it has only exposed paths, no array
+   * index, no $expr.
+   */
   readonly hoistable: boolean
-  /** The top-level conditions that match the same documents before and after the projection. The filter requires all of them. */
+  /**
+   * The top-level conditions that match the same documents before and after the projection. The filter requires all of
+   * them.
+   */
   readonly early: BsonDocument
 }
 
@@ -47,8 +53,8 @@ export interface EarlySteps {
 export const EARLY_STEPS_MAX = 24_000_000
 
 /**
- * Confines a filter. `early` is set if the filter may run before the projection. Throws Broken if the filter is malformed, Refusal if the
- * filter is not allowed.
+ * Confines a filter. `early` is set if the filter may run before the projection. Throws Broken if the filter is
+ * malformed, Refusal if the filter is not allowed.
  */
 export function filter(value: Bson | undefined, scope: Scope, early: EarlySteps | null = null): Filter {
   const printed: Record<string, Bson> = {}
@@ -79,7 +85,10 @@ function documentOf(value: Bson | undefined): BsonDocument {
   return value
 }
 
-/** Confines conditions. Inside an $elemMatch, `above` is the path of the array, with a dot at the end. Otherwise it is empty. */
+/**
+ * Confines conditions. Inside an $elemMatch, `above` is the path of the array, with a dot at the end. Otherwise it is
+ * empty.
+ */
 function conditions(value: Bson | undefined, above: string, walk: Walk): BsonDocument {
   const printed: Record<string, Bson> = {}
   const all = documentOf(value)
@@ -279,14 +288,17 @@ function test({ path, name, operand, options: own }: Test, found: Located, walk:
   }
 }
 
-/** The steps for a stored point, without those for the corners of the query's area. mongod parses the point for each test. */
+/**
+ * The steps for a stored point, without those for the corners of the query's area. mongod parses the point for each
+ * test.
+ */
 const POINT_STEPS = 160
 
 /** The steps for each byte of a stored shape. */
 const CORNER_STEPS = 2
 /**
- * The squared bytes of a stored shape that take one step. To find crossings, mongod compares each side of a ring with each other side. A
- * pair takes 170 ns, and a corner takes 35 bytes.
+ * The squared bytes of a stored shape that take one step. To find crossings, mongod compares each side of a ring with
+ * each other side. A pair takes 170 ns, and a corner takes 35 bytes.
  */
 const CORNERS_COMPARED = 360
 const SIDES_STEPS = 3.4

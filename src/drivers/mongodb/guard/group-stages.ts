@@ -1,5 +1,5 @@
-// Confines the stages that make one document out of many ($group, $bucket, $bucketAuto, $sortByCount, $count), and $setWindowFields,
-// $densify and $fill.
+// Confines the stages that make one document out of many ($group, $bucket, $bucketAuto, $sortByCount, $count), and
+// $setWindowFields, $densify and $fill.
 import { accumulator, bounds, windowOperator } from './accumulator.ts'
 import { arrayOf, fieldsOf, textOf, wholeOf } from './read-arguments.ts'
 import { computed, type Computed } from './computed-value.ts'
@@ -15,7 +15,9 @@ import { checkWeight, closed, shapeWith, valueAt, WHOLE, type Shape } from './do
 import { largest, object, SMALL, type Extent } from './value-size.ts'
 import { countKey, sortSpecOf } from './sort-spec.ts'
 
-/** Sets the known fields and the columns. `written` holds the names in the query, without a `count` that MongoDB adds. */
+/**
+ * Sets the known fields and the columns. `written` holds the names in the query, without a `count` that MongoDB adds.
+ */
 function made(flow: Flow, id: Shape, outputs: Outputs, written: readonly string[] = [...outputs.shapes.keys()]): void {
   const shape = closed(new Map([['_id', id], ...outputs.shapes]))
   checkWeight(shape)
@@ -116,8 +118,8 @@ export function count(value: Bson, flow: Flow): void {
 }
 
 /**
- * The limit on elements in all arrays that windows gather for one document. mongod copies them for each document, at 160 ns an element. The
- * newest engine checks for a cancel every 128 documents, so 20,000 elements take 0.4 s.
+ * The limit on elements in all arrays that windows gather for one document. mongod copies them for each document, at
+ * 160 ns an element. The newest engine checks for a cancel every 128 documents, so 20,000 elements take 0.4 s.
  */
 const WINDOW_ELEMENTS = 20_000
 

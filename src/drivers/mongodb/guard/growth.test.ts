@@ -403,7 +403,10 @@ test('prints a range of computed length in a form that fails beyond the bound', 
 type Json = Readonly<Record<string, unknown>>
 const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null
 
-/** Returns the sizes that the printed query measures before its stages, in short: the length |a, the bytes #a, the longest word ~a. */
+/**
+ * Returns the sizes that the printed query measures before its stages, in short: the length |a, the bytes #a, the
+ * longest word ~a.
+ */
 function measuredBy(...pipeline: object[]): { steps: string; bytes: string }[] {
   const found: { steps: string; bytes: string }[] = []
   const walk = (value: unknown, around: Json): void => {

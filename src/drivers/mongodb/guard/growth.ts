@@ -283,7 +283,9 @@ function argumentsOf(name: string, operand: Bson, env: Env): readonly Extent[] {
   return all(Object.values(operand), env)
 }
 
-/** Returns whether the fields of an operand are arguments. Otherwise the operand is an object literal or an operator. */
+/**
+ * Returns whether the fields of an operand are arguments. Otherwise the operand is an object literal or an operator.
+ */
 function areArguments(name: string, operand: BsonDocument): boolean {
   const form = EXPRESSIONS.get(name)
   return form === 'date' ? Object.hasOwn(operand, 'date') : form !== 'any'
@@ -373,8 +375,8 @@ function isThere(value: Bson): boolean {
 }
 
 /**
- * Returns the extent of merged objects. A field of a later object replaces the field of an earlier one if every document has it. `sure` has
- * the names of such fields by argument.
+ * Returns the extent of merged objects. A field of a later object replaces the field of an earlier one if every
+ * document has it. `sure` has the names of such fields by argument.
  */
 function merged(args: readonly Extent[], sure: readonly ReadonlySet<string>[]): Extent {
   const [first = SMALL, ...others] = args
@@ -439,8 +441,8 @@ function ofPairs(value: Extent): Extent {
 }
 
 /**
- * Returns the extent of $zip: as many elements as the longest input has, each with one element of every input. The last argument has the
- * default values.
+ * Returns the extent of $zip: as many elements as the longest input has, each with one element of every input. The last
+ * argument has the default values.
  */
 function ofZip(args: readonly Extent[]): Extent {
   const inputs = args.slice(0, -1)
@@ -452,7 +454,9 @@ function ofZip(args: readonly Extent[]): Extent {
   return arrayOf(items, { bytes: plus(all.bytes, own), kept: plus(all.kept, own), each: null, usual })
 }
 
-/** Returns the extent of $split. mongod counts the pieces of a stored text. In another text, each byte may be a piece. */
+/**
+ * Returns the extent of $split. mongod counts the pieces of a stored text. In another text, each byte may be a piece.
+ */
 function ofPieces(operand: Bson, value: Extent): Extent {
   const separator = isArray(operand) ? operand[1] : undefined
   const isCounted = typeof separator === 'string' && separator !== '' && !separator.startsWith('$')

@@ -1,5 +1,5 @@
-// Confines $lookup, $unionWith and $graphLookup. They read exposed collections only, and their documents are projected before any later
-// stage reads them.
+// Confines $lookup, $unionWith and $graphLookup. They read exposed collections only, and their documents are projected
+// before any later stage reads them.
 import { fieldsOf, textOf, wholeOf } from './read-arguments.ts'
 import { scaled } from './amount.ts'
 import { Barrier } from './barrier.ts'
@@ -70,7 +70,10 @@ function manyOf(shape: Shape, rows: number): Shape {
   return { ...known, extent: { ...STORED, usual: rows } }
 }
 
-/** Confines localField and foreignField. The server reads foreignField from raw documents, so it must be exposed as a whole. */
+/**
+ * Confines localField and foreignField. The server reads foreignField from raw documents, so it must be exposed as a
+ * whole.
+ */
 function equality(
   read: BsonDocument,
   from: ExposedCollection,
@@ -192,7 +195,10 @@ function withoutPatterns(printed: Bson): Bson {
   return { $let: { vars: { vt_start: printed }, in: { $cond: [{ $isArray: ['$$vt_start'] }, list, one] } } }
 }
 
-/** Refuses a path below a partly shown object. A null matches documents without the field, which would reveal hidden elements. */
+/**
+ * Refuses a path below a partly shown object. A null matches documents without the field, which would reveal hidden
+ * elements.
+ */
 function checkNullAlike(path: string, raw: Scope): void {
   if (resolve(path, raw).crossed.length === 0) return
   throw refusedOperator(
@@ -210,7 +216,10 @@ function depthOf(value: Bson | undefined, raw: Scope): string | null {
   throw refusedPath(name, 'depthField must be a new name without dots that no exposed field has.')
 }
 
-/** Confines a filter that runs on raw documents. The filter must match the same documents before and after the projection. */
+/**
+ * Confines a filter that runs on raw documents. The filter must match the same documents before and after the
+ * projection.
+ */
 function restrictionOf(value: Bson | undefined, raw: Scope): BsonDocument | null {
   if (value === undefined) return null
   const { printed, hoistable } = filter(value, raw, { left: EARLY_STEPS_MAX })
@@ -223,8 +232,8 @@ function restrictionOf(value: Bson | undefined, raw: Scope): BsonDocument | null
 }
 
 /**
- * Projects the documents of $graphLookup, which returns whole documents and takes no pipeline. A $lookup with $documents projects them.
- * Where that is not possible ($facet, servers before 5.1), a $project names the known fields.
+ * Projects the documents of $graphLookup, which returns whole documents and takes no pipeline. A $lookup with
+ * $documents projects them. Where that is not possible ($facet, servers before 5.1), a $project names the known fields.
  */
 function reproject(from: ExposedCollection, as: string, depthField: string | null, flow: Flow): void {
   const projection = { ...from.projection, ...(depthField === null ? {} : { [depthField]: 1 }) }

@@ -1,5 +1,5 @@
-// Tests that long bodies are judged in a thread, with the verdict that the main thread would give. A body that crashes the thread is
-// refused, and other requests are not affected.
+// Tests that long bodies are judged in a thread, with the verdict that the main thread would give. A body that crashes
+// the thread is refused, and other requests are not affected.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { mongoCatalog } from '../../../../test/support/mongo-catalog.ts'

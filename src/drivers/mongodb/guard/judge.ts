@@ -1,5 +1,6 @@
-// Judges a body: checks its size, parses Extended JSON, confines the stages, and returns the query or the refusal. The code
-// is synchronous and pure, so short bodies are judged on the main thread and long ones in a thread (judge-threads.ts).
+// Judges a body: checks its size, parses Extended JSON, confines the stages, and returns the query or the refusal. The
+// code is synchronous and pure, so short bodies are judged on the main thread and long ones in a thread
+// (judge-threads.ts).
 import type { Catalog, Denied, Malformed } from '../../driver.ts'
 import { findOf } from './as-find.ts'
 import { sortedEarly } from './early-sort.ts'

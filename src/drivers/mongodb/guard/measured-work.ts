@@ -10,14 +10,22 @@ import { bytesAt, DOCUMENT, ELEMENT_LEAST, isStored, measureOf, type Measure } f
 /** The maximum number of bytes of the values that a stage makes of one document. */
 export const MADE_MAX = 320 * 1024 * 1024
 export const DOCUMENT_MAX = 16 * 1024 * 1024
-/** The maximum number of steps of a stage for one document, about 0.8 s. A step that takes twice its measured time does no harm. */
+/**
+ * The maximum number of steps of a stage for one document, about 0.8 s. A step that takes twice its measured time does
+ * no harm.
+ */
 export const TURNS_MAX = 16_000_000
 /** The number of documents that old versions of mongod process between two checks for a cancel. */
 export const UNSEEN = 128
-/** The maximum number of sizes of an amount that mongod measures. If there are more, mongod measures the whole document instead. */
+/**
+ * The maximum number of sizes of an amount that mongod measures. If there are more, mongod measures the whole document
+ * instead.
+ */
 const SIZES_MAX = 12
 
-/** Expressions that the database computes for each document. An expression is null if its amount cannot be too large. */
+/**
+ * Expressions that the database computes for each document. An expression is null if its amount cannot be too large.
+ */
 export interface Measured {
   readonly steps: Bson | null
   readonly bytes: Bson | null
@@ -33,7 +41,10 @@ export const NOTHING: Measured = { steps: null, bytes: null, vars: {} }
 export interface Before {
   /** The maximum number of bytes of the document. */
   readonly size: number
-  /** True if mongod has just read the document from the collection. mongod checks for a cancel before it reads each large document. */
+  /**
+   * True if mongod has just read the document from the collection. mongod checks for a cancel before it reads each
+   * large document.
+   */
   readonly isRead: boolean
   /** The steps that the stage may take in any case. Absent if the stages of the query share a limit. */
   readonly most?: number
@@ -133,7 +144,8 @@ function wholeOf(size: string): Amount {
 const rounded = (n: number): number => Number(n.toPrecision(4))
 
 /**
- * Returns the expression that reads a place. If no path can contain a name of the place, the expression reads the value above that name.
+ * Returns the expression that reads a place. If no path can contain a name of the place, the expression reads the value
+ * above that name.
  */
 function valueAt(place: string): string {
   const [head = '', ...names] = place.split('.')
@@ -143,7 +155,9 @@ function valueAt(place: string): string {
   return path.length === 0 ? '$$ROOT' : `$${path.join('.')}`
 }
 
-/** Returns the expression for a size. mongod evaluates constant branches in advance, so no branch may fail for any type. */
+/**
+ * Returns the expression for a size. mongod evaluates constant branches in advance, so no branch may fail for any type.
+ */
 function measured({ of, place, separator }: Measure): Bson {
   const value = valueAt(place)
   if (of === 'bytes') return { $bsonSize: { v: value } }
@@ -157,7 +171,9 @@ function measured({ of, place, separator }: Measure): Bson {
 /** In a longer array, the elements are not measured one by one. All elements together then count as the longest. */
 const MEASURED_EACH_MAX = 2_000
 
-/** Returns the expression for the bytes of the longest element of an array, or of the value itself if it is no array. */
+/**
+ * Returns the expression for the bytes of the longest element of an array, or of the value itself if it is no array.
+ */
 function longestOf(value: string): Bson {
   const isShort: Bson = { $and: [{ $isArray: [value] }, { $lte: [elementsOf(value), MEASURED_EACH_MAX] }] }
   const list: Bson = { $cond: [isShort, value, [value]] }

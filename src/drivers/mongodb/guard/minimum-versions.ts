@@ -1,5 +1,5 @@
-// Lists the server version that introduced a name, if later than 4.2. If a query uses a name that is newer than the captured server, the
-// query is refused and not sent. The hint names the required version.
+// Lists the server version that introduced a name, if later than 4.2. If a query uses a name that is newer than the
+// captured server, the query is refused and not sent. The hint names the required version.
 
 export type Version = readonly [number, number]
 export type Vocabulary = 'stage' | 'expression' | 'accumulator' | 'window'

@@ -19,7 +19,10 @@ const each = (names: string, steps: Steps): [string, Steps][] => words(names).ma
 
 /** The number of bytes that mongod reads or copies in a step. */
 export const STEP_READS = 100
-/** The number of bytes of an array or object that mongod reads in a step. The number is lower, because each element costs work. */
+/**
+ * The number of bytes of an array or object that mongod reads in a step. The number is lower, because each element
+ * costs work.
+ */
 const NESTED_READS = 20
 const byByte = (perByte: number, { bytes }: Extent = SMALL): Amount => scaled(bytes, perByte)
 const readingOne = ({ bytes, isScalar }: Extent): Amount => scaled(bytes, 1 / (isScalar ? STEP_READS : NESTED_READS))
@@ -96,7 +99,10 @@ function caught(given: Given, steps: number): number {
   return argument(given, 'onError', 9) === undefined ? steps : 400
 }
 
-/** Returns the steps of $mod, which is slow for decimals with exponents far apart. A number with a known bound is no decimal. */
+/**
+ * Returns the steps of $mod, which is slow for decimals with exponents far apart. A number with a known bound is no
+ * decimal.
+ */
 function dividing({ args }: Given): Amount {
   return constant(args.every(({ number }) => number !== null) ? 2 : 1_500)
 }

@@ -1,4 +1,5 @@
-// Tests that the bounds of regular expressions hold for a matcher that backtracks, and that a pattern with unknown syntax is refused.
+// Tests that the bounds of regular expressions hold for a matcher that backtracks, and that a pattern with unknown
+// syntax is refused.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { triesOf } from './pattern-steps.ts'
@@ -111,7 +112,10 @@ test('with the option x, spaces and comments are no characters', () => {
   assert.equal(triesOf(parsePattern('(a+) # (\n+b', 'x').tree), null)
 })
 
-/** Counts the characters that a backtracking matcher compares until it has found that a text does not match from its start. */
+/**
+ * Counts the characters that a backtracking matcher compares until it has found that a text does not match from its
+ * start.
+ */
 function compared(tree: Pattern, text: string, most: number): number {
   let count = 0
   const fits = (chars: Chars, char: string): boolean => ((chars >> BigInt(char.charCodeAt(0))) & 1n) === 1n

@@ -1,6 +1,6 @@
-// Bounds the steps of a regular expression by how much it can backtrack. From each start position, mongod tries one way after another
-// to match. The number of ways is a polynomial in the length of the text. A pattern without such a bound is refused: mongod's own limit
-// counts calls, and a call may compare a whole text.
+// Bounds the steps of a regular expression by how much it can backtrack. From each start position, mongod tries one way
+// after another to match. The number of ways is a polynomial in the length of the text. A pattern without such a bound
+// is refused: mongod's own limit counts calls, and a call may compare a whole text.
 import { isConstant, NONE, plus, product, scaled, type Amount } from './amount.ts'
 import { NO_CHARS, partsOf, type Chars, type ParsedPattern, type Pattern } from './pattern-tree.ts'
 import { refusedOperator } from './refusal.ts'
@@ -15,14 +15,18 @@ const TRIES_MAX = 1e9
 /** Coefficients by degree: [3, 2] means 3 + 2n for a text of n characters. */
 type Polynomial = readonly number[]
 
-/** Upper bounds for one attempt to match a part. `ways` counts how often the part ends a match, so that the next part is tried. */
+/**
+ * Upper bounds for one attempt to match a part. `ways` counts how often the part ends a match, so that the next part is
+ * tried.
+ */
 interface Effort {
   readonly tries: Polynomial
   readonly ways: Polynomial
 }
 
 /**
- * The sizes of the searched texts: the bytes of all of them and of the longest, the length of the longest word, and the number of texts.
+ * The sizes of the searched texts: the bytes of all of them and of the longest, the length of the longest word, and the
+ * number of texts.
  */
 export interface MatchedText {
   readonly bytes: Amount
@@ -317,7 +321,10 @@ function isDecided(part: Pattern, next: Chars): boolean {
   }
 }
 
-/** Returns whether the part repeats something that matches a space or a line break. Such a repetition may run over a whole text. */
+/**
+ * Returns whether the part repeats something that matches a space or a line break. Such a repetition may run over a
+ * whole text.
+ */
 function isWide(part: Pattern): boolean {
   if (part.kind === 'back reference') return true
   if (part.kind !== 'repeat') return partsOf(part).some(isWide)

@@ -1,5 +1,5 @@
-// Parses a regular expression (PCRE, as in mongod) into a tree. Syntax that is not listed here is refused: recursion, conditions,
-// callouts, verbs. pattern-steps.ts bounds the work of a search with the tree.
+// Parses a regular expression (PCRE, as in mongod) into a tree. Syntax that is not listed here is refused: recursion,
+// conditions, callouts, verbs. pattern-steps.ts bounds the work of a search with the tree.
 import { Broken, refusedLimit, refusedOperator } from './refusal.ts'
 
 /** A set of characters: a bit for each ASCII character, and one bit for all other characters. */
@@ -26,15 +26,24 @@ export interface ParsedPattern {
   readonly hasLookaround: boolean
   /** True if a match can start only at the beginning of the string. */
   readonly isAnchored: boolean
-  /** The steps to compile the pattern, which mongod does about a dozen times for a filter, and to look up the other case of characters. */
+  /**
+   * The steps to compile the pattern, which mongod does about a dozen times for a filter, and to look up the other case
+   * of characters.
+   */
   readonly compiling: number
   readonly folding: number
 }
 
 const PATTERN_MAX = 512
-/** The maximum size of a compiled pattern. mongod compiles a larger pattern for milliseconds, about a dozen times, without a timeout. */
+/**
+ * The maximum size of a compiled pattern. mongod compiles a larger pattern for milliseconds, about a dozen times,
+ * without a timeout.
+ */
 const SIZE_MAX = 1_000
-/** The maximum number of non-ASCII characters whose other case mongod looks up. It does so at each compilation, without a timeout. */
+/**
+ * The maximum number of non-ASCII characters whose other case mongod looks up. It does so at each compilation, without
+ * a timeout.
+ */
 const FOLDED_MAX = 100_000
 const HINT =
   'Regular expressions may contain characters, classes, groups, alternatives, quantifiers, ^ $ \\b \\d \\w \\s, lookarounds and back references \\1 to \\9.'
@@ -79,7 +88,10 @@ const SHORTHANDS: Readonly<Record<string, Chars>> = {
 const CONTROLS: Readonly<Record<string, number>> = { t: 9, n: 10, f: 12, r: 13, a: 7, e: 27 }
 const POSITIONS = 'bBAzZ'
 
-/** Returns the tree of a pattern with some of the options `imsx`. Throws Refusal for unlisted syntax, and Broken for an invalid pattern. */
+/**
+ * Returns the tree of a pattern with some of the options `imsx`. Throws Refusal for unlisted syntax, and Broken for an
+ * invalid pattern.
+ */
 export function parsePattern(pattern: string, options = ''): ParsedPattern {
   if (pattern.length > PATTERN_MAX)
     throw refusedLimit('regular expression', `a regular expression is longer than ${PATTERN_MAX} characters`)

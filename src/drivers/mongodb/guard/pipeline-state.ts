@@ -1,4 +1,5 @@
-// Holds the state of a pipeline while the guard confines it: the printed stages, and the known fields of the documents after them.
+// Holds the state of a pipeline while the guard confines it: the printed stages, and the known fields of the documents
+// after them.
 import type { Barrier } from './barrier.ts'
 import type { EarlySort } from './early-sort.ts'
 import type { BsonDocument, Join } from '../confined-query.ts'
@@ -75,7 +76,10 @@ export class Flow {
   columns: readonly string[]
   /** Set if the first stage after the projection is a sort that may be tried before the projection. */
   early: EarlySort | null = null
-  /** True if the documents come from the collection as mongod reads them: no stage so far has multiplied or gathered documents. */
+  /**
+   * True if the documents come from the collection as mongod reads them: no stage so far has multiplied or gathered
+   * documents.
+   */
   isRead: boolean
   /** The maximum number of bytes of the document. */
   size: number
@@ -131,7 +135,10 @@ export class Flow {
     this.out.push(...this.#looks()(STEPS_MAX, NOTHING))
   }
 
-  /** Returns the amounts to measure before the stage. Servers before MongoDB 4.4 measure nothing, because they lack $bsonSize. */
+  /**
+   * Returns the amounts to measure before the stage. Servers before MongoDB 4.4 measure nothing, because they lack
+   * $bsonSize.
+   */
   #measured(isRead: boolean): Measured {
     const [{ stage }, size] = [this.#meter, this.size]
     this.size += worstOf(stage.bytes, size) + stage.bytes.constant

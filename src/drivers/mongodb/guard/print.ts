@@ -1,5 +1,5 @@
-// Prints the query that is sent to the database as relaxed Extended JSON, for the audit and `check`. A thread passes its
-// confined query to the main thread in this form (query-transfer.ts).
+// Prints the query that is sent to the database as relaxed Extended JSON, for the audit and `check`. A thread passes
+// its confined query to the main thread in this form (query-transfer.ts).
 import {
   isArray,
   isDocument,
@@ -12,8 +12,8 @@ import {
 } from '../confined-query.ts'
 
 /**
- * Prints a query on one line: {"find": collection, …}, or {"aggregate": collection, "pipeline": […]}. `otherwise` contains the pipeline
- * that is sent if the first one fails.
+ * Prints a query on one line: {"find": collection, …}, or {"aggregate": collection, "pipeline": […]}. `otherwise`
+ * contains the pipeline that is sent if the first one fails.
  */
 export function printed({
   collection,

@@ -9,7 +9,10 @@ import { Broken, refusedLimit } from './refusal.ts'
 
 const RANGE_MAX = 10_000
 
-/** Returns the elements of a range with constant ends, or undefined if an end is computed. Throws Refusal if there are too many. */
+/**
+ * Returns the elements of a range with constant ends, or undefined if an end is computed. Throws Refusal if there are
+ * too many.
+ */
 export function writtenItems(value: Bson | undefined): number | undefined {
   const [start, end, step] = endsOf(value).map(numberOf)
   if (start === undefined || end === undefined || step === undefined) return undefined
@@ -86,8 +89,8 @@ const SMALL_NUMBERS = new Set(
 const LENGTHS = new Set('$indexOfArray $indexOfBytes $indexOfCP $size $strLenBytes $strLenCP'.split(' '))
 
 /**
- * Returns the largest absolute value that an operator returns, or null if it is unknown. `all` has the bounds of the arguments, in order.
- * `size` is the number of elements or bytes of all arguments.
+ * Returns the largest absolute value that an operator returns, or null if it is unknown. `all` has the bounds of the
+ * arguments, in order. `size` is the number of elements or bytes of all arguments.
  */
 function boundOf(name: string, operand: Bson, all: readonly (Amount | null)[], size: Amount | null): Amount | null {
   const [first = null, second = null, third = null] = all

@@ -1,12 +1,15 @@
-// Validates the form of a MongoDB query body, {collection, filter?, pipeline?, limit?}. Nothing here recurses, because a
-// body may be nested as deeply as its bytes allow. judge.ts decides what the names in the body mean.
+// Validates the form of a MongoDB query body, {collection, filter?, pipeline?, limit?}. Nothing here recurses, because
+// a body may be nested as deeply as its bytes allow. judge.ts decides what the names in the body mean.
 import { z } from 'zod'
 import { invalidRequest } from '../../../errors.ts'
 import type { QueryBody } from '../../driver.ts'
 import { isJson } from './parse-ejson.ts'
 
 const BODY_BYTES_MAX = 256 * 1024
-/** The maximum depth of a body whose text is stored. Deeper bodies are refused anyway, and JSON.stringify would recurse in them. */
+/**
+ * The maximum depth of a body whose text is stored. Deeper bodies are refused anyway, and JSON.stringify would recurse
+ * in them.
+ */
 const WRITTEN_DEPTH_MAX = 500
 const TOO_LONG = `the body is longer than ${BODY_BYTES_MAX} bytes`
 const FORBIDDEN_KEYS = new Set(['__proto__', '_bsontype', 'toBSON'])
@@ -37,7 +40,9 @@ const Body = z.strictObject({
   limit: z.int({ error: 'must be a whole number' }).min(1, 'must be at least 1').optional(),
 })
 
-/** Validates a body. Throws AppError INVALID_REQUEST, whose `details` name each wrong field and list the allowed fields. */
+/**
+ * Validates a body. Throws AppError INVALID_REQUEST, whose `details` name each wrong field and list the allowed fields.
+ */
 export function readBody(body: unknown): MongoBody {
   const read = Body.safeParse(body)
   if (!read.success) {

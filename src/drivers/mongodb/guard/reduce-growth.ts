@@ -44,7 +44,10 @@ export interface Turns {
 /** The maximum number of turns if each turn may multiply the value. */
 const TURNS_MULTIPLIED = 16
 
-/** Returns the extent of the result, which also bounds $$value in every turn. Throws Refusal if turns multiply the value. */
+/**
+ * Returns the extent of the result, which also bounds $$value in every turn. Throws Refusal if turns multiply the
+ * value.
+ */
 export function afterTurns(turns: Turns): Extent {
   const { initial, turn, input, own } = turns
   if (!isOfValue(turn.bytes, turns)) return scrubbed(largest([initial, atRest(turn, own, input)]), turns)
@@ -155,7 +158,10 @@ function oftenIn(terms: readonly Term[]): number {
   return Math.max(...places.map(covering))
 }
 
-/** Returns the length of the value, or of the array at a path in it, after all turns. Returns null if only the bytes bound the length. */
+/**
+ * Returns the length of the value, or of the array at a path in it, after all turns. Returns null if only the bytes
+ * bound the length.
+ */
 function lengthAfter(turns: Turns, path: readonly string[]): Amount | null {
   const { initial, turn, input, own, value } = turns
   const [start, step] = [fieldAt(initial, path), fieldAt(turn, path)]

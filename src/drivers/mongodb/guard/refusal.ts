@@ -1,5 +1,6 @@
-// Defines the two errors that the guard throws while it walks a body, and their sentences. judge.ts turns an error into a verdict. Hidden
-// names and names that do not exist get the same sentence. A hint names exposed collections and paths only.
+// Defines the two errors that the guard throws while it walks a body, and their sentences. judge.ts turns an error into
+// a verdict. Hidden names and names that do not exist get the same sentence. A hint names exposed collections and paths
+// only.
 import type { BlockedKind } from '../../driver.ts'
 
 const NAME_MAX = 300

@@ -1,6 +1,6 @@
-// Keeps large pipelines out of mongod's slot-based engine. Since mongod 6.0, that engine compiles the stages up to a $group or $lookup, and
-// no timeout ends the compilation. With 900 $cond sums, a query took 1.2 s of processor time and its explain over 60 s. The engine compiles
-// neither $redact nor the stages before and after it.
+// Keeps large pipelines out of mongod's slot-based engine. Since mongod 6.0, that engine compiles the stages up to a
+// $group or $lookup, and no timeout ends the compilation. With 900 $cond sums, a query took 1.2 s of processor time and
+// its explain over 60 s. The engine compiles neither $redact nor the stages before and after it.
 import { isArray, isDocument, type Bson, type BsonDocument } from '../confined-query.ts'
 
 /**
@@ -19,8 +19,8 @@ export function keepFromCompiling(pipeline: BsonDocument[]): void {
 }
 
 /**
- * Subtracts the number of parts of the value from `most` and returns the difference. Stops below 0. A list of constants counts as
- * one part.
+ * Subtracts the number of parts of the value from `most` and returns the difference. Stops below 0. A list of constants
+ * counts as one part.
  */
 function partsLeft(value: Bson, most: number): number {
   const parts = isArray(value) ? value : isDocument(value) ? Object.values(value) : []

@@ -57,7 +57,10 @@ export function locate(path: string, scope: Scope): Located {
 
 export type Located = Found & { readonly components: readonly string[] }
 
-/** Looks up a path like locate(). If the value is partly shown, also raises the barriers that keep it behind the projection. */
+/**
+ * Looks up a path like locate(). If the value is partly shown, also raises the barriers that keep it behind the
+ * projection.
+ */
 export function resolve(path: string, scope: Scope): Located {
   const found = locate(path, scope)
   hold(found, scope)

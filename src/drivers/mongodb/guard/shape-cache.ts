@@ -1,7 +1,8 @@
-// Caches confined queries by shape. Programs send the same query repeatedly with other values in its filters. After a shape was confined
-// twice, its printed stages are cached with gaps for these values. The guard's verdict does not depend on such a value. The value is a
-// scalar, such as a number, a string or a date, and a filter compares it with a path. To check this, the guard confines the body with a
-// marker in place of each value. The shape is cached only if each marker appears in the printed filters and nowhere else.
+// Caches confined queries by shape. Programs send the same query repeatedly with other values in its filters. After a
+// shape was confined twice, its printed stages are cached with gaps for these values. The guard's verdict does not
+// depend on such a value. The value is a scalar, such as a number, a string or a date, and a filter compares it with a
+// path. To check this, the guard confines the body with a marker in place of each value. The shape is cached only if
+// each marker appears in the printed filters and nowhere else.
 import type { Catalog } from '../../driver.ts'
 import { SeenTwice } from '../../seen-twice-cache.ts'
 import { isArray, isDocument, type Bson, type BsonDocument, type MongoQuery } from '../confined-query.ts'
@@ -28,7 +29,10 @@ interface Template {
   readonly texts: ReadonlyMap<BsonDocument, string>
 }
 
-/** A part of a stage: a gap with the index of the value that fills it, a value that contains gaps, or a value without gaps. */
+/**
+ * A part of a stage: a gap with the index of the value that fills it, a value that contains gaps, or a value without
+ * gaps.
+ */
 type Part =
   | { readonly kind: 'gap'; readonly index: number }
   | { readonly kind: 'fixed'; readonly value: Bson }
@@ -76,8 +80,8 @@ export function recall(catalog: Catalog, { key, values }: Shape): MongoQuery | n
 }
 
 /**
- * Records that a shape was seen. When the shape is seen the second time, finds out whether its values may vary. `judged` confines another
- * body of the shape.
+ * Records that a shape was seen. When the shape is seen the second time, finds out whether its values may vary.
+ * `judged` confines another body of the shape.
  */
 export function remember(
   catalog: Catalog,
@@ -106,8 +110,8 @@ function kindOf(value: unknown): string | null {
 const COMPARING = new Set(['$eq', '$ne', '$gt', '$gte', '$lt', '$lte'])
 
 /**
- * Writes the collection, the filter and the pipeline as JSON, separated by commas. `take` returns the text for a compared value, or null
- * for a value that is written unchanged.
+ * Writes the collection, the filter and the pipeline as JSON, separated by commas. `take` returns the text for a
+ * compared value, or null for a value that is written unchanged.
  */
 function written({ collection, filter, pipeline }: MongoBody, take: (value: unknown) => string | null): string {
   const conditions = (value: unknown): string => {
@@ -137,7 +141,10 @@ function written({ collection, filter, pipeline }: MongoBody, take: (value: unkn
   return `${JSON.stringify(collection)},${conditions(filter)}${stages}`
 }
 
-/** Makes the markers of each kind. No query has a marker by chance. A marker has the BSON type of the value that it replaces. */
+/**
+ * Makes the markers of each kind. No query has a marker by chance. A marker has the BSON type of the value that it
+ * replaces.
+ */
 const MARKS: Readonly<Record<string, (index: number) => unknown>> = {
   string: (index) => `vt-mark-812345601-${index}`,
   number: (index) => 1_812_345_601 + index * 37,

@@ -20,7 +20,9 @@ export interface SortSpec {
   readonly cut: readonly (readonly string[])[]
 }
 
-/** Reads a sort specification. `scope` is null for array elements with unknown fields, whose paths are not looked up. */
+/**
+ * Reads a sort specification. `scope` is null for array elements with unknown fields, whose paths are not looked up.
+ */
 export function sortSpecOf(of: string, value: BsonDocument, scope: Scope | null): SortSpec {
   const entries = Object.entries(value)
   if (entries.length === 0) throw new Broken(`${of} needs at least one field to sort by`)
@@ -56,7 +58,10 @@ export function sortSpecOf(of: string, value: BsonDocument, scope: Scope | null)
 const PAIR_STEPS = 0.4
 const PAIR_KEPT = 3
 
-/** Counts the values at a path by which `of` sorts. mongod reads all of these values to find the smallest or the largest. */
+/**
+ * Counts the values at a path by which `of` sorts. mongod reads all of these values to find the smallest or the
+ * largest.
+ */
 export function countKey(
   of: string,
   path: string,

@@ -1,5 +1,5 @@
-// Confines the 25 allowed stages (docs/guard/mongodb.md#what-is-allowed), each with its own reader. Every other stage is refused with a
-// reason.
+// Confines the 25 allowed stages (docs/guard/mongodb.md#what-is-allowed), each with its own reader. Every other stage
+// is refused with a reason.
 import { booleanOf, fieldsOf, textOf, wholeOf } from './read-arguments.ts'
 import { asDocument, computed } from './computed-value.ts'
 import { plus, scaled } from './amount.ts'

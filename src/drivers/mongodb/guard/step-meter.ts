@@ -1,6 +1,7 @@
-// Counts the steps that a query takes in the database for one document, multiplied by the loops around them. Also counts the bytes of the
-// values that the query makes. mongod checks for a cancel between documents (old versions: every 128 documents of a pipeline), never within
-// an operator. The work for one document must therefore be small before the query is sent, or be measured by the database before the stage.
+// Counts the steps that a query takes in the database for one document, multiplied by the loops around them. Also
+// counts the bytes of the values that the query makes. mongod checks for a cancel between documents (old versions:
+// every 128 documents of a pipeline), never within an operator. The work for one document must therefore be small
+// before the query is sent, or be measured by the database before the stage.
 import {
   constant,
   DEGREE_MAX,

@@ -1,5 +1,5 @@
-// Bounds the value of an expression: its bytes, with everything in it, and its elements. Bounds of what the query writes are numbers.
-// Bounds of stored values are sizes that the database measures (measured-work.ts).
+// Bounds the value of an expression: its bytes, with everything in it, and its elements. Bounds of what the query
+// writes are numbers. Bounds of stored values are sizes that the database measures (measured-work.ts).
 import {
   constant,
   isConstant,
@@ -48,7 +48,10 @@ export interface Extent {
   readonly isScalar: boolean
 }
 
-/** The place of the document before the stage. "s.a.b" is the place of its path a.b, and "s$v.a" of the path a of a $lookup variable v. */
+/**
+ * The place of the document before the stage. "s.a.b" is the place of its path a.b, and "s$v.a" of the path a of a
+ * $lookup variable v.
+ */
 export const DOCUMENT = 's'
 
 /** Returns whether the database can measure the place before the stage. */
@@ -152,8 +155,8 @@ export function anything(bytes: Amount, usual = ITEMS): Extent {
 const SOMEWHERE = anything(sizeOf(bytesAt(DOCUMENT)))
 
 /**
- * Returns the extent of the stored value at one path. `items` is the length of its arrays in the sample, or null if the sample held no
- * array. `isFlat` says whether the sample held no array in an array.
+ * Returns the extent of the stored value at one path. `items` is the length of its arrays in the sample, or null if the
+ * sample held no array. `isFlat` says whether the sample held no array in an array.
  */
 export function stored(items?: number | null, isFlat = false): Extent {
   return {
@@ -188,14 +191,17 @@ export function at(place: string, extent: Extent): Extent {
   }
 }
 
-/** Returns the extent of each element of the array at this place. `each` is the extent of an element without a place. */
+/**
+ * Returns the extent of each element of the array at this place. `each` is the extent of an element without a place.
+ */
 function elementAt(place: string, each: Extent): Extent {
   const { isSingle, isScalar } = each
   return isFixed(each) ? each : { ...anything(sizeOf(bytesAt(place))), kept: NONE, isSingle, isScalar }
 }
 
 /**
- * Returns the extent of a value that a stage has computed, for later stages, where sizes of the document before the stage mean nothing.
+ * Returns the extent of a value that a stage has computed, for later stages, where sizes of the document before the
+ * stage mean nothing.
  */
 export function settled(extent: Extent): Extent {
   const { fields, each, number: bound, items, usual, isSingle, isScalar } = extent
@@ -376,7 +382,10 @@ export function elementOf({ each }: Extent, own: Size): Extent {
   return { ...element, items, isLoose, fields, isSingle, isScalar }
 }
 
-/** Returns the number of values that a path of a filter or a sort finds. A path through arrays may find any element below them. */
+/**
+ * Returns the number of values that a path of a filter or a sort finds. A path through arrays may find any element
+ * below them.
+ */
 export function valuesFound({ bytes, items }: Extent, path: readonly string[]): Amount {
   return path.length > 1 ? scaled(bytes, 1 / ELEMENT_LEAST) : items
 }

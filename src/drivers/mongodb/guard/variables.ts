@@ -1,5 +1,5 @@
-// Holds the variables that are visible at one place of a query. A scope contains its own variables and refers to the enclosing scope, so
-// nothing is copied. Scopes are nested no deeper than the body.
+// Holds the variables that are visible at one place of a query. A scope contains its own variables and refers to the
+// enclosing scope, so nothing is copied. Scopes are nested no deeper than the body.
 
 export class Variables<T> {
   readonly #around: Variables<T> | null

@@ -1,12 +1,15 @@
-// Borrows a connection that the client library has logged in. Small queries send their command directly over the socket of this connection.
-// The library would spend more processor time on the command than the rest of the query takes. The library still finds the servers, logs
-// in, and decides which server answers. The code uses internal properties of the library, so the library's version is pinned, and tests
-// fail with another version.
+// Borrows a connection that the client library has logged in. Small queries send their command directly over the socket
+// of this connection. The library would spend more processor time on the command than the rest of the query takes. The
+// library still finds the servers, logs in, and decides which server answers. The code uses internal properties of the
+// library, so the library's version is pinned, and tests fail with another version.
 import { Duplex } from 'node:stream'
 import type { Login } from './connect.ts'
 import { Wire } from './wire.ts'
 
-/** How long a connection is borrowed. The library then selects a server again. It checks the servers at the same interval. */
+/**
+ * How long a connection is borrowed. The library then selects a server again. It checks the servers at the same
+ * interval.
+ */
 const LOAN_MS = 10_000
 
 export interface Loan {

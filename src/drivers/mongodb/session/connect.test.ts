@@ -158,7 +158,8 @@ test('a replica set: discovers members, follows readPreference, and survives a f
   await refused(input(uri.replace('replicaSet=rs', 'replicaSet=other')), /replica set/)
 
   await server.kill(first)
-  // A connection to the old primary fails. After the other members have elected a new primary, the next connection finds it.
+  // A connection to the old primary fails. After the other members have elected a new primary, the next connection
+  // finds it.
   await until('there is a new primary', async () => {
     const found = await enter(input(uri)).catch((error: unknown) => {
       assert.ok(error instanceof AppError && error.code === 'DATASOURCE_UNAVAILABLE', String(error))
@@ -173,7 +174,8 @@ test('never connects to a replica set member at a refused address', { skip }, as
   await using server = await startMongod({ members: 1 })
   const admin = server.client.db('admin')
   const { config } = await admin.command({ replSetGetConfig: 1 })
-  // The server's own address in a form that MongoDB does not recognize as local. MongoDB refuses a mix of local and other addresses.
+  // The server's own address in a form that MongoDB does not recognize as local. MongoDB refuses a mix of local and
+  // other addresses.
   const own = { ...config.members[0], host: `0x7f000001:${server.port}` }
   const members = [own, { _id: 1, host: '169.254.169.254:27017', votes: 0, priority: 0 }]
   await admin.command({ replSetReconfig: { ...config, version: config.version + 1, members }, force: true })

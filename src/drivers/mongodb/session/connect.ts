@@ -11,7 +11,10 @@ import type { Target } from './settings.ts'
 import { identityBehind, tlsOptions } from './tls-options.ts'
 
 const CONNECT_MS = 10_000
-/** The library's timeout, which is less than CONNECT_MS, because the library's own error is more specific than a timeout. */
+/**
+ * The library's timeout, which is less than CONNECT_MS, because the library's own error is more specific than a
+ * timeout.
+ */
 const SELECTION_MS = 5_000
 const OLDEST_SERVER = [5, 0] as const
 
@@ -34,7 +37,8 @@ export interface Login {
 }
 
 /**
- * Logs in. Throws AppError DATASOURCE_UNAVAILABLE, or the signal's reason on abort. `path` is the Unix socket of a tunnel to the only host.
+ * Logs in. Throws AppError DATASOURCE_UNAVAILABLE, or the signal's reason on abort. `path` is the Unix socket of a
+ * tunnel to the only host.
  */
 export async function logIn(
   target: Target,
@@ -93,8 +97,8 @@ async function facts(db: mongodb.Db, target: Target): Promise<Omit<Login, 'clien
 }
 
 /**
- * Returns a connection string that contains hosts only. Everything else is passed as options, so the library never parses the caller's text
- * as a URI.
+ * Returns a connection string that contains hosts only. Everything else is passed as options, so the library never
+ * parses the caller's text as a URI.
  */
 function uriOf(target: Target, path: string | null): string {
   if (path !== null) return `mongodb://${encodeURIComponent(path)}/`
@@ -138,8 +142,9 @@ function credentials(target: Target): MongoClientOptions {
 }
 
 /**
- * Removes members with refused addresses from a server's answer before the client library reads it. The library does not
- * look up IP addresses, and it would open a name that ends in .sock as a local socket. Returns a sentence for each refusal.
+ * Removes members with refused addresses from a server's answer before the client library reads it. The library does
+ * not look up IP addresses, and it would open a name that ends in .sock as a local socket. Returns a sentence for each
+ * refusal.
  */
 function keepJudgedMembers(event: ServerHeartbeatSucceededEvent, allowPrivateHosts: boolean): string[] {
   const refused: string[] = []

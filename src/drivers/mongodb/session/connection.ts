@@ -184,7 +184,10 @@ export class MongoConnection implements Connection {
     this.#ended?.abort(error)
   }
 
-  /** Ends the session first. If only its sockets were closed, the server would stop the work only when it next checks them. */
+  /**
+   * Ends the session first. If only its sockets were closed, the server would stop the work only when it next checks
+   * them.
+   */
   #end(isWorking: boolean): void {
     const { client } = this.#login
     const kill = isWorking && this.#session !== null ? this.#kill(this.#session) : Promise.resolve()

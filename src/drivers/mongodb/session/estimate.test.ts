@@ -11,7 +11,10 @@ import { planCost } from './estimate.ts'
 const LIMITS = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 60_000, maxCost: 1_000_000 }
 const catalog = mongoCatalog({ shown: ['_id', 'n'], other: ['_id', 'n'] }, { documents: 10 })
 
-/** Returns the cost of scanning the hidden collection below a view. That collection has `hidden` documents, and `other` has 300. */
+/**
+ * Returns the cost of scanning the hidden collection below a view. That collection has `hidden` documents, and `other`
+ * has 300.
+ */
 async function cost(hidden: number, ...pipeline: object[]): Promise<number> {
   const verdict = confine(readBody({ collection: 'shown', pipeline }), catalog, LIMITS)
   assert.ok(verdict.kind === 'confined', verdict.kind)

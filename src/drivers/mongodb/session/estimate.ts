@@ -115,8 +115,8 @@ async function joinCost(
 
 async function sizeOf(read: ReadCollection, sizes: Sizes): Promise<number> {
   const { kind, name, documents } = read
-  // Counting a view or a time-series collection would read all of its documents. The count from introspection, which had a timeout of 1 s,
-  // is used instead.
+  // Counting a view or a time-series collection would read all of its documents. The count from introspection, which
+  // had a timeout of 1 s, is used instead.
   if (kind === 'collection') return (await sizes(name)) ?? documents ?? UNKNOWN
   if (documents === null) return UNKNOWN
   return kind === 'view' ? documents : Math.ceil(documents / BUCKET)
@@ -163,9 +163,9 @@ async function scannedSize(query: MongoQuery, collection: string, { sizes, maxCo
 }
 
 /**
- * Rounds the size of a collection that is not exposed up to the limit times a power of two. Otherwise a caller could add known costs and
- * find the exact size from the reported number or from the refusal. After rounding, the number and the refusal reveal only the magnitude. A
- * size within the limit stays unchanged.
+ * Rounds the size of a collection that is not exposed up to the limit times a power of two. Otherwise a caller could
+ * add known costs and find the exact size from the reported number or from the refusal. After rounding, the number and
+ * the refusal reveal only the magnitude. A size within the limit stays unchanged.
  */
 function magnitude(documents: number, limit: number): number {
   return Math.ceil(limit * 2 ** Math.ceil(Math.log2(Math.max(1, documents) / limit)))

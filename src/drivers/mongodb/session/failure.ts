@@ -1,5 +1,5 @@
-// Writes the message for a caller when MongoDB fails a query (docs/errors.md#query_failed): one sentence for each code. The server's own
-// text is never shown, because it quotes values and the names of hidden fields and collections.
+// Writes the message for a caller when MongoDB fails a query (docs/errors.md#query_failed): one sentence for each code.
+// The server's own text is never shown, because it quotes values and the names of hidden fields and collections.
 import { AppError } from '../../../errors.ts'
 
 const LOST = 'The connection to the database was lost.'

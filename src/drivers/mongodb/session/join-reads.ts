@@ -1,5 +1,6 @@
-// Estimates the number of documents that joins read, because explain does not include them. A joined collection is read once for
-// each incoming document. The reads of a join inside a join multiply. Limits, unwinds and unions change the number of documents.
+// Estimates the number of documents that joins read, because explain does not include them. A joined collection is read
+// once for each incoming document. The reads of a join inside a join multiply. Limits, unwinds and unions change the
+// number of documents.
 import { isArray, isDocument, type Bson, type BsonDocument } from '../confined-query.ts'
 
 /** A joined collection. */
@@ -28,7 +29,10 @@ const FOUND = 10
 /** Assumed number of rounds of a $graphLookup without maxDepth. */
 const ROUNDS = 10
 
-/** Estimates the number of documents that joins read. `perDocument` is true inside a $lookup that runs again for each document. */
+/**
+ * Estimates the number of documents that joins read. `perDocument` is true inside a $lookup that runs again for each
+ * document.
+ */
 export async function joinReads(
   pipeline: readonly BsonDocument[],
   rows: number,
@@ -87,7 +91,9 @@ const UNITS: Readonly<Record<string, number>> = {
 /** The maximum number of documents that $densify creates, by the server's default. */
 const DENSIFIED_MAX = 500_000
 
-/** Estimates $densify. With constant bounds, the number of documents is known. Otherwise the server's limit is assumed. */
+/**
+ * Estimates $densify. With constant bounds, the number of documents is known. Otherwise the server's limit is assumed.
+ */
 function densified(fields: BsonDocument, rows: number): Passed {
   const { range } = fields
   const { step, bounds, unit } = isDocument(range) ? range : {}

@@ -1,5 +1,5 @@
-// Turns a failed login into one sentence for its class of error. The raw error is attached as the cause only, because it may contain the
-// user name, an address, or other text from the server.
+// Turns a failed login into one sentence for its class of error. The raw error is attached as the cause only, because
+// it may contain the user name, an address, or other text from the server.
 import { AppError } from '../../../errors.ts'
 import { RefusedAddress } from '../../allowed-addresses.ts'
 import { networkSentence } from '../../network-failure.ts'

@@ -1,6 +1,7 @@
-// Remembers for one minute that an equality filter uses an index. A query with this filter on a collection above the cost limit then skips
-// explain and takes one round trip. Only an equality on the first path of an index over all documents is cached. The server uses such an
-// index for any value and does not scan. Entries expire because an index may be dropped.
+// Remembers for one minute that an equality filter uses an index. A query with this filter on a collection above the
+// cost limit then skips explain and takes one round trip. Only an equality on the first path of an index over all
+// documents is cached. The server uses such an index for any value and does not scan. Entries expire because an index
+// may be dropped.
 import { isDocument, Scalar, type Bson, type BsonDocument, type MongoQuery } from '../confined-query.ts'
 
 const REMEMBERED_MS = 60_000
@@ -37,8 +38,8 @@ export function remember(lookups: Lookups, lookup: string | null, cost: number):
 }
 
 /**
- * Returns the type of the value, or of the value in {$eq: value}. Returns null for any other condition. The type matters, because
- * collations apply to strings only.
+ * Returns the type of the value, or of the value in {$eq: value}. Returns null for any other condition. The type
+ * matters, because collations apply to strings only.
  */
 function kindOf(value: Bson | undefined): string | null {
   if (value instanceof Scalar) return value.of.kind === '$regularExpression' ? null : value.of.kind

@@ -175,7 +175,10 @@ const int32 = (value: number): Buffer => {
   return bytes
 }
 
-/** A small value of each type that contains its length, and the number of bytes of the value that the length does not include. */
+/**
+ * A small value of each type that contains its length, and the number of bytes of the value that the length does not
+ * include.
+ */
 const LENGTHS: readonly (readonly [string, number, Buffer, number])[] = [
   ['a string', 0x02, Buffer.concat([int32(2), Buffer.from('a\0')]), 4],
   ['a document', 0x03, Buffer.from(BSON.serialize({})), 0],

@@ -1,5 +1,5 @@
-// Writes the documents of an answer as a table (docs/drivers/mongodb.md#values). Columns are the top-level fields. Rows are
-// written as documents arrive and truncated at the row limit and the size limit.
+// Writes the documents of an answer as a table (docs/drivers/mongodb.md#values). Columns are the top-level fields. Rows
+// are written as documents arrive and truncated at the row limit and the size limit.
 import { AppError } from '../../../errors.ts'
 import type { ResultColumn, Rows } from '../../driver.ts'
 import { JsonBytes } from '../../json-bytes.ts'
@@ -70,8 +70,8 @@ export class Result {
   }
 
   /**
-   * Adds the documents of a BSON array, and yields after about every AT_ONCE bytes. Returns false when the caps are reached.
-   * Throws QUERY_FAILED for invalid BSON.
+   * Adds the documents of a BSON array, and yields after about every AT_ONCE bytes. Returns false when the caps are
+   * reached. Throws QUERY_FAILED for invalid BSON.
    */
   *addAll(batch: Uint8Array): Generator<undefined, boolean> {
     try {

@@ -1,5 +1,5 @@
-// Tests that a sort through a partly shown object uses its index and keeps the order, and that a collection that cannot be counted is not
-// scanned.
+// Tests that a sort through a partly shown object uses its index and keeps the order, and that a collection that cannot
+// be counted is not scanned.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { BSON, type Db } from 'mongodb'

@@ -1,5 +1,5 @@
-// Runs a confined query: checks its cost, then runs one aggregate with the sealed pipeline. Documents stay BSON bytes until
-// they are written as JSON.
+// Runs a confined query: checks its cost, then runs one aggregate with the sealed pipeline. Documents stay BSON bytes
+// until they are written as JSON.
 import type * as mongodb from 'mongodb'
 import { AppError } from '../../../errors.ts'
 import type { Estimate, Limits, Rows } from '../../driver.ts'
@@ -88,8 +88,8 @@ function resultOf(at: Running, query: MongoQuery, limits: Limits): Result {
 }
 
 /**
- * Returns one more than the $limit of the pipeline. The server then sees the end within the first batch and closes the cursor. The size is
- * bounded, because a batch stays in memory as a whole.
+ * Returns one more than the $limit of the pipeline. The server then sees the end within the first batch and closes the
+ * cursor. The size is bounded, because a batch stays in memory as a whole.
  */
 function batchSizeOf({ rowCap }: MongoQuery): number {
   return Math.min(rowCap + 2, BATCH_MAX)
@@ -129,8 +129,8 @@ async function inOneBatch(
 }
 
 /**
- * Closes a cursor, because an open cursor keeps the data that its sort has gathered. If closing fails, the connection is discarded and its
- * session ends.
+ * Closes a cursor, because an open cursor keeps the data that its sort has gathered. If closing fails, the connection
+ * is discarded and its session ends.
  */
 async function closeCursor(at: Running, collection: string, cursor: bigint): Promise<void> {
   const known = at.borrowed()
@@ -247,7 +247,8 @@ function sizesOf(at: Running, left: () => number): Sizes {
 }
 
 /**
- * Returns the number of documents, from metadata if there are any. Returns null if the login is not allowed to count the documents.
+ * Returns the number of documents, from metadata if there are any. Returns null if the login is not allowed to count
+ * the documents.
  */
 export async function count(at: Running, collection: string, maxTimeMS: number): Promise<number | null> {
   try {

@@ -32,7 +32,10 @@ export interface Target {
   readonly username: string | null
   readonly password: string | null
   readonly mechanism: 'SCRAM' | 'SCRAM-SHA-1' | 'SCRAM-SHA-256' | 'X509' | null
-  /** The database of the user. Null means the authSource of the SRV host's TXT record, or otherwise the datasource's database. */
+  /**
+   * The database of the user. Null means the authSource of the SRV host's TXT record, or otherwise the datasource's
+   * database.
+   */
   readonly authSource: string | null
   readonly replicaSet: string | null
   readonly readPreference: (typeof READ_PREFERENCES)[number]

@@ -4,7 +4,10 @@ import { checkServerIdentity, type PeerCertificate } from 'node:tls'
 import type { MongoClientOptions } from 'mongodb'
 import type { Target } from './settings.ts'
 
-/** Returns options that check the certificate against the host. Behind a tunnel, the library knows only the tunnel's socket. */
+/**
+ * Returns options that check the certificate against the host. Behind a tunnel, the library knows only the tunnel's
+ * socket.
+ */
 export function identityBehind({ hosts, sslMode }: Target): MongoClientOptions {
   const host = hosts[0]?.host ?? ''
   if (sslMode === 'disable') return {}

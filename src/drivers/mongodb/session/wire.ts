@@ -1,5 +1,6 @@
-// Exchanges one command at a time with a MongoDB server: one write, and the answer's BSON document as bytes. The code supports only OP_MSG
-// with one body, without checksum, compression and streams of answers. It closes the connection if anything else arrives.
+// Exchanges one command at a time with a MongoDB server: one write, and the answer's BSON document as bytes. The code
+// supports only OP_MSG with one body, without checksum, compression and streams of answers. It closes the connection if
+// anything else arrives.
 import type { Duplex } from 'node:stream'
 
 /** The socket was closed, or its bytes are not an answer to the service's command. */
@@ -46,8 +47,8 @@ export class Wire {
   }
 
   /**
-   * Sends a message whose command begins at FRAME, and returns the document of the answer. Fills in the frame. Throws LostConnection, or
-   * the reason passed to abandon().
+   * Sends a message whose command begins at FRAME, and returns the document of the answer. Fills in the frame. Throws
+   * LostConnection, or the reason passed to abandon().
    */
   exchange(message: Buffer): Promise<Buffer> {
     return new Promise((resolve, reject) => {
@@ -68,7 +69,8 @@ export class Wire {
   }
 
   /**
-   * Ends the exchange with this reason. The socket stays open, because the server would notice a closed socket later than a kill command.
+   * Ends the exchange with this reason. The socket stays open, because the server would notice a closed socket later
+   * than a kill command.
    */
   abandon(reason: unknown): void {
     this.#usable = false

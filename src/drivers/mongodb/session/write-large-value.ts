@@ -3,9 +3,15 @@ import { setImmediate } from 'node:timers/promises'
 import { writeBody, type JsonBytes } from '../../json-bytes.ts'
 import { endOfCode, endOfName, lengthAt, sizeOf, writeAscii, writeValue } from './write-value.ts'
 
-/** The number of bytes of BSON that are written in one slice. A slice takes at most about 5 ms, also for dates, decimals and UUIDs. */
+/**
+ * The number of bytes of BSON that are written in one slice. A slice takes at most about 5 ms, also for dates, decimals
+ * and UUIDs.
+ */
 export const AT_ONCE = 64 * 1024
-/** The number of bytes of binary data in one slice: a multiple of 3, so that the base64 of the slices can be concatenated. */
+/**
+ * The number of bytes of binary data in one slice: a multiple of 3, so that the base64 of the slices can be
+ * concatenated.
+ */
 const BASE64_AT_ONCE = 3 * 16 * 1024
 
 /**

@@ -1,6 +1,6 @@
-// Converts stored values from BSON bytes to JSON bytes (docs/contract.md#values, docs/drivers/mongodb.md#values). The client library's
-// reader is not used, because one bad stored value must never fail a query. That reader throws on dates outside JavaScript's range, invalid
-// UTF-8 and unusual regular expressions.
+// Converts stored values from BSON bytes to JSON bytes (docs/contract.md#values, docs/drivers/mongodb.md#values). The
+// client library's reader is not used, because one bad stored value must never fail a query. That reader throws on
+// dates outside JavaScript's range, invalid UTF-8 and unusual regular expressions.
 import { writeText, type JsonBytes } from '../../json-bytes.ts'
 import { writeDecimal } from './decimal128.ts'
 
@@ -233,7 +233,10 @@ function writeUuid(from: Buffer, start: number, out: JsonBytes): void {
   out.length = at
 }
 
-/** The limit of the high 32 bits of a 64-bit integer. Below this limit, a JavaScript number represents the integer exactly. */
+/**
+ * The limit of the high 32 bits of a 64-bit integer. Below this limit, a JavaScript number represents the integer
+ * exactly.
+ */
 const HIGH_MAX = 2 ** 21
 
 function writeLong(from: Buffer, at: number, out: JsonBytes): void {

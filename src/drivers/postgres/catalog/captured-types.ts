@@ -1,5 +1,5 @@
-// Judges the user-defined types of a database: which types a query may name, and which columns can be exposed. The functions work on rows
-// and do not query the database. Unknown cases are refused.
+// Judges the user-defined types of a database: which types a query may name, and which columns can be exposed. The
+// functions work on rows and do not query the database. Unknown cases are refused.
 import { grouped, isTrueAt, numberAt, textAt, type Row } from './run-catalog-query.ts'
 import type { CapturedAttribute, CapturedExtension, CapturedType } from '../captured-facts.ts'
 import { FUNCTIONS } from '../guard/allowed-functions.ts'
@@ -198,7 +198,8 @@ function unexposableItself(known: Known, oid: number, row: TypeRow | undefined):
   const tainted = known.tainted.get(oid)
   if (tainted !== undefined) return `Reading the type ${row.shown} may run ${tainted}, which was made in this database.`
   if (row.isRowType) return `Its type ${row.shown} is the row type of a table, and would show columns of that table.`
-  // A query could run the CHECK, because PostgreSQL may give a literal beside a column the column's type: for example lag(d, 1, 'x').
+  // A query could run the CHECK, because PostgreSQL may give a literal beside a column the column's type: for example
+  // lag(d, 1, 'x').
   const called = known.checks.get(oid)
   if (called !== undefined) return `The CHECK of the domain ${row.shown} calls ${called}, and a query could run it.`
   const [support] = known.support.get(oid) ?? []

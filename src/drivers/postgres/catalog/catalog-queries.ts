@@ -8,9 +8,10 @@ const firstUserOid = 16384
 export const pinPath = `SELECT pg_catalog.set_config('search_path', 'pg_catalog', false)`
 
 /**
- * Reads the version, the database, whether the login is a superuser, and the schemas on the login's own search_path. ALTER ROLE and ALTER
- * DATABASE set that path. Otherwise the server's default applies. A reset value that begins with pg_catalog comes from the service's
- * start-up options. The session's path is fixed, so only this statement uses the login's path.
+ * Reads the version, the database, whether the login is a superuser, and the schemas on the login's own search_path.
+ * ALTER ROLE and ALTER DATABASE set that path. Otherwise the server's default applies. A reset value that begins with
+ * pg_catalog comes from the service's start-up options. The session's path is fixed, so only this statement uses the
+ * login's path.
  */
 export const server = `
 SELECT current_setting('server_version_num'), current_database(), rolsuper, array_to_json(current_schemas(false))
@@ -62,8 +63,9 @@ WHERE m.kind = 'operator' AND ${extensionOf('pg_operator', 'o.oid')} <> m.extens
 ORDER BY 1, 2, 3`
 
 /**
- * Lists the schemas that contain an extension, whether PUBLIC may create objects there, and the extensions (0: none) that own the objects
- * there. Row types of tables and array types are left out, because an unqualified name cannot reach them.
+ * Lists the schemas that contain an extension, whether PUBLIC may create objects there, and the extensions (0: none)
+ * that own the objects there. Row types of tables and array types are left out, because an unqualified name cannot
+ * reach them.
  */
 export const extensionSchemas = `
 WITH space AS (
@@ -137,8 +139,8 @@ JOIN pg_type at ON at.oid = a.atttypid JOIN pg_namespace n ON n.oid = at.typname
 WHERE t.oid >= ${firstUserOid} ORDER BY t.oid, a.attnum`
 
 /**
- * The user-defined functions behind a base type or a range, and the operator classes that order a range. The result says whether each is
- * compiled code, which only a superuser can install, or a body that can read tables.
+ * The user-defined functions behind a base type or a range, and the operator classes that order a range. The result
+ * says whether each is compiled code, which only a superuser can install, or a body that can read tables.
  */
 export const typeSupport = `
 SELECT t.oid, 'function ' || p.oid::regprocedure, ${extensionOf('pg_proc', 'p.oid')}, l.lanname IN ('internal', 'c')
@@ -154,8 +156,8 @@ FROM pg_range r JOIN pg_opclass o ON o.oid = r.rngsubopc JOIN pg_namespace n ON 
 WHERE o.oid >= ${firstUserOid} ORDER BY 1, 4, 2`
 
 /**
- * The functions that a domain's CHECK calls, except built-in functions that are immutable or belong to an operator. The result also has
- * casts to other domains, whose CHECK would run too.
+ * The functions that a domain's CHECK calls, except built-in functions that are immutable or belong to an operator. The
+ * result also has casts to other domains, whose CHECK would run too.
  */
 export const checkCalls = `
 SELECT DISTINCT k.contypid, p.oid::regprocedure::text, p.oid < ${firstUserOid}, p.proname,
@@ -205,7 +207,10 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_description d ON d.objoid = c.oid AND d.classoid = 'pg_class'::regclass AND d.objsubid = 0
 WHERE ${readable} ORDER BY n.nspname COLLATE "C", c.relname COLLATE "C"`
 
-/** Returns the SQL condition that a column never contains null. In PostgreSQL 18, a NOT NULL may be unvalidated, so nulls are possible. */
+/**
+ * Returns the SQL condition that a column never contains null. In PostgreSQL 18, a NOT NULL may be unvalidated, so
+ * nulls are possible.
+ */
 function neverNull(serverVersion: number): string {
   if (serverVersion < 180000) return 'a.attnotnull'
   return `(a.attnotnull AND NOT EXISTS (SELECT FROM pg_constraint k
@@ -230,8 +235,8 @@ SELECT i.indrelid, i.indkey, i.indnkeyatts, i.indimmediate FROM pg_index i
 WHERE i.indisprimary AND i.indisvalid AND i.indrelid >= ${firstUserOid}`
 
 /**
- * Returns the SQL for the foreign keys. Keys of one column come first. Keys that a partition copies from its parent are included. Keys that
- * the server adds for each partition of a referenced table are not.
+ * Returns the SQL for the foreign keys. Keys of one column come first. Keys that a partition copies from its parent are
+ * included. Keys that the server adds for each partition of a referenced table are not.
  */
 export function foreignKeys(serverVersion: number): string {
   return `
@@ -248,8 +253,8 @@ SELECT DISTINCT a.attrelid, a.attnum, a.attname FROM pg_constraint k
 JOIN pg_attribute a ON a.attrelid = k.confrelid AND a.attnum = ANY (k.confkey) WHERE k.contype = 'f'`
 
 /**
- * The children of partitioned and inherited tables. Children that the login may not read are included, because a query of the parent reads
- * them.
+ * The children of partitioned and inherited tables. Children that the login may not read are included, because a query
+ * of the parent reads them.
  */
 export const children = `
 SELECT i.inhparent, i.inhrelid, c.relpages, c.reltuples FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid

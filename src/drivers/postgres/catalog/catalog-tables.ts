@@ -1,5 +1,5 @@
-// Builds the tables of a Catalog from rows of pg_catalog: keys, references, sizes, and the columns that can be exposed. This file does not
-// query the database.
+// Builds the tables of a Catalog from rows of pg_catalog: keys, references, sizes, and the columns that can be exposed.
+// This file does not query the database.
 import { LABEL_CHARS_MAX, LABELS_MAX, type CatalogColumn, type CatalogTable, type Scalar } from '../../driver.ts'
 import { grouped, isTrueAt, numberAt, numbersAt, textAt, type Row } from './run-catalog-query.ts'
 import type { ColumnDetail, TableDetail } from '../captured-facts.ts'
@@ -99,8 +99,8 @@ function keyColumns(
 type Reference = NonNullable<CatalogColumn['references']>
 
 /**
- * Returns the column that each column references, by "oid.number". If a column has several foreign keys, the key with the fewest columns
- * counts.
+ * Returns the column that each column references, by "oid.number". If a column has several foreign keys, the key with
+ * the fewest columns counts.
  */
 function readReferences(rows: CatalogRows): ReadonlyMap<string, Reference> {
   const names = new Map(rows.targets.map((row) => [`${textAt(row, 0)}.${textAt(row, 1)}`, textAt(row, 2)]))
@@ -146,8 +146,8 @@ function sizeOf(rows: CatalogRows): (oid: number) => { readonly pages: number; r
 }
 
 /**
- * Returns the values that a column's enum (also the enum of its domain) or its CHECK allows. Returns undefined if neither limits the
- * values.
+ * Returns the values that a column's enum (also the enum of its domain) or its CHECK allows. Returns undefined if
+ * neither limits the values.
  */
 function labelsOf(
   rows: CatalogRows,
@@ -207,7 +207,10 @@ function catalogColumn(
   }
 }
 
-/** Returns the type as the login sees it. Under the pinned path, format_type prefixes user-defined types with their schema. */
+/**
+ * Returns the type as the login sees it. Under the pinned path, format_type prefixes user-defined types with their
+ * schema.
+ */
 function shownType(formatted: string, schema: string, searchPath: readonly string[]): string {
   if (!searchPath.includes(schema)) return formatted
   const prefix = [schema, identifier(schema)].find((name) => formatted.startsWith(`${name}.`))

@@ -1,5 +1,5 @@
-// Reads the values that a CHECK constraint of one column allows, if it is a list of constants, from the output of pg_get_expr.
-// Other expressions are ignored.
+// Reads the values that a CHECK constraint of one column allows, if it is a list of constants, from the output of
+// pg_get_expr. Other expressions are ignored.
 
 const NAME = String.raw`(?:"(?:[^"]|"")+"|[a-z_][a-z0-9_$]*)`
 /** `name = ANY (ARRAY[…])`, with the casts that PostgreSQL adds for varchar. */
@@ -10,7 +10,9 @@ const LIST = new RegExp(
 const TEXT = String.raw`'((?:[^']|'')*)'::(?:text|character varying|bpchar)`
 const ITEM = new RegExp(String.raw`(?:\(${TEXT}\)::text|${TEXT}|(-?\d{1,15}))(?:, |$)`, 'sy')
 
-/** Returns the allowed values. Returns null for more than `most` values, for longer texts, and for any other expression. */
+/**
+ * Returns the allowed values. Returns null for more than `most` values, for longer texts, and for any other expression.
+ */
 export function allowedValues(
   expression: string,
   most: { readonly values: number; readonly characters: number },

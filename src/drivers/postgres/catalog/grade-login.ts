@@ -1,5 +1,5 @@
-// Grades a login: reports rights that reading the exposed columns does not need. Each warning has the SQL that creates a better login. The
-// test fails only if the server is unusable. Grading changes nothing in the database.
+// Grades a login: reports rights that reading the exposed columns does not need. Each warning has the SQL that creates
+// a better login. The test fails only if the server is unusable. Grading changes nothing in the database.
 import type { Catalog, TestStep } from '../../driver.ts'
 import { few, pass, warn } from '../../test-report.ts'
 import { isTrueAt, textAt, type Ask, type Row } from './run-catalog-query.ts'
@@ -109,7 +109,10 @@ function schemaOf(detail: unknown): string[] {
   return typeof type.schema === 'string' ? [type.schema] : []
 }
 
-/** Returns the exposed columns that the login may not read, and the number of columns that it may read although they are not exposed. */
+/**
+ * Returns the exposed columns that the login may not read, and the number of columns that it may read although they are
+ * not exposed.
+ */
 function compared(exposed: Catalog | null, readable: readonly Row[]): Pick<Facts, 'missing' | 'readable' | 'beyond'> {
   if (exposed === null) return { missing: [], readable: readable.length, beyond: 0 }
   const key = (...names: readonly string[]): string => JSON.stringify(names)

@@ -1,5 +1,5 @@
-// Introspects a PostgreSQL database from pg_catalog only: the tables that the login may select from, and the types, extensions
-// and schemas that the guard needs. It reads no rows of tables.
+// Introspects a PostgreSQL database from pg_catalog only: the tables that the login may select from, and the types,
+// extensions and schemas that the guard needs. It reads no rows of tables.
 import { AppError } from '../../../errors.ts'
 import { LABELS_MAX, type Catalog } from '../../driver.ts'
 import { isTrueAt, numberAt, textAt, type Ask } from './run-catalog-query.ts'
@@ -52,8 +52,8 @@ export function versionName(version: number): string {
 }
 
 /**
- * Reads everything that the login may select from. Throws AppError DATASOURCE_UNAVAILABLE for a server older than 14, and for
- * a database with a user-defined cast or operator class on built-in types.
+ * Reads everything that the login may select from. Throws AppError DATASOURCE_UNAVAILABLE for a server older than 14,
+ * and for a database with a user-defined cast or operator class on built-in types.
  */
 export async function introspect(ask: Ask, signal: AbortSignal): Promise<Catalog> {
   const server = await readServer(ask, signal)
@@ -129,7 +129,9 @@ function trustedNames(extensions: ReadonlyMap<number, CapturedExtension>): strin
   return [...extensions.values()].filter(({ trusted }) => trusted).map(({ name }) => name)
 }
 
-/** Reads the casts, operator classes and objects in pg_catalog that are user-defined and belong to no trusted extension. */
+/**
+ * Reads the casts, operator classes and objects in pg_catalog that are user-defined and belong to no trusted extension.
+ */
 export async function readMade(
   ask: Ask,
   extensions: ReadonlyMap<number, CapturedExtension>,

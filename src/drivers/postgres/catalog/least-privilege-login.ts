@@ -27,8 +27,8 @@ export interface BetterLogin {
 const temporaryFiles = '1GB'
 
 /**
- * Returns SQL for a superuser or the owner of the objects to run in the database. The SQL names each column even if the whole table is
- * exposed. A column that is added later therefore cannot be read until the exposure is saved again.
+ * Returns SQL for a superuser or the owner of the objects to run in the database. The SQL names each column even if the
+ * whole table is exposed. A column that is added later therefore cannot be read until the exposure is saved again.
  */
 export function betterLogin(login: BetterLogin): string {
   const role = identifier(login.role)

@@ -79,7 +79,8 @@ function readColumn(
   if (base === 'enum') return { name, kind: 'label', sql, write: writeText }
   if (base === 'citext') return { name, kind: 'text', sql: cut(`${sql}::pg_catalog.text`), write: writeText }
   if (base === TEXT || base === VARCHAR) return { name, kind: 'text', sql: cut(sql), write: writeText }
-  // A char(n) is padded, as in an answer. Without a length, or with a large one, the value is cut and loses its padding.
+  // A char(n) is padded, as in an answer. Without a length, or with a large one, the value is cut and loses its
+  // padding.
   if (base === BPCHAR) return { name, kind: 'text', sql: isShort(shownType) ? sql : cut(sql), write: writeText }
   if (base === JSON_TYPE || base === JSONB)
     return { name, kind: 'other', sql: keysSql(sql, base), write: null, hasKeys: true }
@@ -95,8 +96,9 @@ const [JSON_TYPE, JSONB] = [114, 3802]
 const KEYS_MAX = 200
 
 /**
- * Returns the SQL for the top-level keys of an object with the types of their values, as JSON, without the values. A json
- * text with an escape is skipped: json_each fails for \\u0000 and for half a surrogate pair, which the type json accepts.
+ * Returns the SQL for the top-level keys of an object with the types of their values, as JSON, without the values. A
+ * json text with an escape is skipped: json_each fails for \\u0000 and for half a surrogate pair, which the type json
+ * accepts.
  */
 function keysSql(sql: string, base: number): string {
   const [of, each, value] =

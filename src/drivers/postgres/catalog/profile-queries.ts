@@ -1,5 +1,5 @@
-// Writes the statements of a profile: the table's size, the server's statistics of its columns, and a bounded sample of its rows. They name
-// only the table and its exposed columns.
+// Writes the statements of a profile: the table's size, the server's statistics of its columns, and a bounded sample of
+// its rows. They name only the table and its exposed columns.
 import { identifier, literal, qualified } from '../quote.ts'
 import type { ReadColumn } from './profile-columns.ts'
 
@@ -9,8 +9,9 @@ interface Place {
 }
 
 /**
- * Returns the SQL for the size of a table with its partitions and child tables. The result has the pages now, the pages and rows at the
- * last ANALYZE, whether all parts were analysed, and whether there are parts. The result has no row if the table is gone.
+ * Returns the SQL for the size of a table with its partitions and child tables. The result has the pages now, the pages
+ * and rows at the last ANALYZE, whether all parts were analysed, and whether there are parts. The result has no row if
+ * the table is gone.
  */
 export function sizeSql({ schema, table }: Place): string {
   return `WITH RECURSIVE part(oid) AS (
@@ -47,7 +48,9 @@ WHERE s.schemaname = ${literal(schema)} AND s.tablename = ${literal(table)} AND 
   AND s.attname IN (${columns.map(literal).join(', ')})`
 }
 
-/** Returns the SQL that reads rows of these columns from `percent` of the pages, or from all pages if `percent` is null. */
+/**
+ * Returns the SQL that reads rows of these columns from `percent` of the pages, or from all pages if `percent` is null.
+ */
 export function sampleSql(
   { schema, table }: Place,
   columns: readonly ReadColumn[],

@@ -23,7 +23,8 @@ const Ends = z.array(z.string().nullable())
 const VALUE_CHARS = 64
 const VALUES_MAX = 50
 /**
- * The correlation from which a column counts as ordered: with few exceptions, its values ascend or descend with the position of the row.
+ * The correlation from which a column counts as ordered: with few exceptions, its values ascend or descend with the
+ * position of the row.
  */
 const IN_ORDER = 0.999
 
@@ -95,7 +96,10 @@ function distinctOf({ distinct }: Statistics, rows: number): number | null {
   return Math.round(distinct > 0 ? distinct : -distinct * rows)
 }
 
-/** Returns the counts of common values. They refer to the rows that ANALYZE read, which cannot be more than the existing rows. */
+/**
+ * Returns the counts of common values. They refer to the rows that ANALYZE read, which cannot be more than the existing
+ * rows.
+ */
 function commonOf({ common, analysed }: Statistics, rows: number): NonNullable<ColumnProfile['values']> {
   return common
     .filter(({ value }) => typeof value !== 'string' || value.length <= VALUE_CHARS)

@@ -1,5 +1,5 @@
-// Decides which extensions and schemas are trusted, and which types a user-defined cast or operator class affects. The functions work on
-// rows and do not query the database.
+// Decides which extensions and schemas are trusted, and which types a user-defined cast or operator class affects. The
+// functions work on rows and do not query the database.
 import { AppError } from '../../../errors.ts'
 import { grouped, isTrueAt, numberAt, textAt, type Row } from './run-catalog-query.ts'
 import type { CapturedExtension } from '../captured-facts.ts'
@@ -76,14 +76,17 @@ export function readExtensions(rows: readonly Row[], members: readonly Row[]): R
 
 type Extensions = ReadonlyMap<number, CapturedExtension>
 
-/** Returns whether an extension is trusted. An object that belongs to no extension has the `oid` 0, which is not trusted. */
+/**
+ * Returns whether an extension is trusted. An object that belongs to no extension has the `oid` 0, which is not
+ * trusted.
+ */
 export function isOfTrusted(extensions: Extensions, oid: number): boolean {
   return extensions.get(oid)?.trusted === true
 }
 
 /**
- * Returns the schemas that may be on the path. Every object in them belongs to a trusted extension, and PUBLIC may not create objects there
- * (docs/guard/postgres.md, the Path rule).
+ * Returns the schemas that may be on the path. Every object in them belongs to a trusted extension, and PUBLIC may not
+ * create objects there (docs/guard/postgres.md, the Path rule).
  */
 export function trustedSchemas(extensions: Extensions, rows: readonly Row[]): string[] {
   const refused = new Set(
@@ -140,9 +143,10 @@ function isCallable(kind: string, name: string): boolean {
 }
 
 /**
- * Returns the user-defined code that may run for each user-defined type, by the type's oid. A cast between a built-in and a user-defined
- * type counts only for the user-defined type. The cast can run only if a query names or reads the user-defined type. Throws AppError
- * DATASOURCE_UNAVAILABLE if all types of a cast or operator class are built in, because any query could run it.
+ * Returns the user-defined code that may run for each user-defined type, by the type's oid. A cast between a built-in
+ * and a user-defined type counts only for the user-defined type. The cast can run only if a query names or reads the
+ * user-defined type. Throws AppError DATASOURCE_UNAVAILABLE if all types of a cast or operator class are built in,
+ * because any query could run it.
  */
 export function taintedTypes(
   made: readonly UserMade[],

@@ -26,8 +26,8 @@ JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
 JOIN pg_class c ON c.oid = d.refobjid AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
 JOIN pg_namespace n ON n.oid = c.relnamespace ORDER BY 1, 4`
 
-// pg_depend does not mention built-in functions, so the functions are read from the stored tree. An aggregate counts as its component
-// functions.
+// pg_depend does not mention built-in functions, so the functions are read from the stored tree. An aggregate counts as
+// its component functions.
 const harmless = `'timeofday', 'clock_timestamp', 'random', 'random_normal', 'gen_random_uuid', 'uuidv4', 'uuidv7'`
 export const viewFunctions = `
 WITH called AS (

@@ -114,8 +114,8 @@ export const RETURNS_ROWS: ReadonlySet<string> = new Set(
 )
 
 /**
- * The names of the columns that a function with OUT parameters has in FROM. Any other function has one column, which has the name of the
- * alias.
+ * The names of the columns that a function with OUT parameters has in FROM. Any other function has one column, which
+ * has the name of the alias.
  */
 export const OUT_COLUMNS: ReadonlyMap<string, readonly string[]> = new Map([
   ['json_array_elements', ['value']],
@@ -129,8 +129,8 @@ export const OUT_COLUMNS: ReadonlyMap<string, readonly string[]> = new Map([
 ])
 
 /**
- * The position (from 1) of the argument that must be a constant of at most COUNT_MAX. The function allocates memory in proportion to this
- * argument.
+ * The position (from 1) of the argument that must be a constant of at most COUNT_MAX. The function allocates memory in
+ * proportion to this argument.
  */
 export const COUNTED_ARGUMENT: ReadonlyMap<string, number> = new Map([
   ['repeat', 2],

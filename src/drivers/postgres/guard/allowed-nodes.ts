@@ -2,9 +2,9 @@
 // nodes and keys. The walkers build a new tree key by key, and never copy a parsed node.
 
 /**
- * The kinds of values of a key. `node` and `nodes` are tagged nodes ({A_Const: …}). `words` are identifiers (String nodes). `fields` are
- * identifiers and stars. `struct:X` is an X without its tag. `place` is a byte offset or another trace of the text's layout. A place is
- * read for positions and never compared.
+ * The kinds of values of a key. `node` and `nodes` are tagged nodes ({A_Const: …}). `words` are identifiers (String
+ * nodes). `fields` are identifiers and stars. `struct:X` is an X without its tag. `place` is a byte offset or another
+ * trace of the text's layout. A place is read for positions and never compared.
  */
 type Kind = 'flag' | 'int' | 'text' | 'node' | 'nodes' | 'words' | 'fields' | 'place' | `struct:${string}`
 

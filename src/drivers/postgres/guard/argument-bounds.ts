@@ -1,6 +1,7 @@
-// Bounds the size of arguments: counts for which memory is allocated, and strings that a function searches once for each letter of another
-// string. The guard checks a constant. If only the database knows the size, the guard prints the argument inside a CASE whose other branch
-// fails the query (exceeded-bound-marker.ts). An answer is never silently cut.
+// Bounds the size of arguments: counts for which memory is allocated, and strings that a function searches once for
+// each letter of another string. The guard checks a constant. If only the database knows the size, the guard prints the
+// argument inside a CASE whose other branch fails the query (exceeded-bound-marker.ts). An answer is never silently
+// cut.
 import { overBoundText } from '../exceeded-bound-marker.ts'
 import { COUNTED_ARGUMENT, COUNT_MAX, RETURNS_ROWS } from './allowed-functions.ts'
 import type { TypeName } from '../captured-facts.ts'
@@ -13,7 +14,10 @@ export const REPEATED_MAX = 262_144
 export const FREE_COUNT = 16
 /** The limit on the product of the lengths, in bytes, of both strings of a search, if the lengths are not constants. */
 const SEARCHED_MAX = 536_870_912
-/** A constant of at most this many bytes needs no bound: a search for it takes less than a second in any value stored in practice. */
+/**
+ * A constant of at most this many bytes needs no bound: a search for it takes less than a second in any value stored in
+ * practice.
+ */
 const FREE_BYTES = 64
 /**
  * The longest LIKE pattern, in bytes, that any string may be searched for: a search for 256 bytes in a megabyte took a
@@ -29,8 +33,8 @@ const NORMALIZED_MAX = 4_096
 export const REFUSED_COUNT = 2_147_483_647
 
 /**
- * Bounds the printed arguments of a pg_catalog function. `written` is the caller's call. `isText` says whether the first argument may be
- * text or bytea. Throws Refusal.
+ * Bounds the printed arguments of a pg_catalog function. `written` is the caller's call. `isText` says whether the
+ * first argument may be text or bytea. Throws Refusal.
  */
 export function boundedArguments(
   name: string,
@@ -95,8 +99,9 @@ interface Bound {
 }
 
 /**
- * Returns an expression whose value is `count`, and which fails if the size exceeds its limit. A NULL size never fails. The failing branch
- * must depend on the size: the planner evaluates constants in advance, so a constant branch would make every query fail.
+ * Returns an expression whose value is `count`, and which fails if the size exceeds its limit. A NULL size never fails.
+ * The failing branch must depend on the size: the planner evaluates constants in advance, so a constant branch would
+ * make every query fail.
  */
 function unless(bound: Bound, count: Node): Node {
   const condition = isMore(bound)
@@ -109,7 +114,10 @@ function unless(bound: Bound, count: Node): Node {
   return { A_Indirection: { arg: counts, indirection: [{ A_Indices: { uidx: place } }] } }
 }
 
-/** Returns an expression whose value is `text`, and which fails if the size exceeds its limit. The failing branch is cast to `type`. */
+/**
+ * Returns an expression whose value is `text`, and which fails if the size exceeds its limit. The failing branch is
+ * cast to `type`.
+ */
 function unlessText(bound: Bound, text: Node, type?: TypeName): Node {
   const condition = isMore(bound)
   if (givesRows(condition)) return call('repeat', text, unless(bound, whole(1)))
@@ -123,7 +131,9 @@ function failure({ what, size, most }: Bound): Node {
   return cast(call('concat', { A_Const: { sval: { sval: overBoundText(what, most) } } }, size), 'int4')
 }
 
-/** Returns whether this is the count that unless() builds for one repetition: 1, or a count that the database refuses. */
+/**
+ * Returns whether this is the count that unless() builds for one repetition: 1, or a count that the database refuses.
+ */
 export function isOnce(count: Node | undefined): boolean {
   const [first, second] = count?.A_Indirection?.arg?.A_ArrayExpr?.elements ?? []
   return wholeNumber(first) === 1 && wholeNumber(second) === REFUSED_COUNT
@@ -152,14 +162,16 @@ function searched(
   const size = b === undefined ? operator('*', bigOctets(text), bigOctets(sought)) : octets(text)
   const most = b === undefined ? SEARCHED_MAX : Math.floor(SEARCHED_MAX / b)
   const isLong = { what: name, size: steadily(size, [text, sought], name, at), most }
-  // The planner evaluates constant branches in advance. If the condition varies, the string in the failing branch must therefore vary too.
+  // The planner evaluates constant branches in advance. If the condition varies, the string in the failing branch must
+  // therefore vary too.
   if (varies(text) || !varies(sought)) return [unlessText(isLong, text, type), sought]
   return [text, unlessText(isLong, sought)]
 }
 
 /**
- * Bounds LIKE, which searches for the pattern at every position of the string. For a constant pattern, only the part from its first % on is
- * searched for. `type` is the string's type if it is not text, varchar or bytea: the meaning of LIKE depends on the type.
+ * Bounds LIKE, which searches for the pattern at every position of the string. For a constant pattern, only the part
+ * from its first % on is searched for. `type` is the string's type if it is not text, varchar or bytea: the meaning of
+ * LIKE depends on the type.
  */
 export function boundedPattern(text: Node, pattern: Node, type?: TypeName): readonly [Node, Node] {
   const known = literalText(pattern)

@@ -1,4 +1,5 @@
-// Tests that no text delays other requests. Long texts are judged in a thread, and no text breaks the thread or exceeds its deadline.
+// Tests that no text delays other requests. Long texts are judged in a thread, and no text breaks the thread or exceeds
+// its deadline.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { shop } from '../../../../test/support/postgres-catalog.ts'
@@ -65,7 +66,8 @@ describe('a text of 64 KiB', () => {
       const said = JSON.stringify(verdict)
       assert.doesNotMatch(said, /parser ran out of time or memory/)
       assert.ok(said.length < 4_000, `the answer repeats the text: ${said.length}`)
-      // Without the bounds, some texts blocked the main thread for seconds. The thread's CPU time does not depend on other load.
+      // Without the bounds, some texts blocked the main thread for seconds. The thread's CPU time does not depend on
+      // other load.
       assert.ok(busyMs < 500, `the main thread worked for ${busyMs} ms`)
     })
   }

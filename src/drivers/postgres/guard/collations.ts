@@ -1,5 +1,6 @@
-// Finds collations by name: PostgreSQL's own, and the collations that initdb imports from the operating system and from ICU. All these
-// collations are in pg_catalog. The name of a user-defined collation is never sent to the server, so no error reveals whether it exists.
+// Finds collations by name: PostgreSQL's own, and the collations that initdb imports from the operating system and from
+// ICU. All these collations are in pg_catalog. The name of a user-defined collation is never sent to the server, so no
+// error reveals whether it exists.
 import { didYouMean, nearest } from '../../nearest.ts'
 import { word, words, type Node, type Struct } from './allowed-nodes.ts'
 import { Refusal } from './refusal.ts'

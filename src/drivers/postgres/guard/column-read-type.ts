@@ -1,6 +1,6 @@
-// Finds the type that a column is cast to, if it must not be read as its own type. Values of regclass and similar types are names that the
-// server looks up. A literal compared with such a column would get the column's type, and reveal which objects exist. A literal compared
-// with a column of a domain would run the domain's CHECK.
+// Finds the type that a column is cast to, if it must not be read as its own type. Values of regclass and similar types
+// are names that the server looks up. A literal compared with such a column would get the column's type, and reveal
+// which objects exist. A literal compared with a column of a domain would run the domain's CHECK.
 import type { CapturedType, TypeName } from '../captured-facts.ts'
 import type { Exposed, ExposedColumn } from './exposed.ts'
 
@@ -45,8 +45,8 @@ function belowChecks(exposed: Exposed, type: TypeName): TypeName | undefined {
 }
 
 /**
- * Returns the array type of an element type. Returns undefined if the element is an array: PostgreSQL has no arrays of arrays, so the
- * column is read with its own type.
+ * Returns the array type of an element type. Returns undefined if the element is an array: PostgreSQL has no arrays of
+ * arrays, so the column is read with its own type.
  */
 function arrayOf(exposed: Exposed, element: TypeName): TypeName | undefined {
   const isElement = ({ kind, of }: CapturedType): boolean =>

@@ -1,6 +1,6 @@
-// Turns a caller's SQL into SQL that can read only exposed columns, or refuses it. This is the entry of the guard. judge.ts does the work:
-// parse, confine, print, parse again, compare. The guard uses no database, no clock and no I/O, and refuses everything that it does not
-// know.
+// Turns a caller's SQL into SQL that can read only exposed columns, or refuses it. This is the entry of the guard.
+// judge.ts does the work: parse, confine, print, parse again, compare. The guard uses no database, no clock and no I/O,
+// and refuses everything that it does not know.
 import { seal } from '../../confined.ts'
 import { signalOf, type Stop } from '../../stop.ts'
 import type { Catalog, Denied, Limits, Malformed, QueryBody, Verdict } from '../../driver.ts'

@@ -1,5 +1,5 @@
-// Indexes an exposed catalog by name: the tables and columns that a caller may read, and the types and extensions of the capture. The index
-// is built once per catalog. Throws TypeError for a catalog of another kind of database.
+// Indexes an exposed catalog by name: the tables and columns that a caller may read, and the types and extensions of
+// the capture. The index is built once per catalog. Throws TypeError for a catalog of another kind of database.
 import type { Catalog } from '../../driver.ts'
 import { catalogLookup, checkVersion, hasField, listedTables } from '../../catalog-lookup.ts'
 import type { ReadTable } from '../confined-query.ts'
@@ -39,7 +39,9 @@ export interface Exposed {
   /** The server's major version: 14, 15 … */
   readonly major: number
   readonly tables: readonly ExposedTable[]
-  /** Returns the table of this name in this schema. Without a schema, returns the first one on the login's search_path. */
+  /**
+   * Returns the table of this name in this schema. Without a schema, returns the first one on the login's search_path.
+   */
   table(schema: string | undefined, name: string): ExposedTable | undefined
   /** Returns a type that is not built in. */
   type(schema: string, name: string): CapturedType | undefined
@@ -49,7 +51,10 @@ export interface Exposed {
    * one name by the types.
    */
   readonly pathOperators: ReadonlySet<string>
-  /** The maximum number of underscores before a column name that looks like a generated alias (__t1: 2). -1 if there is no such name. */
+  /**
+   * The maximum number of underscores before a column name that looks like a generated alias (__t1: 2). -1 if there is
+   * no such name.
+   */
   readonly longestPrefix: number
   /** A sentence that lists the exposed tables, for hints. */
   readonly listed: string

@@ -1,5 +1,5 @@
-// Finds the function that a call refers to: a listed function of PostgreSQL or of a known extension. The guard prints the function with its
-// schema, so a function that a user created cannot be called instead.
+// Finds the function that a call refers to: a listed function of PostgreSQL or of a known extension. The guard prints
+// the function with its schema, so a function that a user created cannot be called instead.
 import type { CapturedExtension } from '../captured-facts.ts'
 import { FROM_ROW_TYPE, FUNCTIONS, OUT_COLUMNS, SINCE } from './allowed-functions.ts'
 import type { Struct } from './allowed-nodes.ts'
@@ -48,7 +48,10 @@ export function unknownFunction(exposed: Exposed, written: readonly string[], at
   return refusedFunction(written.join('.'), at, functionHint(exposed, written.at(-1) ?? ''))
 }
 
-/** Returns whether a function is listed. ts_rewrite with two arguments is not listed: it would run its second argument as SQL. */
+/**
+ * Returns whether a function is listed. ts_rewrite with two arguments is not listed: it would run its second argument
+ * as SQL.
+ */
 function isListed(name: string, arity: number): boolean {
   return FUNCTIONS.has(name) || (name === 'ts_rewrite' && arity === 3)
 }
@@ -65,7 +68,8 @@ function ofExtension(
   for (const extension of exposed.capture.extensions) {
     if (schema !== undefined && extension.schema !== schema) continue
     if (!extension.functions.includes(name)) continue
-    // If PostgreSQL has a function of this name, the extension's function is called only for a value of the extension's type.
+    // If PostgreSQL has a function of this name, the extension's function is called only for a value of the extension's
+    // type.
     const isOwn = owners.has(extension.name)
     if (schema === undefined && !isOwn && FUNCTIONS.has(name)) continue
     if (!isCallable(extension, name)) {

@@ -1,4 +1,5 @@
-// Checks the hints of refusals: each names the allowed alternative, or the nearest exposed name, quoted as it must be typed.
+// Checks the hints of refusals: each names the allowed alternative, or the nearest exposed name, quoted as it must be
+// typed.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { readFileSync } from 'node:fs'

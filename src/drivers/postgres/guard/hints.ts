@@ -52,14 +52,19 @@ export const NOTHING_SHOWN = 'FROM shows no columns here.'
 const COLUMNS_MAX = 40
 const ITEMS_MAX = 12
 
-/** Returns the hint for an unknown column: the nearest columns that FROM makes visible, then the visible columns up to a limit. */
+/**
+ * Returns the hint for an unknown column: the nearest columns that FROM makes visible, then the visible columns up to a
+ * limit.
+ */
 export function columnHint(name: string, items: readonly Shown[]): string {
   const columns = items.flatMap((item) => item.columns.slice(0, CANDIDATES_MAX).map((column) => column.name))
   const near = didYouMean(nearest(name, new Set(columns.slice(0, CANDIDATES_MAX))).map(typed))
   return joined(wordHint(name), near, shownBy(items))
 }
 
-/** Returns the hint for a bare word that other dialects accept as an argument: date_trunc(x, MONTH), convert(INT, x). */
+/**
+ * Returns the hint for a bare word that other dialects accept as an argument: date_trunc(x, MONTH), convert(INT, x).
+ */
 function wordHint(name: string): string {
   if (DATE_PARTS.has(name)) return DATE_PART_HINT
   return TYPES.has(name) || TYPE_WORDS.has(name) ? `To convert a value, write CAST(x AS ${name}).` : ''

@@ -1,5 +1,5 @@
-// Judges a query text that no cache knows: prescan, parse, confine, print, parse again, compare. The code is synchronous and
-// pure, so the main thread judges short texts and a worker thread (parser-pool.ts) judges long ones.
+// Judges a query text that no cache knows: prescan, parse, confine, print, parse again, compare. The code is
+// synchronous and pure, so the main thread judges short texts and a worker thread (parser-pool.ts) judges long ones.
 import type { Denied, Malformed } from '../../driver.ts'
 import { costBound } from './cost-bound.ts'
 import { callsNothing, isLookup } from './key-lookup.ts'
@@ -72,8 +72,8 @@ export function judge(parse: Parse, asked: Case, bounds: Bounds): Judged {
 }
 
 /**
- * Maps a position in the printed text to a position in the caller's text, or returns null if that is not possible. The caller's text was
- * confined before, so its size is allowed. Throws the errors of confining.
+ * Maps a position in the printed text to a position in the caller's text, or returns null if that is not possible. The
+ * caller's text was confined before, so its size is allowed. Throws the errors of confining.
  */
 export function locate(
   parse: Parse,

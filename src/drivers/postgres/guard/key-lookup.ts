@@ -1,5 +1,5 @@
-// Recognises a look-up by primary key: one plain table, and a condition that equates each column of its key with a constant. The planner
-// then uses the key's index for any constants, so one plan is good for all constants.
+// Recognises a look-up by primary key: one plain table, and a condition that equates each column of its key with a
+// constant. The planner then uses the key's index for any constants, so one plan is good for all constants.
 import type { Node, SelectStmt } from './allowed-nodes.ts'
 import { costBound } from './cost-bound.ts'
 import type { Walk } from './scope.ts'
@@ -71,7 +71,10 @@ const QUIET: ReadonlySet<string> = new Set([
   'String',
 ])
 
-/** Returns whether all nodes of a confined query are in QUIET. The tag of a node is a key that starts with a capital letter. */
+/**
+ * Returns whether all nodes of a confined query are in QUIET. The tag of a node is a key that starts with a capital
+ * letter.
+ */
 export function callsNothing(tree: object): boolean {
   return Object.entries(tree).every(([key, value]: [string, unknown]) => {
     const isTag = key < 'a' && key >= 'A'

@@ -1,5 +1,5 @@
-// Prints literals in a form that the oldest server understands. Literals such as 0x1F and 1_000 become decimal: before version 16,
-// PostgreSQL reads them as a number and an alias.
+// Prints literals in a form that the oldest server understands. Literals such as 0x1F and 1_000 become decimal: before
+// version 16, PostgreSQL reads them as a number and an alias.
 import type { Node, Struct } from './allowed-nodes.ts'
 import { refusedStatement } from './refusal.ts'
 

@@ -1,5 +1,6 @@
-// Finds the operator to which a symbol refers. PostgreSQL's own operators are printed as OPERATOR(pg_catalog.x) where the grammar allows
-// that. An extension's operators are printed with the extension's schema if pg_depend confirms that they belong to the extension.
+// Finds the operator to which a symbol refers. PostgreSQL's own operators are printed as OPERATOR(pg_catalog.x) where
+// the grammar allows that. An extension's operators are printed with the extension's schema if pg_depend confirms that
+// they belong to the extension.
 import { didYouMean } from '../../nearest.ts'
 import type { CapturedExtension } from '../captured-facts.ts'
 import { typed } from '../quote.ts'
@@ -68,7 +69,8 @@ function unknownOperator(walk: Walk, names: readonly string[], at: number | unde
 }
 
 /**
- * Returns the operators that start with the same characters, the most similar length first. Edit distance does not help for symbols.
+ * Returns the operators that start with the same characters, the most similar length first. Edit distance does not help
+ * for symbols.
  */
 function alike(symbol: string): string[] {
   const near = [...OWN_OPERATORS].filter((own) => own.length > 1 && (own.startsWith(symbol) || symbol.startsWith(own)))
@@ -80,8 +82,8 @@ const OPERATORS_HINT =
   "Use PostgreSQL's own operators, or write an operator of a known extension as OPERATOR(schema.symbol)."
 
 /**
- * Refuses an operator on a value of an extension's type if the extension's schema cannot be on search_path. The server would
- * not find the extension's operator and would silently compare as text (citext, for example).
+ * Refuses an operator on a value of an extension's type if the extension's schema cannot be on search_path. The server
+ * would not find the extension's operator and would silently compare as text (citext, for example).
  */
 export function checkComparison(
   walk: Walk,

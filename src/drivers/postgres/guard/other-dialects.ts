@@ -1,4 +1,5 @@
-// Names from other SQL dialects, and refused PostgreSQL functions, each with its replacement. Only hints use these lists.
+// Names from other SQL dialects, and refused PostgreSQL functions, each with its replacement. Only hints use these
+// lists.
 
 /** The advice for each function. Names are in lower case. */
 export const FUNCTIONS_ELSEWHERE: ReadonlyMap<string, string> = new Map([

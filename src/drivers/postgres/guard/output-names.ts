@@ -1,5 +1,5 @@
-// Names output columns without AS as PostgreSQL does (FigureColname in parse_target.c). The guard prints this name with AS, because the
-// server would name the confined expression differently.
+// Names output columns without AS as PostgreSQL does (FigureColname in parse_target.c). The guard prints this name with
+// AS, because the server would name the confined expression differently.
 import { words, type Node, type Struct } from './allowed-nodes.ts'
 
 export interface NameRules {

@@ -1,5 +1,5 @@
-// Reads the values of a query's parameters: their types, whether each value fits its type, and the text that is bound. The functions are
-// pure. The database checks the rest (an enum's labels, other date formats).
+// Reads the values of a query's parameters: their types, whether each value fits its type, and the text that is bound.
+// The functions are pure. The database checks the rest (an enum's labels, other date formats).
 import type { Param, Params } from '../../driver.ts'
 import { invalidRequest } from '../../../errors.ts'
 import type { Exposed } from './exposed.ts'

@@ -1,6 +1,6 @@
-// Confines the parameters in a query's text. A parameter means the same as its value written as a literal. A number has a type by its size,
-// a boolean is boolean, and the context determines the type of a string or null. {type, value} is a cast. The printed text contains $1 and
-// casts, never a value.
+// Confines the parameters in a query's text. A parameter means the same as its value written as a literal. A number has
+// a type by its size, a boolean is boolean, and the context determines the type of a string or null. {type, value} is a
+// cast. The printed text contains $1 and casts, never a value.
 import { word, type Node, type Struct } from './allowed-nodes.ts'
 import { refusedLimit, refusedStatement } from './refusal.ts'
 import type { Level, SqlType, Typed, Walk } from './scope.ts'
@@ -45,8 +45,9 @@ export function parameter(walk: Walk, level: Level, { number = 0, location }: St
 }
 
 /**
- * Returns the printed number of an untyped parameter. In conditions each use gets its own number and type, so `$1 IS NULL OR a = $1` works.
- * In outputs and groups all uses share one number, because the server compares these expressions, parameters by number.
+ * Returns the printed number of an untyped parameter. In conditions each use gets its own number and type, so `$1 IS
+ * NULL OR a = $1` works. In outputs and groups all uses share one number, because the server compares these
+ * expressions, parameters by number.
  */
 function untyped(params: Params, level: Level, number: number): number {
   if (level.phase === 'from' || level.phase === 'where') return take(params, number)

@@ -6,7 +6,10 @@ import { fromCodePoints } from './text-offsets.ts'
 /** The maximum number of characters of the caller's text that a message repeats. */
 const QUOTED_MAX = 60
 
-/** Parses a text. Never throws. After `lost` (neither a tree nor a syntax error), this thread's parser must not be used again. */
+/**
+ * Parses a text. Never throws. After `lost` (neither a tree nor a syntax error), this thread's parser must not be used
+ * again.
+ */
 export function parseText(text: string): Parsed {
   // For an empty text, libpg_query throws an error that is not a syntax error.
   if (text.trim() === '') return { kind: 'malformed', why: 'the text is empty', position: 0 }

@@ -1,5 +1,5 @@
-// Parses and judges texts: small texts on the main thread, others in a few worker threads with a deadline. A thread that fails
-// or exceeds the deadline is terminated and replaced.
+// Parses and judges texts: small texts on the main thread, others in a few worker threads with a deadline. A thread
+// that fails or exceeds the deadline is terminated and replaced.
 import { setImmediate } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { loadModule } from 'libpg-query'
@@ -61,8 +61,8 @@ export async function openParser(options: ParserOptions = {}): Promise<Parser & 
 }
 
 /**
- * Returns the parser of the main thread. After a text has broken it, its memory is undefined, and libpg-query cannot create another parser.
- * All later texts are then judged in threads.
+ * Returns the parser of the main thread. After a text has broken it, its memory is undefined, and libpg-query cannot
+ * create another parser. All later texts are then judged in threads.
  */
 function whileWhole(parse: Parse, report: Parser['report']): Parse {
   let isBroken = false

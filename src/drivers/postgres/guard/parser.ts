@@ -1,5 +1,5 @@
-// Defines the parser interface of the guard, and the results of judging a text. The parser is injected, so that the guard does no I/O.
-// parser-pool.ts implements it.
+// Defines the parser interface of the guard, and the results of judging a text. The parser is injected, so that the
+// guard does no I/O. parser-pool.ts implements it.
 import type { Catalog, Denied, Malformed } from '../../driver.ts'
 import type { PostgresQuery } from '../confined-query.ts'
 import type { ParamForm } from './params.ts'

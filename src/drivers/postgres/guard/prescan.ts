@@ -1,9 +1,9 @@
-// Scans the text before the parser: removes comments, counts tokens, and refuses texts that would make the parser slow or overflow its
-// stack. The scan does not look at names.
+// Scans the text before the parser: removes comments, counts tokens, and refuses texts that would make the parser slow
+// or overflow its stack. The scan does not look at names.
 //
-// PostgreSQL's scanner reads a whole run of operator characters to find the end of the first operator, then starts again after
-// it: `/**//**/…` and `+-+-…` take time quadratic in the run. Without comments and with short runs, the parser's work is
-// linear in the text (test: bounds.test.ts).
+// PostgreSQL's scanner reads a whole run of operator characters to find the end of the first operator, then starts
+// again after it: `/**//**/…` and `+-+-…` take time quadratic in the run. Without comments and with short runs, the
+// parser's work is linear in the text (test: bounds.test.ts).
 import { Scanner, type TokenKind } from './scanner.ts'
 
 /** The maximum number of tokens in one text. */
@@ -83,8 +83,8 @@ class Comments {
   }
 
   /**
-   * Keeps an empty comment between two strings that a block comment separates. Without the comment, a line break would join the strings to
-   * one token.
+   * Keeps an empty comment between two strings that a block comment separates. Without the comment, a line break would
+   * join the strings to one token.
    */
   before({ kind, start }: Scanner): void {
     const isString = kind === 'string'

@@ -17,7 +17,10 @@ function nested(count: number, innermost: string, around: (query: string) => str
   return query
 }
 
-/** Asserts that the process has used little CPU time since `before`. Other load may delay a test, but adds nothing to its CPU time. */
+/**
+ * Asserts that the process has used little CPU time since `before`. Other load may delay a test, but adds nothing to
+ * its CPU time.
+ */
 function assertQuick(before: NodeJS.CpuUsage): void {
   const { user, system } = process.cpuUsage(before)
   assert.ok(user + system < 3_000_000, `it took ${(user + system) / 1000} ms of CPU time`)

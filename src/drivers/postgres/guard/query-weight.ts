@@ -1,5 +1,6 @@
-// Weighs a query by the number of its FROM items. A reference to a common table expression that PostgreSQL inlines counts as all items of
-// the expression. PostgreSQL inlines without checking a timeout: thirty doublings took 15 GB, and only SIGKILL ended them.
+// Weighs a query by the number of its FROM items. A reference to a common table expression that PostgreSQL inlines
+// counts as all items of the expression. PostgreSQL inlines without checking a timeout: thirty doublings took 15 GB,
+// and only SIGKILL ended them.
 import { refusedLimit, type Refusal } from './refusal.ts'
 import type { Cte, Weight } from './scope.ts'
 
@@ -28,7 +29,10 @@ function weigh(weight: Weight, known: Map<Cte, number>): number {
   return total
 }
 
-/** Returns the weight of one reference. An expression that is not inlined is planned once, so its references share its items. */
+/**
+ * Returns the weight of one reference. An expression that is not inlined is planned once, so its references share its
+ * items.
+ */
 function weightOf(cte: Cte, known: Map<Cte, number>): number {
   if (cte.isRecursive()) return 1 + own(cte, known) / Math.max(cte.references, 1)
   const isInlined =

@@ -1,5 +1,5 @@
-// Validates the parse tree: one SELECT of allow-listed nodes and keys, within depth limits. An unknown node or key is refused,
-// which covers INTO, FOR UPDATE and every future clause.
+// Validates the parse tree: one SELECT of allow-listed nodes and keys, within depth limits. An unknown node or key is
+// refused, which covers INTO, FOR UPDATE and every future clause.
 import { NODES, type NodeName, type SelectStmt } from './allowed-nodes.ts'
 import { type Refusal, refusedFunction, refusedLimit, refusedStatement } from './refusal.ts'
 
@@ -135,7 +135,9 @@ function readNode(node: unknown, depth: Depth, words: Set<string>): void {
   readStruct(tag, held, depth, words)
 }
 
-/** Returns the depth below a node. A query inside a query starts a new expression. Any other node is one level deeper. */
+/**
+ * Returns the depth below a node. A query inside a query starts a new expression. Any other node is one level deeper.
+ */
 function deeper(name: NodeName, value: Record<string, unknown>, above: Depth): Depth {
   if (above.chain > CHAIN_MAX)
     throw refusedLimit('UNION', `more than ${CHAIN_MAX} parts in one chain of UNION or JOIN`, -1)

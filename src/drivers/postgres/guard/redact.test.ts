@@ -73,7 +73,8 @@ test('a text that would make a slow scanner take minutes is redacted quickly', (
 })
 
 /**
- * Returns the positions of constants that were written as constants. Words that the grammar turns into strings are excluded.
+ * Returns the positions of constants that were written as constants. Words that the grammar turns into strings are
+ * excluded.
  */
 function constants(tree: unknown, bytes: Buffer, found = new Set<number>()): Set<number> {
   if (typeof tree !== 'object' || tree === null) return found

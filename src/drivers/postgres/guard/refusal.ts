@@ -1,5 +1,5 @@
-// Defines the guard's refusals: one error class, which judge.ts turns into a verdict, and the sentences. A hidden name and an unknown name
-// get the same sentence. A hint names only what is exposed.
+// Defines the guard's refusals: one error class, which judge.ts turns into a verdict, and the sentences. A hidden name
+// and an unknown name get the same sentence. A hint names only what is exposed.
 import type { BlockedKind } from '../../driver.ts'
 import { FUNCTIONS_ELSEWHERE } from './other-dialects.ts'
 import { DESCRIPTION, FUNCTIONS_HINT, TYPES_HINT } from './hints.ts'

@@ -1,5 +1,5 @@
-// Tests that the tree of a known form equals the tree from parsing the text. test/attacks/postgres/attacks.test.ts checks this for every
-// text of the corpus.
+// Tests that the tree of a known form equals the tree from parsing the text. test/attacks/postgres/attacks.test.ts
+// checks this for every text of the corpus.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loadModule } from 'libpg-query'

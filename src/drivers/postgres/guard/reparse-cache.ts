@@ -1,8 +1,9 @@
-// Avoids the second parse of a printed text whose form is known. The form is the text without its plain names, strings and numbers.
-// PostgreSQL's grammar depends on the kind of a token only. It treats all plain names alike, and also all plain strings and all plain
-// numbers. A form is parsed once with a different mark in each gap. The tree of the form then shows where each token of such a text appears
-// in the text's own tree. This tree is compared with the confined tree, node for node, as if the text had been parsed.
-// reparse-cache.test.ts compares both methods on every text that the tests confine.
+// Avoids the second parse of a printed text whose form is known. The form is the text without its plain names, strings
+// and numbers. PostgreSQL's grammar depends on the kind of a token only. It treats all plain names alike, and also all
+// plain strings and all plain numbers. A form is parsed once with a different mark in each gap. The tree of the form
+// then shows where each token of such a text appears in the text's own tree. This tree is compared with the confined
+// tree, node for node, as if the text had been parsed. reparse-cache.test.ts compares both methods on every text that
+// the tests confine.
 import type { Parse } from './parser.ts'
 import { SeenTwice } from '../../seen-twice-cache.ts'
 import { isSameTree, PLACES, Slot } from './verify-printed.ts'
@@ -64,7 +65,10 @@ export function formOf(printed: string): Form | null {
   return { key, tokens }
 }
 
-/** Parses a form with marks in its gaps, and returns the tree. Returns null if a mark does not appear in the tree exactly once. */
+/**
+ * Parses a form with marks in its gaps, and returns the tree. Returns null if a mark does not appear in the tree
+ * exactly once.
+ */
 function slotted(parse: Parse, { key, tokens }: Form): unknown {
   const parts = key.split(GAP)
   if (tokens.length > TOKENS_MAX || key.includes(MARK)) return null

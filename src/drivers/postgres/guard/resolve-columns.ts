@@ -1,5 +1,5 @@
-// Resolves a name to a column: first in the query itself, then in the queries around it, as PostgreSQL does. PostgreSQL can
-// also read `a.b` as a function call on a row, a cast or a system column. The guard refuses these.
+// Resolves a name to a column: first in the query itself, then in the queries around it, as PostgreSQL does. PostgreSQL
+// can also read `a.b` as a function call on a row, a cast or a system column. The guard refuses these.
 import { WITHOUT_EQUALITY } from './types-and-extensions.ts'
 import { columnHint, NOTHING_SHOWN } from './hints.ts'
 import { word, words, type Node, type Struct } from './allowed-nodes.ts'
@@ -88,8 +88,8 @@ export function columnOfRow({ item, level }: RowMeant, name: string, ref: Struct
 }
 
 /**
- * Returns the column of this query to which a ColumnRef refers. Returns undefined if it refers to something else or belongs to an outer
- * query.
+ * Returns the column of this query to which a ColumnRef refers. Returns undefined if it refers to something else or
+ * belongs to an outer query.
  */
 export function columnHere(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): Column | undefined {
   const names = words(ref.fields)
@@ -142,7 +142,10 @@ export function reference(column: Column, level: Level): Typed {
   return { node, type: column.type }
 }
 
-/** Returns a whole row. If GROUP BY covers the table's key, the row is added to GROUP BY or taken from any row of the group. */
+/**
+ * Returns a whole row. If GROUP BY covers the table's key, the row is added to GROUP BY or taken from any row of the
+ * group.
+ */
 function noteWhole(item: Item, level: Level): Typed {
   const whole = item.whole()
   if (!item.base || level.phase !== 'output' || level.aggregates > 0 || !level.covered.has(item.base)) return whole

@@ -20,8 +20,9 @@ function ours(text: string): string[] {
 }
 
 /**
- * Returns null if PostgreSQL's scanner refuses the text. libpg-query's copy of the scanner returns comments as tokens, and therefore ends a
- * string at a comment, unlike PostgreSQL's scanner. The parser never gets a comment, so the texts are compared without comments.
+ * Returns null if PostgreSQL's scanner refuses the text. libpg-query's copy of the scanner returns comments as tokens,
+ * and therefore ends a string at a comment, unlike PostgreSQL's scanner. The parser never gets a comment, so the texts
+ * are compared without comments.
  */
 function theirs(text: string): string[] | null {
   try {

@@ -1,6 +1,6 @@
-// Reads SQL text as PostgreSQL's scanner does (src/backend/parser/scan.l of PostgreSQL 18), token by token. This scanner never refuses a
-// text: if the real scanner would fail, the tokens are undefined. Each rule takes time linear in the text. scanner.test.ts compares the
-// tokens with those of libpg-query's own scanner.
+// Reads SQL text as PostgreSQL's scanner does (src/backend/parser/scan.l of PostgreSQL 18), token by token. This
+// scanner never refuses a text: if the real scanner would fail, the tokens are undefined. Each rule takes time linear
+// in the text. scanner.test.ts compares the tokens with those of libpg-query's own scanner.
 
 export type TokenKind =
   'space' | 'line comment' | 'block comment' | 'word' | 'quoted name' | 'string' | 'number' | 'parameter' | 'sign'
@@ -204,7 +204,9 @@ function blockEnd(text: string, from: number): { readonly end: number; readonly 
   return { end: -1, deepest }
 }
 
-/** A run of adjacent operator characters up to a comment, with the last positions that decide where an operator ends. */
+/**
+ * A run of adjacent operator characters up to a comment, with the last positions that decide where an operator ends.
+ */
 interface Run {
   readonly end: number
   /** The last character that is neither + nor -. */
@@ -223,7 +225,9 @@ function operatorRun(text: string, from: number): Run {
   return { end, lastOther, lastNotOfSql }
 }
 
-/** Returns the end of an operator. It may end in + or - only if it has a character that no operator of standard SQL has. */
+/**
+ * Returns the end of an operator. It may end in + or - only if it has a character that no operator of standard SQL has.
+ */
 function operatorEnd({ end, lastOther, lastNotOfSql }: Run, from: number): number {
   return lastNotOfSql >= from ? end : Math.max(from, lastOther) + 1
 }
@@ -237,7 +241,10 @@ function isPlusOrMinus(code: number): boolean {
   return code === PLUS || code === DASH
 }
 
-/** Returns the end of a sign. `::`, `:=` and `..` are one token. Any other sign that is not an operator is one character. */
+/**
+ * Returns the end of a sign. `::`, `:=` and `..` are one token. Any other sign that is not an operator is one
+ * character.
+ */
 function signEnd(text: string, at: number, code: number): number {
   const following = text.charCodeAt(at + 1)
   const isPair =

@@ -12,7 +12,9 @@ import type { Shown } from './visible-names.ts'
 export type SqlType =
   | { readonly kind: 'named'; readonly schema: string; readonly name: string }
   | { readonly kind: 'array'; readonly of: SqlType }
-  /** A row of a sub-select, a CTE or a function, whose columns are known. Rows of a table carry the oids of the types. */
+  /**
+   * A row of a sub-select, a CTE or a function, whose columns are known. Rows of a table carry the oids of the types.
+   */
   | { readonly kind: 'row'; readonly columns: readonly Field[]; readonly oids?: readonly number[] }
 
 export interface Field {
@@ -78,8 +80,8 @@ export interface Level {
 }
 
 /**
- * `added` is true if SEARCH or CYCLE added the column. An alias list does not rename such a column, and `*` includes it only at the level
- * of its WITH.
+ * `added` is true if SEARCH or CYCLE added the column. An alias list does not rename such a column, and `*` includes it
+ * only at the level of its WITH.
  */
 export interface CteColumn extends Field {
   readonly added?: boolean

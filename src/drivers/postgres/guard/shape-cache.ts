@@ -1,6 +1,7 @@
-// Caches confined queries by shape. Programs send the same text repeatedly with different whole numbers and strings. After a
-// shape was confined twice, its printed text is cached with gaps for these values, and a third query takes one lookup. A
-// value may vary only if the guard prints a marker in its place unchanged. A string must also be compared with a column.
+// Caches confined queries by shape. Programs send the same text repeatedly with different whole numbers and strings.
+// After a shape was confined twice, its printed text is cached with gaps for these values, and a third query takes one
+// lookup. A value may vary only if the guard prints a marker in its place unchanged. A string must also be compared
+// with a column.
 import type { Catalog } from '../../driver.ts'
 import type { Preparable, PostgresQuery } from '../confined-query.ts'
 import { Scanner } from './scanner.ts'
@@ -38,14 +39,15 @@ type Entry = Template | false
 const TEXT_MAX = 4_096
 const VALUES_MAX = 32
 const SHAPES_MAX = 2_000
-// The maximum length of a printed text whose shape is cached. To learn which values may vary, the text is printed up to thirty times.
+// The maximum length of a printed text whose shape is cached. To learn which values may vary, the text is printed up to
+// thirty times.
 const PRINTED_MAX = 16_384
 
 /** The cached shapes of each exposed catalog. */
 const shapes = new WeakMap<Catalog, SeenTwice<Entry>>()
 
-// Texts with comments, escapes, dollar quotes or control characters are not cached. Non-ASCII characters are allowed only in
-// strings that become gaps. A number of up to nine digits is always an int4.
+// Texts with comments, escapes, dollar quotes or control characters are not cached. Non-ASCII characters are allowed
+// only in strings that become gaps. A number of up to nine digits is always an int4.
 const UNUSUAL = /--|\/\*|\\|[\w$]\$|\$(?!\d)|[\0-\x08\x0b\x0c\x0e-\x1f\x7f]/
 const PLAIN = /^[\0\x01\t\n\r\x20-\x7e]*$/
 const PIECES = /'[^']*'|"[^"]*"|(?<![\w.$])(?:0|[1-9]\d{0,8})(?![\w.'"])/g
@@ -60,7 +62,8 @@ const COMPARED = /(?:[=<>]|\bin\s*\(|\b(?:between|and))\s*$/i
 const MINUS = /-\s*$/
 const NEXT = /^\s*,\s*$/
 /**
- * The number of characters before a string in which a comparison is searched for. Also the longest gap between two strings of a list.
+ * The number of characters before a string in which a comparison is searched for. Also the longest gap between two
+ * strings of a list.
  */
 const BACK = 12
 
@@ -252,8 +255,8 @@ const COLUMN = String.raw`\((?:"(?:[^"]|"")*"\.)?"(?:[^"]|"")*"`
 const SIMPLE = String.raw`(?:-?\d+(?:\.\d+)?|'[^'\\]*')`
 
 /**
- * Returns whether the printed text contains a string once and compares it with a column. The value then only determines which rows match.
- * If the string were inside another string, its quotes would be doubled.
+ * Returns whether the printed text contains a string once and compares it with a column. The value then only determines
+ * which rows match. If the string were inside another string, its quotes would be doubled.
  */
 function isCompared(printed: string, mark: string): boolean {
   const at = printed.indexOf(mark)

@@ -1,5 +1,5 @@
-// Maps a position in the printed text to the caller's text. The database reports the position of a parse node, so the printed
-// text is parsed again and both trees are walked in parallel. This runs only for errors.
+// Maps a position in the printed text to the caller's text. The database reports the position of a parse node, so the
+// printed text is parsed again and both trees are walked in parallel. This runs only for errors.
 import type { Node, SelectStmt } from './allowed-nodes.ts'
 
 /** For each confined node, the byte offset in the caller's text of the node from which it was made. */

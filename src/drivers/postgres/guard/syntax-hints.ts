@@ -1,5 +1,5 @@
-// Hints for syntax errors, mostly for syntax of other SQL dialects. Only some characters around the error's position are
-// examined. The first matching hint is used.
+// Hints for syntax errors, mostly for syntax of other SQL dialects. Only some characters around the error's position
+// are examined. The first matching hint is used.
 import { DESCRIPTION } from './hints.ts'
 
 const BEFORE = 240

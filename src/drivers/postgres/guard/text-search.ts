@@ -1,6 +1,6 @@
-// Checks text search configurations and dictionaries in calls. The server would look up a name, and its answer would reveal whether a
-// hidden object exists. The guard therefore prints only names of configurations and dictionaries that come with PostgreSQL or a known
-// extension.
+// Checks text search configurations and dictionaries in calls. The server would look up a name, and its answer would
+// reveal whether a hidden object exists. The guard therefore prints only names of configurations and dictionaries that
+// come with PostgreSQL or a known extension.
 import type { CapturedExtension } from '../captured-facts.ts'
 import { identifier } from '../quote.ts'
 import { didYouMean, nearest } from '../../nearest.ts'
@@ -92,7 +92,8 @@ function nameOf(text: string): string {
 }
 
 /**
- * Confines unaccent(dictionary, text): only the extension's own dictionary is allowed, with the extension's schema. Throws Refusal.
+ * Confines unaccent(dictionary, text): only the extension's own dictionary is allowed, with the extension's schema.
+ * Throws Refusal.
  */
 export function withDictionary(
   extension: CapturedExtension | undefined,

@@ -1,7 +1,7 @@
-// Bounds how large a confined query can make a value. PostgreSQL limits one value to a gigabyte, and has no other memory limit. Nested
-// repeat(), replace() and || grew a few letters to 2.7 GB in one backend. This walk computes sizes bottom up through expressions,
-// sub-selects and WITH. The guard refuses a query whose constants multiply too much. The walk visits every node. An unknown node counts as
-// the sum of its parts.
+// Bounds how large a confined query can make a value. PostgreSQL limits one value to a gigabyte, and has no other
+// memory limit. Nested repeat(), replace() and || grew a few letters to 2.7 GB in one backend. This walk computes sizes
+// bottom up through expressions, sub-selects and WITH. The guard refuses a query whose constants multiply too much. The
+// walk visits every node. An unknown node counts as the sum of its parts.
 import {
   elementCount,
   FREE_COUNT,
@@ -27,14 +27,18 @@ const COLLECTED_MAX = 4_096
 const STORED_BYTES = 1_024
 const FIXED_BYTES = 64
 
-/** The largest size of a value: bytes from constants (`own`), copies of stored data (`times`), copies of a recursive query's columns. */
+/**
+ * The largest size of a value: bytes from constants (`own`), copies of stored data (`times`), copies of a recursive
+ * query's columns.
+ */
 interface Size {
   readonly own: number
   readonly times: number
   /** True if the value may have any number of elements, collected from rows or split from a string. */
   readonly isMany: boolean
   /**
-   * For each column: how many copies of the previous iteration's column the value contains. Set only inside a recursive term.
+   * For each column: how many copies of the previous iteration's column the value contains. Set only inside a recursive
+   * term.
    */
   readonly before: ReadonlyMap<number, number>
 }
@@ -133,8 +137,8 @@ class Growth {
   }
 
   /**
-   * Returns the columns of a join. A column of USING may come from either side. The alias of a join names all columns, those of USING
-   * first.
+   * Returns the columns of a join. A column of USING may come from either side. The alias of a join names all columns,
+   * those of USING first.
    */
   #join({ larg, rarg, quals, usingClause, join_using_alias, alias }: Struct<'JoinExpr'>): readonly Shown[] {
     const left = larg ? this.#from(larg) : []
@@ -223,7 +227,10 @@ class Growth {
     return greatest(results)
   }
 
-  /** Returns the size of an operator's result. Only `||` concatenates. Numbers have at most 131,072 digits, and json - key is json. */
+  /**
+   * Returns the size of an operator's result. Only `||` concatenates. Numbers have at most 131,072 digits, and json -
+   * key is json.
+   */
   #operator({ name, lexpr, rexpr }: Struct<'A_Expr'>): Size {
     const sides = [lexpr, rexpr].flatMap((side) => (side ? [this.size(side)] : []))
     const [symbol = ''] = words(name).slice(-1)
@@ -433,7 +440,10 @@ function isAscii(node: Node | undefined): boolean {
   return text !== undefined && /^[\x00-\x7f]*$/.test(text)
 }
 
-/** Returns the size of values that an aggregate collects from rows, as stored data. Throws Refusal if constants make the values long. */
+/**
+ * Returns the size of values that an aggregate collects from rows, as stored data. Throws Refusal if constants make the
+ * values long.
+ */
 function collected(each: Size, name: string): Size {
   if (each.own > COLLECTED_MAX) {
     const why = `${name} collects values of up to ${Math.round(each.own)} bytes that the query creates; the limit is ${COLLECTED_MAX}`
@@ -546,7 +556,10 @@ function circlesOf(columns: readonly ReadonlyMap<number, number>[]): ReadonlySet
   return circles
 }
 
-/** Refuses a query in which the database compares each element with each other element, because cancelling has no effect. */
+/**
+ * Refuses a query in which the database compares each element with each other element, because cancelling has no
+ * effect.
+ */
 function eachWithEach(what: string, steps: number): Refusal {
   const why = `${what} could take ${Math.round(steps)} steps that cannot be cancelled; the limit is ${STEPS_MAX}`
   const hint = 'Compare rows instead: use a join, EXISTS, or IN with a sub-query.'

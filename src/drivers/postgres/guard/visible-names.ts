@@ -1,5 +1,5 @@
-// Holds the names that FROM makes visible: tables by name, columns by name, and the columns of `*` in order. A join reuses the object of
-// its left side instead of copying it, so a chain of joins takes linear time.
+// Holds the names that FROM makes visible: tables by name, columns by name, and the columns of `*` in order. A join
+// reuses the object of its left side instead of copying it, so a chain of joins takes linear time.
 import type { Column, Item } from './scope.ts'
 
 /** The column of each name. Null if more than one column has this name. */
@@ -10,7 +10,9 @@ type Star =
   | readonly Column[]
   | { readonly merged: readonly Column[]; readonly names: ReadonlySet<string>; readonly sides: readonly Star[] }
 
-/** A join copies lists of columns up to this length. Without the copy, `*` and NATURAL would walk a long chain of joins. */
+/**
+ * A join copies lists of columns up to this length. Without the copy, `*` and NATURAL would walk a long chain of joins.
+ */
 const LISTED_MAX = 64
 
 export class Shown {

@@ -214,7 +214,10 @@ function row(walk: Walk, level: Level, { args, row_format, location }: Struct<'R
   }
 }
 
-/** Confines CURRENT_DATE and similar keywords. CURRENT_USER and similar keywords are refused, because they reveal the login. */
+/**
+ * Confines CURRENT_DATE and similar keywords. CURRENT_USER and similar keywords are refused, because they reveal the
+ * login.
+ */
 export function valueFunction({ op, typmod, location }: Struct<'SQLValueFunction'>): Typed {
   if (op === undefined || !VALUE_FUNCTIONS.has(op)) {
     throw refusedFunction((op ?? '').replace('SVFOP_', '').toLowerCase(), location)
@@ -391,7 +394,8 @@ function modifiers(walk: Walk, level: Level, node: Struct<'FuncCall'>): Partial<
   }
 }
 
-// Windows, and the sort keys of aggregates and windows. A name in a sort key refers to a column here, never to an output.
+// Windows, and the sort keys of aggregates and windows. A name in a sort key refers to a column here, never to an
+// output.
 
 /** Confines sort keys of aggregates and windows. Throws Refusal. */
 export function sortKeys(walk: Walk, level: Level, keys: readonly Node[]): Node[] {
@@ -431,8 +435,8 @@ export function window(walk: Walk, level: Level, def: Struct<'WindowDef'>): Stru
   }
 }
 
-// (x).field, (x).* and x[1]. A field can be read only from a row whose columns the guard knows. Otherwise PostgreSQL may read (x).field as
-// the call field(x), and (x).regclass as a cast.
+// (x).field, (x).* and x[1]. A field can be read only from a row whose columns the guard knows. Otherwise PostgreSQL
+// may read (x).field as the call field(x), and (x).regclass as a cast.
 
 /** Confines an A_Indirection. Throws Refusal. */
 export function indirection(walk: Walk, level: Level, { arg, indirection: steps }: Struct<'A_Indirection'>): Typed {

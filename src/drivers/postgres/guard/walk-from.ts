@@ -1,5 +1,6 @@
-// Walks FROM. Each item becomes a closed sub-select over an exposed table, a common table expression or a function call. Each
-// item gets a generated alias and a list of its columns, so nothing inside the item can be reached by another name.
+// Walks FROM. Each item becomes a closed sub-select over an exposed table, a common table expression or a function
+// call. Each item gets a generated alias and a list of its columns, so nothing inside the item can be reached by
+// another name.
 import type { TypeName } from '../captured-facts.ts'
 import { FROM_DEFINITION } from './allowed-functions.ts'
 import { word, words, type Node, type Struct } from './allowed-nodes.ts'
@@ -88,7 +89,8 @@ function cteItem(walk: Walk, cte: Cte, node: Struct<'RangeVar'>): From {
   walk.weight.items -= 1
   walk.weight.ctes.set(cte, (walk.weight.ctes.get(cte) ?? 0) + 1)
   cte.references += 1
-  // At the level of its WITH, `*` includes the columns of SEARCH and CYCLE. In deeper queries PostgreSQL leaves them out.
+  // At the level of its WITH, `*` includes the columns of SEARCH and CYCLE. In deeper queries PostgreSQL leaves them
+  // out.
   const isFurtherIn = walk.depth !== cte.depth
   const fields = cte.columns().map((field) => ({ ...field, notInStar: isFurtherIn && field.added === true }))
   const made = namedItem(walk, { name: node.alias?.aliasname ?? cte.name, alias: node.alias, fields })
@@ -154,7 +156,10 @@ function rowOf(aliasname: string, columns: readonly Column[]): ReturnType<Item['
   }
 }
 
-/** Returns a table's row with its own column names, which t(a, b) does not change: (SELECT r FROM (SELECT t1.a, t1.b) AS r(id, name)). */
+/**
+ * Returns a table's row with its own column names, which t(a, b) does not change: (SELECT r FROM (SELECT t1.a, t1.b) AS
+ * r(id, name)).
+ */
 function rowUnder(walk: Walk, own: readonly { readonly name: string }[], columns: readonly Column[]): Node {
   const aliasname = newAlias(walk, 't', 'a row')
   const targetList = columns.map((column): Node => ({ ResTarget: { val: column.read() } }))
@@ -232,11 +237,11 @@ interface Wrapping {
 }
 
 /**
- * Prints (SELECT c FROM schema.t AS t0) AS t1(c). The list of columns that the query reads is complete only at the end, and is filled in
- * then. Columns are printed without the alias t0. If c was dropped since introspection, PostgreSQL would read t0.c as the call c(t0) with
- * the whole row (manual, 8.16.5). An unqualified c is a column or an error. It cannot mean the row t0, because no exposed column has the
- * name of a generated alias. It could mean a column of an outer query. In that case the session answers SCHEMA_STALE
- * (session/lock-columns.ts).
+ * Prints (SELECT c FROM schema.t AS t0) AS t1(c). The list of columns that the query reads is complete only at the end,
+ * and is filled in then. Columns are printed without the alias t0. If c was dropped since introspection, PostgreSQL
+ * would read t0.c as the call c(t0) with the whole row (manual, 8.16.5). An unqualified c is a column or an error. It
+ * cannot mean the row t0, because no exposed column has the name of a generated alias. It could mean a column of an
+ * outer query. In that case the session answers SCHEMA_STALE (session/lock-columns.ts).
  */
 function wrap(walk: Walk, base: Base, { aliasname, printed, node, inside }: Wrapping): Node {
   const targetList: Node[] = []
@@ -412,7 +417,8 @@ function aliased(walk: Walk, confined: Struct<'JoinExpr'>, columns: readonly Col
   return { node, shown: Shown.of(item) }
 }
 
-// Function calls in FROM. Their columns come from the list of functions, a composite type or the caller's column definitions.
+// Function calls in FROM. Their columns come from the list of functions, a composite type or the caller's column
+// definitions.
 
 interface Part {
   readonly node: Node

@@ -1,6 +1,6 @@
-// Walks SQL/JSON: constructors, IS JSON, JSON_QUERY and similar functions (PostgreSQL 16 and 17), JSON_TABLE in FROM. Each RETURNING type
-// goes through the type list. Each PASSING and DEFAULT goes through expression(): otherwise DEFAULT pg_read_file(…) ON EMPTY would read a
-// file.
+// Walks SQL/JSON: constructors, IS JSON, JSON_QUERY and similar functions (PostgreSQL 16 and 17), JSON_TABLE in FROM.
+// Each RETURNING type goes through the type list. Each PASSING and DEFAULT goes through expression(): otherwise DEFAULT
+// pg_read_file(…) ON EMPTY would read a file.
 import type { Node, Struct } from './allowed-nodes.ts'
 import { Refusal, refusedStatement } from './refusal.ts'
 import type { Field, Level, Typed, Walk } from './scope.ts'

@@ -251,7 +251,8 @@ class Body implements Cte {
   }
 
   /**
-   * Returns the columns of the expression. Inside the expression itself, returns the columns of its first arm. Throws Refusal.
+   * Returns the columns of the expression. Inside the expression itself, returns the columns of its first arm. Throws
+   * Refusal.
    */
   columns(): readonly CteColumn[] {
     if (this.#state === 'waiting') this.#walkBody()
@@ -422,8 +423,9 @@ function nameFor(walk: Walk, node: Node): string {
   return outputName(node, { major: walk.exposed.major, subLink: (link) => walk.sublinkNames.get(link) })
 }
 
-// GROUP BY. An output that is named or numbered is printed as its number. If GROUP BY contains a table's primary key, the other columns
-// that are read from the table are added. PostgreSQL uses keys of tables, but the sub-selects around the tables have no keys.
+// GROUP BY. An output that is named or numbered is printed as its number. If GROUP BY contains a table's primary key,
+// the other columns that are read from the table are added. PostgreSQL uses keys of tables, but the sub-selects around
+// the tables have no keys.
 
 const SETS: ReadonlySet<string> = new Set([
   'GROUPING_SET_EMPTY',
@@ -475,7 +477,8 @@ function groupItem(walk: Walk, level: Level, node: Node, targets: Grouping): Nod
 }
 
 /**
- * Returns the output number to which a node refers. An unqualified name refers to a column of FROM first. A number stays unchanged.
+ * Returns the output number to which a node refers. An unqualified name refers to a column of FROM first. A number
+ * stays unchanged.
  */
 function positionMeant(walk: Walk, level: Level, node: Node, { targets, places }: Grouping): number | undefined {
   if (node.A_Const?.ival) return node.A_Const.ival.ival
@@ -570,7 +573,8 @@ function distinctOn(walk: Walk, level: Level, clause: readonly Node[], outputs: 
 }
 
 /**
- * Returns the number of the output to which an unqualified name refers, or otherwise the expression. `places` caches the results.
+ * Returns the number of the output to which an unqualified name refers, or otherwise the expression. `places` caches
+ * the results.
  */
 function outputOr(
   walk: Walk,
@@ -592,7 +596,8 @@ function outputOr(
 }
 
 /**
- * Returns the index of the first output with this name, or -1. Throws Refusal if another output of the same name differs.
+ * Returns the index of the first output with this name, or -1. Throws Refusal if another output of the same name
+ * differs.
  */
 function outputIndex(name: string, outputs: readonly SortOutput[], at: number | undefined): number {
   const index = outputs.findIndex((output) => output.name === name)

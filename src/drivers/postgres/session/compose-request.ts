@@ -1,5 +1,5 @@
-// Composes one request of a session in a reused buffer. Reuse is safe because a session has one request in flight: once the
-// server has answered, all bytes have been sent.
+// Composes one request of a session in a reused buffer. Reuse is safe because a session has one request in flight: once
+// the server has answered, all bytes have been sent.
 import { DESCRIBE, EXECUTE } from './protocol-messages.ts'
 
 const BYTES = 2_048
@@ -41,7 +41,10 @@ export class Request {
     return this.bind('', parameters, NONE).add(DESCRIBE).add(EXECUTE)
   }
 
-  /** Adds a Bind of a statement to the unnamed portal, with the values of `texts`, then the values of `more`, all in text format. */
+  /**
+   * Adds a Bind of a statement to the unnamed portal, with the values of `texts`, then the values of `more`, all in
+   * text format.
+   */
   bind(name: string, texts: readonly (string | null)[], more: readonly string[]): this {
     const start = this.#length
     let size = 1 + 4 + 1 + Buffer.byteLength(name) + 1 + 2 + 2 + 2 + 4 * (texts.length + more.length)

@@ -23,7 +23,9 @@ const FLOOR = 140_000
 /** A session, and a function that cancels its current statement. */
 export interface Login {
   readonly session: Session
-  /** Sends a CancelRequest over a separate connection. Resolves when the server has signalled the backend. Never throws. */
+  /**
+   * Sends a CancelRequest over a separate connection. Resolves when the server has signalled the backend. Never throws.
+   */
   cancel(): Promise<void>
 }
 

@@ -42,7 +42,10 @@ export class PostgresConnection implements Connection {
   readonly #login: Login
   readonly #known: () => Known
   readonly #session: Session
-  /** Set once a cancel request was sent. The request may hit the next statement, so the session runs no further statement. */
+  /**
+   * Set once a cancel request was sent. The request may hit the next statement, so the session runs no further
+   * statement.
+   */
   #cancelling: Promise<void> | null = null
   #ending: Promise<void> | null = null
   /** The timer for the deadline of the work, or for the end of a cancelled session. */
@@ -151,7 +154,9 @@ export class PostgresConnection implements Connection {
     }
   }
 
-  /** Starts the deadline of one piece of work. The timer is reused, so it fires once without effect after the last work. */
+  /**
+   * Starts the deadline of one piece of work. The timer is reused, so it fires once without effect after the last work.
+   */
   #begin(deadlineMs: number): void {
     this.#isAtWork = true
     if (this.#timer !== undefined && this.#deadlineMs === deadlineMs) {

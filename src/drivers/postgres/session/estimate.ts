@@ -30,8 +30,8 @@ export function planCost(answer: readonly (readonly (string | null)[])[]): numbe
 }
 
 /**
- * Returns the SQL for the size of one plain table. The result has no row if the size does not bound the cost. This is so for partitions,
- * child tables, row-level security (whose conditions add cost) and virtual generated columns.
+ * Returns the SQL for the size of one plain table. The result has no row if the size does not bound the cost. This is
+ * so for partitions, child tables, row-level security (whose conditions add cost) and virtual generated columns.
  */
 export function sizeSql(at: { readonly schema: string; readonly table: string }): string {
   return `SELECT pg_catalog.pg_relation_size(c.oid) / pg_catalog.current_setting('block_size')::int8, c.relpages, c.reltuples,
@@ -48,8 +48,8 @@ export function readSize(answer: readonly (readonly (string | null)[])[]): Table
   const row = answer[0]?.map(Number)
   if (row === undefined) return null
   const [blocks = 0, relpages = 0, reltuples = 0, pageCost = 0, tupleCost = 0, operatorCost = 0] = row
-  // As in the planner, the number of rows is the current number of pages, at least ten, times the rows per page at the last ANALYZE.
-  // Without ANALYZE, a page counts as full, with 291 rows.
+  // As in the planner, the number of rows is the current number of pages, at least ten, times the rows per page at the
+  // last ANALYZE. Without ANALYZE, a page counts as full, with 291 rows.
   const pages = Math.max(blocks, 10)
   const density = relpages > 0 && reltuples >= 0 ? reltuples / relpages : 291
   return { pages, tuples: Math.max(1, density * pages), pageCost, tupleCost, operatorCost }
@@ -58,7 +58,9 @@ export function readSize(answer: readonly (readonly (string | null)[])[]): Table
 // The cost of one call in units of cpu_operator_cost: the most expensive allowed functions have a procost of 100.
 const OPERATORS_EACH = 100
 
-/** Returns an upper bound of the cost of any plan: the cost of reading the whole table and sorting all of it on disk. */
+/**
+ * Returns an upper bound of the cost of any plan: the cost of reading the whole table and sorting all of it on disk.
+ */
 export function costBound(bound: CostBound, size: TableSize): number {
   const { pages, tuples, pageCost, tupleCost, operatorCost } = size
   const scan = pages * pageCost + tuples * (3 * tupleCost + bound.operations * OPERATORS_EACH * operatorCost)

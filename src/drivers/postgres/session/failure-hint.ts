@@ -2,8 +2,9 @@
 // objects.
 
 /**
- * The hints for errors of class 42, from parsing and analysing the printed text. The database's message is shown only for these codes and
- * for classes 53 and 54. Other messages of class 42 may name hidden objects, such as a table behind a view or a role.
+ * The hints for errors of class 42, from parsing and analysing the printed text. The database's message is shown only
+ * for these codes and for classes 53 and 54. Other messages of class 42 may name hidden objects, such as a table behind
+ * a view or a role.
  */
 const SHOWN_CODES: Readonly<Record<string, string>> = {
   '42601':

@@ -92,7 +92,8 @@ const CLASS_SENTENCES: Readonly<Record<string, string>> = {
 }
 
 /**
- * Returns the AppError that run() throws. An AppError stays unchanged. Any other error is translated by its class and becomes the cause.
+ * Returns the AppError that run() throws. An AppError stays unchanged. Any other error is translated by its class and
+ * becomes the cause.
  */
 export function failure(error: unknown, query?: FailedQuery, position: number | null = null): AppError {
   if (error instanceof AppError) return error

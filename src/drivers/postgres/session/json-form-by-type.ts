@@ -1,6 +1,6 @@
-// PostgreSQL's built-in types: the oid, the name, and the oid of the array type. The oids are the same in every version (14
-// to 18 were compared). The list has types of newer versions too, which an older server never sends. It omits row types of catalogs
-// and polymorphic types.
+// PostgreSQL's built-in types: the oid, the name, and the oid of the array type. The oids are the same in every version
+// (14 to 18 were compared). The list has types of newer versions too, which an older server never sends. It omits row
+// types of catalogs and polymorphic types.
 
 /** How a value's text is encoded as JSON (docs/contract.md#values). `text` keeps the database's text as a string. */
 export type Form =
@@ -16,7 +16,8 @@ export interface BuiltinType {
   readonly delimiter: ',' | ';'
 }
 
-// The types whose form is not `text`. oid, xid and cid fit a JSON number. The reg* types print names, so their form is text.
+// The types whose form is not `text`. oid, xid and cid fit a JSON number. The reg* types print names, so their form is
+// text.
 const FORMS: Readonly<Record<string, Form>> = {
   bool: 'bool',
   int2: 'integer',

@@ -1,5 +1,6 @@
-// Filters the server's messages to `pg` during login. pg trusts its input. A message that is too short makes pg throw in a socket event or
-// loop past the end. pg also buffers a message of any length. So pg receives only complete, well-formed login messages.
+// Filters the server's messages to `pg` during login. pg trusts its input. A message that is too short makes pg throw
+// in a socket event or loop past the end. pg also buffers a message of any length. So pg receives only complete,
+// well-formed login messages.
 import type { Duplex } from 'node:stream'
 
 /** The maximum length of one login message. Servers and poolers send much shorter messages. */

@@ -1,5 +1,5 @@
-// Tests that prepared statements on a real server give the same answers as unprepared queries. This must also hold after a table, the
-// server or the number of shapes has changed.
+// Tests that prepared statements on a real server give the same answers as unprepared queries. This must also hold
+// after a table, the server or the number of shapes has changed.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { LIMITS, openSession, settingsOf, type TestSession } from '../../../../test/support/postgres-session.ts'
@@ -40,7 +40,10 @@ interface Caller extends TestSession {
   catalog: Catalog
   /** Runs a query through the guard and the server. Returns the rows as JSON, or the code of the error. */
   ask(sql: string, params?: readonly (number | string)[]): Promise<string>
-  /** Returns the prepared queries of the session: their names, and how often each ran with a generic and with a custom plan. */
+  /**
+   * Returns the prepared queries of the session: their names, and how often each ran with a generic and with a custom
+   * plan.
+   */
   prepared(): Promise<readonly (readonly [name: string, generic: string, custom: string])[]>
 }
 

@@ -1,5 +1,5 @@
-// Holds the callers' queries that one session has prepared under names, so that the server need not parse and plan them again
-// (docs/decisions/0026-prepared-statements.md). Their texts are the printed texts of shapes that were seen twice.
+// Holds the callers' queries that one session has prepared under names, so that the server need not parse and plan them
+// again (docs/decisions/0026-prepared-statements.md). Their texts are the printed texts of shapes that were seen twice.
 import type { Preparable } from '../confined-query.ts'
 import { closeStatement, type Field } from './protocol-messages.ts'
 
@@ -8,7 +8,10 @@ export const STATEMENTS_MAX = 100
 
 export interface Statement {
   readonly name: string
-  /** The server's description of the rows. Null before the first answer. If the columns change, the server refuses the statement. */
+  /**
+   * The server's description of the rows. Null before the first answer. If the columns change, the server refuses the
+   * statement.
+   */
   fields: readonly Field[] | null
 }
 
@@ -42,7 +45,10 @@ export class PreparedStatements {
     return this.#known.get(shared)
   }
 
-  /** Returns a new statement to prepare. Drops the statements of another exposure, and the oldest statement if the session is full. */
+  /**
+   * Returns a new statement to prepare. Drops the statements of another exposure, and the oldest statement if the
+   * session is full.
+   */
   next({ exposure }: Preparable): Statement {
     if (this.#exposure !== exposure) for (const old of this.#known.keys()) this.drop(old)
     this.#exposure = exposure

@@ -1,5 +1,5 @@
-// Encodes the frontend messages of PostgreSQL's extended protocol (v3), and decodes the server's messages. Simple Query is
-// left out on purpose: it would run several statements in one text.
+// Encodes the frontend messages of PostgreSQL's extended protocol (v3), and decodes the server's messages. Simple Query
+// is left out on purpose: it would run several statements in one text.
 
 const OPEN_LENGTH = 5
 /** The length that represents NULL. */
@@ -14,8 +14,8 @@ function message(code: string, body: number, fill: (into: Buffer, at: number) =>
 }
 
 /**
- * Returns a Parse message: `text` under `name` ('' is the unnamed statement). The server infers the type of a parameter of type 0 or
- * without a type.
+ * Returns a Parse message: `text` under `name` ('' is the unnamed statement). The server infers the type of a parameter
+ * of type 0 or without a type.
  */
 export function parseMessage(name: string, text: string, types: readonly number[] = []): Buffer {
   const nameLength = Buffer.byteLength(name)

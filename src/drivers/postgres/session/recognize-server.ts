@@ -1,5 +1,5 @@
-// Classifies the first bytes from a server: PostgreSQL, another protocol, or no answer. Classification comes before the login
-// is read, so that a wrong port gets a clear error.
+// Classifies the first bytes from a server: PostgreSQL, another protocol, or no answer. Classification comes before the
+// login is read, so that a wrong port gets a clear error.
 import { AppError } from '../../../errors.ts'
 
 const OTHER = 'The server at that host and port is not PostgreSQL.'
@@ -35,8 +35,8 @@ function isAnswerToTls(first: Buffer): boolean {
 }
 
 /**
- * Returns whether the bytes can begin a login message. The first byte alone does not tell: MySQL's greeting begins with a length, which may
- * equal any letter.
+ * Returns whether the bytes can begin a login message. The first byte alone does not tell: MySQL's greeting begins with
+ * a length, which may equal any letter.
  */
 function isLogin(first: Buffer): boolean {
   // With fewer than six bytes, only the message type can be checked.

@@ -1,5 +1,5 @@
-// Maps the type oids of an answer to types and to the writers of their values. Built-in types are known. User-defined types
-// (enums, composites, their arrays, extension types) are looked up in pg_type once.
+// Maps the type oids of an answer to types and to the writers of their values. Built-in types are known. User-defined
+// types (enums, composites, their arrays, extension types) are looked up in pg_type once.
 import type { BuiltinType } from './json-form-by-type.ts'
 import { BUILTIN_TYPES } from './json-form-by-type.ts'
 import { writeText } from '../../json-bytes.ts'

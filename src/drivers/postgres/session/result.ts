@@ -1,4 +1,5 @@
-// Receives rows. For a caller, writes the answer as JSON while rows arrive, and cuts it at the caps. For catalog queries, collects strings.
+// Receives rows. For a caller, writes the answer as JSON while rows arrive, and cuts it at the caps. For catalog
+// queries, collects strings.
 import type { ResultColumn, Rows } from '../../driver.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
 import type { Field } from './protocol-messages.ts'
@@ -28,7 +29,10 @@ interface Layout {
   readonly writers: readonly RowColumn[]
 }
 
-/** The layout for each description. It is reused, because a prepared statement returns the same description object each time. */
+/**
+ * The layout for each description. It is reused, because a prepared statement returns the same description object each
+ * time.
+ */
 const layouts = new WeakMap<readonly Field[], Layout>()
 
 /** The rows of one query. If a type is not known yet, the rows are buffered unencoded until finish(). */
@@ -62,7 +66,10 @@ export class Result implements Sink {
     return this.#unknown
   }
 
-  /** Returns the length of the longest row that may fit. The JSON of a value has at least two thirds of the length of its text (bytea). */
+  /**
+   * Returns the length of the longest row that may fit. The JSON of a value has at least two thirds of the length of
+   * its text (bytea).
+   */
   rowBytesMax(): number {
     const left = this.#caps.bytesMax - (this.#held === null ? this.#out.length : this.#heldBytes)
     return left * 1.5 + 4 * this.#fields.length + 64
@@ -102,8 +109,8 @@ export class Result implements Sink {
   }
 
   /**
-   * Returns whether the exchange continues. While rows are buffered, the session is still needed for the type look-up, so the remaining
-   * rows are read and dropped.
+   * Returns whether the exchange continues. While rows are buffered, the session is still needed for the type look-up,
+   * so the remaining rows are read and dropped.
    */
   tooLong(): boolean {
     this.#truncated = true

@@ -1,5 +1,5 @@
-// Runs confined queries: first the cost check, then the rows, in one READ ONLY transaction per query. Usually a query is sent to
-// the server in one write to the socket. It takes two if the cost needs EXPLAIN.
+// Runs confined queries: first the cost check, then the rows, in one READ ONLY transaction per query. Usually a query
+// is sent to the server in one write to the socket. It takes two if the cost needs EXPLAIN.
 import type { Estimate, Limits, Rows } from '../../driver.ts'
 import { AppError } from '../../../errors.ts'
 import { checkCost, costBound, explainSql, planCost, readSize, sizeSql, type TableSize } from './estimate.ts'
@@ -18,7 +18,10 @@ import type { Sink } from './wire.ts'
 export interface Known {
   readonly types: TypeBook
   readonly sizes: Map<string, { readonly size: TableSize | null; readonly at: number }>
-  /** The last known digest of implicit objects, the time when the digest was read, and the time when a query last began to renew it. */
+  /**
+   * The last known digest of implicit objects, the time when the digest was read, and the time when a query last began
+   * to renew it.
+   */
   implicit: { readonly digest: string; readonly at: number; renewedAt: number } | null
 }
 
@@ -79,8 +82,8 @@ export async function ask(session: Session, sql: string, timeoutMs: number): Pro
 }
 
 /**
- * Runs a statement of the service over one table and writes its rows into `sink`. Throws AppError, also if the database has
- * changed since the capture.
+ * Runs a statement of the service over one table and writes its rows into `sink`. Throws AppError, also if the database
+ * has changed since the capture.
  */
 export async function readInto(
   { session, known }: Running,
@@ -100,7 +103,9 @@ export async function readInto(
   throw failure(error)
 }
 
-/** Throws if the capture is of another major version, because functions, casts and types differ between major versions. */
+/**
+ * Throws if the capture is of another major version, because functions, casts and types differ between major versions.
+ */
 function sameServer(session: Session, query: PostgresQuery): void {
   const major = (version: number): number => Math.floor(version / 10_000)
   if (major(session.server.version) !== major(query.serverVersion)) {
@@ -121,8 +126,9 @@ const NOTHING = Buffer.alloc(0)
 const NO_CHECK: ImplicitCheck = { frames: NOTHING, passed: () => undefined }
 
 /**
- * Returns a statement that fails the transaction if implicit objects have changed since introspection. The statement takes one or two
- * milliseconds, so the connections of a datasource share its result. While queries run, about every 0.9 s the next one sends it again.
+ * Returns a statement that fails the transaction if implicit objects have changed since introspection. The statement
+ * takes one or two milliseconds, so the connections of a datasource share its result. While queries run, about every
+ * 0.9 s the next one sends it again.
  */
 function implicitCheck(known: Known, objects: ImplicitObjects, now: number): ImplicitCheck {
   const { digest } = objects
@@ -193,8 +199,8 @@ async function lookUp(at: Running, oids: readonly number[], timeoutMs: number): 
 }
 
 /**
- * Returns the caller's error for a database error: the timeout, a changed schema, or the result of failure(). `ahead` is the number of
- * characters before the printed text.
+ * Returns the caller's error for a database error: the timeout, a changed schema, or the result of failure(). `ahead`
+ * is the number of characters before the printed text.
  */
 async function explained(
   query: PostgresQuery,

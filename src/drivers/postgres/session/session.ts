@@ -82,7 +82,10 @@ export function readBackSql(): string {
   return `SELECT pg_catalog.pg_backend_pid(), ${names.map((name) => `pg_catalog.current_setting('${name}')`).join(', ')}`
 }
 
-/** Reads the answer to readBackSql(). `processId` is the server's process that the login named, or null if it named none. */
+/**
+ * Reads the answer to readBackSql(). `processId` is the server's process that the login named, or null if it named
+ * none.
+ */
 export function readBack(row: readonly (string | null)[], processId: number | null): Server {
   const [process, version, versionText, ...settings] = row
   const held = Object.values(PINS).every((value, i) => settings[i] === value)
@@ -133,7 +136,8 @@ const CANCELLED = '57014'
 const FORGOTTEN: ReadonlySet<string> = new Set(['26000', '42P05'])
 
 /**
- * The class of errors for values that a type does not accept. If the value is a parameter, the error has no position in the text.
+ * The class of errors for values that a type does not accept. If the value is a parameter, the error has no position in
+ * the text.
  */
 const UNREADABLE = '22'
 
@@ -150,7 +154,10 @@ interface Around {
   readonly keeps: boolean
 }
 
-/** No frames: up to Sync, the server runs a request in one transaction, and the session keeps the settings, including READ ONLY. */
+/**
+ * No frames: up to Sync, the server runs a request in one transaction, and the session keeps the settings, including
+ * READ ONLY.
+ */
 const NOTHING_AROUND: Around = {
   before: Buffer.alloc(0),
   after: SYNC,
@@ -202,9 +209,14 @@ export class Session {
   #last: { readonly pinned: Pinned; readonly around: Around } | null = null
   /** The settings of the last request if its query read one table and called no function, otherwise null. */
   #lastPlain: Pinned | null = null
-  /** The settings that the session keeps. Null after any other request, because its query might have changed the settings. */
+  /**
+   * The settings that the session keeps. Null after any other request, because its query might have changed the
+   * settings.
+   */
   #kept: Pinned | null = null
-  /** True if the session may keep settings. A pooler could run the next query in another process, with other settings. */
+  /**
+   * True if the session may keep settings. A pooler could run the next query in another process, with other settings.
+   */
   #mayKeep: boolean
   /** True if the session keeps the setting that plans each query for its values. */
   #plansEach = false
@@ -224,8 +236,8 @@ export class Session {
   }
 
   /**
-   * Runs one query like transaction(), after the statement in `check` if there is one. If a query can be prepared, prepares it at its first
-   * run in the session. If the server refuses to prepare the query, sends it as text.
+   * Runs one query like transaction(), after the statement in `check` if there is one. If a query can be prepared,
+   * prepares it at its first run in the session. If the server refuses to prepare the query, sends it as text.
    */
   query(asked: Asked, check: Buffer, pinned: Pinned, sink: Sink): Promise<Completed> {
     const { prepared } = asked
@@ -325,9 +337,10 @@ export class Session {
   }
 
   /**
-   * Opens a transaction and requests the plan of a query, after the statement in `check` if there is one. `more` is another statement that
-   * follows. The server plans a query without parameters once, under a name, so runExplained() runs the plan that EXPLAIN showed. Leaves
-   * the transaction open: runExplained() or end() must follow unless the session is lost.
+   * Opens a transaction and requests the plan of a query, after the statement in `check` if there is one. `more` is
+   * another statement that follows. The server plans a query without parameters once, under a name, so runExplained()
+   * runs the plan that EXPLAIN showed. Leaves the transaction open: runExplained() or end() must follow unless the
+   * session is lost.
    */
   async explain(asked: Asked, check: Buffer, more: Buffer, pinned: Pinned, sink: Sink): Promise<Completed> {
     const run = (): Promise<Completed> => {

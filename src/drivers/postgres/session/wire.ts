@@ -1,5 +1,6 @@
-// Reads and writes the socket of a PostgreSQL session after login. A request is one write. Messages are read in place, from the received
-// chunk. Rows are passed on as bytes. This file buffers as little as possible and does not interpret values or errors.
+// Reads and writes the socket of a PostgreSQL session after login. A request is one write. Messages are read in place,
+// from the received chunk. Rows are passed on as bytes. This file buffers as little as possible and does not interpret
+// values or errors.
 import type { Duplex } from 'node:stream'
 import type { DatabaseError } from './protocol-messages.ts'
 import { readError, readFields, TERMINATE, type Field } from './protocol-messages.ts'
@@ -13,7 +14,9 @@ export interface Sink {
   row(from: Buffer, start: number, end: number): boolean
   /** Called instead of row() for a row longer than rowBytesMax(), which is not buffered. Returns the same as row(). */
   tooLong(): boolean
-  /** Set for background work: rows are read in slices with a pause after each, so that other requests are not delayed. */
+  /**
+   * Set for background work: rows are read in slices with a pause after each, so that other requests are not delayed.
+   */
   readonly isUnhurried?: true
 }
 
@@ -89,7 +92,10 @@ interface Exchange {
   parsed: number
   answered: boolean
   fields: readonly Field[] | null
-  /** The number of statements that complete before the rows of an undescribed statement. 0 if these rows or a description come next. */
+  /**
+   * The number of statements that complete before the rows of an undescribed statement. 0 if these rows or a
+   * description come next.
+   */
   undescribedAfter: number
 }
 

@@ -1,5 +1,5 @@
-// Encodes arrays and named composites from PostgreSQL's text format as JSON lists and objects. A text that does not fit the
-// looked-up type is written as a string.
+// Encodes arrays and named composites from PostgreSQL's text format as JSON lists and objects. A text that does not fit
+// the looked-up type is written as a string.
 import { writeText, type JsonBytes } from '../../json-bytes.ts'
 import { writeNull, type WriteValue } from './write-scalar-value.ts'
 
@@ -94,7 +94,9 @@ export function compositeWriter(attributes: readonly AttributeWriter[]): WriteVa
   }
 }
 
-/** Splits a row's text into fields. Returns null if it is not a row. A row of one NULL and an empty row both print `()`. */
+/**
+ * Splits a row's text into fields. Returns null if it is not a row. A row of one NULL and an empty row both print `()`.
+ */
 function rowFields(from: Buffer, start: number, end: number): (Buffer | null)[] | null {
   if (from[start] !== ROW_OPEN || from[end - 1] !== ROW_CLOSE) return null
   const fields: (Buffer | null)[] = []

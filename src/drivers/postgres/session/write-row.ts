@@ -1,5 +1,5 @@
-// Writes one DataRow as a JSON array. Most values are short and need only quotes. They are copied here, because a call for each
-// value would take as long as the copy. The writer of the type handles all other values.
+// Writes one DataRow as a JSON array. Most values are short and need only quotes. They are copied here, because a call
+// for each value would take as long as the copy. The writer of the type handles all other values.
 import { copyBytes, plainUntil, type JsonBytes } from '../../json-bytes.ts'
 import { NULL, WRITERS, type WriteValue } from './write-scalar-value.ts'
 

@@ -1,5 +1,5 @@
-// Encodes PostgreSQL values as docs/contract.md#values says, from the bytes of the database's text directly to JSON. Nothing is rounded,
-// and nothing passes through a JavaScript number, Date or JSON.parse.
+// Encodes PostgreSQL values as docs/contract.md#values says, from the bytes of the database's text directly to JSON.
+// Nothing is rounded, and nothing passes through a JavaScript number, Date or JSON.parse.
 import type { JsonBytes } from '../../json-bytes.ts'
 import { writePlain, writeRaw, writeText } from '../../json-bytes.ts'
 import type { Form } from './json-form-by-type.ts'
@@ -110,8 +110,8 @@ function nibble(byte: number): number {
 }
 
 /**
- * Writes a timestamp. `2024-01-01 10:00:00.5` differs from RFC 3339 only by the space. For infinity, BC and years over 9999, the database's
- * text is written.
+ * Writes a timestamp. `2024-01-01 10:00:00.5` differs from RFC 3339 only by the space. For infinity, BC and years over
+ * 9999, the database's text is written.
  */
 function writeTimestamp(from: Buffer, start: number, end: number, out: JsonBytes): void {
   if (isMoment(from, start, end)) writeMoment(from, start, end, out)
