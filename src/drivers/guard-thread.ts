@@ -19,7 +19,7 @@ export type Reply<Answer> = 'ready' | { readonly answer: Answer | null }
 
 /** The maximum number of catalogs that one thread keeps. */
 const CATALOGS_MAX = 4
-/** The maximum number of columns in one message, so that serializing a message takes about a millisecond. */
+/** A message with this many columns is sent, so that serializing a message takes about a millisecond. */
 const COLUMNS_MAX = 1_000
 /** The timeout for the thread's reply to a part of a catalog. */
 const CATALOG_MS = 5_000
@@ -103,7 +103,8 @@ export class GuardThread<Task, Answer> {
 }
 
 /**
- * Splits a catalog into messages of COLUMNS_MAX columns, so that serializing a message does not block the event loop.
+ * Splits a catalog into messages of about COLUMNS_MAX columns, so that serializing a message does not block the event
+ * loop. A table is not split.
  */
 function* parts(catalog: Catalog): Generator<{ readonly part: Catalog; readonly isLast: boolean }> {
   let tables: Catalog['tables'][number][] = []

@@ -103,8 +103,8 @@ export class JsonBytes {
   }
 
   /**
-   * Returns the JSON written so far: a short text as a string, a longer text as a copy of its bytes. If the buffer is
-   * too large to reuse, returns the buffer without a copy, and this object becomes empty.
+   * Returns the JSON written so far: a short text as a string, a longer text as a copy of its bytes. If the text is
+   * longer than KEPT_BYTES_MAX, returns the buffer itself, and this object becomes empty.
    */
   json(): string | Buffer {
     this.forget()

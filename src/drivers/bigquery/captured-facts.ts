@@ -68,8 +68,8 @@ export interface BigQueryTableDetail {
 }
 
 /**
- * A type as a tree. `name` is the name of GoogleSQL (INT64, NUMERIC, STRUCT …). An ARRAY has the name of its element
- * and `repeated`.
+ * A type as a tree. `name` is the name of GoogleSQL (INT64, NUMERIC, STRUCT …). For an ARRAY, `name` is the name of its
+ * element type, and `repeated` is true.
  */
 export interface ColumnType {
   readonly name: string

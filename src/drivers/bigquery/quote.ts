@@ -2,13 +2,17 @@
 import { RESERVED } from './guard/tokens.ts'
 
 /**
- * Returns the name in backquotes. Introspection and the lexer accept no name that contains a backquote or a backslash.
+ * Returns the name in backquotes. No escapes are needed, because introspection and the lexer accept no name that
+ * contains a backquote or a backslash.
  */
 export function identifier(name: string): string {
   return `\`${name}\``
 }
 
-/** Returns a path as a caller must type it, quoted only where necessary. Only a path of fields contains dots. */
+/**
+ * Returns a path as a caller must type it, quoted only where necessary. A name with dots is a path of nested fields,
+ * whose parts are quoted one by one.
+ */
 export function typedPath(names: readonly string[]): string {
   const parts = names.flatMap((name) => name.split('.'))
   return parts.map(typedName).join('.')

@@ -30,8 +30,8 @@ export interface MongoTableDetail {
 /** CatalogColumn.detail of a path. */
 export interface MongoColumnDetail {
   /**
-   * BSON type aliases, each with the number of sampled documents. An array on the path is transparent: the path
-   * continues in its elements.
+   * BSON type aliases, each with the number of sampled values. An array on the path is transparent: the path continues
+   * in its elements.
    */
   readonly types: Readonly<Record<string, number>>
   /** The share of the sampled documents that have the path, from 0 to 1. */

@@ -137,7 +137,7 @@ async function taken(
 interface Index {
   /** Null for a text index, which does not name its paths. */
   readonly shown: CatalogIndex | null
-  /** The path for which the index can serve any equality filter. */
+  /** The path for which the index can serve any equality filter. Null if there is none. */
   readonly leads: string | null
 }
 
@@ -238,7 +238,7 @@ function shares(counts: ReadonlyMap<string, number>): string {
   return all.map(([type, n]) => (all.length === 1 ? type : `${type} (${percent(n, total)})`)).join(', ')
 }
 
-/** Returns a percentage. Only exact values are written as 100 % and 0 %. */
+/** Returns a percentage. Only an exact 100 % is written as 100 %. Anything less is written as 1 % to 99 %. */
 function percent(part: number, whole: number): string {
   if (part === whole) return '100 %'
   return `${Math.min(99, Math.max(1, Math.round((part / whole) * 100)))} %`

@@ -20,7 +20,7 @@ export interface SampledPath {
   readonly path: string
   /** The parent path. Null for a top-level field. */
   readonly parent: string | null
-  /** The number of documents that have the path with each type. Array elements are counted in `elements`. */
+  /** The number of values of each type at the path. Array elements are counted in `elements`. */
   readonly types: ReadonlyMap<string, number>
   readonly elements: ReadonlyMap<string, number>
   /** The number of documents that have the path. */

@@ -298,7 +298,10 @@ function many(
 /** The minimum number of bytes of an object in an array. */
 const OBJECT_LEAST = 8
 
-/** Returns the number of objects that hold the last name of a path: one for each element of the arrays on the path. */
+/**
+ * Returns an upper bound for the number of objects that hold the last name of a path. An array on the path may hold an
+ * object for every OBJECT_LEAST bytes.
+ */
 export function objectsAt(shape: Shape, path: readonly string[]): Amount {
   let at = shape
   for (const [n, name] of path.slice(0, -1).entries()) {

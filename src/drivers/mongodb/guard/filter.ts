@@ -23,13 +23,12 @@ const LIST_MAX = 2000
 export interface Filter {
   readonly printed: BsonDocument
   /**
-   * True if the filter matches the same documents before and after the projection: it has only exposed paths, no array
-   * index, no $expr.
+   * True if the whole filter may run before the projection: it has only exposed paths, no array index and no $expr, and
+   * takes few enough steps. It then matches the same documents as after the projection.
    */
   readonly hoistable: boolean
   /**
-   * The top-level conditions that match the same documents before and after the projection. The filter requires all of
-   * them.
+   * The top-level conditions that may run before the projection. Each document that the filter matches fulfils them.
    */
   readonly early: BsonDocument
 }
@@ -53,8 +52,9 @@ export interface EarlySteps {
 export const EARLY_STEPS_MAX = 24_000_000
 
 /**
- * Confines a filter. `early` is set if the filter may run before the projection. Throws Broken if the filter is
- * malformed, Refusal if the filter is not allowed.
+ * Confines a filter. `early` has the steps that conditions before the projection may still take. It is null if the
+ * whole filter must run after the projection. Throws Broken if the filter is malformed, Refusal if the filter is not
+ * allowed.
  */
 export function filter(value: Bson | undefined, scope: Scope, early: EarlySteps | null = null): Filter {
   const printed: Record<string, Bson> = {}

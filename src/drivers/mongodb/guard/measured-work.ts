@@ -76,7 +76,8 @@ export class Spare {
 }
 
 /**
- * Returns the largest value of an amount for one document of `size` bytes. All fields together have at most this size.
+ * Returns the largest value of an amount, without its constant, for one document of `size` bytes. All fields together
+ * have at most this size.
  */
 export function worstOf(amount: Amount, size: number): number {
   const fields = new Map<string, number>()

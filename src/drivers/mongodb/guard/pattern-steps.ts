@@ -189,7 +189,7 @@ function sequence(parts: readonly Pattern[], next: Chars): Effort | null {
   return { tries, ways }
 }
 
-/** Returns the tries of further ways. Those of a repetition are included in its run over the text. */
+/** Returns the tries of further ways. The tries of a repetition are already included in its run over the text. */
 function triesOfWays([once = 0, ...growing]: Polynomial): Polynomial {
   return [once * TRY, ...growing]
 }
@@ -199,7 +199,10 @@ function rarer([once = 0, ...growing]: Polynomial, period: number): Polynomial {
   return period < 2 ? [once, ...growing] : [once + 1, ...growing.map((n) => n / period)]
 }
 
-/** Only so many characters of a string are compared with each other: a shorter period is always safe. */
+/**
+ * The number of characters of a string that are compared to find its period. For a longer string, the result may be too
+ * short a period, which is safe.
+ */
 const LITERAL_MAX = 24
 
 /**

@@ -38,9 +38,9 @@ export interface Extent {
   readonly usual: number
   /** True if the value is not an array. The sample is trusted: a path without an array in the sample has no array. */
   readonly isSingle: boolean
-  /** All fields of an object that the query writes. */
+  /** All fields of an object that the query writes. Null for any other value. */
   readonly fields: ReadonlyMap<string, Extent> | null
-  /** The extent of each element of an array that the query makes. */
+  /** The extent of each element, if the value is an array. Null if unknown. */
   readonly each: Extent | null
   /** The place of the value in the document or a variable, see DOCUMENT. Null if the value has no place. */
   readonly place: string | null

@@ -165,7 +165,7 @@ async function scannedSize(query: MongoQuery, collection: string, { sizes, maxCo
 /**
  * Rounds the size of a collection that is not exposed up to the limit times a power of two. Otherwise a caller could
  * add known costs and find the exact size from the reported number or from the refusal. After rounding, the number and
- * the refusal reveal only the magnitude. A size within the limit stays unchanged.
+ * the refusal reveal only the magnitude. A size within the limit stays within the limit.
  */
 function magnitude(documents: number, limit: number): number {
   return Math.ceil(limit * 2 ** Math.ceil(Math.log2(Math.max(1, documents) / limit)))

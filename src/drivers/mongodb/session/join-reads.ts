@@ -1,6 +1,6 @@
 // Estimates the number of documents that joins read, because explain does not include them. A joined collection is read
-// once for each incoming document. The reads of a join inside a join multiply. Limits, unwinds and unions change the
-// number of documents.
+// once for each incoming document, or only once if the join does not depend on the document. The reads of a join inside
+// a join multiply. Limits, unwinds and unions change the number of documents.
 import { isArray, isDocument, type Bson, type BsonDocument } from '../confined-query.ts'
 
 /** A joined collection. */

@@ -65,8 +65,8 @@ export function readTypes(
   }
   const judge = judgement(known)
   // A column of a domain, or of an array of domains, is read as the base type (column-read-type.ts), so the CHECK does
-  // not run. An array of a domain over arrays has no base type. A literal beside a column of such a type may reveal
-  // whether the CHECK accepts the literal.
+  // not run. The exception is an array of a domain over arrays, for which there is no base type. A literal beside such
+  // a column may reveal whether the CHECK accepts the literal.
   const withoutChecks: Known = { ...known, checks: new Map() }
   const ofColumn = (oid: number): string | null => {
     const row = byOid.get(oid)

@@ -129,8 +129,8 @@ export const OUT_COLUMNS: ReadonlyMap<string, readonly string[]> = new Map([
 ])
 
 /**
- * The position (from 1) of the argument that must be a constant of at most COUNT_MAX. The function allocates memory in
- * proportion to this argument.
+ * The position (from 1) of the argument that may be at most COUNT_MAX (argument-bounds.ts), because the function
+ * allocates memory in proportion to it.
  */
 export const COUNTED_ARGUMENT: ReadonlyMap<string, number> = new Map([
   ['repeat', 2],

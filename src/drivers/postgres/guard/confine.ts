@@ -54,7 +54,7 @@ async function judged(
   if (ruled.kind !== 'made') return ruled
   if (shape !== null) {
     await remember(catalog, shape, rowCap, ruled.query, async (text) => {
-      // To learn a shape, up to thirty texts are judged. Yields to the event loop between them.
+      // To learn a shape, some thirty texts may be judged. Yields to the event loop between them.
       await parser.turn()
       const again = await ruling(parser, { ...asked, text }, signal)
       return again.kind === 'made' ? again.query : null

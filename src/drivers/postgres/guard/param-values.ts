@@ -46,8 +46,8 @@ export function bindParams(params: Params | undefined, exposed: () => Exposed): 
 }
 
 /**
- * Returns the text bound to each printed parameter. Throws AppError INVALID_REQUEST if one is missing or unused, or too
- * large.
+ * Returns the text bound to each printed parameter. Throws AppError INVALID_REQUEST if a parameter is missing, is not
+ * used, or is too large.
  */
 export function boundTexts({ texts }: BoundParams, slots: readonly number[]): readonly (string | null)[] {
   if (texts.length === 0 && slots.length === 0) return texts

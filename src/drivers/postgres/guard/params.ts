@@ -46,8 +46,8 @@ export function parameter(walk: Walk, level: Level, { number = 0, location }: St
 
 /**
  * Returns the printed number of an untyped parameter. In conditions each use gets its own number and type, so `$1 IS
- * NULL OR a = $1` works. In outputs and groups all uses share one number, because the server compares these
- * expressions, parameters by number.
+ * NULL OR a = $1` works. In outputs and groups all uses share one number. The server compares the expressions there,
+ * and compares parameters by number.
  */
 function untyped(params: Params, level: Level, number: number): number {
   if (level.phase === 'from' || level.phase === 'where') return take(params, number)

@@ -1,9 +1,9 @@
 // Avoids the second parse of a printed text whose form is known. The form is the text without its plain names, strings
 // and numbers. PostgreSQL's grammar depends on the kind of a token only. It treats all plain names alike, and also all
-// plain strings and all plain numbers. A form is parsed once with a different mark in each gap. The tree of the form
-// then shows where each token of such a text appears in the text's own tree. This tree is compared with the confined
-// tree, node for node, as if the text had been parsed. reparse-cache.test.ts compares both methods on every text that
-// the tests confine.
+// plain strings and all plain numbers. A form is parsed once, with a different mark in each gap. Its tree shows by the
+// marks where the tokens of a text belong. With these tokens in place of the marks, the tree is compared with the
+// confined tree, node for node, as if the text had been parsed. reparse-cache.test.ts compares both methods on every
+// text that the tests confine.
 import type { Parse } from './parser.ts'
 import { SeenTwice } from '../../seen-twice-cache.ts'
 import { isSameTree, PLACES, Slot } from './verify-printed.ts'

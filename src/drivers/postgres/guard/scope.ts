@@ -13,7 +13,8 @@ export type SqlType =
   | { readonly kind: 'named'; readonly schema: string; readonly name: string }
   | { readonly kind: 'array'; readonly of: SqlType }
   /**
-   * A row of a sub-select, a CTE or a function, whose columns are known. Rows of a table carry the oids of the types.
+   * A row of a table, a sub-select, a CTE or a function, whose columns are known. Only the row of a table has `oids`,
+   * the type oid of each column.
    */
   | { readonly kind: 'row'; readonly columns: readonly Field[]; readonly oids?: readonly number[] }
 
@@ -33,7 +34,10 @@ export interface Column extends Field {
   read(): Node
   /** The column of a base table, or null. GROUP BY of the table's key covers the table's other columns. */
   readonly origin: Origin | null
-  /** True for a column that SEARCH or CYCLE adds to a CTE. Inside the CTE, `*` omits the column. */
+  /**
+   * True if `*` omits the column. SEARCH or CYCLE has added such a column to a CTE, and only `*` at the level of the
+   * CTE's WITH includes it.
+   */
   readonly notInStar?: boolean
 }
 
@@ -51,7 +55,10 @@ export interface Base {
 
 /** A FROM item. */
 export interface Item {
-  /** The alias that the caller gave. Null without an alias. */
+  /**
+   * The name by which a query refers to the item: its alias, or the name of its table, CTE or function. Null if it has
+   * neither.
+   */
   readonly name: string | null
   /** The schema of a table without an alias, for `schema.table.column`. */
   readonly schema: string | null

@@ -40,7 +40,7 @@ const TEXT_MAX = 4_096
 const VALUES_MAX = 32
 const SHAPES_MAX = 2_000
 // The maximum length of a printed text whose shape is cached. To learn which values may vary, the text is printed up to
-// thirty times.
+// VALUES_MAX + 2 times.
 const PRINTED_MAX = 16_384
 
 /** The cached shapes of each exposed catalog. */
@@ -136,7 +136,10 @@ export async function remember(
   }
 }
 
-/** Returns the key of a shape. It includes the values that must not vary, so these values make separate shapes. */
+/**
+ * Returns the key of a shape. If a value that must not vary differs from the cached one, the key includes all such
+ * values, so they make a separate shape.
+ */
 function keyOf(known: SeenTwice<Entry>, shape: Shape, rowCap: number): string {
   const key = `${rowCap} ${shape.params}\0${shape.key}`
   const entry = known.get(key)
@@ -219,7 +222,10 @@ function preparedOf(
   return { shared: { text, types, hasOnePlan, callsNothing, exposure }, order }
 }
 
-/** Returns whether a parameter starts at each of these positions, and is not part of a string or a name. */
+/**
+ * Returns whether a parameter starts at each of these positions. If not, the `$n` there is a part of a string or a
+ * name.
+ */
 function areParameters(text: string, places: readonly number[]): boolean {
   const starts = new Set<number>()
   const scanner = new Scanner(text)

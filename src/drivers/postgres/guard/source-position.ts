@@ -5,7 +5,7 @@ import type { Node, SelectStmt } from './allowed-nodes.ts'
 /** For each confined node, the byte offset in the caller's text of the node from which it was made. */
 export type Places = Map<Node, number>
 
-/** Records the source of a confined node. `from` is the parsed node. */
+/** Records the position of `from`, the parsed node from which the confined node was made. */
 export function notePlace(places: Places | null, confined: Node, from: Node): void {
   if (places === null) return
   const at = locationOf(from)

@@ -1,4 +1,4 @@
-// Converts offsets: the parser counts bytes in a tree and code points in an error, a caller counts UTF-16 units.
+// Converts offsets. The parser counts bytes in a tree and code points in an error. A caller counts UTF-16 units.
 
 /** Returns the number of UTF-16 units before a byte offset in the text's UTF-8. */
 export function fromBytes(text: string, bytes: number): number {

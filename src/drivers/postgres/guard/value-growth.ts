@@ -512,8 +512,8 @@ function outputNames(query: SelectStmt): string[] {
 }
 
 /**
- * Throws Refusal if a recursive query grows exponentially: a column, directly or through other columns, contains itself more than once (`s
- * || s`). Appending (`path || '/' || name`) is linear.
+ * Throws Refusal if a recursive query grows exponentially, because a column contains itself more than once, directly or
+ * through other columns (`s || s`). Appending (`path || '/' || name`) is linear.
  */
 function checkRecursion(columns: readonly ReadonlyMap<number, number>[]): void {
   for (const circle of circlesOf(columns)) {

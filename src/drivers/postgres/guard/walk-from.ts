@@ -384,7 +384,7 @@ function onlyColumn(side: Shown, name: string): Column {
   throw new Refusal('column', name, why, 'Use ON with qualified columns.', -1)
 }
 
-/** Returns the join condition. NATURAL without common columns joins every row. */
+/** Returns the join condition. A NATURAL join without common columns joins every row with every row. */
 function condition(
   walk: Walk,
   level: Level,

@@ -1,5 +1,5 @@
-// Ensures that a query reads the columns for which it was confined. In the write that contains the query, the
-// transaction first describes each table by a prepared SELECT of the columns, which is never executed. The description
+// Ensures that a query reads the columns for which it was confined. Before the query, in the same write to the socket,
+// the transaction describes each table by a prepared SELECT of the columns, which is never executed. The description
 // locks the table until the transaction ends, because ALTER and DROP need ACCESS EXCLUSIVE (PostgreSQL manual, 13.3.1).
 // The query therefore reads exactly the described columns.
 import type { ReadTable } from '../confined-query.ts'

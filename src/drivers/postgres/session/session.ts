@@ -155,8 +155,8 @@ interface Around {
 }
 
 /**
- * No frames: up to Sync, the server runs a request in one transaction, and the session keeps the settings, including
- * READ ONLY.
+ * No frames before the query, and only Sync after it. The server runs everything up to Sync in one transaction, and the
+ * session keeps the settings, including READ ONLY.
  */
 const NOTHING_AROUND: Around = {
   before: Buffer.alloc(0),

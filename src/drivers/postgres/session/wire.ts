@@ -40,9 +40,12 @@ export const NO_ROWS: Sink = {
 export interface Outcome {
   /** The first error from the server, which has ended the transaction. */
   readonly error: DatabaseError | null
-  /** A description was not as expected: the session is unusable, and the server may still run the statement. */
+  /**
+   * True if a description was not as expected. The session is then unusable, and the server may still run the
+   * statement.
+   */
   readonly unexpected: boolean
-  /** The sink refused a row: the session is unusable, and the server may still be sending. */
+  /** True if the sink refused a row. The session is then unusable, and the server may still be sending. */
   readonly cut: boolean
   /** The number of statements that the server parsed before the first error. */
   readonly parsed: number

@@ -74,7 +74,9 @@ export interface AttributeWriter {
   readonly write: WriteValue
 }
 
-/** Writes `(1,"a b",)` as {name: value}. An empty field is NULL. In quotes, `""` and `\\` stand for one character. */
+/**
+ * Writes `(1,"a b",)` as {name: value}. An empty field is NULL. In quotes, `""` means one quote and `\\` one backslash.
+ */
 export function compositeWriter(attributes: readonly AttributeWriter[]): WriteValue {
   const keys = attributes.map(({ name }, i) => Buffer.from(`${i === 0 ? '' : ','}${JSON.stringify(name)}:`))
   return (from, start, end, out) => {
@@ -95,7 +97,8 @@ export function compositeWriter(attributes: readonly AttributeWriter[]): WriteVa
 }
 
 /**
- * Splits a row's text into fields. Returns null if it is not a row. A row of one NULL and an empty row both print `()`.
+ * Splits a row's text into fields. Returns null if it is not a row. Reads `()` as one NULL, although a row without
+ * fields has the same text.
  */
 function rowFields(from: Buffer, start: number, end: number): (Buffer | null)[] | null {
   if (from[start] !== ROW_OPEN || from[end - 1] !== ROW_CLOSE) return null

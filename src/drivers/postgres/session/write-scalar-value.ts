@@ -7,7 +7,7 @@ import type { Form } from './json-form-by-type.ts'
 /** Writes the value whose text is from[start…end) as JSON. */
 export type WriteValue = (from: Buffer, start: number, end: number, out: JsonBytes) => void
 
-// The letters of `true` and `fals` as numbers, so that four letters are compared at once.
+// The letters of `true` and `fals` as numbers, so that four letters are written at once.
 const TRUE = Buffer.from('true').readInt32BE()
 const FALS = Buffer.from('fals').readInt32BE()
 export const NULL = Buffer.from('null').readInt32BE()
@@ -52,14 +52,19 @@ function writeFloat(from: Buffer, start: number, end: number, out: JsonBytes): v
   else writePlain(from, start, end, out)
 }
 
-/** Writes a number with up to 15 significant digits and between 1e-300 and 1e300, and otherwise a string. */
+/**
+ * Writes a number if it has up to 15 significant digits and a size between 1e-300 and 1e300. Otherwise writes a string.
+ */
 function writeNumeric(from: Buffer, start: number, end: number, out: JsonBytes): void {
   const digits = from[start] === MINUS ? start + 1 : start
   if (isDigit(from[digits]) && (end - digits <= 15 || isShort(from, digits, end))) writeRaw(from, start, end, out)
   else writePlain(from, start, end, out)
 }
 
-/** Returns whether a number is short. Leading and trailing zeros do not count, so 1.50 and 1.5 are encoded alike. */
+/**
+ * Returns whether a number meets the limits of writeNumeric(). Leading and trailing zeros do not count, so 1.50 and 1.5
+ * are encoded alike.
+ */
 function isShort(from: Buffer, start: number, end: number): boolean {
   let count = 0
   let whole = -1
