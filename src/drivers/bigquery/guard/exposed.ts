@@ -27,7 +27,10 @@ export interface ExposedFamily extends ShardFamily {
 
 export interface Exposed {
   readonly capture: BigQueryCapture
-  /** Finds an exposed table, view or shard, with its id in the database's spelling. Returns null for a wildcard. */
+  /**
+   * Finds an exposed table, view or shard, with its id in the database's spelling. Returns null for other names and
+   * wildcards.
+   */
   find(dataset: string, table: string): { readonly of: ExposedTable; readonly id: string } | null
   /** Returns the ids of everything in a dataset, exposed or not. */
   ids(dataset: string): readonly string[]

@@ -167,8 +167,8 @@ class Job {
 
   /**
    * Cancels a job that may still run. If the response that names the job has not arrived, the background awaits it. The
-   * promise resolves to whether the job is known to have ended, which is checked only if `asks`. Returns null if there
-   * is no job.
+   * promise resolves to whether the job is known to have ended, which is checked only if `asks`. Returns null if no job
+   * was started, or if the job has ended.
    */
   abandon(asks: boolean): Promise<boolean> | null {
     if (this.#started === null || this.#isOver) return null

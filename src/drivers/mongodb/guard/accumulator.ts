@@ -75,11 +75,11 @@ function gathered(
   if (ONE_OF.has(name)) return { extent: each, gathers: null }
   if (MANY_OF.has(name)) {
     const n = numberOf(isDocument(value) ? value['n'] : undefined)
-    // A later $unwind of the array yields no more documents than the group has read.
+    // `usual` is 1, because an $unwind of the array yields no more documents than the group has read.
     if (n !== undefined && n <= FEW) return { extent: list(each, constant(n), 1), gathers: null }
     return { extent: gatheredList(each, 1), gathers: 'array' }
   }
-  // Each constant name makes one field.
+  // If all names are constant, the merged object has these fields only. Otherwise each document may add a field.
   if (name === '$mergeObjects')
     return each.fields === null ? { extent: STORED, gathers: 'object' } : { extent: object(each.fields), gathers: null }
   if (name === '$concatArrays' || name === '$setUnion')

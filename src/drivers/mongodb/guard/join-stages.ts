@@ -250,7 +250,9 @@ function reproject(from: ExposedCollection, as: string, depthField: string | nul
   flow.set('$graphLookup', [[as, manyOf({ ...found, kids }, FOUND)]])
 }
 
-/** Returns the known fields of the document, and the exposed fields of the documents found. */
+/**
+ * Returns a projection that includes the known fields of the document, and the exposed fields of the documents found.
+ */
 function beside(projection: BsonDocument, as: string, flow: Flow): BsonDocument {
   const { kids, open }: Shape = flow.shape
   if (kids === null || open || as.includes('.')) {

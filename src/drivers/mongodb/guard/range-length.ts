@@ -10,8 +10,8 @@ import { Broken, refusedLimit } from './refusal.ts'
 const RANGE_MAX = 10_000
 
 /**
- * Returns the elements of a range with constant ends, or undefined if an end is computed. Throws Refusal if there are
- * too many.
+ * Returns the number of elements of a range whose start, end and step are constant. Returns undefined if one of them is
+ * computed. Throws Refusal if there are too many elements.
  */
 export function writtenItems(value: Bson | undefined): number | undefined {
   const [start, end, step] = endsOf(value).map(numberOf)

@@ -323,7 +323,10 @@ function checkFill({ args = [] }: Struct<'FuncCall'>, at: number | undefined): v
   if (size === undefined || size > COUNT_MAX) throw tooMuch('array_fill', count.A_Const?.location ?? at)
 }
 
-/** Returns the string of a constant, even if cast to a text type. Returns undefined for any other expression. */
+/**
+ * Returns the text of a constant: a string, a bit string, or a number that is no int4. The constant may be cast to a
+ * type that is no array. Returns undefined for any other expression.
+ */
 export function literalText(node: Node): string | undefined {
   if (node.TypeCast?.arg && !(node.TypeCast.typeName?.arrayBounds ?? []).length) return literalText(node.TypeCast.arg)
   if (node.CollateClause?.arg) return literalText(node.CollateClause.arg)
@@ -332,7 +335,10 @@ export function literalText(node: Node): string | undefined {
   return value.sval?.sval ?? value.bsval?.bsval ?? value.fval?.fval ?? (value.sval ? '' : undefined)
 }
 
-/** Returns the value of a constant whole number, even if it is cast or written as a string. */
+/**
+ * Returns the value of a constant number, even if it is cast or written as a string. NULL counts as 0. Returns
+ * undefined for any other expression.
+ */
 export function wholeNumber(node: Node | undefined): number | undefined {
   if (node === undefined) return undefined
   if (node.TypeCast?.arg && !node.TypeCast.typeName?.arrayBounds) return wholeNumber(node.TypeCast.arg)

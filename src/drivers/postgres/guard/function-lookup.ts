@@ -114,7 +114,10 @@ const LIKE_FIRST: ReadonlySet<string> = new Set([
   ...['array_sort', 'trim_array'],
 ])
 
-/** Returns the known facts about the result's type, enough to read a field of the result. */
+/**
+ * Returns the known facts about the result's type, enough to read a field of the result. Throws Refusal if the columns
+ * of a record come from the first argument, whose columns are unknown.
+ */
 export function resultType(
   exposed: Exposed,
   name: string,

@@ -250,8 +250,8 @@ function newWalk(
 const LIKE_OURS = /^_*[tc]\d+$/
 
 /**
- * Returns the number of underscores before generated aliases. With this number, no alias equals a column or a word of
- * the query.
+ * Returns the underscores before generated aliases. There are so many that no alias equals a column or a word of the
+ * query.
  */
 function prefix(exposed: Exposed, words: ReadonlySet<string>): string {
   let longest = exposed.longestPrefix

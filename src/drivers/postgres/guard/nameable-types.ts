@@ -14,7 +14,10 @@ export function isShown(exposed: Exposed, type: TypeName): boolean {
   return known.has(keyOf(type))
 }
 
-/** Returns the user-defined types that a query may name, quoted as they must be typed. */
+/**
+ * Returns the user-defined types of exposed columns that a query may name, without array types, quoted as they must be
+ * typed.
+ */
 export function shownTypes(exposed: Exposed): string[] {
   const known = shown.get(exposed) ?? collect(exposed)
   const named = exposed.capture.types.filter(

@@ -1,6 +1,7 @@
 // Finds the operator to which a symbol refers. PostgreSQL's own operators are printed as OPERATOR(pg_catalog.x) where
-// the grammar allows that. An extension's operators are printed with the extension's schema if pg_depend confirms that
-// they belong to the extension.
+// the grammar allows that. A symbol that is written with an extension's schema is printed with this schema, if
+// pg_depend confirms that the operator belongs to the extension. A plain symbol that an extension in a trusted schema
+// also has is printed without a schema.
 import { didYouMean } from '../../nearest.ts'
 import type { CapturedExtension } from '../captured-facts.ts'
 import { typed } from '../quote.ts'

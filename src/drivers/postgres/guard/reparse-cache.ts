@@ -52,7 +52,7 @@ export function isKnownSame(parse: Parse, printed: string, confined: object): tr
   return tree !== undefined && tree !== null && isSameTree(tree, confined, form.tokens) ? true : undefined
 }
 
-/** Returns the form of a text. Returns null if the text is too long, or the printer cannot have written it. */
+/** Returns the form of a text. Returns null if the text is too long, or contains a keyword of READS or a NUL. */
 export function formOf(printed: string): Form | null {
   if (printed.length > TEXT_MAX || READS.test(printed) || printed.includes(GAP)) return null
   const tokens: string[] = []

@@ -36,7 +36,10 @@ export class Shown {
     return shown
   }
 
-  /** Returns the column to which an unqualified name refers. Returns null if the name is ambiguous. */
+  /**
+   * Returns the column to which an unqualified name refers: null if the name is ambiguous, undefined if no column has
+   * it.
+   */
   column(name: string): Column | null | undefined {
     return this.#indexed().get(name)
   }
