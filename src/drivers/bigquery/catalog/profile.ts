@@ -15,7 +15,10 @@ import { Families } from '../shard-families.ts'
 import { keysIn, readColumn, sampleOf, type ReadColumn, type Sample } from './profile-query.ts'
 import { readResource, type Resource } from './table-resource.ts'
 
-/** The maximum number of cells sampled in one table. A wide table is sampled with fewer rows. */
+/**
+ * The maximum number of cells sampled in one table, unless ROWS_MIN rows already have more. A wide table is sampled
+ * with fewer rows.
+ */
 const CELLS_MAX = 400_000
 const ROWS_MIN = 500
 /** The maximum number of bytes of JSON of all rows, which are in memory at the same time. */

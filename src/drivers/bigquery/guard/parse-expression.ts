@@ -163,7 +163,8 @@ function readPlain(reader: Reader, run: Piece[]): boolean {
 }
 
 /**
- * Returns a hint with GoogleSQL's name for the function, if there is one, and with the functions that may be called.
+ * Returns a hint with GoogleSQL's name for the function and with the functions that may be called. Returns undefined if
+ * no name is similar.
  */
 function hintOf(path: readonly string[]): string | undefined {
   const [name = ''] = path

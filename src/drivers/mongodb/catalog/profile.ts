@@ -13,7 +13,10 @@ import { schemaStale } from '../session/failure.ts'
 import { count, isThere, shared, type Running } from '../session/run.ts'
 import { Documents } from './profile-documents.ts'
 
-/** The maximum number of values in the sample: for a collection with many paths, fewer documents are sampled. */
+/**
+ * The maximum number of values in the sample, unless ROWS_MIN documents already have more. For a collection with many
+ * paths, fewer documents are sampled.
+ */
 const CELLS_MAX = 400_000
 const ROWS_MIN = 500
 /** The maximum number of bytes of projected documents: large documents are sampled in smaller numbers. */

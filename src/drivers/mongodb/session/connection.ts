@@ -185,8 +185,8 @@ export class MongoConnection implements Connection {
   }
 
   /**
-   * Ends the session first. If only its sockets were closed, the server would stop the work only when it next checks
-   * them.
+   * Closes the client. If work is running, its session is ended first. If only the sockets were closed, the server
+   * would stop the work only when it next checks them.
    */
   #end(isWorking: boolean): void {
     const { client } = this.#login

@@ -23,7 +23,10 @@ export interface Reader {
 
 /** The number of columns per statement. The distinct values of each column stay in memory until the statement ends. */
 const COLUMNS_AT_ONCE = 5
-/** The maximum number of values that are sampled per table. In a wide table, fewer rows are sampled. */
+/**
+ * The maximum number of values that are sampled per table, unless ROWS_MIN rows already have more. In a wide table,
+ * fewer rows are sampled.
+ */
 const CELLS_MAX = 400_000
 const ROWS_MIN = 500
 /** The cost limit for a view or a foreign table, whose rows may be expensive: the default limit of a query. */
