@@ -1,6 +1,7 @@
-// npm exec -- node bench/audit.ts: measures the audit's writer alone on both stores, then reading, exporting and verifying a large audit,
-// then W1 with and without the audit in turns. BENCH_ONLY is a pattern for the names. Other settings are BENCH_AUDIT_ROWS (1,000,000),
-// BENCH_ROUNDS (7), and BENCH_MS per turn (2000). Linux only (/proc).
+// npm exec -- node bench/audit.ts: measures the audit's writer alone on both stores, then W1 (workloads.ts) with and
+// without the audit in turns, then reading, exporting and verifying a large audit. BENCH_ONLY is a pattern for the
+// names. Other settings are BENCH_AUDIT_ROWS (1,000,000), BENCH_ROUNDS (7), and BENCH_MS per turn (2000). Linux only
+// (/proc).
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -38,7 +39,7 @@ const calls = Array.from({ length: 8 }, (): AuditedCall => {
   return { action: 'runQuery', caller, client: 'bench/1.0' }
 })
 
-/** Writes rows, and flushes like a service with 2,000 rows per second: after the rows of 200 ms. */
+/** Writes rows. Flushes as often as a service that writes 2,000 rows per second and flushes every 200 ms. */
 async function write(audit: Audit, from: number, rows: number): Promise<void> {
   const tables = [{ schema: 'public', table: 'orders' }]
   const end = { outcome: 'ANSWERED', rowCount: 1, bytes: 310, durationMs: 1.234, tables } as const

@@ -1,5 +1,6 @@
-// Sends the requests of one caller of a benchmark over one connection, which stays open. The load generator runs on the same cores as the
-// services, so it must need little CPU time. A client library took as much CPU time for a request as the floor took for its answer.
+// Sends the requests of one caller of a benchmark over one connection, which stays open. The load generator runs on the
+// same cores as the services, so it must need little CPU time. A client library took as much CPU time for a request as
+// the floor (floor-server.ts) took for its answer.
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
@@ -72,7 +73,7 @@ export class Caller {
   }
 }
 
-/** Returns the part of a request before its body's length and body. */
+/** Returns the head of a request up to the content-length header. */
 export function headOf(method: 'GET' | 'POST', url: string, headers: Readonly<Record<string, string>>): string {
   const { host, pathname } = new URL(url)
   const lines = Object.entries({ host, 'content-type': 'application/json', ...headers })

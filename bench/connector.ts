@@ -21,7 +21,7 @@ interface Demo extends AsyncDisposable {
 
 /** Questions, each with the query that an agent might write first if it has not read the description closely. */
 const TASKS: readonly (readonly [string, string, string])[] = [
-  ['right at once', 'SELECT count(*) FROM orders', 'SELECT count(*) FROM orders'],
+  ['right the first time', 'SELECT count(*) FROM orders', 'SELECT count(*) FROM orders'],
   ['a near column', 'SELECT count(ship_at) FROM orders', 'SELECT count(shipped_at) FROM orders'],
   ['a near table', 'SELECT count(*) FROM order_item', 'SELECT count(*) FROM order_items'],
   [

@@ -131,7 +131,7 @@ interface Got {
   readonly first: number
   readonly bytes: number
   readonly etag: string
-  /** The time until the preceding change was answered. */
+  /** The milliseconds until the preceding change was answered. */
   readonly change?: number
 }
 
@@ -186,7 +186,8 @@ class Caller {
 const ROUNDS = 9
 
 /**
- * Prints the times until the first and the last byte. The caller sends its request immediately after the change is answered.
+ * Prints the times until the first and the last byte of the description. The caller requests it immediately after the
+ * change is answered.
  */
 function tell(what: string, got: readonly Got[]): void {
   const span = (of: (each: Got) => number) => {

@@ -97,7 +97,7 @@ async function measured(work: () => Promise<void>): Promise<{ delay: number; wai
   const began = performance.now()
   await work()
   const took = performance.now() - began
-  await wait(20) // writes that follow the answer
+  await wait(20) // Wait for writes that follow the answer.
   return { ...(await readDelays()), took }
 }
 

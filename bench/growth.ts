@@ -1,4 +1,5 @@
-// Measures how the ratio to the floor changes with more clients, rows, exposed tables and known shapes. run.ts runs it.
+// Measures how the ratio to the floor (floor-postgres.ts) changes with more clients, rows, exposed tables and query
+// shapes. run.ts runs it.
 import { load, median, type Sample } from './load.ts'
 import { machine, markdown } from './report.ts'
 import { lookUp, page, type Asked } from './workloads.ts'

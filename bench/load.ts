@@ -10,7 +10,8 @@ export interface Sample {
   /** The median time of a request, in milliseconds. */
   readonly p50: number
   /**
-   * The CPU time per request of the service, in microseconds, and also of the database if the contender names the database's process.
+   * The CPU time of the service per request, in microseconds. `databaseMicros` is the CPU time of the database, or 0 if
+   * the contender names no database process.
    */
   readonly cpuMicros: number
   readonly databaseMicros: number
@@ -25,7 +26,7 @@ export function load(at: Contender, next: NextBody, clients: number, ms: number)
   return loadAny(at, () => requestOf(head, next()), clients, ms)
 }
 
-/** Sends requests like load(). The requests may be of any kind, but go to one server. */
+/** Sends requests like load(). The requests may have any method and path of one server. */
 export async function loadAny(at: Contender, next: () => string, clients: number, ms: number): Promise<Sample> {
   const callers = await Promise.all(Array.from({ length: clients }, () => Caller.open(at.url)))
   const took: number[] = []

@@ -27,7 +27,7 @@ const tenThousand = (turn: number): Asked => ({
   pipeline: [{ $limit: 10_000 }],
 })
 
-/** The default row cap of a team. Only with a higher cap, an answer may take several batches. */
+/** The default row cap of a team. An answer takes several batches only with a higher cap. */
 const CAP = 1_000
 
 const WORKLOADS: readonly Workload[] = [
@@ -118,7 +118,7 @@ async function warmUp(sample: () => Promise<Sample>): Promise<void> {
   for (let answers = 0; answers < WARM_ANSWERS && performance.now() < until;) answers += (await sample()).requests
 }
 
-/** Returns the medians of the rounds. Ratios are to the floor of the same round. */
+/** Returns the medians of the rounds. Each ratio compares with the floor in the same round. */
 function under(rounds: readonly ReadonlyMap<string, Sample>[], { name }: Contender): string {
   const of = (pick: (own: Sample, other: Sample) => number): number =>
     median(
@@ -138,7 +138,7 @@ function under(rounds: readonly ReadonlyMap<string, Sample>[], { name }: Contend
 }
 
 for (const work of WORKLOADS.filter(({ name }) => ONLY.test(name))) {
-  const throughput = await loaded(work) // first, because it warms up both
+  const throughput = await loaded(work) // Runs first, because it warms up the floor and the bundle.
   const p50 = await inTurns(work)
   const ms = (name: Name): string => `${name} ${p50[name].toFixed(2)}`
   const ratio = (of: Name, to: Name): string => `${(p50[of] / p50[to]).toFixed(2)} x`

@@ -119,7 +119,7 @@ export default {
   }
 }
 
-/** Returns a function that makes the cursor behind an id, from the form of the first cursor. */
+/** Returns a function that builds PostGraphile's cursor for the rows after an id, in the form of the first cursor. */
 async function cursors(url: string): Promise<(id: number) => string> {
   const query = '{ allOrders(first: 1) { edges { cursor node { rowId } } } }'
   const headers = { 'content-type': 'application/json' }

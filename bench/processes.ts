@@ -1,6 +1,6 @@
-// npm exec -- node bench/processes.ts: compares one service with two services over the same PostgreSQL store. The
-// number of callers is the same, and they take turns. BENCH_ROUNDS (7), BENCH_MS per turn (1500), BENCH_ONLY. Linux
-// only (/proc). docs/decisions/0039-no-workers.md has a result.
+// npm exec -- node bench/processes.ts: compares one service with two services over the same PostgreSQL store. Both have
+// the same total number of callers, and take turns. BENCH_ROUNDS (7), BENCH_MS per turn (1500), BENCH_ONLY. Linux only
+// (/proc). docs/decisions/0039-no-workers.md has a result.
 import { memory } from './cpu-time.ts'
 import { load, median, type Sample } from './load.ts'
 import { machine } from './report.ts'

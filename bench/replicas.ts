@@ -90,7 +90,7 @@ for (const [processes, list] of turns) {
 const ratio = middle(turns.get(1) ?? [], 'service') / middle(turns.get(2) ?? [], 'service')
 line(`two processes on cores of their own: ${(2 * ratio).toFixed(2)} × one, by the CPU time of a query in the service`)
 
-/** A change at one process, and an answer of the other process that shows the change. */
+/** The headers of the owner, who makes the changes at the first process. */
 const admin = { authorization: `Bearer ${made.token}` }
 const teamPath = path.slice(0, path.indexOf('/datasources/'))
 const call = async (base: string, method: string, at: string, as: Record<string, string>, sent?: object) => {
@@ -110,7 +110,7 @@ const exposed = (columns: readonly string[]) => ({ tables: [{ schema: 'public', 
 const asked = (as = headers) =>
   call(other.base, 'POST', `${path}/query`, as, { sql: 'SELECT note FROM orders WHERE id < 4' })
 
-/** Adds a member whose role does not matter. */
+/** Adds a member to the team. Returns the member's id, and headers with a key. */
 async function member() {
   const as = { authorization: `Bearer ${await signIn(one.base, 'Bo', 'bo@example.test')}` }
   const json = async (method: string, at: string, sent?: object) => {

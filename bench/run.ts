@@ -1,10 +1,10 @@
-// npm run bench: measures Vitrine's bundle and FLOOR(pg), alternating in one run. Compare ratios only. Linux only (/proc).
+// npm run bench: measures Vitrine's bundle and FLOOR(pg) (floor-postgres.ts) in turns. Compare ratios only. Linux only.
 //   -- --peers     also MCP Toolbox, DBHub and PostGraphile, which npm installs in a scratch folder
 //   -- --growth    more clients, rows, tables and shapes instead of the workloads
 //   -- --write     writes the tables into docs/performance.md
-// BENCH_ONLY: a pattern for the names of the workloads; BENCH_ROUNDS (5), BENCH_MS per turn (1500); BENCH_BEFORE: a checkout whose bundle
-// runs in the same rounds. BENCH_CHECK=1: fails if the ratio of CPU times of a workload is, in three measurements, a third below the
-// recorded ratio.
+// BENCH_ONLY: a pattern for the names of the workloads; BENCH_ROUNDS (5), BENCH_MS per turn (1500); BENCH_BEFORE: a
+// checkout whose bundle runs in the same rounds. BENCH_CHECK=1: fails if the ratio of CPU times of a workload is a third
+// below the recorded ratio in three consecutive measurements.
 import { availableParallelism, loadavg } from 'node:os'
 import { benchConnector } from './connector.ts'
 import { headOf, requestOf } from './caller.ts'
@@ -32,7 +32,7 @@ const FALL_MAX = 1 / 3
  */
 const RETRIES_MAX = 2
 const LONGER = 4
-/** The load average per core from which even CPU times that are a third higher mean nothing. */
+/** At this load average per core, even CPU times that are a third higher may be noise. */
 const BUSY = 4
 
 /** The samples of one contender. The floor's samples of the same rounds have the same indexes. */

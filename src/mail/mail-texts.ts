@@ -157,7 +157,7 @@ function aboutOf(change: SecurityChange): string {
 }
 
 const NEW_PASSWORD =
-  'ask for a new password at once, with POST /auth/request-password-reset. A new password ends all sessions and, unless you keep them, revokes all API keys and removes all passkeys and connected accounts.'
+  'immediately ask for a new password, with POST /auth/request-password-reset. A new password ends all sessions. It also revokes all API keys and removes all passkeys and connected accounts, except those that you keep.'
 const FACTOR_LEFT = 'If a second factor is on that is not yours, the operator of the service can reset it.'
 
 const NOTICES: Readonly<

@@ -1,5 +1,6 @@
-// Tests the driver with an independent emulator (goccy/bigquery-emulator) at BIGQUERY_EMULATOR_URL. The emulator is an engine from another
-// author, which must accept the printed text and the requests. It reports no referenced tables and no costs, and cannot cancel.
+// Tests the driver with an independent emulator (goccy/bigquery-emulator) at BIGQUERY_EMULATOR_URL. The emulator must
+// accept the printed texts and the requests of the driver. It reports no referenced tables and no costs, and cannot
+// cancel jobs.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { createBigQueryDriver } from '../../src/drivers/bigquery/driver.ts'
@@ -83,7 +84,7 @@ describe(
       })
     }
 
-    test('is graded as an emulator', async () => {
+    test('the connection test passes, and names the emulator', async () => {
       const report = await connection.test(exposed, soon())
       assert.equal(report.ok, true)
       assert.match(report.serverVersion ?? '', /emulator/)

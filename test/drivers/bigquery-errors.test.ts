@@ -1,5 +1,5 @@
-// Tests every error that BigQuery documents, in both of its forms and at both steps of a query, and the messages of dry runs. The caller
-// gets a sentence of the service, which reveals nothing hidden.
+// Tests every error that BigQuery documents, as an HTTP error and as a failed job, in the dry run and in the run. Also
+// tests the messages of dry runs. The caller gets a sentence of the service, which reveals nothing hidden.
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { AppError, type Code } from '../../src/errors.ts'
@@ -27,7 +27,7 @@ after(async () => {
 function carriers(status: number, reason: string, message: string): readonly Reply[] {
   const entry = { reason, message, location: 'query' }
   return [
-    // A long Retry-After ends the retries, which bigquery-requests.test.ts tests.
+    // A long Retry-After prevents retries, which bigquery-requests.test.ts tests.
     { ...failed({ status, reason, message }), headers: { 'retry-after': '30' } },
     ok({
       configuration: { jobType: 'QUERY' },
@@ -186,7 +186,8 @@ describe('an error of BigQuery', () => {
       'QUERY_FAILED',
       /^BigQuery refuses the query\.$/,
     ],
-    // A message about a view is replaced even if its name is in the query by chance, and so is a name inside a longer name.
+    // A message is replaced if it is about a hidden view, even if the query happens to contain the name that it quotes.
+    // It is also replaced if the quoted name is only a part of a name in the query.
     ['Unrecognized name: name at [1:8]; failed to parse view p.hr.v', 'QUERY_FAILED', /^BigQuery refuses the query\.$/],
     ['Unrecognized name: roduct at [1:8]', 'QUERY_FAILED', /^BigQuery refuses the query\.$/],
     ["Something is wrong with 'roduct'", 'QUERY_FAILED', /^BigQuery refuses the query\.$/],

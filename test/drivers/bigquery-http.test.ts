@@ -56,7 +56,7 @@ describe('BigQuery over HTTP', () => {
     assert.deepEqual(config, { apiEndpoint: double.url, location: 'EU', reintrospectHours: 24 })
   })
 
-  test('a query returns rows, and the description has GoogleSQL’s words', async () => {
+  test('a query returns rows, and the description uses GoogleSQL’s terms', async () => {
     const answer = await query(SMALL)
     assert.equal(answer.status, 200, answer.text)
     assert.deepEqual(answer.json.rows, [
@@ -144,7 +144,7 @@ describe('BigQuery over HTTP', () => {
     assert.partialDeepStrictEqual(invalid, { verdict: 'INVALID', error: 'Syntax error: Unexpected end of input' })
   })
 
-  test('a refused column of the dry run is recognized as hidden, or as missing', async () => {
+  test('a column that the dry run refuses is recognized as hidden or as missing', async () => {
     const fromRefusal = async (column: string, from = 'shop.products') => {
       double.rig('dry run', failed({ status: 400, reason: 'invalidQuery', message: `Unrecognized name: ${column}` }))
       assert.equal((await query(`SELECT id, ${column} FROM ${from}`)).json.code, 'QUERY_DENIED')
@@ -194,7 +194,7 @@ describe('BigQuery over HTTP', () => {
     })
   }
 
-  test('a stored key must be sent again if the new address would receive it', async () => {
+  test('a new address that would receive the stored key is accepted only together with the key', async () => {
     const made = await owner.must('POST', `/teams/${team}/datasources`, {
       name: 'kept',
       ...spec({ serviceAccountKey: door.keyFile() }),

@@ -1,4 +1,5 @@
-// Tests the check of the dry run: nothing runs unless the dry run reports one SELECT of the printed tables.
+// Tests the check of the dry run: a query runs only if its dry run reports one SELECT that reads only the printed
+// tables.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Disagreement } from '../../src/drivers/bigquery/session/dry-run.ts'

@@ -1,4 +1,5 @@
-// Tests the duties of every kind of database for BigQuery, with the strict double of the REST interface, which checks real tokens.
+// Runs the tests of conformance.ts for BigQuery, with the strict double of the REST interface, which checks real
+// tokens.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as immediate } from 'node:timers/promises'

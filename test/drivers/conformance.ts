@@ -1,5 +1,5 @@
-// Tests the duties of every kind of database. A kind provides a real server and query bodies in its own language. A duty that a kind cannot
-// fulfil is skipped by name, with the reason.
+// Tests the duties of every kind of database, such as PostgreSQL. A kind provides a real server and query bodies in its
+// own language. A duty that a kind cannot fulfil is skipped by name, with the reason.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Confined } from '../../src/drivers/confined.ts'

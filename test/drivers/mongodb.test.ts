@@ -1,4 +1,4 @@
-// Tests the duties of every kind of database for MongoDB, with the narrow login that `test` recommends.
+// Runs the tests of conformance.ts for MongoDB, with the least-privilege login that the connection test recommends.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Catalog, SettingsInput } from '../../src/drivers/driver.ts'
@@ -93,7 +93,7 @@ function exposedOnly(catalog: Catalog): Catalog {
 
 const skip = await skipWithout(() => startMongod({ auth: true }))
 if (skip === false) conformance('MONGODB', open)
-else test('the rules of every kind: MONGODB', { skip })
+else test('the duties of every kind: MONGODB', { skip })
 
 test('MongoDB names its concepts', async () => {
   await using driver = await createMongoDriver()

@@ -118,7 +118,7 @@ test('an error at run time has a hint but no position', async () => {
   assert.deepEqual([error.message, error.extra], ['Division by zero.', { hint: 'Divide by NULLIF(x, 0).' }])
 })
 
-test('the column that the database names is a field', async () => {
+test('if the database names a column, the error has the column in a separate field', async () => {
   const error = await failed('SELECT o.note, count(*) FROM orders o')
   assert.equal(error.extra['column'], 'o.note')
 })

@@ -1,4 +1,4 @@
-// Tests the duties of every kind of database for PostgreSQL, with the narrow login that `test` recommends.
+// Runs the tests of conformance.ts for PostgreSQL, with the least-privilege login that the connection test recommends.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Catalog, SettingsInput } from '../../src/drivers/driver.ts'

@@ -1,5 +1,5 @@
-// Tests SSH tunnels to real databases through a real SSH server: the pin, the login, refused forwarding, a lost server, and how tunnels are
-// shared and closed.
+// Tests SSH tunnels to real databases through a real SSH server: the pinned host key, the login, refused forwarding, a
+// lost server, and how tunnels are shared and closed.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -113,7 +113,7 @@ describe('SSH tunnels', () => {
     }
   })
 
-  test('each failure has its sentence', async () => {
+  test('each failure is reported with its own sentence', async () => {
     const password = secrets({ sshPassword: 'wrong' })
     assert.equal(
       await failure(settings({ secrets: password })),
@@ -155,7 +155,7 @@ describe('SSH tunnels', () => {
     mute.close()
   })
 
-  test('settings: each field is checked, and no value is repeated', async () => {
+  test('each field of the settings is checked, and no error repeats a value', async () => {
     await using driver = await createPostgresDriver()
     const detailsOf = (more: Partial<SettingsInput>): string => {
       try {

@@ -19,7 +19,7 @@ import { openShop, type Shop } from '../support/shop.ts'
 const FOLDER = fileURLToPath(new URL('../../connector-bridge/', import.meta.url))
 const BRIDGE = join(FOLDER, 'bridge.mjs')
 
-/** Starts the bridge with lines on stdin. */
+/** Starts the bridge. Messages are lines on its stdin and stdout. */
 function start(env: Record<string, string>, args: readonly string[] = []) {
   const child = spawn(process.execPath, [BRIDGE, ...args], { env: { PATH: process.env['PATH'] ?? '', ...env } })
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()

@@ -1,7 +1,8 @@
-// Upgrades a store of each earlier version that people have used. It must then work like a store that this version created. A store of a
-// newer version is refused with a sentence, and does not change.
-// test/stores contains the stores as SQLite texts, each written by the code of its version (now by scripts/keep-store.ts). Each store has
-// people, a team, a datasource with its password, an exposure, keys, queries and refusals. Its first line is an API key of the owner.
+// Upgrades a store of each earlier version that people have used. It must then work like a store that this version
+// created. A store of a newer version is refused with a sentence, and does not change.
+// test/stores contains the stores as SQL texts for SQLite, each written by the code of its version (now by
+// scripts/keep-store.ts). Each store has people, a team, a datasource with its password, an exposure, keys, queries and
+// refusals. Its first line is an API key of the owner.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'

@@ -16,7 +16,7 @@ export interface Reply {
 export interface AskOptions {
   readonly headers?: Readonly<Record<string, string | undefined>>
   readonly id?: unknown
-  /** Fields in addition to the version, capabilities and client. */
+  /** Fields of `_meta` in addition to the version, capabilities and client. */
   readonly meta?: object
   readonly signal?: AbortSignal
 }

@@ -72,7 +72,10 @@ export class TestApp implements AsyncDisposable {
   readonly dataDir: string
   readonly #app: AsyncDisposable & Partial<App>
 
-  /** `app` is disposed with this object. operate() and `rooms` throw unless it is the whole app. */
+  /**
+   * `app` is disposed with this object. If the service is another process, `app` has no rooms, and operate() and
+   * `rooms` throw.
+   */
   constructor(url: string, dataDir: string, app: AsyncDisposable & Partial<App>) {
     this.url = url
     this.dataDir = dataDir

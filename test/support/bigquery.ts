@@ -1,6 +1,7 @@
 // A BigQuery double in this process, as strict as the REST interface is documented. It is the only double among the
 // kinds of database, because the real BigQuery does not run offline. Every response follows the documentation; none was
-// recorded. It checks its requests, lists each breach in `violations`, and asks a Brain about the texts.
+// recorded. It checks its requests, lists each breach in `violations`, and asks a Brain (bigquery-evaluator.ts) about
+// the query texts.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -30,7 +31,7 @@ export interface DoubleOptions {
   readonly location: string
   readonly datasets: Readonly<Record<string, DoubleDataset>>
   readonly brain: Brain
-  /** The maximum number of rows of a page, and tables or datasets of a list. */
+  /** The maximum number of rows in a page. `pageItems` is the maximum number of tables or datasets in a list. */
   readonly pageRows?: number
   readonly pageItems?: number
   /** The token endpoint that checks tokens. Without it, no token may be sent. */
@@ -115,7 +116,7 @@ export class BigQueryDouble implements AsyncDisposable {
     return this.requests.filter((each) => each.kind === kind).length
   }
 
-  /** Gives this response to the next matching requests. */
+  /** Answers the next `times` matching requests with this response. */
   rig(fits: DoubleRequest['kind'] | ((request: DoubleRequest) => boolean), reply: Rigged['reply'], times = 1): void {
     const isIt = typeof fits === 'string' ? (request: DoubleRequest) => request.kind === fits : fits
     this.#rigged.push({ fits: isIt, reply, times })

@@ -1,5 +1,5 @@
-// Creates certificates for the TLS tests: an authority, another authority, a server certificate for `localhost` and the names that tests
-// give it, and a client certificate.
+// Creates certificates for the TLS tests: two certificate authorities, a server certificate for `localhost` and the
+// names that tests give it, and a client certificate.
 import { execFileSync } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

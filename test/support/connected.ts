@@ -35,8 +35,8 @@ export async function openRooms(options: Options = {}) {
   const config = options.at === undefined ? own : { ...own, ...options.at, secretKey: new Uint8Array(32).fill(7) }
   const { leases = {} } = options
   const rooms = opened.use(await composeRooms({ config, log: SILENT, origin: () => 'http://127.0.0.1:3000', leases }))
-  // The keys and sessions of these tests are not stored, so a running query only checks that its datasource is
-  // reachable.
+  // The keys and sessions of these tests are not stored, so a running query only checks that its caller still has
+  // access to the datasource.
   const running = opened.use(
     openRunning({
       again: async (caller) => caller,

@@ -22,7 +22,7 @@ const WAIT_MS = 120_000
 export const WIDE = { width: 1440, height: 900 } as const
 export const NARROW = { width: 390, height: 844 } as const
 
-/** Returns the folder of the console, built once for these sources. */
+/** Returns the folder of the console. Builds the console if no build of the same sources is cached. */
 export async function consoleDir(): Promise<string> {
   const cache = join(ROOT, 'node_modules/.cache/console')
   const hash = createHash('sha256')
@@ -242,7 +242,10 @@ export async function eachLook(page: Page, path: string, heading: string, name: 
   await page.setViewportSize(WIDE)
 }
 
-/** The first frame starts the transitions to the colors of the new theme. They take 0.01 ms, so the next one ends them. */
+/**
+ * Waits for two frames. The first frame starts the transitions to the colors of the new theme. They take 0.01 ms, so
+ * they have ended in the second frame.
+ */
 async function transitionsEnd(page: Page): Promise<void> {
   await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve(0))))')
 }

@@ -1,4 +1,4 @@
-// A connection to a server that can fail: it can fall silent, reset, or pass answers on in single bytes.
+// A relay to a server. A test can let it fall silent, reset connections, or pass answers on byte by byte.
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 

@@ -1,6 +1,5 @@
-// `node test/support/get-engines.ts` gets every engine of the tests, starts and ends it, and prints a line for each
-// engine that this machine cannot have. Exits with 0 if the machine has all of them; .ci/run then requires them
-// (TEST_ENGINES).
+// `node test/support/get-engines.ts` installs every engine of the tests, starts and ends it, and prints a line for each
+// engine that this machine cannot run. Exits with 0 if all engines ran. .ci/run then requires them (TEST_ENGINES).
 import { env } from 'node:process'
 import { openZetasql } from '../engines/bigquery/zetasql.ts'
 import { startBrowser } from './chromium.ts'

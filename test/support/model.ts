@@ -1,5 +1,5 @@
-// A fake endpoint of a language model that speaks both protocols over HTTP. It sends the responses that a test sets, and records the
-// requests.
+// A fake endpoint of a language model that speaks the protocols of OpenAI and of Anthropic over HTTP. It sends the
+// responses that a test sets, and records the requests.
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,5 @@
-// Builds a MongoDB catalog, as introspection and the cut would return it, for tests without a server.
+// Builds a MongoDB catalog, as the service has it after introspection, without the hidden paths. For tests without a
+// server.
 import type { Catalog } from '../../src/drivers/driver.ts'
 
 export interface CatalogOptions {

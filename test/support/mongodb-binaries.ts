@@ -56,7 +56,7 @@ async function newerLibraries(): Promise<string | null> {
   const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } }
   const [major = 0, minor = 0] = (header.glibcVersionRuntime ?? '').split('.').map(Number)
   if (major > 2 || minor >= 38) return null
-  if (!LINUX) throw new NoSuchEngine('The newest MongoDB engine needs glibc 2.38, which is to be had for x64 only.')
+  if (!LINUX) throw new NoSuchEngine('The newest MongoDB engine needs glibc 2.38, which is available for x64 only.')
   const libraries = join(CACHE, 'glibc', LIBRARIES)
   await makeOnce(CACHE, 'glibc', join(libraries, 'ld-linux-x86-64.so.2'), unpackLibraries)
   return libraries

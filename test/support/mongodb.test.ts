@@ -1,3 +1,4 @@
+// Tests the test servers of mongodb.ts.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { makeCertificates } from './certificates.ts'

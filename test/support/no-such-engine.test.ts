@@ -1,3 +1,4 @@
+// Tests that a test without its engine is skipped on a developer’s machine and fails in CI.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

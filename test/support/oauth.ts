@@ -193,7 +193,7 @@ export interface Coded extends Client {
   readonly verifier: string
 }
 
-/** Runs the flow up to the code. */
+/** Runs the authorization flow up to the authorization code. */
 export async function authorized(
   service: Service,
   person: Browser,
@@ -232,7 +232,7 @@ export function tokensIn({ status, text, json }: Answer): Tokens {
   return { access: json.access_token, refresh: json.refresh_token, scope: json.scope }
 }
 
-/** Runs the whole flow. */
+/** Runs the whole authorization flow, and returns the tokens. */
 export async function connected(
   service: Service,
   person: Browser,

@@ -91,7 +91,7 @@ async function visit(issuer: string, from: string): Promise<URL> {
   const jar = new Map<string, string>()
   let url = new URL(from)
   for (let hops = 0; url.origin === issuer; hops++) {
-    if (hops > 10) throw new Error(`the provider leads round and round: ${url.href}`)
+    if (hops > 10) throw new Error(`the provider redirects in a loop: ${url.href}`)
     const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ')
     const response = await fetch(url, { redirect: 'manual', headers: { cookie } })
     for (const line of response.headers.getSetCookie()) {
@@ -112,15 +112,18 @@ export interface Rogue extends AsyncDisposable {
   claims: Readonly<Record<string, unknown>>
   /** Fields of the discovery document. */
   discovery: Readonly<Record<string, unknown>>
-  /** JSON answers by path: of other paths, or in place of the usual answers. */
+  /** JSON answers by path. They replace the usual answers, or answer further paths. */
   readonly answers: Map<string, unknown>
-  /** The key that signs the next token, if it is not the key of the provider. */
+  /** Signs the next token. If it is null, the key of the provider signs. */
   signer: ((claims: Readonly<Record<string, unknown>>) => Promise<string>) | null
   /** The requests, as `METHOD /path`, with the parameters of a form. */
   readonly asked: string[]
   /** Changes the key of the provider. */
   rotate(): Promise<void>
-  /** Redirects back immediately from an authorization, with these parameters in addition to the state. */
+  /**
+   * Returns the address to which the provider redirects after an authorization, with these parameters in addition to
+   * the state.
+   */
   back(url: string, parameters?: Readonly<Record<string, string>>): URL
 }
 

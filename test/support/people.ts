@@ -1,4 +1,4 @@
-// Opens accounts, calls and an audit for tests of rooms over the store. HTTP would pass the same values to these rooms.
+// Creates accounts, calls and an audit for tests that call the rooms directly on a store, without HTTP.
 import type { Call, SessionCaller } from '../../src/auth/caller.ts'
 import { readConfig, type Config } from '../../src/config.ts'
 import { asId, newId, type AccountId, type DatasourceId, type SessionId, type TeamId } from '../../src/ids.ts'

@@ -68,8 +68,8 @@ export async function openSession(settings: ConnectionSettings): Promise<TestSes
 }
 
 /**
- * Returns the rows of a query through guard and database, as text; or the kind of the refusal, or the code of the
- * error.
+ * Runs a query through the guard and the database. Returns its rows as text, or the kind of the refusal, or the code of
+ * the error.
  */
 export async function answerOf(
   driver: Driver,

@@ -1,5 +1,5 @@
-// The programs that tests start as processes. From source; with TEST_BUNDLE, from that folder, as .ci/run sets it after
-// `npm ci` made the bundle. The bundle starts with two thirds of the CPU time, and is what an operator runs.
+// The programs that tests start as processes: from source, or from the folder in TEST_BUNDLE. .ci/run sets TEST_BUNDLE,
+// because operators run the bundle, and because the bundle starts with two thirds of the CPU time.
 import { join, resolve } from 'node:path'
 
 const ROOT = join(import.meta.dirname, '../..')

@@ -19,7 +19,10 @@ interface Upstream {
 const READY = 0x5a
 const IDLE = 0x49
 
-/** With `namesItself`, clients get the number of a process of the pooler, as from real poolers, and not that of the server’s process. */
+/**
+ * With `namesItself`, clients get a process id of the pooler, as with real poolers, and not the process id of the
+ * server.
+ */
 export async function startTransactionPooler(
   to: number,
   { namesItself = false }: { readonly namesItself?: boolean } = {},

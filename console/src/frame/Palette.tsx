@@ -1,4 +1,4 @@
-// The command palette: type a few letters, choose a place or an action.
+// The command palette: a person types a few letters, and chooses a page or an action.
 import { useNavigate } from '@tanstack/react-router'
 import {
   Database,

@@ -1,4 +1,4 @@
-// Parts that every page shares: status messages, and the dialog that asks for the password.
+// Renders what every page shares: status messages, and the dialog that asks for the password.
 import { Outlet, useRouter, useRouterState } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
 import { Statuses } from '../parts/StatusMessages.tsx'

@@ -13,7 +13,7 @@ import { PasswordField, TextField } from '../parts/Field.tsx'
 import { Failure } from '../parts/Notice.tsx'
 import { useAction } from '../parts/useAction.ts'
 
-/** This part is loaded separately, because every page loads this file and few people need the part. */
+/** Loaded separately, because every page loads this file, and few people need other ways to sign in. */
 const OtherWays = lazy(async () => ({ default: (await import('../screens/sign-in/OtherWays.tsx')).OtherWays }))
 
 export function SignInAgain() {
@@ -28,7 +28,7 @@ export function SignInAgain() {
       title="Sign in again"
       description={
         why === 'fresh'
-          ? 'Your sign-in is over ten minutes old. Enter your password to go on.'
+          ? 'This action needs a sign-in within the last ten minutes. Enter your password to continue.'
           : 'Your session ended. Your input is kept.'
       }
     >
@@ -38,8 +38,8 @@ export function SignInAgain() {
 }
 
 /**
- * Returns the element that had the focus before this dialog, which may open over any page or dialog. The person
- * continues there. The dialog itself would return the focus to the element that opened the dialog below.
+ * Returns the element that had the focus before this dialog opened, so that the person continues there. This dialog may
+ * open over another dialog. By default, the focus would return to the element that opened the other dialog.
  */
 function useFocusBefore(): () => HTMLElement | true {
   const before = useRef<Element | null>(null)
@@ -124,7 +124,9 @@ function Ask({ why }: { readonly why: 'ended' | 'fresh' }) {
           <OtherWays {...other} oidcName={options?.oidcName} next={here} onPasskey={resumed} />
         </Suspense>
       )}
-      {why === 'ended' && <p className="tiny">Signed in another way? Sign in in a new tab, and this page continues.</p>}
+      {why === 'ended' && (
+        <p className="tiny">If you sign in another way, sign in in a new tab. This page then continues.</p>
+      )}
     </form>
   )
 }

@@ -2,8 +2,8 @@
 export type Search<N extends string> = { [K in N]?: string }
 
 /**
- * Returns a function for `validateSearch`. The function restores strings that the router parsed, such as `1` and
- * `true`.
+ * Returns a function for `validateSearch`. The function turns values that the router parsed, such as `1` and `true`,
+ * back into strings.
  */
 export function texts<const N extends string>(...names: readonly N[]) {
   return (search: Readonly<Record<string, unknown>>): Search<N> => {

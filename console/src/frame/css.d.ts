@@ -1,3 +1,4 @@
+// Allows CSS variables in `style` attributes.
 import 'react'
 
 declare module 'react' {

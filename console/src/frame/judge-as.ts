@@ -1,4 +1,5 @@
-// The identities with which a check can judge a query: the person, a role up to the person's own, or a key of the person.
+// The identities for which a query can be checked: the person, a role that is not above the person's own, or a key of
+// the person.
 import { useRead } from '../api/queries.ts'
 import type { Option } from '../parts/Select.tsx'
 import { hasRole, ROLE_NAMES, useTeam } from './current-team.ts'

@@ -1,4 +1,4 @@
-// The places of the navigation, for the frame, the palette and the keys.
+// The items of the navigation, for the frame, the palette and the keyboard shortcuts.
 import { Activity, Database, House, KeyRound, Settings, SquareTerminal, Users, type LucideIcon } from 'lucide-react'
 import type { Place } from './keyboard-shortcuts.ts'
 

@@ -1,5 +1,5 @@
-// Short messages about what just happened. A screen reader announces the messages. They disappear by themselves, so
-// they must never contain the only copy of any information.
+// Short messages about what just happened. A screen reader announces the messages. They disappear after a few seconds,
+// so no information may be in a message only.
 import { Check } from 'lucide-react'
 import { observable, useObservable } from '../api/observable.ts'
 import { Icon } from './Icon.tsx'

@@ -1,6 +1,6 @@
-// Models BigQuery for the double by Google's engine: a dry run with the same blind spots as BigQuery's dry run, and the rows. Table
-// functions, INFORMATION_SCHEMA, system variables and routines "run" and return the string REACHED, which shows that the query has passed
-// the guard.
+// Answers for the BigQuery double with Google's engine: dry runs, with the same blind spots as BigQuery's dry runs, and
+// rows. Table functions, INFORMATION_SCHEMA, system variables and routines "run" and return the string REACHED, which
+// shows that the query has passed the guard.
 import type {
   Analysis,
   Brain,
@@ -52,7 +52,7 @@ export class GoogleBrain implements Brain, AsyncDisposable {
   readonly #engine: Engine
   readonly #functions: ReadonlySet<string>
   readonly requests: BrainRequest[] = []
-  /** Texts that BigQuery would refuse. */
+  /** Texts that the engine refused or failed to run. */
   readonly failed: string[] = []
 
   constructor(zetasql: Zetasql, language: Message, functions: ReadonlySet<string>, world: World) {

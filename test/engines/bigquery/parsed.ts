@@ -87,7 +87,7 @@ function rangeOf(node: Message): { start: number; end: number } {
   for (let at = node; present(at); at = at.parent) {
     if (present(at.parse_location_range)) return at.parse_location_range
   }
-  throw new Error('a node without a place')
+  throw new Error('a node without a position')
 }
 
 function visit(node: Message, see: (name: string, node: Message) => void): void {

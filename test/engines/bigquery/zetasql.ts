@@ -159,7 +159,7 @@ function binary(): string {
   const arm = process.arch === 'arm64' ? '_arm' : ''
   if (process.platform === 'linux') return `remote_server${arm}.so`
   if (process.platform === 'darwin') return `remote_server${arm}`
-  throw new NoSuchEngine('Google’s analyzer is to be had for Linux and macOS only.')
+  throw new NoSuchEngine('Google’s analyzer is available for Linux and macOS only.')
 }
 
 async function freePort(): Promise<number> {

@@ -143,7 +143,7 @@ function Disconnect({ connection, onClose }: { readonly connection: Connection; 
       title="Disconnect account"
       description={
         <>
-          <bdi>{name}</bdi> no longer signs you in here. Sessions that are open stay open.
+          You can no longer sign in here with <bdi>{name}</bdi>. Open sessions do not end.
         </>
       }
     >

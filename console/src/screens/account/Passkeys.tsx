@@ -41,7 +41,7 @@ export function Passkeys({ ways, works }: PasskeysProps) {
   return (
     <Panel
       title="Passkeys"
-      lead="Sign in with this device or a security key. A passkey cannot be guessed or sent to a false page."
+      lead="Sign in with this device or a security key. A passkey cannot be guessed, and a forged page cannot use it."
       acts={
         <Button small icon={Plus} busy={add.busy} disabled={!works} onClick={add.run}>
           Add passkey
@@ -185,7 +185,7 @@ function Remove({ passkey, onClose }: StepProps) {
       title="Remove passkey"
       description={
         <>
-          <bdi>{passkey.name}</bdi> no longer signs you in. Delete it on the device too: the service cannot.
+          You can no longer sign in with <bdi>{passkey.name}</bdi>. Also delete it on the device yourself.
         </>
       }
     >

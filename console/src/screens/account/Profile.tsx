@@ -29,7 +29,7 @@ export function Profile() {
   const theme = useTheme()
   const shortcuts = useShortcuts()
   return (
-    <Page title="Profile" lead="You, and how this console looks to you." width="narrow">
+    <Page title="Profile" lead="Your account, and the look of this console in this browser." width="narrow">
       <LoadState of={account} what="profile">
         {(data) => <NameForm key={data.id} account={data} />}
       </LoadState>
@@ -67,7 +67,7 @@ function NameForm({ account }: { readonly account: Account }) {
             label="Email"
             readOnly
             value={account.email}
-            note="It cannot be changed, because keys and invitations depend on it."
+            note="The address cannot be changed, because keys and invitations depend on it."
           />
         </div>
         <Failure of={action.error} />

@@ -36,7 +36,7 @@ export function SecondFactor({ needsPassword }: { readonly needsPassword: boolea
   return (
     <Panel
       title="Two-factor"
-      lead="A code of an authenticator app after the password or the provider. A passkey needs none."
+      lead="After your password or provider, you also enter a code from an authenticator app. A passkey needs no code."
     >
       <LoadState of={session} what="second factor" lines={1}>
         {(data) =>
@@ -51,7 +51,7 @@ export function SecondFactor({ needsPassword }: { readonly needsPassword: boolea
               </Button>
             </div>
           ) : needsPassword ? (
-            <p className="soft">It is set up with your password. Set a password first.</p>
+            <p className="soft">Two-factor needs a password. Set a password first.</p>
           ) : (
             <div>
               <Button icon={ShieldCheck} onClick={() => setStep('on')}>

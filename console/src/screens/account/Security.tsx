@@ -56,7 +56,7 @@ function NoPassword({ mail }: { readonly mail: boolean }) {
       {sent ? (
         <Notice tone="ok" role="status">
           A link is on its way. It is valid for an hour.
-          {!mail && ' This service sends no mail: its operator finds the link in the log.'}
+          {!mail && ' This service sends no mail. Its operator finds the link in the log.'}
         </Notice>
       ) : (
         <div>

@@ -3,7 +3,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import { useTeam } from '../../frame/current-team.ts'
 
-/** The number of days before now. */
+/** The periods to choose from. `value` is the number of days before now. */
 export const TIMES = [
   { value: '1', label: 'Last 24 hours' },
   { value: '7', label: 'Last 7 days' },
@@ -74,7 +74,10 @@ export function useFilters(): Chosen {
   }
 }
 
-/** Returns the query string for listAudit. The start of the period changes only once a day, so that reads can be cached. */
+/**
+ * Returns the query parameters for listAudit. The start of the period changes only when a filter changes, so that reads
+ * can be cached.
+ */
 export function useAuditQuery({
   kind,
   outcome,

@@ -1,4 +1,4 @@
-// The people who reach a datasource: everyone from a role upwards, or only the selected people.
+// The people who may access a datasource: everyone with at least a given role, or only the selected people.
 import { useState } from 'react'
 import { useCall, useRead } from '../../api/queries.ts'
 import type { Answer, Member } from '../../api/types.ts'
@@ -64,7 +64,7 @@ function Form({ list, people }: FormProps) {
   const toggle = (accountId: string) => setChosen((before) => before.symmetricDifference(new Set([accountId])))
   return (
     <div className="stack access">
-      <AccessChoice reach={reach} onChange={setReach} listNote="Owners always reach it." />
+      <AccessChoice reach={reach} onChange={setReach} listNote="Owners always have access." />
       <Table
         label="People"
         rows={people}

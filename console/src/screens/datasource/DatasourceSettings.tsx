@@ -1,5 +1,6 @@
-// Changes the connection of a datasource, and disables or deletes the datasource. Secrets are never shown. If the person
-// types no new secret, the stored one stays, unless it would be sent to another address.
+// Changes the connection of a datasource, and disables or deletes the datasource. Secrets are never shown. If the
+// person types no new secret, the stored secret is kept. If the secret would be sent to another address, the person
+// must enter it again.
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useCall } from '../../api/queries.ts'
@@ -47,7 +48,7 @@ const fieldsOf = ({ type, host, port, database, username, sslMode, connectionMod
   config,
 })
 
-const KEPT = 'Kept unless you type a new one.'
+const KEPT = 'The stored value is kept until you enter a new one.'
 
 function ConnectionForm() {
   const datasource = useDatasource()

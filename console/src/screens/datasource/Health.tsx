@@ -84,7 +84,7 @@ function Database() {
         </Button>
         <p>
           {schemaCapturedAt === null || schemaCapturedAt === undefined ? (
-            'Nobody looked at it yet.'
+            'Nobody looked at this database yet.'
           ) : (
             <>
               Last look <Time at={schemaCapturedAt} />

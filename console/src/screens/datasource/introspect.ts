@@ -44,7 +44,8 @@ export async function look(params: At, tell: (progress: Progress) => void): Prom
   for (;;) {
     const job = await call('getJob', { params: { ...params, jobId: started.jobId } })
     if (job.state === 'DONE') return
-    if (job.state === 'FAILED' || job.state === 'CANCELLED') throw new LookEnded(job.error ?? 'The look was cancelled.')
+    if (job.state === 'FAILED' || job.state === 'CANCELLED')
+      throw new LookEnded(job.error ?? 'Reading the tables was cancelled.')
     tell({ done: job.done, total: job.total, step: job.step })
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }

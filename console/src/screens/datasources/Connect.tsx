@@ -132,13 +132,13 @@ export function Connect() {
             value={name}
             maxLength={100}
             placeholder={suggested(fields)}
-            note="What your colleagues and agents call it."
+            note="The name that your colleagues and agents see."
             onChange={(event) => change({ name: event.target.value })}
           />
           <AccessChoice
             reach={reach}
             onChange={(next) => change({ reach: next })}
-            listNote="You choose them under Access, after the tables."
+            listNote="You choose the people under Access, after you have chosen the tables."
           />
           <Failure of={check.error} />
           <div className="row apart">

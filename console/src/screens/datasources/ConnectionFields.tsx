@@ -80,11 +80,23 @@ function BigQueryFields(props: ConnectionFieldsProps) {
       )}
       <More open={[fields.location, fields.datasets, fields.apiEndpoint].some((each) => each !== '')}>
         <div className="columns-2">
-          <TextField label="Location" {...text('location')} note="For example EU. Empty: where the datasets are." />
-          <TextField label="Datasets" {...text('datasets')} note="Names with commas. Empty: all of the project." />
+          <TextField
+            label="Location"
+            {...text('location')}
+            note="For example EU. If empty, the location of the datasets."
+          />
+          <TextField
+            label="Datasets"
+            {...text('datasets')}
+            note="Names, separated by commas. If empty, all datasets of the project."
+          />
         </div>
         {allows?.bigqueryEndpoint === true && (
-          <TextField label="Endpoint" {...text('apiEndpoint')} note="Another address than Google’s, for an emulator." />
+          <TextField
+            label="Endpoint"
+            {...text('apiEndpoint')}
+            note="An address other than Google’s, for example of an emulator."
+          />
         )}
       </More>
       {wrong['connectionMode'] !== undefined && <Notice tone="bad">{wrong['connectionMode']}</Notice>}
@@ -124,7 +136,7 @@ function ServerFields(props: ConnectionFieldsProps) {
         </Button>
       </div>
       <Contradictions {...{ fields, onChange, readIt }} />
-      <p className="or">{whole ? 'the string contains the rest' : 'or fill in'}</p>
+      <p className="or">{whole ? 'the string contains the address and the user name' : 'or fill in'}</p>
       {!whole && (
         <div className="columns-host">
           <TextField label="Host" {...text('host')} />
@@ -152,7 +164,11 @@ function ServerFields(props: ConnectionFieldsProps) {
       </div>
       <More open={fields.tlsCa !== '' || wrong['tlsCa'] !== undefined || fields.authSource !== ''}>
         {fields.type === 'MONGODB' && !whole && (
-          <TextField label="Login database" {...text('authSource')} note="Where the user is defined. Empty: admin." />
+          <TextField
+            label="Login database"
+            {...text('authSource')}
+            note="The database in which the user is defined. If empty, admin."
+          />
         )}
         <TextArea
           label="CA certificate"

@@ -32,7 +32,7 @@ export function Datasources() {
   return (
     <Page
       title="Datasources"
-      lead="Databases that this team asks through Vitrine. Agents see only what an exposure shows."
+      lead="Databases that this team queries through Vitrine. Agents see only the exposed tables and columns."
       acts={manages && !isEmpty ? connect : undefined}
     >
       <LoadState of={datasources} what="list">
@@ -41,7 +41,7 @@ export function Datasources() {
             <Empty icon={Database} title="No datasource yet" acts={manages ? connect : undefined}>
               {manages
                 ? 'Connect a database. Nothing is shown to anyone until you choose tables.'
-                : 'Nobody connected a database that you may reach. An admin of this team can.'}
+                : 'There is no datasource that you may use. An admin of this team can connect one.'}
             </Empty>
           ) : (
             <List rows={rows} manages={manages} slug={team.slug} />

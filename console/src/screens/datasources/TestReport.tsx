@@ -108,7 +108,7 @@ function Remedy({ text, steps }: { readonly text: string; readonly steps: readon
   return (
     <section className="remedy" aria-label="Remedy">
       <header className="row apart">
-        <h2>{steps.length === 1 ? 'What helps' : `One remedy for ${steps.length} of them`}</h2>
+        <h2>{steps.length === 1 ? 'What helps' : `One remedy for ${steps.length} checks`}</h2>
         {isCode && (
           <div className="row">
             <Button small look="quiet" aria-expanded={shown} onClick={() => show(!shown)}>

@@ -1,4 +1,5 @@
-// The input of the wizard, stored until the datasource exists. A reload loses only the secrets.
+// The input of the wizard that connects a database, stored until the datasource exists. A reload of the page loses only
+// the secrets.
 import { useEffect, useRef, useState } from 'react'
 import { keep, readKept } from '../../api/unsaved-input.ts'
 import type { Reach } from './AccessChoice.tsx'

@@ -1,5 +1,5 @@
-// Lists tasks for this person: databases without an exposure or without an answer, keys that expire, and refusals that
-// repeat.
+// Lists tasks for this person: databases that show nothing or cannot be reached, keys that expire, requests of
+// colleagues, and frequent refusals.
 import { Link } from '@tanstack/react-router'
 import { ChevronRight, Database, Hand, KeyRound, ShieldX, TriangleAlert, type LucideIcon } from 'lucide-react'
 import type { ReactNode } from 'react'
@@ -125,7 +125,7 @@ function ofKeys(keys: readonly ApiKey[]): readonly Task[] {
         icon: KeyRound,
         tone: 'none',
         what: 'Create an API key',
-        why: 'Programs and scripts ask with a key.',
+        why: 'Programs and scripts send queries with a key.',
         link: { to: '/settings/keys', search: { create: '1' } },
       },
     ]

@@ -26,8 +26,8 @@ export function CreateKey({ open, onClose, onFresh }: CreateKeyProps) {
 }
 
 const SCOPES: readonly (readonly [Scope, string])[] = [
-  ['profile', 'Your name and address'],
-  ['data:schema', 'Teams, datasources, and what is shown of them'],
+  ['profile', 'Your name and e-mail address'],
+  ['data:schema', 'Teams, datasources, and the tables and columns that are shown'],
   ['data:read', 'Run queries'],
 ]
 
@@ -68,7 +68,7 @@ function Form({ onClose, onFresh }: Omit<CreateKeyProps, 'open'>) {
         maxLength={100}
         autoComplete="off"
         placeholder="nightly report"
-        note="Who will use it."
+        note="For example the program that will use the key."
         {...field('name')}
       />
       <Group label="Scopes">

@@ -43,13 +43,13 @@ function Shown({ fresh, onDone }: { readonly fresh: Fresh; readonly onDone: () =
       <Tabs label="Snippets" value={tab} onChange={setTab} tabs={SNIPPETS.map((value) => ({ value, label: value }))}>
         <CodeBlock label={`${tab} snippet`}>{texts[tab]}</CodeBlock>
       </Tabs>
-      <Notice>The snippet holds the key. Keep the key in the environment, not in a repository.</Notice>
+      <Notice>The snippet contains the key. Store the key in an environment variable, not in a repository.</Notice>
       <StoredConfirmation label="I have stored this key" onDone={onDone} />
     </div>
   )
 }
 
-/** Returns a datasource that the key reaches, so that the example programs work unchanged. */
+/** Returns a datasource that the key may query, so that the example programs work unchanged. */
 function useExample({ teamId, datasourceId }: Fresh) {
   const teams = useRead('listTeams', {}).data ?? []
   const team = teamId ?? teams.find(({ status, dataSourceCount }) => status === 'ACTIVE' && dataSourceCount > 0)?.id

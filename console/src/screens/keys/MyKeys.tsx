@@ -33,7 +33,7 @@ export function MyKeys() {
   return (
     <Page
       title="API keys"
-      lead="A key reads what you reach, narrowed by its scopes, teams and datasources."
+      lead="A key can read what you can read, limited to its scopes, teams and datasources."
       acts={
         <Button look="primary" icon={Plus} onClick={() => setCreating(true)}>
           Create key
@@ -44,7 +44,8 @@ export function MyKeys() {
         {(data) =>
           data.length === 0 ? (
             <Empty icon={KeyRound} title="No key yet">
-              Programs and scripts ask with a key. Create one for each of them, so that you can end each separately.
+              Programs and scripts send queries with a key. Create a key for each of them, so that you can revoke each
+              key separately.
             </Empty>
           ) : (
             <Keys keys={data} onFresh={setFresh} />
@@ -135,7 +136,7 @@ function Agents() {
         {(data) =>
           data.length === 0 ? (
             <Empty icon={Bot} title="No agent yet">
-              Add {`${location.origin}/mcp`} to an agent that speaks MCP. It asks you here what it may read.
+              Add {`${location.origin}/mcp`} to an agent that supports MCP. You then choose what the agent may read.
             </Empty>
           ) : (
             <Table

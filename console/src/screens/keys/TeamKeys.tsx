@@ -24,7 +24,7 @@ export function TeamKeys() {
   return (
     <Page
       title="API keys of this team"
-      lead="Keys and agents of members that reach this team. Their values are known to nobody."
+      lead="Keys and agents of members, with access to this team. Nobody can see the values of the keys."
       needs="ADMIN"
     >
       {hasRole(team, 'ADMIN') && <Lists teamId={team.id} />}
@@ -49,7 +49,7 @@ function Lists({ teamId }: { readonly teamId: string }) {
         {(data) =>
           data.length === 0 ? (
             <Empty icon={KeyRound} title="No key reaches this team">
-              Members make keys under API keys. Each reaches what its owner reaches.
+              Members create keys under API keys. A key can read what its owner can read.
             </Empty>
           ) : (
             <Table
@@ -120,7 +120,7 @@ function EndHere({
       open
       onClose={onClose}
       title={`End ${name} here`}
-      description="It loses this team at once. It keeps its other teams."
+      description="It is refused in this team from the next request on. Its access to other teams does not change."
     >
       <DialogForm action={action} verb="End here" look="destroy" onClose={onClose} />
     </AlertDialog>

@@ -1,4 +1,4 @@
-// Invites an address, and then shows the link once, because the service may be unable to send mail.
+// Invites a person by e-mail address, and then shows the link once, because the service may be unable to send mail.
 import { useState } from 'react'
 import { useCall, useRead } from '../../api/queries.ts'
 import type { Role, Team } from '../../api/types.ts'
@@ -59,7 +59,7 @@ function MailNote() {
   if (instance === undefined) return null
   return (
     <p className="tiny">
-      {instance.mail ? 'The link was also sent by mail.' : 'This service sends no mail: pass the link on yourself.'}
+      {instance.mail ? 'The link was also sent by mail.' : 'This service sends no mail. Send the link yourself.'}
     </p>
   )
 }
@@ -101,7 +101,7 @@ function Ask({
 }
 
 const ROLE_NOTES: Readonly<Record<Role, string>> = {
-  MEMBER: 'Asks questions within what is shown.',
-  ADMIN: 'Also connects databases, chooses what is shown, reads the audit.',
-  OWNER: 'Also names owners and deletes the team.',
+  MEMBER: 'Can query what is shown.',
+  ADMIN: 'Can also connect databases, choose what is shown, and read the audit.',
+  OWNER: 'Can also appoint owners and delete the team.',
 }

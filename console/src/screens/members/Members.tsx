@@ -187,7 +187,7 @@ function Removal({
           </>
         ) : (
           <>
-            <bdi>{member?.email}</bdi> and the keys of this person lose access to this team at once.
+            <bdi>{member?.email}</bdi> and this person’s keys have no access to this team from the next request on.
           </>
         )
       }

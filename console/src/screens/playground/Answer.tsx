@@ -63,7 +63,7 @@ const Result = memo(function Result({
   const answer = ran?.answer ?? null
   const shape = useMemo(() => (answer === null ? null : chartShape(answer.columns, answer.rows)), [answer])
   if (running) return <Loading what="rows" lines={6} />
-  if (stopped) return <Notice role="status">The query was stopped. The database was told to end it.</Notice>
+  if (stopped) return <Notice role="status">The query was stopped. Vitrine told the database to cancel it.</Notice>
   if (answer === null)
     return (
       <Empty icon={Table2} title={ran === null ? 'No answer yet' : 'No rows'}>
@@ -79,7 +79,7 @@ const Result = memo(function Result({
       <div className="row apart">
         <span className="small soft number" role="status">
           {counted(answer.rowCount, 'row')} in {duration(answer.durationMs)}
-          {answer.truncated && '. More rows exist: narrow the query, or raise the limit of rows in Settings.'}
+          {answer.truncated && '. More rows exist. Narrow the query, or raise the row cap in Settings.'}
         </span>
         <span className="row">
           {shape !== null && (
@@ -122,8 +122,8 @@ function Saw({ body, verdict }: Pick<AnswerProps, 'body' | 'verdict'>) {
   if (verdict?.printed === undefined)
     return (
       <Notice>
-        The database sees nothing of a query that is not allowed. It never sees the text above: only what is printed
-        from the part that may be read.
+        A query that is not allowed never reaches the database. For an allowed query, the database gets only the text
+        that Vitrine prints from the parsed query.
       </Notice>
     )
   const asked = body === null ? '' : 'sql' in body ? body.sql : JSON.stringify(body, null, 2)
@@ -166,7 +166,8 @@ function Curl({ datasource, body }: Pick<AnswerProps, 'datasource' | 'body'>) {
     <div className="stack close">
       <CodeBlock label="curl command">{curlOf(location.origin, datasource.teamId, datasource.id, body)}</CodeBlock>
       <p className="small soft">
-        Put an API key with the scope data:read into the variable VITRINE_KEY first. Keys are made under API keys.
+        First store an API key with the scope data:read in the environment variable VITRINE_KEY. You create keys under
+        API keys.
       </p>
     </div>
   )

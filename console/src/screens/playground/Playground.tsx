@@ -126,7 +126,7 @@ function Bench({ datasources }: { readonly datasources: readonly Datasource[] })
           <CostMeter estimate={judged.verdict?.estimate} limit={limit} />
           <span className="row">
             <BudgetLeft teamId={team.id} />
-            {as !== ME && <span className="tiny">Only checked: rows are read as yourself.</span>}
+            {as !== ME && <span className="tiny">This choice is for checks only. To read rows, run as yourself.</span>}
             <Button icon={Square} disabled={!run.running} onClick={run.stop}>
               Stop
             </Button>

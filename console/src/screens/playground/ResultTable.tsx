@@ -32,7 +32,7 @@ interface Cell {
 const ROW = 32
 const HEAD = 44
 const PADDING = 24
-/** The width of a character of the grid's font. */
+/** The width of a character of the grid's font, in pixels. */
 const CHARACTER = 7.4
 const [NARROWEST, WIDEST] = [72, 380]
 /** The number of rows that determine the column widths. */
@@ -85,7 +85,7 @@ export function ResultTable({ columns, rows }: ResultTableProps) {
   }
   const cells = across.getVirtualItems()
   const shown = down.getVirtualItems()
-  // Elements of rows that leave the view are reused for rows that enter it.
+  // The DOM elements of rows that leave the view are reused for rows that enter the view.
   const slots = useRef(1)
   slots.current = Math.max(slots.current, shown.length)
   const numbers = useMemo(() => columns.map(isNumeric), [columns])

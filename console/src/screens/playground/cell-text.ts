@@ -1,6 +1,6 @@
 // Pure: converts the values of an answer to strings, for the grid, the clipboard and files.
 
-/** Longer texts are cut in the grid. The opened cell shows the whole text. */
+/** The maximum number of characters of a value in the grid. The opened cell shows the whole text. */
 const SHOWN = 400
 
 export const isMissing = (value: unknown) => value === null || value === undefined

@@ -1,5 +1,5 @@
-// Pure: decides whether and how an answer can be drawn. The first column with times, numbers or texts is the x axis.
-// The numeric columns beside it are the series.
+// Pure: decides whether and how an answer can be drawn. The x axis is the first column with times, or else with texts,
+// or else with numbers. The other numeric columns are the series.
 import { isMissing, isNumeric, textOf } from './cell-text.ts'
 
 export interface ChartShape {

@@ -38,7 +38,7 @@ function AskForLink() {
       {sent ? (
         <Notice tone="ok" role="status">
           If the address has an account, a link is on its way. It is valid for an hour.
-          {options?.mail === false && ' This service sends no mail: its operator finds the link in the log.'}
+          {options?.mail === false && ' This service sends no mail. Its operator finds the link in the log.'}
         </Notice>
       ) : (
         <form className="stack" onSubmit={submitting(action.run)}>

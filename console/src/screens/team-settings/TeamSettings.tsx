@@ -149,7 +149,7 @@ function Form({
             min={0.1}
             max={60}
             step="any"
-            note="Then the query is cancelled in the database."
+            note="After this time, the query is cancelled in the database."
             {...field('timeout')}
           />
         </div>
@@ -186,7 +186,7 @@ function Form({
           />
           <Checkbox
             label="Require a second factor"
-            note="Members without one, and their keys, are refused until they turn it on."
+            note="Members without a second factor, and their keys, are refused until they turn one on."
             checked={factor}
             onChange={(event) => setFactor(event.target.checked)}
           />
@@ -212,7 +212,7 @@ function Danger() {
     <Panel
       title="Delete team"
       danger
-      lead="Datasources, their secrets and their exposures are deleted. The audit stays for its retention."
+      lead="Datasources, their secrets and their exposures are deleted. The audit is kept until its retention ends."
     >
       <div>
         <Button look="danger" onClick={() => setOpen(true)}>
@@ -244,7 +244,7 @@ function Deletion({
       open
       onClose={onClose}
       title={`Delete ${slug}`}
-      description="This cannot be undone. Keys and agents lose this team at once."
+      description="This cannot be undone. Keys and agents have no access to this team from the next request on."
     >
       <TypedConfirmation name={slug} verb="Delete team" action={action} onClose={onClose} />
     </AlertDialog>

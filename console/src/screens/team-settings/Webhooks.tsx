@@ -51,7 +51,7 @@ export function Webhooks() {
   return (
     <Panel
       title="Webhooks"
-      lead="Tell another program of refusals, drift, expiring keys and datasources that fail."
+      lead="Notify another program of refusals, drift, expiring keys and failing datasources."
       acts={
         <Button small onClick={() => setMaking(true)}>
           New webhook

@@ -30,9 +30,7 @@ export function AgentView({ open, onClose, isChanged, datasource }: AgentViewPro
       description="The exact text that describe_datasource returns to an agent. An agent cannot query anything else."
       foot={<Button onClick={onClose}>Close</Button>}
     >
-      {isChanged && (
-        <Notice role="note">Your unsaved changes are not part of it. Agents see them after you saved.</Notice>
-      )}
+      {isChanged && <Notice role="note">Your unsaved changes are not included. Agents see them after you save.</Notice>}
       {open && <Choice datasource={datasource} />}
     </Dialog>
   )

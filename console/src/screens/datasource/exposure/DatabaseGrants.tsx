@@ -25,7 +25,7 @@ export function DatabaseGrants({ open, onClose, isChanged }: DatabaseGrantsProps
       onClose={onClose}
       wide
       title="Make the database agree"
-      description="Vitrine refuses what is hidden. With these commands the database refuses it too. Run them as the owner of the tables."
+      description="Vitrine refuses queries of hidden tables and columns. After these commands, the database refuses them too. Run the commands as the owner of the tables."
       foot={
         <>
           <Button className="start" onClick={onClose}>
@@ -38,7 +38,7 @@ export function DatabaseGrants({ open, onClose, isChanged }: DatabaseGrantsProps
       }
     >
       {isChanged && (
-        <Notice role="note">This is for the saved version. Your unsaved changes are not part of it.</Notice>
+        <Notice role="note">The commands are for the saved version. Your unsaved changes are not included.</Notice>
       )}
       <LoadState of={grants} what="commands">
         {(data) => <Commands grants={data} />}
@@ -65,7 +65,7 @@ function Commands({ grants: { kind, text, notes } }: { readonly grants: Answer<'
           <code>{lines.slice(0, LINES_MAX).join('\n')}</code>
         </pre>
       </div>
-      {rest > 0 && <p className="tiny">{counted(rest, 'more line', 'more lines')}. The copy has all of them.</p>}
+      {rest > 0 && <p className="tiny">{counted(rest, 'more line', 'more lines')}. The copy contains all lines.</p>}
     </>
   )
 }

@@ -310,12 +310,12 @@ function NothingFound({ isEmpty, onClear }: { readonly isEmpty: boolean; readonl
   if (isEmpty)
     return (
       <Empty icon={Search} title="The login sees no table">
-        Let the login read the tables that you want to show, then look again under Health.
+        Grant the database login the right to read the tables that you want to show. Then use “Look again” under Health.
       </Empty>
     )
   return (
     <Empty icon={Search} title="Nothing fits" acts={<Button onClick={onClear}>Show all</Button>}>
-      No table or column fits the filter.
+      No table or column matches the filter.
     </Empty>
   )
 }

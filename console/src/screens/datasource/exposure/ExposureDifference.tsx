@@ -14,7 +14,7 @@ export function ExposureDifference({ of }: { readonly of: Difference }) {
   )
 }
 
-/** The maximum number of columns with a line for each column. With more columns, each table has one line. */
+/** Up to this number of columns, each column has its own line. With more columns, each table has one line. */
 const COLUMNS_MAX = 40
 const TABLES_MAX = 100
 const NAMES_MAX = 8

@@ -44,10 +44,13 @@ export function FirstAnswer({ saved }: { readonly saved: Choice }) {
     <section className="refusal" aria-label="First answer">
       <ConnectSteps at={4} />
       {saved.size === 0 ? (
-        <p>Tick the tables that agents may ask, review the changes, and save. Until then nothing is shown to anyone.</p>
+        <p>
+          Tick the tables that agents may query, review the changes, and save. Until you save, nothing is shown to
+          anyone.
+        </p>
       ) : key === null ? (
         <>
-          <p>The tables are shown. Make a key that reaches only this datasource, for {KEY_DAYS} days.</p>
+          <p>The tables are shown. Create a key for this datasource only. It is valid for {KEY_DAYS} days.</p>
           <div>
             <Button look="primary" icon={KeyRound} busy={create.busy} onClick={create.run}>
               Create key

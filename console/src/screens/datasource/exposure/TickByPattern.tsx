@@ -25,7 +25,7 @@ export function TickByPattern({ open, onClose, ...rest }: TickByPatternProps) {
       open={open}
       onClose={onClose}
       title="Tick matching"
-      description="Ticks or unticks many columns at once. Nothing is saved yet."
+      description="Ticks or unticks all columns that match. You review the change before you save it."
     >
       {open && <Form {...rest} onClose={onClose} />}
     </Dialog>
@@ -67,7 +67,7 @@ function Form({ schemas, found, choice, onChange, onClose }: Omit<TickByPatternP
         autoComplete="off"
         autoFocus
         onChange={(event) => setPattern(event.target.value)}
-        note="A star matches any characters: *_id, public.orders.*, billing.*.*. Several patterns with commas. Empty: all."
+        note="A star matches any characters: *_id, public.orders.*, billing.*.*. Separate patterns with commas. If empty, all columns match."
       />
       <Group label="Do" role="radiogroup">
         <Radio name="bulk" label="Tick: show these columns" checked={on} onChange={() => setOn(true)} />

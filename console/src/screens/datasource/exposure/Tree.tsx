@@ -17,7 +17,7 @@ interface TreeProps {
 }
 
 const OVERSCAN = 8
-/** Letters that are typed within this time form one search. */
+/** Letters that are typed with shorter pauses than this form one search word. */
 const WORD_MS = 700
 
 export function Tree({ rows, choice, added, onFlip, onTick }: TreeProps) {

@@ -28,7 +28,7 @@ export function Versions({ open, onClose, current, ...rest }: VersionsProps) {
       onClose={onClose}
       wide
       title="Versions"
-      description="Each save is kept with its author. Restoring ticks what a version showed; you review it before it is saved."
+      description="Each save creates a version. Restoring a version ticks its columns. You review the change before you save it."
       foot={<Button onClick={onClose}>Close</Button>}
     >
       {current === 0 ? <p className="soft">Nothing was saved yet.</p> : <List {...rest} current={current} />}

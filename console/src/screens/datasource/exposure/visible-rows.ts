@@ -111,7 +111,7 @@ export interface ColumnRow extends InTree {
 /** The maximum number of matching columns for which the rows are opened automatically. */
 const OPENED_MAX = 2_000
 
-/** Returns the rows. `flipped` contains the rows that are not in their default state. */
+/** Returns the rows. `flipped` contains the ids of the rows that are opened or closed contrary to their default. */
 export function rowsOf(found: readonly Found[], flipped: ReadonlySet<string>, isFiltered: boolean): readonly Row[] {
   const tables = found.reduce((sum, { parts }) => sum + parts.length, 0)
   const columns = found.reduce((sum, { parts }) => sum + parts.reduce((all, part) => all + part.columns.length, 0), 0)
