@@ -145,7 +145,7 @@ describe('bad input', () => {
     browser.clean(/status of 503|ERR_FAILED/)
   })
 
-  test('a sign-out in another tab leaves the unsaved changes for the next sign-in', async (t) => {
+  test('after a sign-out in another tab, the unsaved changes are there at the next sign-in', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
@@ -170,7 +170,7 @@ describe('bad input', () => {
     browser.clean(/status of 401/)
   })
 
-  test('without storage, everything works except the features that need it', async (t) => {
+  test('if the browser disables storage, a sign-in, an edit and a change of the theme still work', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)

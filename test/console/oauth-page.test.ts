@@ -93,7 +93,8 @@ test('a person signs in with a second factor, chooses what the agent may do, and
   await page.getByRole('heading', { name: 'This agent cannot be connected' }).waitFor()
   await accessible(page, 'the page of a refusal')
 
-  // Signing in with the console leads back to the consent page only.
+  // After a sign-in in the console, the browser returns to the consent page, and to no other page outside of the
+  // console.
   await page.context().clearCookies()
   await page.goto(path)
   await page.getByRole('link', { name: 'Sign in with a passkey or another account' }).click()

@@ -298,7 +298,7 @@ function totalsOf(days: readonly Record<'queries' | 'denied' | 'failed' | 'rows'
   return { queries: sum('queries'), denied: sum('denied'), failed: sum('failed'), rows: sum('rows') }
 }
 
-/** Parses RFC 4180 strictly. */
+/** Parses CSV strictly by RFC 4180. */
 function parseCsv(text: string): string[][] {
   const rows: string[][] = []
   let row: string[] = []

@@ -1,4 +1,5 @@
-// Tests the requests of a console before and after sign-in: the sign-in options, an invitation by its token, and the instance.
+// Tests the requests of a console before and after sign-in: the sign-in options, an invitation by its token, and the
+// facts about this service (the instance).
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { VERSION } from '../../src/config.ts'
@@ -27,7 +28,7 @@ describe('the options of a sign-in', () => {
     assert.equal((await app.must('GET', '/auth/options')).firstAccount, false)
   })
 
-  test('list the ways to sign in that work here, also for signed-in people', async () => {
+  test('list the ways to sign in that work at the address of the request, also for signed-in people', async () => {
     const client = { VITRINE_OIDC_CLIENT_ID: 'id', VITRINE_OIDC_CLIENT_SECRET: 'secret', VITRINE_OIDC_NAME: 'Acme' }
     // No server listens at this address. A provider that does not answer must not delay the options.
     await using app = await startApp({ env: { ...client, VITRINE_OIDC_ISSUER: 'http://127.0.0.1:1' } })
@@ -41,14 +42,14 @@ describe('the options of a sign-in', () => {
     assert.deepEqual([refused.status, refused.json.reason], [403, 'UNAVAILABLE'])
   })
 
-  test('ask for the setup token off loopback, until there is an account', async () => {
+  test('require the setup token if the service is not on loopback, until there is an account', async () => {
     await using smtp = await startSmtp()
     await using app = await startApp({ env: { ...NOT_LOOPBACK, SMTP_URL: smtp.url } })
     const options = await app.must('GET', '/auth/options')
     assert.deepEqual([options.setupTokenNeeded, options.signUp, options.mail], [true, 'invited', true])
   })
 
-  test('are refused like every path under /auth: unknown parameters, and pages of another site', async () => {
+  test('refuse unknown parameters and pages of another site, like every path under /auth', async () => {
     await using app = await startApp()
     assert.equal((await app.ask('GET', '/auth/options?nope=1')).json.code, 'INVALID_REQUEST')
     const refused = await app.ask('GET', '/auth/options', { headers: { origin: 'https://evil.example' } })

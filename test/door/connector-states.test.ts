@@ -127,7 +127,7 @@ describe('a datasource through the connector', () => {
   })
 })
 
-test('nothing of the protocol is loaded before the first message that needs it', async () => {
+test('no module of the protocol is loaded before the first message that needs it', async () => {
   const script = fileURLToPath(new URL('../support/loaded-for-agents.ts', import.meta.url))
   const { stdout } = await promisify(execFile)(process.execPath, [script])
   assert.deepEqual(JSON.parse(stdout), {

@@ -97,7 +97,7 @@ describe('the tools of the connector', () => {
     }
   })
 
-  test('a key without a scope gets a refusal that says so, and still sees five tools', async () => {
+  test('a key without the needed scope gets a refusal that says so, and still sees all five tools', async () => {
     const from = new Agent(shop.app, await shop.app.key(shop.owner, { scopes: ['data:schema'] }))
     for (const era of ERAS) {
       const { status, json } = await from.call(era, 'run_query', { ...at, sql: 'SELECT 1' })

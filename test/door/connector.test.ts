@@ -285,7 +285,7 @@ describe('the connector', () => {
     })
   })
 
-  test('a grant without a scope gets a 403 that names the scope, in both generations of the protocol', async () => {
+  test('a grant without the needed scope gets a 403 that names the scope, in both generations of the protocol', async () => {
     const { authenticator } = shop.app.rooms
     const key = await authenticator.authenticate(`Bearer ${shop.key}`)
     assert.ok(key.kind === 'key')
@@ -298,7 +298,7 @@ describe('the connector', () => {
       for (const [method, params, scope] of [
         ['tools/call', { name: 'whoami', arguments: {} }, 'profile'],
         ['tools/call', { name: 'run_query', arguments: at }, 'data:read'],
-        // This message is malformed, so the SDK would answer it.
+        // This message is malformed, so the SDK would answer it if the scope were there.
         ['tools/call', { name: 'run_query', arguments: at, more: 1 }, 'data:read'],
       ] as const) {
         const reply = await from.ask(era, method, params)

@@ -193,7 +193,7 @@ describe('documentation by a model', () => {
     await shop.owner.must('POST', `${shop.at}/introspect`)
   })
 
-  test('texts are dropped that name hidden data, contain URLs or markup, are too long, or depend on unknown columns', async () => {
+  test('drops texts that name hidden data, contain URLs or markup, are too long, or depend on unknown columns', async () => {
     const statements = [
       { text: 'See canary_payroll for the wages.' },
       { text: 'The canary_note tells why.' },
@@ -335,7 +335,7 @@ describe('a model', () => {
       })
     }
 
-    test(`of kind ${kind} that is busy for 30 s is waited for only until the time limit of a table`, async () => {
+    test(`of kind ${kind} that asks to retry after 30 s is not waited for beyond the time limit of a table`, async () => {
       await using model = await startModel()
       model.answer({ status: 429, retryAfterMs: 30_000 })
       const start = performance.now()

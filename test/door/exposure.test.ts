@@ -108,7 +108,7 @@ describe('the exposure', () => {
       assert.deepEqual((await must('GET', '/exposure')).gone, [])
     })
 
-    test('is empty without an exposure, without an introspection, and if the exposure was saved first', async () => {
+    test('is empty without an exposure, without an introspection, and if the exposure was saved before the first introspection', async () => {
       const { must } = await openDatasource(null)
       const drift = await must('GET', '/drift')
       assert.deepEqual([drift.added, drift.since, typeof drift.schemaCapturedAt], [[], null, 'string'])

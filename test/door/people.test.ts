@@ -119,7 +119,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual([again.status, again.json.code, again.json.reason], [400, 'INVALID_REQUEST', 'INVALID_TOKEN'])
     })
 
-    test('sessions are listed, and ended one by one, all but the current session, and all together', async () => {
+    test('sessions are listed, and can be ended singly, all except the current session, or all together', async () => {
       const [one, two, three] = await Promise.all(
         [1, 2, 3].map(async () =>
           cookieOf(await post('sign-in/email', { email: 'bo@example.test', password: PASSWORD })),

@@ -66,7 +66,7 @@ test('a query has spans for the request, the guard and the database', async () =
   const parent = { trace: '0af7651916cd43dd8448eb211c80319c', span: 'b7ad6b7169203331' }
   const headers = { traceparent: `00-${parent.trace}-${parent.span}-01` }
   const sql = "SELECT id FROM customers WHERE name = 'canary-value'"
-  // The second query takes the short path.
+  // The second query takes the short path (query-short-path.ts).
   await shop.app.ask('POST', path, { token: shop.key, body: { sql }, headers })
   const answer = await shop.app.ask('POST', path, { token: shop.key, body: { sql }, headers })
   assert.equal(answer.status, 200)

@@ -189,7 +189,7 @@ describe('a profile', () => {
     })
   }
 
-  test('of a missing table fails with SCHEMA_STALE, and of a table that is not exposed as a defect', async () => {
+  test('of a missing table fails with SCHEMA_STALE, and a profile of a table that is not exposed fails as a defect', async () => {
     at.double.rig('table', failed({ status: 404, reason: 'notFound', message: 'Not found: Table CANARY' }))
     await assert.rejects(profile('small', FREE), { code: 'SCHEMA_STALE', message: /^(?!.*CANARY)/ })
     const [table] = exposed.tables

@@ -117,7 +117,7 @@ describe('requests to BigQuery', () => {
     assert.deepEqual(kinds(), ['dry run'])
   })
 
-  test('a server that never answers is a timeout, and the connection stays usable', async () => {
+  test('a query to a server that never answers ends at its timeout, and the connection stays usable', async () => {
     at.double.rig('dry run', 'hang')
     const limits = { ...WIDE, timeoutMs: 200 }
     assert.equal((await at.refusal(SMALL, limits)).code, 'QUERY_TIMEOUT')
@@ -224,7 +224,8 @@ describe('requests to BigQuery', () => {
     // Damage the numbers of a PKCS #8 key in PEM, without changing their lengths.
     const { private_key: pem, ...file } = JSON.parse(at.door.keyFile())
     const der = Buffer.from(String(pem).replace(/-----.*-----/g, ''), 'base64')
-    // Make the modulus even, which no modulus is. It follows 26 bytes of envelope, 7 bytes of version and 5 bytes of its own header.
+    // Make the modulus even, which is never valid. The modulus follows 26 bytes of envelope, 7 bytes of version and 5
+    // bytes of its own header.
     der.writeUInt8(der.readUInt8(38 + 255) & 0xfe, 38 + 255)
     const damaged = `-----BEGIN PRIVATE KEY-----\n${der.toString('base64')}\n-----END PRIVATE KEY-----\n`
     await using driver = await createBigQueryDriver({ connector: at.double.connector })

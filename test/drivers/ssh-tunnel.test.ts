@@ -183,7 +183,7 @@ describe('SSH tunnels', () => {
     }
   })
 
-  test('over TLS, the certificate must have the name of the database server, not of the socket', async () => {
+  test('over TLS, the certificate must name the database server, not the local end of the tunnel', async () => {
     await using certificates = await makeCertificates()
     const { pem, folder } = certificates
     await using secure = await startPostgres({

@@ -69,7 +69,8 @@ async function throughFault(app: TestApp, ask: () => Promise<Answer>, way: Fault
   }
   for (const { kind, text, isWhole } of seen) {
     assert.ok(KINDS.includes(kind), `${fault}: ${text}`)
-    // A confirmation arrives only if bytes trickle. Otherwise, the service must not claim that the query was cancelled.
+    // Only if bytes trickle, the confirmation of a cancellation can arrive. Otherwise, the service must not claim that
+    // the query was cancelled.
     if (isWhole && fault !== 'trickling') assert.doesNotMatch(text, /was cancelled in the database/)
   }
 }

@@ -18,7 +18,7 @@ interface Given {
   readonly columns: readonly string[]
   readonly hidden?: readonly string[]
   readonly digits?: number
-  /** Ids that look like shards of the family but are not. */
+  /** Ids of tables that look like shards of the family but are separate tables. */
   readonly apart?: readonly string[]
   readonly detail?: Partial<BigQueryTableDetail>
 }

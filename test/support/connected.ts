@@ -103,7 +103,9 @@ export async function livingSession(rooms: Rooms, accountId: AccountId, action: 
   return call
 }
 
-/** Returns a call with a key of the account, limited to the given scopes. */
+/**
+ * Returns a call with a key of the account. The key has all scopes, and is limited to the given teams and datasources.
+ */
 export function keyCall(
   accountId: AccountId,
   action: string,

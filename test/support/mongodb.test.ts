@@ -5,7 +5,7 @@ import { makeCertificates } from './certificates.ts'
 import { startMongod, startNewest } from './mongodb.ts'
 import { engineOrSkip } from './no-such-engine.ts'
 
-test('the real mongod has logins and TLS, and ends with its scope', async (t) => {
+test('the real mongod has logins and TLS, and ends with its `await using` scope', async (t) => {
   await using certificates = await makeCertificates()
   const at = (name: string): string => `${certificates.folder}/${name}`
   const tls = { certFile: at('server.crt'), keyFile: at('server.key'), caFile: at('ca.crt') }

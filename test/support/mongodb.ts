@@ -1,5 +1,5 @@
-// Starts real MongoDB servers for the tests. Each call starts a server and ends it with the scope. With TEST_MONGODB_URL, tests without
-// special options use that server, with their own databases.
+// Starts real MongoDB servers for the tests. Each call starts a server, which ends with the caller's `await using`
+// scope. With TEST_MONGODB_URL, tests without special options use that server, with their own databases.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { Client } from 'pg'
 import { startPostgres } from './postgres.ts'
 
-test('a server accepts TCP connections with a password, and ends with its scope', async () => {
+test('a server accepts TCP connections with a password, and ends with its `await using` scope', async () => {
   let url: string
   {
     await using server = await startPostgres()

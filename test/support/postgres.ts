@@ -1,5 +1,5 @@
-// Starts real PostgreSQL servers for the tests. Each call starts a server and ends it with the scope. Nothing is synced to disk. With
-// TEST_POSTGRES_URL, tests use that server, with their own databases.
+// Starts real PostgreSQL servers for the tests. Each call starts a server, which ends with the caller's `await using`
+// scope. Nothing is synced to disk. With TEST_POSTGRES_URL, tests use that server, with their own databases.
 import { execFile } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import {

@@ -51,8 +51,8 @@ export class Profiled {
   }
 
   /**
-   * Creates a datasource and exposes tables. `order` is the connection part of the request. `tables` lists the exposed tables. In a table,
-   * null stands for all columns.
+   * Creates a datasource and exposes tables. `order` is the connection part of the request. `tables` lists the exposed
+   * tables. As the columns of a table, null means all columns.
    */
   static async connect(rooms: Rooms, order: object, tables: readonly Shown[] | null): Promise<Profiled> {
     const teamId = await addTeam(rooms)

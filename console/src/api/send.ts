@@ -13,7 +13,10 @@ export interface Sent {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Throws Refused for an error answer, Unreachable without an answer, and the reason of an aborted signal. */
+/**
+ * Sends the request and returns the answer. Throws Refused for an error answer, Unreachable if there is no answer, and
+ * the reason of an aborted signal.
+ */
 export async function send(request: Sent): Promise<Response> {
   const { method, path, body, signal } = request
   const headers: Record<string, string> = { accept: 'application/json', ...request.headers }

@@ -42,8 +42,9 @@ export function openSession(onSignedOut: () => void): void {
 }
 
 /**
- * Checks for a session. Sends no request that may be refused, because browsers print refusals as errors. Returns true
- * if this page has had a session, even an ended one. The next call notices that the session has ended.
+ * Checks for a session. Sends no request that may be refused, because browsers print refusals as errors in their
+ * console. Returns true if this page has had a session, even an ended one. The next call notices that the session has
+ * ended.
  */
 export async function hasSession(): Promise<boolean> {
   if (wasSignedIn) return true

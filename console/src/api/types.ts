@@ -39,7 +39,7 @@ type QueryOf<R> = R extends { readonly query: infer Q extends z.ZodType }
 export type Answer<N extends OperationName> = AnswerOf<Table[N]>
 export type Input<N extends OperationName> = ParamsOf<Table[N]['path']> & BodyOf<Table[N]> & QueryOf<Table[N]>
 
-/** `POST /auth/sign-in/email`, … */
+/** The method and path of a route under /auth, like `POST /auth/sign-in/email`. */
 export type AuthName = keyof typeof SIGN_IN_ROUTES
 type AuthTable = typeof SIGN_IN_ROUTES
 export type AuthBody<N extends AuthName> = AuthTable[N] extends { readonly body: infer B extends z.ZodType }

@@ -82,7 +82,7 @@ export function Frame() {
   )
 }
 
-/** Reloads the page if another person signs in, in another tab: no data of the first person may stay on the page. */
+/** Reloads the page if another person signs in in another tab. No data of the first person may stay on the page. */
 function useReloadForOther(account: Account | undefined): void {
   const [first, setFirst] = useState<string | null>(null)
   useEffect(() => {

@@ -13,7 +13,10 @@ export function nextPath(text: unknown): string | null {
   return url.pathname + url.search + url.hash
 }
 
-/** Opens the page. The browser loads a page outside of the console. */
+/**
+ * Returns where to go after the sign-in. With `reloadDocument`, the browser must load the page, because it is outside
+ * of the console.
+ */
 export function nextPlace(text: unknown): { readonly href: string; readonly reloadDocument: boolean } {
   const href = nextPath(text) ?? BASE
   return { href, reloadDocument: !href.startsWith(BASE) }

@@ -15,7 +15,7 @@ interface DialogProps {
   /** If set, Escape and a click outside do not close the dialog. */
   readonly stays?: boolean
   readonly initialFocus?: RefObject<HTMLElement | null>
-  /** The element that gets the focus when the dialog closes. True: the element that opened the dialog. */
+  /** Returns the element that gets the focus when the dialog closes, or true for the element that opened the dialog. */
   readonly finalFocus?: () => HTMLElement | true
   readonly children?: ReactNode
 }

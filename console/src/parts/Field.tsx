@@ -138,7 +138,7 @@ export const Checkbox = (props: ChoiceProps) => <Choice {...props} type="checkbo
 export const Radio = (props: ChoiceProps) => <Choice {...props} type="radio" />
 export const Switch = (props: ChoiceProps) => <Choice {...props} type="checkbox" role="switch" />
 
-/** Several checkboxes under one question. */
+/** Several checkboxes or radio buttons under one label. */
 export function Group({
   label,
   role = 'group',

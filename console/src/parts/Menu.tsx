@@ -74,7 +74,7 @@ export function MenuItem({ icon, danger = false, disabled = false, end, onSelect
 
 export const MenuLine = () => <Base.Separator render={<hr />} />
 
-/** A menu item for one of several choices. The current choice is visible in the menu. */
+/** The menu items of a setting with several choices. The current choice is marked. */
 export function MenuChoice<V extends string>({
   label,
   value,

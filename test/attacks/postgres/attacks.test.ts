@@ -114,7 +114,7 @@ describe('an attack returns nothing hidden', () => {
   })
 })
 
-describe('a legitimate query gets the answer of the oracle', () => {
+describe('a legitimate query gets the answer that a role with column GRANTs gets', () => {
   for (const { id, sql, oracle_sql, ordered } of LEGIT) {
     test(id, async () => {
       const received = await ask(sql)

@@ -80,7 +80,7 @@ for (const { username, isSuperuser } of LOGINS) {
       assert.deepEqual(await server.query('shop', STATE), stateBefore)
     })
 
-    test('every legitimate query gets the answer of the oracle', async (t) => {
+    test('every legitimate query gets the answer that a role with column GRANTs gets', async (t) => {
       await owner.must('PATCH', `/teams/${teamId}`, { settings: { statementTimeoutMs: 60_000 } })
       for (const { id, sql, oracle_sql, ordered } of LEGIT) {
         await t.test(id, async () => {

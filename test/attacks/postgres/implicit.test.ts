@@ -122,7 +122,7 @@ describe('objects created or changed after introspection', () => {
       assert.equal(await ask(driver, world.connection, world.exposed, EVERYTHING), ANSWER)
       await server.query(world.database, change)
       for (const text of [sql, 'SELECT name FROM people WHERE id = 1']) assert.equal(await askAnew(world, text), STALE, text)
-      // Retry, because the process uses its last digest of the objects for one second.
+      // Retry, because the process reuses its digest of these objects for up to a second.
       await until(
         'the catalog is stale',
         async () => (await ask(driver, world.connection, world.exposed, 'SELECT 1 FROM people')) === STALE,
@@ -149,7 +149,7 @@ describe('objects created or changed after introspection', () => {
     })
   }
 
-  test('a caller cannot write a text that makes the check fail', async () => {
+  test('a caller cannot write a query that makes the check for changed objects fail', async () => {
     await using world = await openWorld()
     const sql = "SELECT ('vitrine-0123456789abcdef ' || name)::int FROM people"
     assert.equal(await ask(driver, world.connection, world.exposed, sql), 'QUERY_FAILED')

@@ -31,7 +31,7 @@ interface Generated {
 export interface Legit {
   readonly id: string
   readonly sql: string
-  /** The query for the oracle if the guard answers more than a GRANT would allow. */
+  /** The query for the oracle (a role with column GRANTs), if the guard answers more than a GRANT would allow. */
   readonly oracle_sql?: string
   readonly ordered: boolean
 }

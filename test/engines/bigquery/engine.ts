@@ -36,8 +36,9 @@ interface Registered {
   readonly names: ReadonlyMap<string, string>
 }
 
-/** The features to turn off: newer features, or features that BigQuery does not have. */
+/** The features of the engine that BigQuery lacks. */
 const LEFT_OUT = ['FEATURE_V_1_3_ALLOW_SLASH_PATHS', 'FEATURE_TIMESTAMP_NANOS', 'FEATURE_EXPERIMENTAL_MODULES']
+/** Features that BigQuery has, but that `maximum_features` leaves out. */
 const BESIDE = ['FEATURE_INTERVAL_TYPE', 'FEATURE_V_1_4_GROUPING_SETS']
 
 /** Returns the analyzer's options that are nearest to BigQuery's GoogleSQL. */

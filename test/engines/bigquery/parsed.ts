@@ -82,7 +82,7 @@ function present(node: Message): boolean {
   return node !== null && node !== undefined
 }
 
-/** Returns the range of a node, which the innermost of its parent messages has. */
+/** Returns the byte range of a node. The range is in the node itself or in the nearest of its `parent` messages. */
 function rangeOf(node: Message): { start: number; end: number } {
   for (let at = node; present(at); at = at.parent) {
     if (present(at.parse_location_range)) return at.parse_location_range

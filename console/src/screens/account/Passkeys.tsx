@@ -73,7 +73,7 @@ function unused(name: string, taken: readonly string[]): string {
   }
 }
 
-/** Explains that passkeys do not work at this address. On this machine, they work only at localhost. */
+/** Explains that passkeys do not work at this address. On the person's own machine, they work only at localhost. */
 function NotHere() {
   const isLocal = /^(127\.|\[::1\])/.test(location.hostname)
   const there = `${location.protocol}//localhost:${location.port}/app/settings/security`

@@ -11,7 +11,7 @@ type Query = Readonly<Record<string, string>>
 const PAGE = 50
 const LIVE_MS = 3_000
 
-/** Returns the calls. With `own`, only the person's own calls, which need no role. */
+/** Returns the calls. With `own`, returns only the person's own calls, which every role may read. */
 export function useCalls(teamId: string, query: Query, own: boolean, live: boolean) {
   const key = [own ? 'listActivity' : 'listAudit', teamId, query]
   const pages = useInfiniteQuery({

@@ -16,7 +16,7 @@ import './exposure/exposure.css'
 export function Exposure() {
   const datasource = useDatasource()
   const input = { params: { teamId: datasource.teamId, id: datasource.id } }
-  // A catalog may have megabytes. It is fetched again only after changes, and never compared value by value.
+  // A catalog may have several megabytes. It is fetched again only after changes, and never compared value by value.
   const catalog = useQuery({
     ...read('getCatalog', input),
     structuralSharing: false,

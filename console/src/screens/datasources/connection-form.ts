@@ -31,7 +31,7 @@ export interface Fields {
   readonly location: string
   /** Names separated by commas. Empty for all datasets of the project. */
   readonly datasets: string
-  /** Another address than Google's, if the operator allows it. */
+  /** An address other than Google's, if the operator allows it. */
   readonly apiEndpoint: string
   /** Settings that have no field here. They are not changed. */
   readonly config: Readonly<Record<string, unknown>>

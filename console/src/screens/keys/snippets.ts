@@ -12,7 +12,7 @@ export interface Example {
   readonly type: Datasource['type'] | undefined
 }
 
-/** Returns the programs. Without a datasource, they list the teams. */
+/** Returns the programs. Without a datasource, the programs list the teams instead. */
 export function snippets(example: Example): Readonly<Record<Snippet, string>> {
   const { origin, key, teamId, datasourceId, type } = example
   const isQuery = teamId !== undefined && datasourceId !== undefined

@@ -6,7 +6,7 @@ import { useTheme } from '../../frame/theme.ts'
 import type { ChartShape } from './chart-shape.ts'
 
 const HEIGHT = 320
-/** Colours that differ in both themes. The legend names them. */
+/** The colours of the lines, which are easy to tell apart in both themes. The legend shows the name of each line. */
 const LINES = ['--accent', '--ok', '--warn', '--bad', '--ink-2', '--control']
 
 export function Chart({ shape, label }: { readonly shape: ChartShape; readonly label: string }) {

@@ -34,6 +34,7 @@ const HEAD = 44
 const PADDING = 24
 /** The width of a character of the grid's font, in pixels. */
 const CHARACTER = 7.4
+/** The limits of a column's width, in pixels. */
 const [NARROWEST, WIDEST] = [72, 380]
 /** The number of rows that determine the column widths. */
 const SAMPLE = 40

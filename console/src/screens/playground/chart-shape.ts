@@ -19,7 +19,7 @@ interface Column {
 
 const MAX_SERIES = 6
 const MAX_LABELS = 60
-/** Matches columns of ids, which are not drawn. */
+/** Matches columns of ids, which are drawn only if there are no other numbers. */
 const IDENTITY = /(?:^|_)id$/i
 const TIME = /^(?:timestamp|date$|datetime)/i
 

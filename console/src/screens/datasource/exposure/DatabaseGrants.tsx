@@ -1,4 +1,5 @@
-// The dialog “Make the database agree”: shows commands that revoke the login's rights on all hidden tables and columns.
+// The dialog “Make the database agree”: shows commands after which the login may read the exposed tables and columns,
+// and nothing else.
 import { useRead } from '../../../api/queries.ts'
 import type { Answer } from '../../../api/types.ts'
 import { useTeam } from '../../../frame/current-team.ts'

@@ -235,7 +235,7 @@ function existing(tables: readonly TableNames[], schemas: readonly SchemaNode[],
     const fits = [...columns].filter((each) => known.get(key)?.has(each) === true || saved.get(key)?.has(each) === true)
     return [key, fits] as const
   })
-  // Unchanged tables keep their objects.
+  // Unchanged tables keep their Set objects, so that comparisons stay cheap.
   const next = withColumns(new Map(), names, true)
   return new Map([...next].map(([key, set]) => [key, same(saved.get(key), set)]))
 }

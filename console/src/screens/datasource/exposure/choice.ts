@@ -70,7 +70,7 @@ export function withColumns(
 const keyed = (tables: readonly TableNames[]) =>
   tables.map(({ schema, table, columns }) => [tableKey(schema, table), columns] as const)
 
-/** Applies the same change to another choice. */
+/** Applies a change to a choice, which may differ from the choice in which the change was made. */
 export const apply = (choice: Choice, { added, removed }: Difference): Choice =>
   withColumns(withColumns(choice, keyed(removed), false), keyed(added), true)
 

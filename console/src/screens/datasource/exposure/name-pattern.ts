@@ -3,8 +3,8 @@
 type Matcher = (schema: string, table: string, column: string) => boolean
 
 /**
- * Returns a matcher for a list of patterns. `*_id` matches columns, `orders.*` columns of a table, and `public.orders.*`
- * columns of a table in a schema. Case does not matter.
+ * Returns a matcher for a list of patterns. `*_id` matches columns of any table, `orders.*` the columns of a table, and
+ * `public.orders.*` the columns of a table in a schema. Case does not matter.
  */
 export function matcherOf(patterns: string): Matcher {
   const each = patterns

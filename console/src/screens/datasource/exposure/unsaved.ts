@@ -28,7 +28,10 @@ export function writeUnsaved(id: string, difference: Difference): void {
   keep(nameOf(id), isEmpty(difference) ? null : difference)
 }
 
-/** Stores the changes after a short pause, and when the page is closed. Does not store them while `paused`. */
+/**
+ * Stores the changes when they have not changed for a moment, and when the page is closed. Does not store them while
+ * `paused`.
+ */
 export function useKeepUnsaved(id: string, difference: Difference, paused: boolean): void {
   const waiting = useRef<(() => void) | null>(null)
   useEffect(() => {
