@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { DatasourceType, TestReport } from '../drivers/driver.ts'
+import type { TestReport } from '../drivers/driver.ts'
+import type { DatasourceType } from '../drivers/datasource-type.ts'
 import { toldReport } from './complete-test-report.ts'
 
 const AT = '2026-01-01T00:00:00.000Z'

@@ -1,6 +1,7 @@
 // Pure: completes a driver's test report for programs and people. Adds a stable id and the related form field to each
 // step, and lists each remedy only once.
-import type { DatasourceType, TestField, TestReport, TestStep } from '../drivers/driver.ts'
+import type { TestField, TestReport, TestStep } from '../drivers/driver.ts'
+import type { DatasourceType } from '../drivers/datasource-type.ts'
 
 type RemedyKind = 'SQL' | 'MONGO' | 'GCLOUD' | 'TEXT'
 

@@ -1,7 +1,8 @@
 // Connection pools, one per datasource and version of its connection. A lease gives one caller a connection for one
 // use. Idle connections are closed after a while. A caller who waits too long gets OVERLOADED. Use it as `await using
 // lease = await leases.take(…)`.
-import type { ConnectionSettings, ConnectOptions, Connection, DatasourceType, Driver } from '../drivers/driver.ts'
+import type { ConnectionSettings, ConnectOptions, Connection, Driver } from '../drivers/driver.ts'
+import type { DatasourceType } from '../drivers/datasource-type.ts'
 import { AppError } from '../errors.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Secrets } from '../secrets.ts'

@@ -2,7 +2,8 @@
 // the same NOT_FOUND as an unknown id. Only this file creates this NOT_FOUND.
 import type { Audit } from '../audit/audit.ts'
 import type { Call, Caller } from '../auth/caller.ts'
-import type { DatasourceType, Driver } from '../drivers/driver.ts'
+import type { Driver } from '../drivers/driver.ts'
+import type { DatasourceType } from '../drivers/datasource-type.ts'
 import { AppError, notFound } from '../errors.ts'
 import type { AccountId, DatasourceId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'

@@ -1,6 +1,7 @@
 // Collects the data that a writer may use about a table: the exposed part of the table and of its neighbours, and its
 // stored profile. There are two writers, the rules and the model. Both get only this data.
-import type { Catalog, CatalogColumn, CatalogTable, DatasourceType, Driver } from '../drivers/driver.ts'
+import type { Catalog, CatalogColumn, CatalogTable, Driver } from '../drivers/driver.ts'
+import type { DatasourceType } from '../drivers/datasource-type.ts'
 import type { KeptColumn, KeptProfile } from '../profiles/stored-profiles.ts'
 
 /** Another exposed table whose foreign key references this table. */

@@ -1,7 +1,7 @@
 // Marks a query that a guard has confined. Only drivers/*/guard/confine.ts may call seal(), which lint checks. run()
 // calls unseal(). It throws TypeError for a forged object and for a query of another kind of database. Query text does
 // not type-check as Confined.
-import type { DatasourceType } from './driver.ts'
+import type { DatasourceType } from './datasource-type.ts'
 
 declare const brand: unique symbol
 export interface Confined {

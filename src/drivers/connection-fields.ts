@@ -4,7 +4,8 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { createSecureContext } from 'node:tls'
 import { z } from 'zod'
-import type { DatasourceType, SettingsInput } from './driver.ts'
+import type { SettingsInput } from './driver.ts'
+import type { DatasourceType } from './datasource-type.ts'
 
 /**
  * `require` only encrypts, `verify-ca` also checks the certificate chain, and `verify-full` checks the chain and the

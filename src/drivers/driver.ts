@@ -1,10 +1,9 @@
 // Defines the interface that each kind of database implements. A Driver confines queries, and a Connection runs them. A
 // query that no driver confined cannot reach a database. This file does not depend on accounts, teams or HTTP.
+import type { DatasourceType } from './datasource-type.ts'
 import type { Confined } from './confined.ts'
 import type { Question } from './example-question.ts'
 import type { Stop } from './stop.ts'
-
-export type DatasourceType = 'POSTGRES' | 'MONGODB' | 'BIGQUERY'
 
 /** The terms that the database itself uses for these concepts. */
 interface Vocabulary {

@@ -1,6 +1,7 @@
 // Lists the kinds of database that this build supports, one line each. Only composition-root.ts imports this file.
 import { createBigQueryDriver, type BigQueryOptions } from './bigquery/driver.ts'
-import type { DatasourceType, Driver } from './driver.ts'
+import type { Driver } from './driver.ts'
+import type { DatasourceType } from './datasource-type.ts'
 import { createMongoDriver } from './mongodb/driver.ts'
 import { createPostgresDriver } from './postgres/driver.ts'
 

@@ -4,7 +4,7 @@
 import { z } from 'zod'
 import { BoundedMap } from '../bounded-map.ts'
 import { dialing, sendOut, type Transport } from '../outbound-request.ts'
-import type { Client } from './find-client.ts'
+import type { Client } from './client.ts'
 import { verdictOf } from './redirect-uris.ts'
 
 export interface ClientDocuments {

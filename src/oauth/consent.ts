@@ -8,13 +8,14 @@ import type { Config } from '../config.ts'
 import { AppError, invalidRequest } from '../errors.ts'
 import { isOwnOrigin } from '../sign-in/allowed-origins.ts'
 import { choicesOf } from './grantable-datasources.ts'
-import { hostOf, type Client, type Clients } from './find-client.ts'
+import type { Clients } from './find-client.ts'
+import { hostOf, type Client } from './client.ts'
 import { consentPage, errorPage, signInPage } from './authorization-pages.ts'
 import type { Provider } from './provider.ts'
 import { isOwnComputer } from './redirect-uris.ts'
 import { SCOPES, scopesIn } from './scopes.ts'
 import { personOf } from '../sign-in/signed-in-person.ts'
-import type { Identity } from '../sign-in/better-auth.ts'
+import type { Identity } from '../sign-in/sign-in-library.ts'
 
 export interface ConsentDeps extends GrantDeps {
   readonly provider: Provider

@@ -1,16 +1,8 @@
 // Finds OAuth clients: registered clients in the store, and clients whose id is the address of their metadata document.
+import type { Client } from './client.ts'
 import { z } from 'zod'
 import type { Store } from '../store/open.ts'
 import type { ClientDocuments } from './client-documents.ts'
-
-export interface Client {
-  readonly id: string
-  /** The name that the client gives itself. */
-  readonly name: string
-  /** The host of the client's document. Null for a registered client, which only its redirect URI identifies. */
-  readonly host: string | null
-  readonly redirectUris: readonly string[]
-}
 
 export interface Clients {
   /** Returns null if there is no such client, or if its document cannot be read or is not valid. */
@@ -41,12 +33,4 @@ export function openClients(deps: { readonly store: Pick<Store, 'db'>; readonly 
       return { id: row.clientId, name: row.name, host: null, redirectUris: Uris.parse(JSON.parse(row.redirectUris)) }
     },
   }
-}
-
-/**
- * Returns the host that is responsible for a client: the host of its document, or otherwise the host of its redirect
- * URI.
- */
-export function hostOf(client: Client, redirectUri: string): string {
-  return client.host ?? (URL.parse(redirectUri)?.hostname || 'unknown')
 }

@@ -1,7 +1,8 @@
 // The metrics of queries, by kind of database: outcomes, refusals by cause, and the time spent in each step. This file
 // runs for every query, so it only increments numbers.
 import { outcomeOf } from '../audit/audit.ts'
-import type { BlockedKind, DatasourceType } from '../drivers/driver.ts'
+import type { BlockedKind } from '../drivers/driver.ts'
+import type { DatasourceType } from '../drivers/datasource-type.ts'
 import type { Code } from '../errors.ts'
 import { Counts, Durations, type Family } from '../metric-types.ts'
 

@@ -10,7 +10,7 @@ import { asId, type AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import { accountBy } from './account-by-address.ts'
 import { accountTarget } from '../auth/own-account.ts'
-import type { Identity } from './better-auth.ts'
+import type { Identity } from './sign-in-library.ts'
 import { isOfPerson, PATHS, RESET, SIGN_IN, VERIFY_EMAIL } from './allowed-paths.ts'
 import { trailChanges } from './audited-account-changes.ts'
 

@@ -8,7 +8,7 @@ import type { Store } from '../store/open.ts'
 import { storedTime } from '../store/better-auth-times.ts'
 import { heldBy, stillHolds } from './password-still-current.ts'
 import { notSignedIn, wrongPassword } from './better-auth-errors.ts'
-import type { Identity, Library } from './better-auth.ts'
+import type { Identity, Library } from './sign-in-library.ts'
 import type { Trail } from './audit-account-events.ts'
 
 interface Deps {

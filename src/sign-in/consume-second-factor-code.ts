@@ -7,7 +7,7 @@ import type { AccountId } from '../ids.ts'
 import { storedFlag } from '../store/better-auth-booleans.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
-import type { Library } from './better-auth.ts'
+import type { Library } from './sign-in-library.ts'
 
 /** An enabled second factor. */
 export interface Factor {

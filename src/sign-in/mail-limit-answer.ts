@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { SignUp } from '../contract/sign-in-routes.ts'
 import type { SignInRequest } from './read-request.ts'
-import type { Library } from './better-auth.ts'
+import type { Library } from './sign-in-library.ts'
 import { SIGN_UP } from './allowed-paths.ts'
 
 const RESET_ANSWER = 'If this email exists in our system, check your email for the reset link'

@@ -23,7 +23,7 @@ import type { AccountId } from '../ids.ts'
 import { newId } from '../ids.ts'
 import { authenticator } from '../auth/authenticate.ts'
 import { storedTime } from '../store/better-auth-times.ts'
-import type { Library } from './better-auth.ts'
+import type { Library } from './sign-in-library.ts'
 import { verifyEmail } from './verify-email.ts'
 
 const signUp = (rooms: Rooms, email: string, more: object = {}) =>

@@ -25,7 +25,7 @@ import type { Attempts } from '../auth/attempt-counter.ts'
 import { changePassword } from './change-password.ts'
 import type { CodeTries } from './second-factor-limits.ts'
 import type { KnownDevices } from './known-browser-cookie.ts'
-import type { Identity, Library } from './better-auth.ts'
+import type { Identity, Library } from './sign-in-library.ts'
 import { doneFrom, type Notices } from '../auth/security-mail.ts'
 import {
   callbackOf,

@@ -14,7 +14,7 @@ import type { ApiKeyTable, ConnectorGrantTable, PasskeyTable, Tables } from '../
 import { storedTime } from '../store/better-auth-times.ts'
 import type { CodeTries } from './second-factor-limits.ts'
 import { invalidLink } from './better-auth-errors.ts'
-import type { Library } from './better-auth.ts'
+import type { Library } from './sign-in-library.ts'
 import type { Providers } from './providers/trips-to-providers.ts'
 import { wrongCode } from './second-factor-lock.ts'
 import { factorOf, useCode } from './consume-second-factor-code.ts'

@@ -5,7 +5,7 @@ import type { SessionCaller } from '../auth/caller.ts'
 import type { AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import { isoTime } from '../store/better-auth-times.ts'
-import type { Identity } from './better-auth.ts'
+import type { Identity } from './sign-in-library.ts'
 
 export interface Person {
   readonly caller: SessionCaller

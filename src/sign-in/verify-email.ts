@@ -6,7 +6,7 @@ import { storedFlag } from '../store/better-auth-booleans.ts'
 import type { Store } from '../store/open.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
 import type { AccountLinks } from './verification-links.ts'
-import type { Library } from './better-auth.ts'
+import type { Library } from './sign-in-library.ts'
 
 const BY_LINK = { limit: 10, windowMs: 300_000 }
 

@@ -1,6 +1,6 @@
 // Reads and writes the times of the tables that the sign-in library defines: ISO strings on SQLite, Date objects on
 // PostgreSQL. Vitrine's own tables contain ISO strings in both stores.
-import type { DialectName } from './migrate.ts'
+import type { DialectName } from './migration.ts'
 
 /** Returns the time in ISO 8601, UTC. */
 export function isoTime(value: string | Date): string {

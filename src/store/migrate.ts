@@ -1,6 +1,7 @@
 // Migrates the store to this version. Runs each migration once, in order, in a transaction that also records the
 // migration. Refuses a store of a newer version.
-import { sql, type Kysely, type Transaction } from 'kysely'
+import type { DialectName, Migration } from './migration.ts'
+import { sql, type Kysely } from 'kysely'
 import type { Tables } from './tables.ts'
 import { first } from './migrations/0001-first.ts'
 import { marks } from './migrations/0002-marks.ts'
@@ -24,15 +25,6 @@ import { exposureRequests } from './migrations/0021-exposure-requests.ts'
 import { usageSlots } from './migrations/0022-usage-slots.ts'
 import { waysToSignIn } from './migrations/0023-ways-to-sign-in.ts'
 import { webhooks } from './migrations/0024-webhooks.ts'
-
-export type DialectName = 'sqlite' | 'postgres'
-
-export interface Migration {
-  /** Names are unique, and their order is the order of migrations. The migrations table stores them. */
-  readonly name: string
-  /** Runs on both dialects. */
-  up(tx: Transaction<Tables>, dialect: DialectName): Promise<void>
-}
 
 // A type, not an interface: withTables() requires an index signature.
 type Recorded = { migrations: { name: string; at: string } }

@@ -17,7 +17,7 @@ import type { InvitationTable, Tables } from '../store/tables.ts'
 import { canGrant, canTouch, roleAtLeast } from './roles.ts'
 import { roleRequired, type Membership } from './require-membership.ts'
 import { changing, membershipIn, type TeamChangeDeps } from './change-in-team.ts'
-import type { Member } from './memberships.ts'
+import type { Member } from './member-item.ts'
 import { showTeam, type Team } from './teams.ts'
 
 /** The lifetime of an invitation (docs/session.md#members). */

@@ -1,5 +1,6 @@
 // Lists, changes and removes members of a team. Nobody can grant a role above their own. Only an OWNER can change
 // OWNERs. A team keeps its last OWNER. Each rule is checked inside the change's transaction.
+import type { Member } from './member-item.ts'
 import type { Kysely, Transaction } from 'kysely'
 import { changesOf, type Changed } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
@@ -15,18 +16,6 @@ import { pendingInvitations } from './invitations.ts'
 import { endTeamForGrantsOf } from './team-grants.ts'
 import { endTeamForKeysOf } from './team-keys.ts'
 import { showTeam, type Team } from './teams.ts'
-
-/** A member, or, with `invitationId`, an invited address that is not a member yet. */
-export interface Member {
-  readonly invitationId?: string
-  readonly accountId: string | null
-  readonly email: string
-  readonly name: string | null
-  readonly role: Role
-  readonly status: Membership['status']
-  readonly createdAt: string
-  readonly expiresAt?: string
-}
 
 /** Returns the members, oldest first. Managers also get the pending invitations, after the members. */
 export async function listMembers(

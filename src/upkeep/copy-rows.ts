@@ -1,6 +1,6 @@
 // Copies all rows of one store to another, empty store of the same version. One of the two is an SQLite file.
 import { sql, type Kysely, type Transaction } from 'kysely'
-import type { DialectName } from '../store/migrate.ts'
+import type { DialectName } from '../store/migration.ts'
 import type { Tables } from '../store/tables.ts'
 
 export interface CopySide {

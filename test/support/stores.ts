@@ -5,7 +5,7 @@ import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { randomBytes } from 'node:crypto'
-import type { DialectName } from '../../src/store/migrate.ts'
+import type { DialectName } from '../../src/store/migration.ts'
 import { openStore } from '../../src/store/open.ts'
 import { startPostgres, type TestPostgres } from './postgres.ts'
 

@@ -1,7 +1,7 @@
 // Inserts audit rows and packs. The insert statements for rows are compiled once, because compiling one per batch costs
 // more than the insert.
 import { CompiledQuery, type Transaction } from 'kysely'
-import type { DialectName } from '../../store/migrate.ts'
+import type { DialectName } from '../../store/migration.ts'
 import type { AuditTable, Tables } from '../../store/tables.ts'
 import type { Placed } from '../chain/append-rows.ts'
 import { CONTENT, contentOf } from '../chain/seal.ts'

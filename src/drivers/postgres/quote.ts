@@ -31,6 +31,11 @@ export function typedPath(names: readonly string[]): string {
   return names.map(typed).join('.')
 }
 
+/** Returns a table's name as a query must write it: without the schema if that schema is on the login's search_path. */
+export function tableTyped(table: { readonly schema: string; readonly name: string }, path: readonly string[]): string {
+  return path.includes(table.schema) ? typed(table.name) : typedPath([table.schema, table.name])
+}
+
 /** Returns a dotted name whose parts are always quoted: "schema"."name". */
 export function qualified(names: readonly string[]): string {
   return names.map(identifier).join('.')

@@ -1,7 +1,7 @@
 // The first schema. Both dialects use text, integers and ISO times. Only the tables that better-auth writes use the
 // dialect's own times and booleans.
 import { sql, type ColumnDefinitionBuilder, type Transaction } from 'kysely'
-import type { DialectName, Migration } from '../migrate.ts'
+import type { DialectName, Migration } from '../migration.ts'
 import type { Tables } from '../tables.ts'
 
 export const first: Migration = {

@@ -1,5 +1,5 @@
 // Adds marks: named values that the store keeps about itself, such as the id of its root key.
-import type { Migration } from '../migrate.ts'
+import type { Migration } from '../migration.ts'
 
 export const marks: Migration = {
   name: '0002-marks',

@@ -1,5 +1,5 @@
 // Adds second factors, used codes, and the time of key expiry warnings.
-import type { DialectName, Migration } from '../migrate.ts'
+import type { DialectName, Migration } from '../migration.ts'
 
 export const people: Migration = {
   name: '0003-people',

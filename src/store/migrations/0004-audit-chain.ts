@@ -1,7 +1,7 @@
 // Adds the audit chain: each row's place in its chain, the chains with their signed ends, the gaps left by pruning, and
 // usage by day. Existing rows stay unchanged, outside every chain.
 import { sql, type ColumnDefinitionBuilder, type Transaction } from 'kysely'
-import type { Migration } from '../migrate.ts'
+import type { Migration } from '../migration.ts'
 import type { Tables } from '../tables.ts'
 
 export const auditChain: Migration = {

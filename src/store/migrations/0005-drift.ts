@@ -1,7 +1,7 @@
 // Adds drift: the catalog that an exposure was saved with, the connection that a catalog was read from, and scheduled
 // reintrospection. The input of jobs is stored so that they can be resumed.
 import { sql } from 'kysely'
-import type { Migration } from '../migrate.ts'
+import type { Migration } from '../migration.ts'
 
 export const drift: Migration = {
   name: '0005-drift',

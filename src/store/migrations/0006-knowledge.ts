@@ -1,6 +1,6 @@
 // Adds profiles and documentation. They cover only exposed columns, within the privacy rules.
 import type { ColumnDefinitionBuilder, Transaction } from 'kysely'
-import type { Migration } from '../migrate.ts'
+import type { Migration } from '../migration.ts'
 import type { Tables } from '../tables.ts'
 
 export const knowledge: Migration = {

@@ -2,7 +2,7 @@
 // description's input increases a version. A trigger then deletes the stored text in the same transaction. Also adds
 // revisions of profiles and publications, so that both can be cached.
 import { sql, type ColumnDefinitionBuilder } from 'kysely'
-import type { Migration } from '../migrate.ts'
+import type { Migration } from '../migration.ts'
 
 export const descriptions: Migration = {
   name: '0007-descriptions',

@@ -1,5 +1,5 @@
 // Adds attempt counters. They are in the store, so that several processes share one limit.
-import type { Migration } from '../migrate.ts'
+import type { Migration } from '../migration.ts'
 
 export const attempts: Migration = {
   name: '0009-attempts',

@@ -1,5 +1,5 @@
 // Drops the index on the audit's time. Ids increase over time, so old rows are found by id.
-import type { Migration } from '../migrate.ts'
+import type { Migration } from '../migration.ts'
 
 export const auditById: Migration = {
   name: '0010-audit-by-id',

@@ -1,7 +1,7 @@
 // Adds audit packs: rows that are written together are stored compressed, one pack per team. A pack takes a tenth of
 // the space and work. Existing rows and the rows of small batches stay as they are.
 import type { ColumnDefinitionBuilder } from 'kysely'
-import type { Migration } from '../migrate.ts'
+import type { Migration } from '../migration.ts'
 
 export const auditPacks: Migration = {
   name: '0011-audit-packs',

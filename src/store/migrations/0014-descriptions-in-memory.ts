@@ -1,7 +1,7 @@
 // Drops the stored descriptions of 0007: now only the memory caches them. Table and trigger slowed each change by up to
 // half a second, and saved one rendering per restart. Also deletes old publications, which no code read.
 import { sql } from 'kysely'
-import type { Migration } from '../migrate.ts'
+import type { Migration } from '../migration.ts'
 
 export const descriptionsInMemory: Migration = {
   name: '0014-descriptions-in-memory',

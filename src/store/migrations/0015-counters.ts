@@ -1,7 +1,7 @@
 // Creates one table for all counters: sign-in attempts and query budgets. Before, the rate limiter library created a
 // table for budgets at every start. The library requires these column names.
 import { sql } from 'kysely'
-import type { Migration } from '../migrate.ts'
+import type { Migration } from '../migration.ts'
 
 export const counters: Migration = {
   name: '0015-counters',

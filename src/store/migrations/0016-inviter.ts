@@ -1,5 +1,5 @@
 // Adds the inviter to invitations, so that invited people see who invited them. Existing invitations have no inviter.
-import type { Migration } from '../migrate.ts'
+import type { Migration } from '../migration.ts'
 
 export const inviter: Migration = {
   name: '0016-inviter',

@@ -1,6 +1,6 @@
 // Adds the grants of the agent connector: the access that a person granted to an agent. The columns that limit a grant
 // are the same as in api_keys.
-import type { Migration } from '../migrate.ts'
+import type { Migration } from '../migration.ts'
 
 export const connectorGrants: Migration = {
   name: '0017-connector-grants',

@@ -1,7 +1,7 @@
 // Adds the tables of the OAuth provider. The provider's library names the columns, and reads and writes the rows. Lists
 // are JSON text on both stores.
 import type { CreateTableBuilder, Transaction } from 'kysely'
-import type { DialectName, Migration } from '../migrate.ts'
+import type { DialectName, Migration } from '../migration.ts'
 import type { Tables } from '../tables.ts'
 
 export const oauth: Migration = {

@@ -1,7 +1,7 @@
 // Adds data that the console shows about a datasource: the last test report, the note of a saved exposure, the history
 // of publications, and the starter and current item of a job.
 import type { ColumnDefinitionBuilder } from 'kysely'
-import type { Migration } from '../migrate.ts'
+import type { Migration } from '../migration.ts'
 
 export const console: Migration = {
   name: '0019-console',

@@ -1,5 +1,5 @@
 // Links a rotated key with its replacement, and stores the client that last used a key. Existing keys have no values.
-import type { Migration } from '../migrate.ts'
+import type { Migration } from '../migration.ts'
 
 export const keyLinks: Migration = {
   name: '0020-key-links',

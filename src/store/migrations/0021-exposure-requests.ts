@@ -1,5 +1,5 @@
 // Adds the table of members' requests to expose refused names.
-import type { Migration } from '../migrate.ts'
+import type { Migration } from '../migration.ts'
 
 export const exposureRequests: Migration = {
   name: '0021-exposure-requests',

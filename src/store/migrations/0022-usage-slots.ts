@@ -1,6 +1,6 @@
 // Adds query counts by hour, caller, datasource and client. Hours before the upgrade have no counts.
 import type { ColumnDefinitionBuilder } from 'kysely'
-import type { Migration } from '../migrate.ts'
+import type { Migration } from '../migration.ts'
 
 const required = (column: ColumnDefinitionBuilder) => column.notNull()
 

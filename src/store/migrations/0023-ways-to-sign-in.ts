@@ -1,5 +1,5 @@
 // Adds passkeys, and the name that a provider gives to a person's account there.
-import type { Migration } from '../migrate.ts'
+import type { Migration } from '../migration.ts'
 
 export const waysToSignIn: Migration = {
   name: '0023-ways-to-sign-in',

@@ -1,6 +1,6 @@
 // Adds webhooks, the conditions that they have reported, and the queue of their deliveries.
 import type { ColumnDefinitionBuilder } from 'kysely'
-import type { Migration } from '../migrate.ts'
+import type { Migration } from '../migration.ts'
 
 const required = (column: ColumnDefinitionBuilder) => column.notNull()
 

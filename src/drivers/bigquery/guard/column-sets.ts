@@ -1,7 +1,7 @@
 // Sets of the columns that are visible in each part of a query. Each table and each list of names is one set with one
 // bit. A star, a join or a WITH query is a mask of bits. A query that repeats `a.*` a thousand times therefore copies
 // no names, and one AND decides whether a name is among the columns.
-import type { Source } from './table-source.ts'
+import type { Source } from './source.ts'
 
 /** A union of sets, one bit each. */
 export type Columns = bigint

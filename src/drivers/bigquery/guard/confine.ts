@@ -15,7 +15,7 @@ import { Malformed, refusedStatement, Refusal } from './refusal.ts'
 import { resolveQuery } from './resolve.ts'
 import { columnHint } from './column-hint.ts'
 import type { Walk } from './walk-state.ts'
-import type { Source } from './table-source.ts'
+import type { Source } from './source.ts'
 import type { Token } from './tokens.ts'
 import { Work } from './work-budget.ts'
 

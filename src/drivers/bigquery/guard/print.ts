@@ -4,7 +4,7 @@ import { identifier } from '../quote.ts'
 import type { From, FromItem, FromPart, Operand, Path, Piece, Pipe, Query, Run, Select, Star, With } from './nodes.ts'
 import { Out, type From as Place, type Printed } from './printed-text.ts'
 import type { Resolved, Walk } from './walk-state.ts'
-import type { Suffixes } from './table-source.ts'
+import type { Suffixes } from './source.ts'
 import { isName, type Token } from './tokens.ts'
 
 /** Prints the query. Throws Refusal (limit) if the text becomes longer than BigQuery accepts. */

@@ -1,5 +1,5 @@
 // Prints the list of a table's columns. Each list is built once, even if the text names the table several times.
-import type { Source } from './table-source.ts'
+import type { Source } from './source.ts'
 import type { Work } from './work-budget.ts'
 
 /** The printed column list of each table. */

@@ -5,7 +5,7 @@ import { keyOf, type Run } from './nodes.ts'
 import { refusedStatement } from './refusal.ts'
 import type { Columns } from './column-sets.ts'
 import type { Scope } from './scope.ts'
-import type { Source } from './table-source.ts'
+import type { Source } from './source.ts'
 import { isName, type Token } from './tokens.ts'
 import type { Walk } from './walk-state.ts'
 

@@ -1,7 +1,7 @@
 // Holds everything that a path can name: the items of FROM so far, the items of the outer queries, and the WITH
 // queries. Names ignore case, as in GoogleSQL.
-import { NO_COLUMNS, type Columns } from './column-sets.ts'
-import type { Walk } from './walk-state.ts'
+import { NO_COLUMNS, type Columns, type ColumnSets } from './column-sets.ts'
+import type { Work } from './work-budget.ts'
 
 /** One item of FROM. */
 export interface Entry {
@@ -19,7 +19,13 @@ export function entryOf(alias: string, columns: Columns, exports: readonly strin
   return { alias: alias.toLowerCase(), columns, exports, isWhole: false }
 }
 
-type Known = Pick<Walk, 'sets' | 'work' | 'aliases'>
+/** What all scopes of a query share. */
+export interface Known {
+  readonly sets: ColumnSets
+  readonly work: Work
+  /** Every alias of all scopes, in lower case. */
+  readonly aliases: Set<string>
+}
 
 export class Scope {
   readonly outer: Scope | null

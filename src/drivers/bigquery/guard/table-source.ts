@@ -1,33 +1,11 @@
 // Finds the table that a path in FROM names: its printed name, the columns that may be printed, and the tables that the
 // dry run may report. An unknown path is refused. A hidden table and a missing table get the same words.
-import type { PseudoColumn } from '../captured-facts.ts'
-import type { AllowedShards } from '../confined-query.ts'
+import type { Source } from './source.ts'
 import type { Exposed } from './exposed.ts'
 import { near, quotedPath } from './did-you-mean.ts'
 import { refusedTable } from './refusal.ts'
 import { wildcard } from './wildcard.ts'
 import type { Work } from './work-budget.ts'
-
-export interface Source {
-  readonly dataset: string
-  readonly table: string
-  /** The columns that may be printed. Never empty. */
-  readonly columns: readonly string[]
-  /** The same columns in lower case. */
-  readonly names: ReadonlySet<string>
-  readonly pseudoColumns: readonly ('_TABLE_SUFFIX' | PseudoColumn)[]
-  /** The suffixes that a wildcard may read, which are always printed as a filter. Null for a plain table. */
-  readonly suffixes: Suffixes | null
-  /** The tables that the dry run may report, as `project.dataset.table`. */
-  readonly closure: readonly string[]
-  readonly shards: readonly AllowedShards[]
-}
-
-/** The suffixes that a wildcard may read: suffixes that match a pattern, and suffixes in the list. */
-export interface Suffixes {
-  readonly patterns: readonly string[]
-  readonly list: readonly string[]
-}
 
 /**
  * Returns the table of a path. Throws Refusal if the path is not exposed, belongs to another project, has no dataset,

@@ -1,12 +1,10 @@
 // Holds the state of the walk over a query: the names that it can resolve, and the results so far.
-import type { ColumnSets } from './column-sets.ts'
 import type { PrintedColumns } from './printed-columns.ts'
 import type { Exposed } from './exposed.ts'
 import type { Path, Run, Star } from './nodes.ts'
-import type { Entry, Scope } from './scope.ts'
-import type { Source } from './table-source.ts'
+import type { Entry, Known, Scope } from './scope.ts'
+import type { Source } from './source.ts'
 import type { Token } from './tokens.ts'
-import type { Work } from './work-budget.ts'
 
 export type Resolved =
   | { readonly kind: 'cte' }
@@ -14,12 +12,8 @@ export type Resolved =
   | { readonly kind: 'array'; readonly implicit: string | null }
   | { readonly kind: 'table'; readonly source: Source; readonly entry: Entry; readonly implicit: string | null }
 
-export interface Walk {
+export interface Walk extends Known {
   readonly exposed: Exposed
-  readonly work: Work
-  readonly sets: ColumnSets
-  /** Every alias of all scopes, in lower case. */
-  readonly aliases: Set<string>
   /** Every expression with its scope, for hints. */
   readonly runs: { readonly run: Run; readonly scope: Scope | null }[]
   /** All names in the text, in lower case. */

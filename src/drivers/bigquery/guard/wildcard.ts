@@ -3,7 +3,7 @@
 // printed text always filters the suffix, so that the wildcard reads only allowed tables.
 import type { PseudoColumn } from '../captured-facts.ts'
 import type { Exposed, ExposedFamily, ExposedTable } from './exposed.ts'
-import type { Source, Suffixes } from './table-source.ts'
+import type { Source, Suffixes } from './source.ts'
 import type { Work } from './work-budget.ts'
 
 /**

@@ -1,7 +1,7 @@
 // Builds the expression that closes gaps in arrays. mongod 6.0 leaves gaps when it projects computed values (fields of
 // a view, measurements of a time series). Answers do not show the gaps. However, $size, $map and $unwind count them,
 // which reveals the number of hidden elements.
-import type { Tree } from './exposed.ts'
+import type { Tree } from './exposed-tree.ts'
 import type { Bson } from '../confined-query.ts'
 
 /**

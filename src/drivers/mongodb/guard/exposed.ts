@@ -1,5 +1,6 @@
 // Looks up what a caller may read: the exposed collections by name, each with the projection that the guard injects.
 // The lookup is built once for a catalog. Throws TypeError for a catalog of another kind of database.
+import type { Tree } from './exposed-tree.ts'
 import type { Catalog, CatalogTable } from '../../driver.ts'
 import { catalogLookup } from '../../catalog-lookup.ts'
 import { didYouMean, nearest } from '../../nearest.ts'
@@ -10,9 +11,6 @@ import { withoutGaps } from './close-gaps.ts'
 import type { BsonDocument } from '../confined-query.ts'
 import { closed, isPlace, WHOLE, type Shape } from './document-shape.ts'
 import type { Hint } from './refusal.ts'
-
-/** Exposed names by parent. Null if everything below is exposed. */
-export interface Tree extends ReadonlyMap<string, Tree | null> {}
 
 export interface ExposedCollection {
   readonly database: string

@@ -1,7 +1,7 @@
 // Writes the find or aggregate command of a small query as one message.
+import type * as mongodb from 'mongodb'
 import { Scalar, type Bson, type BsonDocument, type Find } from '../confined-query.ts'
 import type { Login } from './connect.ts'
-import type { Running } from './run.ts'
 import { FRAME } from './wire.ts'
 import { BsonBytes } from './write-bson.ts'
 
@@ -24,7 +24,7 @@ export class CommandWriter {
   /** The fields that every command has, including a command that reads no data. */
   readonly #session: Uint8Array
 
-  constructor({ library, database }: Login, session: Running['session'], readPreference: object | null) {
+  constructor({ library, database }: Login, session: mongodb.ClientSession | null, readPreference: object | null) {
     this.#bytes = new BsonBytes(library)
     const rest = library.BSON.serialize({
       ...ALWAYS,

@@ -3,7 +3,7 @@
 import type { Catalog } from '../../driver.ts'
 import { catalogLookup, checkVersion, hasField, listedTables } from '../../catalog-lookup.ts'
 import type { ReadTable } from '../confined-query.ts'
-import { tableTyped } from './hints.ts'
+import { tableTyped } from '../quote.ts'
 import {
   CAPTURE_VERSION,
   type CapturedExtension,

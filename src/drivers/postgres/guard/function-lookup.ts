@@ -7,7 +7,7 @@ import type { Exposed } from './exposed.ts'
 import { functionHint } from './hints.ts'
 import { FUNCTIONS_ELSEWHERE } from './other-dialects.ts'
 import { refusedFunction, type Refusal } from './refusal.ts'
-import type { SqlType } from './scope.ts'
+import type { SqlType } from './from-items.ts'
 import { extensionOf, fieldsOf } from './type-names.ts'
 import { EXTENSION_FUNCTIONS, EXTENSION_OUT_COLUMNS, EXTENSION_SINCE } from './types-and-extensions.ts'
 

@@ -1,7 +1,7 @@
 // Writes the hints of refusals, which say what a caller can write instead of the refused name. A hint names only what
 // is exposed or allowed, quoted as it must be typed, and is bounded in length.
 import { didYouMean, nearest } from '../../nearest.ts'
-import { typed, typedPath } from '../quote.ts'
+import { tableTyped, typed } from '../quote.ts'
 import { EXTENSION_FUNCTIONS, TYPES } from './types-and-extensions.ts'
 import { FUNCTIONS_ELSEWHERE, TYPES_ELSEWHERE } from './other-dialects.ts'
 import type { Exposed, ExposedTable } from './exposed.ts'
@@ -36,11 +36,6 @@ function nearestTables(exposed: Exposed, name: string): string {
   }
   const near = nearest(name, byName.keys()).flatMap((found) => byName.get(found) ?? [])
   return didYouMean(near.slice(0, 3).map((table) => tableTyped(table, exposed.capture.searchPath)))
-}
-
-/** Returns a table's name as a query must write it: without the schema if that schema is on the login's search_path. */
-export function tableTyped(table: { readonly schema: string; readonly name: string }, path: readonly string[]): string {
-  return path.includes(table.schema) ? typed(table.name) : typedPath([table.schema, table.name])
 }
 
 interface Shown {

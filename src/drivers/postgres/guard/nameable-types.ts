@@ -1,7 +1,7 @@
 // Decides which user-defined types a query may name: the types of exposed columns, and types of trusted extensions. Any
 // other type would reveal the labels or fields of a hidden column's type, or that a hidden table exists.
 import type { TypeName } from '../captured-facts.ts'
-import { tableTyped } from './hints.ts'
+import { tableTyped } from '../quote.ts'
 import type { Exposed } from './exposed.ts'
 
 const shown = new WeakMap<Exposed, ReadonlySet<string>>()

@@ -4,9 +4,9 @@ import type { Param, Params } from '../../driver.ts'
 import { invalidRequest } from '../../../errors.ts'
 import type { Exposed } from './exposed.ts'
 import { word, type Node } from './allowed-nodes.ts'
-import type { ParamForm } from './params.ts'
+import type { ParamForm } from './scope.ts'
 import { Refusal } from './refusal.ts'
-import type { SqlType } from './scope.ts'
+import type { SqlType } from './from-items.ts'
 import { typeNamed } from './type-names.ts'
 
 /** One parameter: the facts that the guard uses, and the text that is bound. */

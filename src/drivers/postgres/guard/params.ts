@@ -3,27 +3,8 @@
 // cast. The printed text contains $1 and casts, never a value.
 import { word, type Node, type Struct } from './allowed-nodes.ts'
 import { refusedLimit, refusedStatement } from './refusal.ts'
-import type { Level, SqlType, Typed, Walk } from './scope.ts'
-
-/** The facts that the guard uses about one parameter: its type, or null if the context decides. Plain data. */
-export interface ParamForm {
-  readonly cast: Struct<'TypeName'> | null
-  readonly type: SqlType | null
-}
-
-/** The parameters of one walk. */
-export interface Params {
-  readonly forms: readonly ParamForm[]
-  /** For each printed parameter, the index (from 0) of the caller's parameter. */
-  readonly slots: number[]
-  /**
-   * For each typed parameter of the caller (its number from 1), its number in the printed text. All uses in the query
-   * share one number.
-   */
-  readonly typed: Map<number, number>
-  /** The same for untyped parameters, but for each SELECT, and only for uses in its outputs and groups. */
-  readonly untyped: WeakMap<Level, Map<number, number>>
-}
+import type { Level, ParamForm, Params, Walk } from './scope.ts'
+import type { Typed } from './from-items.ts'
 
 /** The maximum number of printed parameters. The protocol allows 65,535. */
 const SLOTS_MAX = 1_000

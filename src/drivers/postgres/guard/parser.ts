@@ -2,7 +2,7 @@
 // guard does no I/O. parser-pool.ts implements it.
 import type { Catalog, Denied, Malformed } from '../../driver.ts'
 import type { PostgresQuery } from '../confined-query.ts'
-import type { ParamForm } from './params.ts'
+import type { ParamForm } from './scope.ts'
 
 export type Parsed =
   | { readonly kind: 'tree'; readonly tree: unknown }

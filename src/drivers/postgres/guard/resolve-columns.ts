@@ -5,7 +5,8 @@ import { columnHint, NOTHING_SHOWN } from './hints.ts'
 import { word, words, type Node, type Struct } from './allowed-nodes.ts'
 import { typed } from '../quote.ts'
 import { Refusal, refusedColumn } from './refusal.ts'
-import { spend, type Column, type Item, type Level, type SqlType, type Typed, type Walk } from './scope.ts'
+import { spend, type Level, type Walk } from './scope.ts'
+import type { Column, Item, SqlType, Typed } from './from-items.ts'
 
 /** Resolves a ColumnRef. Throws Refusal. */
 export function resolve(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): Typed {

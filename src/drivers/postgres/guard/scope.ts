@@ -1,73 +1,12 @@
 // Defines the state of one walk over the parse tree of a query: the scopes in which names are resolved, the counters,
 // and the generated aliases. A name that does not resolve to an exposed column is never printed, so the server never
 // looks it up.
-import type { Exposed, ExposedTable } from './exposed.ts'
+import type { Base, Field, SqlType } from './from-items.ts'
+import type { Exposed } from './exposed.ts'
 import type { Places } from './source-position.ts'
 import { word, type Node, type Struct } from './allowed-nodes.ts'
-import type { Params } from './params.ts'
 import { refusedLimit } from './refusal.ts'
 import type { Shown } from './visible-names.ts'
-
-/** The known facts about an expression's type. Null if nothing is known, which is usually sufficient. */
-export type SqlType =
-  | { readonly kind: 'named'; readonly schema: string; readonly name: string }
-  | { readonly kind: 'array'; readonly of: SqlType }
-  /**
-   * A row of a table, a sub-select, a CTE or a function, whose columns are known. Only the row of a table has `oids`,
-   * the type oid of each column.
-   */
-  | { readonly kind: 'row'; readonly columns: readonly Field[]; readonly oids?: readonly number[] }
-
-export interface Field {
-  readonly name: string
-  readonly type: SqlType | null
-}
-
-/** A confined expression, and the known facts about its type. */
-export interface Typed {
-  readonly node: Node
-  readonly type: SqlType | null
-}
-
-/** A visible column. `read` returns the reference to print, and records that the column is read. */
-export interface Column extends Field {
-  read(): Node
-  /** The column of a base table, or null. GROUP BY of the table's key covers the table's other columns. */
-  readonly origin: Origin | null
-  /**
-   * True if `*` omits the column. SEARCH or CYCLE has added such a column to a CTE, and only `*` at the level of the
-   * CTE's WITH includes it.
-   */
-  readonly notInStar?: boolean
-}
-
-interface Origin {
-  readonly base: Base
-  readonly column: string
-}
-
-/** One use of an exposed table. */
-export interface Base {
-  readonly table: ExposedTable
-  /** Columns that the query reads. */
-  readonly used: Set<string>
-}
-
-/** A FROM item. */
-export interface Item {
-  /**
-   * The name by which a query refers to the item: its alias, or the name of its table, CTE or function. Null if it has
-   * neither.
-   */
-  readonly name: string | null
-  /** The schema of a table without an alias, for `schema.table.column`. */
-  readonly schema: string | null
-  readonly columns: readonly Column[]
-  /** Returns the item as a whole row. */
-  whole(): Typed
-  /** The exposed table, if the item is a table. */
-  readonly base: Base | null
-}
 
 type Phase = 'from' | 'where' | 'group' | 'output'
 
@@ -136,6 +75,26 @@ export function newLevel(parent: Level | null, ctes: CteScope | null): Level {
     ungrouped: new Map(),
     covered: new Map(),
   }
+}
+
+/** The facts that the guard uses about one parameter: its type, or null if the context decides. Plain data. */
+export interface ParamForm {
+  readonly cast: Struct<'TypeName'> | null
+  readonly type: SqlType | null
+}
+
+/** The parameters of one walk. */
+export interface Params {
+  readonly forms: readonly ParamForm[]
+  /** For each printed parameter, the index (from 0) of the caller's parameter. */
+  readonly slots: number[]
+  /**
+   * For each typed parameter of the caller (its number from 1), its number in the printed text. All uses in the query
+   * share one number.
+   */
+  readonly typed: Map<number, number>
+  /** The same for untyped parameters, but for each SELECT, and only for uses in its outputs and groups. */
+  readonly untyped: WeakMap<Level, Map<number, number>>
 }
 
 /** The state of one walk. */

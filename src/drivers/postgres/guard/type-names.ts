@@ -7,7 +7,8 @@ import type { Exposed } from './exposed.ts'
 import { typeHint } from './hints.ts'
 import { word, words, type Node, type Struct } from './allowed-nodes.ts'
 import { refusedType } from './refusal.ts'
-import type { Field, SqlType, Walk } from './scope.ts'
+import type { Walk } from './scope.ts'
+import type { Field, SqlType } from './from-items.ts'
 import { isShown, shownTypes } from './nameable-types.ts'
 
 /** Confines a TypeName and resolves it. Throws Refusal. */

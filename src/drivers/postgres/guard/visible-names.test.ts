@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Shown } from './visible-names.ts'
-import type { Column, Item } from './scope.ts'
+import type { Column, Item } from './from-items.ts'
 
 const column = (table: string, name: string): Column => ({
   ...{ name, type: null, origin: null },

@@ -1,6 +1,6 @@
 // Holds the names that FROM makes visible: tables by name, columns by name, and the columns of `*` in order. A join
 // reuses the object of its left side instead of copying it, so a chain of joins takes linear time.
-import type { Column, Item } from './scope.ts'
+import type { Column, Item } from './from-items.ts'
 
 /** The column of each name. Null if more than one column has this name. */
 type Index = Map<string, Column | null>

@@ -18,16 +18,12 @@ import {
   newAlias,
   newLevel,
   spend,
-  type Base,
-  type Column,
   type Cte,
   type CteColumn,
-  type Field,
-  type Item,
   type Level,
-  type SqlType,
   type Walk,
 } from './scope.ts'
+import type { Base, Column, Field, Item, SqlType } from './from-items.ts'
 import { notePlace } from './source-position.ts'
 import { fieldsOf, sqlType, typeName } from './type-names.ts'
 import { Shown } from './visible-names.ts'

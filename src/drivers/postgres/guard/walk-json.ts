@@ -3,7 +3,8 @@
 // pg_read_file(…) ON EMPTY would read a file.
 import type { Node, Struct } from './allowed-nodes.ts'
 import { Refusal, refusedStatement } from './refusal.ts'
-import type { Field, Level, Typed, Walk } from './scope.ts'
+import type { Level, Walk } from './scope.ts'
+import type { Field, Typed } from './from-items.ts'
 import { typeName } from './type-names.ts'
 import { Shown } from './visible-names.ts'
 import { expression, optional, sortKeys, window } from './walk-expression.ts'

@@ -10,17 +10,13 @@ import {
   distinctNames,
   newAlias,
   newLevel,
-  type Base,
-  type Column,
   type Cte,
   type CteColumn,
   type CteScope,
-  type Field,
   type Level,
-  type SqlType,
-  type Typed,
   type Walk,
 } from './scope.ts'
+import type { Base, Column, Field, SqlType, Typed } from './from-items.ts'
 import { notePlace } from './source-position.ts'
 import { elements, expression, indirection, optional, sortKey, starFields, window } from './walk-expression.ts'
 import { fromItems } from './walk-from.ts'

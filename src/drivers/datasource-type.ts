@@ -1,0 +1,2 @@
+// Names the kinds of database.
+export type DatasourceType = 'POSTGRES' | 'MONGODB' | 'BIGQUERY'
