@@ -69,7 +69,7 @@ export function writeDetail(who: Who, detail: CallDetail, requestId?: string): s
 /** Returns the JSON. Inserts `params` unchanged, because it is already JSON and may be long. */
 function detailOf(who: Who, detail: CallDetail): string | null {
   const { tables, params, target, error, hint } = detail
-  // Hot path: all answered calls of one shape by one caller have the same detail.
+  // Hot path: answered calls of one caller that read the same tables, without parameters, have the same detail.
   if (tables === undefined || params !== undefined || (target ?? error ?? hint) !== undefined)
     return written(who, detail)
   const known = answered.get(tables)

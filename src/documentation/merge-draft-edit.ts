@@ -51,7 +51,9 @@ class Reader {
    * types are those at the time when the text was written.
    */
   readonly #before: ReadonlyMap<string, string>
+  /** The generated texts of the draft before the edit, by text. */
   readonly #generated: ReadonlyMap<string, Said>
+  /** The columns of the draft before the edit. */
   readonly #marked: Draft['columns']
 
   constructor(was: Draft, place: RestingPlace) {

@@ -212,7 +212,7 @@ class Writer {
     return own
   }
 
-  /** Stores the texts that may be shown. Returns false if the versions changed since they were written. */
+  /** Stores the texts that may be shown. Returns false if the versions changed since the texts were written. */
   async #propose({ id, sight, versions }: Scene, table: CatalogTable, written: Proposal): Promise<boolean> {
     const { store } = this.#deps
     const visible = sight.of(table)

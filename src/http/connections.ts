@@ -1,5 +1,6 @@
 // Limits the number of connections of the API. When the limit is reached, a new connection replaces one without a
-// request, so that idle clients cannot block others. At shutdown, only connections that await an answer stay open.
+// complete request, so that idle clients cannot block others. At shutdown, only connections that await an answer stay
+// open.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { REQUEST_ID } from './request-id.ts'
@@ -24,7 +25,7 @@ export interface Connections {
   readonly open: number
   /** The number of connections closed for a newer one, or because too many of their requests awaited an answer. */
   readonly evicted: number
-  /** The number of connections refused because all others had a request. */
+  /** The number of connections refused because all others had a complete request. */
   readonly refused: number
 }
 

@@ -1,13 +1,16 @@
 // The allow-list of paths under /auth, with body and parameters. No other path of the sign-in library is reachable. The
-// list has no path to change an account's address, because keys and invitations depend on the address.
+// list has no path to change an account's e-mail address, because keys and invitations depend on it.
 import type { z } from 'zod'
 import { SIGN_IN_ROUTES, type SignInRoute, type SignInRouteName } from '../contract/sign-in-routes.ts'
 
 /** Properties of a path besides its body. */
 interface Traits {
-  /** The path hashes a password, sends a mail or allows a guess. Its requests are counted by the caller's address. */
+  /**
+   * The path hashes a password, sends a mail or allows a guess. Its requests are counted by the caller's network
+   * address.
+   */
   readonly costly?: true
-  /** The path sends a mail to the address in its body. Its requests are also counted by that address. */
+  /** The path sends a mail to the e-mail address in its body. Its requests are also counted by this e-mail address. */
   readonly mails?: true
   /** The path requires the password of a signed-in person. Its requests are counted by session. */
   readonly asksPassword?: true

@@ -25,7 +25,7 @@ interface TrailEvent {
 }
 
 export interface Trail {
-  /** Records an action. The library calls this, because only the library knows the account of a link. */
+  /** Records an action. Handlers of paths call this function if done() cannot know the account or the change. */
   recordAction(action: string, accountId: AccountId, request?: Pick<Request, 'headers'>, more?: Changes): void
   /**
    * Records the action of an answered request. Resolves when the change is in the audit. Does not wait for the row of a
@@ -44,7 +44,7 @@ interface Deps {
 }
 
 export function openTrail({ store, audit }: Deps): Trail {
-  /** The rows that are being recorded. The library does not wait for them, but done() does. */
+  /** The rows that are being recorded. recordAction() does not wait for them, but done() does. */
   const pending = new Set<Promise<void>>()
   const tell = async (...[action, accountId, request, more]: Parameters<Trail['recordAction']>) => {
     const name = await nameOf(store, accountId)

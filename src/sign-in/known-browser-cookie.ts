@@ -1,5 +1,6 @@
-// Sets a cookie in a browser that sent an account's correct password or passed its second factor. The cookie gives this
-// browser its own rate limit, so that strangers who guess cannot lock out the owner. The cookie signs nobody in.
+// Sets a cookie in a browser (a “device”) that sent an account's correct password or passed its second factor. The
+// cookie gives this browser its own rate limit, so that strangers who guess cannot lock out the owner. The cookie signs
+// nobody in.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Secrets } from '../secrets.ts'
 import { cookiesOf } from './cookies.ts'

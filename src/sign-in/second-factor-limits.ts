@@ -14,7 +14,7 @@ const BY_SESSION = { limit: 10, windowMs: 300_000 }
 const SIGNED_IN = { limit: 50, windowMs: 86_400_000 }
 const BY_LINK = { limit: 10, windowMs: 900_000 }
 
-/** Resets the count. The caller must call this after a correct code. */
+/** Resets the count. Must be called after a correct code. */
 type Settle = () => Promise<void>
 
 export interface CodeTries {

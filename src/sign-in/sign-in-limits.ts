@@ -8,16 +8,16 @@ import { cookiesOf } from './cookies.ts'
 import type { KnownDevices } from './known-browser-cookie.ts'
 import { PATHS, SIGN_IN, SIGN_UP } from './allowed-paths.ts'
 
-/** Hashing a password costs about 50 ms of CPU time. This limit bounds the cost per address. */
+/** Hashing a password costs about 50 ms of CPU time. This limit bounds the cost per network address. */
 const BY_ADDRESS = { limit: 120, windowMs: 60_000 }
-/** Guesses at one account from one address, or from one of the account's known devices. */
+/** Guesses at one account from one network address, or from one of the account's known devices. */
 const BY_ACCOUNT_AND_ADDRESS = { limit: 10, windowMs: 300_000 }
 /** Guesses at one account from all unknown devices together, and from all its known devices together. */
 const BY_ACCOUNT = { limit: 100, windowMs: 3_600_000 }
 /**
- * Limits mails of one kind to one address: per requesting network or device, and in total. Above a limit, no mail is
- * sent and no error is returned. A link is valid for at least one window. So if others exhaust the limit, the mailbox
- * still contains a working link.
+ * Limits mails of one kind to one e-mail address: per requesting network or device, and in total. Above a limit, no
+ * mail is sent and no error is returned. A link is valid for at least one window. So if others exhaust the limit, the
+ * mailbox still contains a working link.
  */
 const MAILS_BY_ADDRESS = { limit: 5, windowMs: 900_000 }
 const MAILS = { limit: 10, windowMs: 3_600_000 }
@@ -34,7 +34,7 @@ export interface Attempt {
 
 export interface Counted {
   /**
-   * Returns false if the mail limit of the address is exhausted. In that case no mail is sent, but the answer is the
+   * False if the mail limit of the e-mail address is exhausted. In that case no mail is sent, but the answer is the
    * same.
    */
   readonly mails: boolean

@@ -13,7 +13,10 @@ import type { Cutoffs, PruneDeps } from './retention-cutoffs.ts'
 
 const PACKS_AT_A_TIME = 100
 
-/** Removes packs whose rows are all older than their retention, in one pass over packs that begin before `latest`. */
+/**
+ * Removes packs whose rows are all older than their retention, in one pass over packs that begin before `latest`.
+ * `before` has the cutoff of each team, and `latest` is the newest cutoff.
+ */
 export async function prunePacks(deps: PruneDeps, before: Cutoffs, latest: string): Promise<void> {
   let after = asId<AuditId>('')
   for (;;) {

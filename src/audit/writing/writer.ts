@@ -88,6 +88,7 @@ export class Writer {
    * row is given up.
    */
   readonly #unlinked = new Map<AuditId, { readonly from: number; readonly until: number }>()
+  /** The batch whose write failed or is in progress. */
   #unfinished: Batch | null = null
   /** True if all committed rows are on disk. */
   #isSettled = true

@@ -1,4 +1,4 @@
-// Signs in at GitHub, which offers OAuth 2.0 with PKCE, but no OpenID Connect for people. The token only serves to
+// Signs in at GitHub, which offers OAuth 2.0 with PKCE, but no OpenID Connect for people. The token serves only to
 // request the profile, and is then discarded. Only the primary address counts, and only if GitHub verified it.
 import { hash } from 'node:crypto'
 import { z } from 'zod'
