@@ -84,7 +84,7 @@ export function notFound(): AppError {
   return new AppError('NOT_FOUND', 'Not found, or you have no access.')
 }
 
-/** The maximum number of problems in an answer. A body of a megabyte can have a hundred thousand. */
+/** The maximum number of problems in an answer. A body of a megabyte can have a hundred thousand problems. */
 const DETAILS_MAX = 101
 
 /** One problem of a request, for programs: its place and its description. */

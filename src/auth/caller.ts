@@ -44,7 +44,7 @@ export interface SessionCaller {
   /** The account's name, for the audit. */
   readonly name: string
   readonly sessionId: SessionId
-  /** ISO 8601. The time the password was last entered. */
+  /** ISO 8601. The time of the sign-in that began the session. */
   readonly signedInAt: string
 }
 

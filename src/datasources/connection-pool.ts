@@ -1,6 +1,6 @@
 // Connection pools, one per datasource and version of its connection. A lease gives one caller a connection for one
-// use. Idle connections are closed after a while. A caller who waits too long gets OVERLOADED. Use it as `await using
-// lease = await leases.take(…)`.
+// use. Idle connections are closed after a while. A caller who waits too long gets OVERLOADED. Write `await using lease
+// = await leases.take(…)`, so that the end of the block returns the connection.
 import type { ConnectionSettings, ConnectOptions, Connection, Driver } from '../drivers/driver.ts'
 import type { DatasourceType } from '../drivers/datasource-type.ts'
 import { AppError } from '../errors.ts'

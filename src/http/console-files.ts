@@ -41,7 +41,7 @@ const ENCODINGS = [
 
 /** This file is the answer to every address of the console, such as /app/t/acme. */
 const PAGE = 'index.html'
-/** Vite adds a hash of the content to these names. */
+/** The folder of the files to whose names Vite adds a hash of the content. */
 const HASHED = 'assets/'
 
 interface Built {

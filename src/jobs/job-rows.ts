@@ -53,7 +53,7 @@ export class JobRows {
     this.#store = store
   }
 
-  /** Marks abandoned jobs as FAILED, except resumable jobs. */
+  /** Marks abandoned jobs as FAILED, except resumable jobs. Deletes jobs that have not changed for KEPT_DAYS. */
   async bury(): Promise<void> {
     await this.#store.append(async (tx) => {
       await tx

@@ -60,7 +60,7 @@ export interface Invite {
   readonly to: string
   readonly origin: string
   readonly team: string
-  /** The inviter's address. */
+  /** The inviter's e-mail address. */
   readonly by: string
   readonly role: string
   /** Null for an account that is already a member and only has to open the team. */
@@ -123,7 +123,7 @@ export interface SecurityNotice {
   readonly at: Date
   /** The name that the client gives itself. */
   readonly client: string | undefined
-  /** The client's address, as far as the service can see it. */
+  /** The client's network address, as far as the service can see it. */
   readonly address: string | undefined
 }
 
@@ -236,6 +236,7 @@ export function htmlOf({ body }: Letter): string {
   return `<!doctype html><html><body>${paragraphs.join('\n')}</body></html>\n`
 }
 
+/** Longer text from other people is cut to this number of UTF-16 code units. */
 const WORDS_MAX = 80
 
 /** Puts other people's text on one line without links, so that a team name cannot carry an advertisement. */

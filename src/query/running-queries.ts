@@ -34,7 +34,7 @@ export interface RunningQueries extends AsyncDisposable {
   add(call: Call, at: Reached, deadline: Deadline): Disposable
   /** Cancels all running queries. Their callers get OVERLOADED (503). Later queries are refused. */
   endAll(): void
-  /** The running queries. */
+  /** The number of running queries. */
   readonly count: number
 }
 

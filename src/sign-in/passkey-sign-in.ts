@@ -93,8 +93,8 @@ async function verified(
 }
 
 /**
- * Marks the challenge as used and stores the counter. If the passkey was removed meanwhile, ends the new session
- * instead.
+ * Marks the challenge as used and stores the counter. If the challenge was already used, or the passkey was used or
+ * removed meanwhile, returns false and ends the new session.
  */
 async function used(
   { store, now }: { readonly store: Store; readonly now: number },

@@ -12,7 +12,7 @@ export interface SignInRequest {
   readonly name: string
   readonly body: Fields | undefined
   readonly query: Fields
-  /** The address in the body, in lower case. */
+  /** The e-mail address in the body, in lower case. */
   readonly email: string | undefined
 }
 type Fields = Readonly<Record<string, unknown>>

@@ -70,8 +70,8 @@ function untrusted(server: string): string {
 }
 
 /**
- * Explains that no line of pg_hba.conf matches, or that the user is unknown: the server gives both the same answer. The
- * server translates its messages, but never this file name.
+ * Explains that no line of pg_hba.conf matches, or that the user is unknown: the server gives the same answer in both
+ * cases. The server translates its messages, but never this file name.
  */
 function notAdmitted(message: string, server: string, user: string): string {
   if (!message.includes('pg_hba.conf')) {

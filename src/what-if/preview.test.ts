@@ -107,7 +107,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await ended(rooms, shop.id, last.jobId)).state, 'DONE')
     })
 
-    test('runs only a few different previews of one datasource at the same time', async () => {
+    test('accepts only a few different previews of one datasource at the same time', async () => {
       await using world = await opened()
       const { rooms, deps } = world
       const shop = await asked(rooms, 1)

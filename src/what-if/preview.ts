@@ -52,7 +52,7 @@ const KIND = 'preview'
 const PREVIEW_MS = 10 * 60_000
 /** The maximum number of audit ids for each of the three outcomes. */
 const IDS_MAX = 100
-/** The maximum number of different previews of one datasource at the same time. */
+/** The maximum number of different previews of one datasource that wait or run. */
 const AT_ONCE_MAX = 3
 /** The maximum number of distinct queries whose outcome is cached. Equal queries are judged once. */
 const OUTCOMES_MAX = 50_000

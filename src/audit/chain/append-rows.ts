@@ -1,5 +1,6 @@
-// Appends rows to a chain, in the transaction that writes them. Rows of changes and of 429s are stored first and linked
-// later. Until they are linked, each row has its own seal. A row without a valid seal is not linked.
+// Appends rows to a chain, in the transaction that writes them. Rows of changes, and rows that count several calls
+// (429s, for example), are stored first and linked later. Until they are linked, each row has its own seal. A row
+// without a valid seal is not linked.
 import type { AuditId } from '../../ids.ts'
 import type { Position } from './chains.ts'
 import type { Writing } from './locked-transaction.ts'

@@ -1,7 +1,7 @@
 // The steps of a sign-in that differ by kind of provider. oidc.ts and github.ts implement them.
 import type { Profile } from './provider-identity.ts'
 
-/** The values that the browser takes to the provider and that must match on its return. */
+/** The values of one sign-in at a provider. They must match when the browser returns. */
 interface Trip {
   readonly redirectUri: string
   readonly state: string
