@@ -1,5 +1,5 @@
-// Shows a pending invitation before sign-up to the holder of its token. Guesses are counted by address. Every token
-// that cannot be accepted gets the same 404.
+// Shows a pending invitation before sign-up to the holder of its token. Guesses are counted by network address. Every
+// token that cannot be accepted gets the same 404.
 import { notFound } from '../errors.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
 import { networkOf } from '../auth/client-network.ts'

@@ -1,6 +1,6 @@
-// Invitations to a team by address. The token is valid once, within 14 days, and only for the invited address. It is
-// mailed if SMTP is set. The store has only the hash of the token. The answer to an invitation does not reveal whether
-// the address has an account.
+// Invitations to a team by e-mail address. The token is valid once, within 14 days, and only for the invited address.
+// It is mailed if SMTP is set. The store has only the hash of the token. The answer to an invitation does not reveal
+// whether the address has an account.
 import { hash, randomBytes } from 'node:crypto'
 import { AppError, notFound } from '../errors.ts'
 import type { Transaction } from 'kysely'

@@ -167,7 +167,7 @@ class Search {
     return { why: isLost ? notInCatalog(blocked.name) : (this.#forbidden(denied) ?? `${denied.why}.`) }
   }
 
-  /** Returns the refused name if its column may not be exposed. */
+  /** Returns the reason why the refused column may not be exposed, or null if it may. */
   #forbidden({ blocked }: Denied): string | null {
     if (blocked.kind !== 'column') return null
     for (const table of this.#near.tables) {
