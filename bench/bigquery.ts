@@ -1,5 +1,6 @@
-// node bench/bigquery.ts: measures the guard's time for queries as analysts write them, the requests per warm query, and the driver's
-// resident memory. The bench uses the tests' double instead of BigQuery. The double returns one row. Linux only.
+// node bench/bigquery.ts: measures the guard's time for queries as analysts write them, the requests per warm query,
+// and the driver's resident memory. The bench uses the tests' double instead of BigQuery. The double returns one row.
+// Linux only.
 import { Pool } from 'undici'
 import type { Catalog, Limits } from '../src/drivers/driver.ts'
 import { confine } from '../src/drivers/bigquery/guard/confine.ts'

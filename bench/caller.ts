@@ -11,7 +11,10 @@ export class Caller {
   readonly #socket: Socket
   #resolve: () => void = () => undefined
   #reject: (reason: unknown) => void = () => undefined
-  /** The number of bytes of the answer that have not arrived. Null before the end of the head, Infinity if the answer is chunked. */
+  /**
+   * The number of bytes of the answer that have not arrived. Null before the end of the head, Infinity if the answer is
+   * chunked.
+   */
   #left: number | null = null
   #head = ''
   /** The last bytes of a chunked answer so far. */

@@ -1,5 +1,6 @@
-// Measures the connector over the demo shop: the size of each tool in tokens, the time that the connector adds to REST, the memory of the
-// SDK, and the turns that a scripted agent needs. `npm run bench` runs this bench last. BENCH_ONLY=connector runs it alone.
+// Measures the connector over the demo shop: the size of each tool in tokens, the time that the connector adds to REST,
+// the memory of the SDK, and the turns that a scripted agent needs. `npm run bench` runs this bench last.
+// BENCH_ONLY=connector runs it alone.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -95,7 +96,10 @@ async function times(demo: Demo, at: { teamId: string; datasourceId: string }): 
 
 const TURNS_MAX = 5
 
-/** Runs the first query, and after each refusal the suggested query. Returns the number of turns until the answer is correct. */
+/**
+ * Runs the first query, and after each refusal the suggested query. Returns the number of turns until the answer is
+ * correct.
+ */
 async function turnsTo(demo: Demo, at: object, first: string, right: string): Promise<number | null> {
   const wanted = JSON.stringify((await tool(demo, 'run_query', { ...at, sql: right })).rows)
   let sql = first

@@ -1,4 +1,5 @@
-// Reads the CPU time of processes from /proc: a service with its threads, or a database server with its sessions. Linux only.
+// Reads the CPU time of processes from /proc: a service with its threads, or a database server with its sessions. Linux
+// only.
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 
 /** The length of a clock tick of /proc/<pid>/stat. */

@@ -1,6 +1,6 @@
-// node bench/description.ts: measures the size of a description as a model reads it, the time to propose documentation, and the time to
-// describe 1,000 tables in every state, with the bundle. Everything goes over HTTP. Every proposal is accepted and published. BENCH_ONLY is
-// a pattern for the names of the parts. Linux only.
+// node bench/description.ts: measures the size of a description as a model reads it, the time to propose documentation,
+// and the time to describe 1,000 tables in every state, with the bundle. Everything goes over HTTP. Every proposal is
+// accepted and published. BENCH_ONLY is a pattern for the names of the parts. Linux only.
 import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
 import { loadavg, tmpdir } from 'node:os'

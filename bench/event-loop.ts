@@ -1,6 +1,7 @@
-// npm exec -- node bench/event-loop.ts: measures by how much one request to the bundle delays others. The service itself measures the
-// longest event-loop delay. A thread of this process measures the longest wait for /health/live. Linux only (signals). BENCH_ONLY is a
-// pattern for the names. BENCH_ROUNDS (10) is the number of requests of each kind. The first request is reported separately.
+// npm exec -- node bench/event-loop.ts: measures by how much one request to the bundle delays others. The service
+// itself measures the longest event-loop delay. A thread of this process measures the longest wait for /health/live.
+// Linux only (signals). BENCH_ONLY is a pattern for the names. BENCH_ROUNDS (10) is the number of requests of each
+// kind. The first request is reported separately.
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,6 @@
-// npm exec -- node bench/exposure.ts: runs the bundle on a database of 2,000 tables with 40,000 columns. Measures saving its exposure,
-// describing 1,000 tables, previewing 10,000 audited queries, and other callers' waits. Linux only.
+// npm exec -- node bench/exposure.ts: runs the bundle on a database of 2,000 tables with 40,000 columns. Measures
+// saving its exposure, describing 1,000 tables, previewing 10,000 audited queries, and other callers' waits. Linux
+// only.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

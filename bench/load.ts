@@ -1,4 +1,5 @@
-// Creates a closed-loop load: each of `clients` callers sends its next request when the previous one is answered, for a fixed time.
+// Creates a closed-loop load: each of `clients` callers sends its next request when the previous one is answered, for a
+// fixed time.
 import type { Pool } from 'undici'
 import { Caller, headOf, requestOf } from './caller.ts'
 import { cpuMicros } from './cpu-time.ts'

@@ -1,5 +1,5 @@
-// Starts the contenders of mongodb.ts over one real mongod with 100,000 orders: the client library alone, Vitrine's driver alone,
-// FLOOR(mongodb), and Vitrine's bundle over HTTP. Stops everything that it starts.
+// Starts the contenders of mongodb.ts over one real mongod with 100,000 orders: the client library alone, Vitrine's
+// driver alone, FLOOR(mongodb), and Vitrine's bundle over HTTP. Stops everything that it starts.
 import type { Document } from 'mongodb'
 import type { Limits } from '../src/drivers/driver.ts'
 import { createMongoDriver } from '../src/drivers/mongodb/driver.ts'

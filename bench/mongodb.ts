@@ -1,7 +1,8 @@
-// node bench/mongodb.ts: measures MongoDB. The client library alone, Vitrine's driver alone, FLOOR(mongodb), and Vitrine's bundle over HTTP
-// take turns in one run. Compare ratios only. Linux only (/proc). BENCH_TURNS is the number of queries per workload and contender (300),
-// BENCH_ROUNDS the number of rounds (7), BENCH_MS the duration of all rounds of a load with several clients (5000), BENCH_WARM_MS the
-// longest warm-up before such a load (10000). BENCH_ONLY is a pattern for the names. BENCH_BEFORE is a checkout whose bundle runs under the same load.
+// node bench/mongodb.ts: measures MongoDB. The client library alone, Vitrine's driver alone, FLOOR(mongodb), and
+// Vitrine's bundle over HTTP take turns in one run. Compare ratios only. Linux only (/proc). BENCH_TURNS is the number
+// of queries per workload and contender (300), BENCH_ROUNDS the number of rounds (7), BENCH_MS the duration of all
+// rounds of a load with several clients (5000), BENCH_WARM_MS the longest warm-up before such a load (10000).
+// BENCH_ONLY is a pattern for the names. BENCH_BEFORE is a checkout whose bundle runs under the same load.
 import { Pool } from 'undici'
 import { memory } from './cpu-time.ts'
 import { load, median, post, type Sample } from './load.ts'

@@ -1,5 +1,6 @@
-// Starts the competing packages on npm: MCP Toolbox, DBHub and PostGraphile. Each runs in its own process over the database of world.ts.
-// npm installs the packages in a scratch folder, which is kept for the next run. Install scripts do not run.
+// Starts the competing packages on npm: MCP Toolbox, DBHub and PostGraphile. Each runs in its own process over the
+// database of world.ts. npm installs the packages in a scratch folder, which is kept for the next run. Install scripts
+// do not run.
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdir, writeFile } from 'node:fs/promises'

@@ -1,7 +1,7 @@
-// npm exec -- node bench/replicas.ts: compares one process with two processes on one PostgreSQL store. Measures requests per second, and
-// the CPU time per request of the services, the store and the datasource. Then measures under load how long a change at one process takes
-// to apply at the other process. BENCH_ROUNDS (3), BENCH_MS per turn (2000), BENCH_CHANGES (40) of each kind. If REDIS_URL is set, Redis
-// counts budgets. Linux only (/proc).
+// npm exec -- node bench/replicas.ts: compares one process with two processes on one PostgreSQL store. Measures
+// requests per second, and the CPU time per request of the services, the store and the datasource. Then measures under
+// load how long a change at one process takes to apply at the other process. BENCH_ROUNDS (3), BENCH_MS per turn
+// (2000), BENCH_CHANGES (40) of each kind. If REDIS_URL is set, Redis counts budgets. Linux only (/proc).
 import { availableParallelism } from 'node:os'
 import { startPostgres } from '../test/support/postgres.ts'
 import { cpuMicros } from './cpu-time.ts'

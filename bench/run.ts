@@ -27,8 +27,8 @@ const flags = new Set(process.argv.slice(2))
 const FALL_MAX = 1 / 3
 
 /**
- * The maximum number of retries. On a busy machine, V8 may still be compiling in all rounds of a workload. Each retry has longer turns, and
- * the service is warmer.
+ * The maximum number of retries. On a busy machine, V8 may still be compiling in all rounds of a workload. Each retry
+ * has longer turns, and the service is warmer.
  */
 const RETRIES_MAX = 2
 const LONGER = 4
@@ -92,7 +92,9 @@ function rowsOf({ name, clients, goal }: Pick<Workload, 'name' | 'clients' | 'go
   })
 }
 
-/** Returns the ratio of CPU times per request. Noise only increases CPU times, so each contender's best round counts. */
+/**
+ * Returns the ratio of CPU times per request. Noise only increases CPU times, so each contender's best round counts.
+ */
 function cpuRatioOf(samples: Samples): number {
   const least = (who: string): number => Math.min(...(samples.get(who) ?? []).map(({ cpuMicros }) => cpuMicros))
   return least('floor') / least('vitrine')
@@ -136,8 +138,8 @@ const CATALOG_SQL = `SELECT table_schema, table_name, column_name, data_type, is
   WHERE table_schema NOT IN ('pg_catalog', 'information_schema') ORDER BY 1, 2, ordinal_position`
 
 /**
- * Measures the peak memory of processes that answer one workload only, then of the process that answered all workloads. The password hash
- * of the sign-up takes 32 MB for a moment, so the peak until then counts separately.
+ * Measures the peak memory of processes that answer one workload only, then of the process that answered all workloads.
+ * The password hash of the sign-up takes 32 MB for a moment, so the peak until then counts separately.
  */
 async function residents(world: World): Promise<string> {
   const peaks: string[] = []

@@ -17,8 +17,8 @@ export interface Workload {
   /** The goal for the ratio to the floor. Empty if there is no goal. */
   readonly goal: string
   /**
-   * The CPU time of the floor's process divided by that of the service, as last recorded. Other load on the machine changes the ratio
-   * little.
+   * The CPU time of the floor's process divided by that of the service, as last recorded. Other load on the machine
+   * changes the ratio little.
    */
   readonly cpuRatio?: number
   readonly next: () => Asked

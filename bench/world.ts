@@ -1,5 +1,5 @@
-// Starts two services over one database with 200,000 orders: FLOOR(pg), and Vitrine's bundle started by `npm start` with VITRINE_DEMO=0.
-// Stops everything that it starts.
+// Starts two services over one database with 200,000 orders: FLOOR(pg), and Vitrine's bundle started by `npm start`
+// with VITRINE_DEMO=0. Stops everything that it starts.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -150,7 +150,8 @@ async function end(child: ChildProcess): Promise<void> {
 }
 
 /**
- * Runs the bundle of this checkout, or of `folder`, in a new data folder, or in `kept`. `more` has additional environment variables.
+ * Runs the bundle of this checkout, or of `folder`, in a new data folder, or in `kept`. `more` has additional
+ * environment variables.
  */
 export async function startVitrine(
   stack: AsyncDisposableStack,
@@ -219,7 +220,10 @@ export async function connect(base: string, database: Database): Promise<{ at: s
 
 const PERSON = { email: 'bench@example.test', password: 'correct horse battery staple' }
 
-/** Returns an access token. With a `name`, the token is for a new account, otherwise for the account that connectTo() created. */
+/**
+ * Returns an access token. With a `name`, the token is for a new account, otherwise for the account that connectTo()
+ * created.
+ */
 export async function signIn(base: string, name?: string, email = PERSON.email): Promise<string> {
   const signed = await fetch(`${base}/auth/${name === undefined ? 'sign-in' : 'sign-up'}/email`, {
     method: 'POST',

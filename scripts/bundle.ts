@@ -1,5 +1,5 @@
-// Bundles the server and the console into dist/, so that the server starts faster and with less memory than from source. `npm run prepare`
-// and `npm ci` run this script. Lazily loaded modules stay separate files.
+// Bundles the server and the console into dist/, so that the server starts faster and with less memory than from
+// source. `npm run prepare` and `npm ci` run this script. Lazily loaded modules stay separate files.
 import { existsSync } from 'node:fs'
 import { cp, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

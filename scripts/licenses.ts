@@ -18,7 +18,9 @@ const ALLOWED: ReadonlySet<string> = new Set([
 
 const RULE = '-'.repeat(80)
 
-/** Returns the folders of the packages to which modules belong. `ids` are paths, and names that the bundler generated. */
+/**
+ * Returns the folders of the packages to which modules belong. `ids` are paths, and names that the bundler generated.
+ */
 export function packagesOf(ids: Iterable<string>): Set<string> {
   const folders = new Set<string>()
   for (const id of ids) {
@@ -73,7 +75,9 @@ export async function nodeLicense(version: string): Promise<string> {
   )
 }
 
-/** Returns the license of a package. Old packages list `licenses`. Such a list is unambiguous only if it has one entry. */
+/**
+ * Returns the license of a package. Old packages list `licenses`. Such a list is unambiguous only if it has one entry.
+ */
 function licenseOf({ license, licenses }: { readonly license?: unknown; readonly licenses?: unknown }): unknown {
   return license ?? (Array.isArray(licenses) && licenses.length === 1 ? licenses[0].type : licenses)
 }

@@ -24,7 +24,8 @@ export async function sbomOf(packages: Iterable<string>): Promise<string> {
     wanted.set(`${name}@${version}`, name)
   }
   const args = ['sbom', '--sbom-format', 'cyclonedx', '--include=dev', '--loglevel=error']
-  // Unset NODE_ENV, which Vite sets to production, because npm would then omit packages, including packages of the bundle.
+  // Unset NODE_ENV, which Vite sets to production, because npm would then omit packages, including packages of the
+  // bundle.
   const { stdout } = await promisify(execFile)('npm', args, {
     cwd: ROOT,
     env: { ...process.env, NODE_ENV: '' },

@@ -17,7 +17,9 @@ import { fileURLToPath } from 'node:url'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 
-/** The heavy files: they start many processes or databases, hash many passwords, compute for long, or wait for timeouts. */
+/**
+ * The heavy files: they start many processes or databases, hash many passwords, compute for long, or wait for timeouts.
+ */
 const HEAVY = [
   'src/audit/packs.test.ts',
   'src/drivers/postgres/guard/hostile-trees.test.ts',
@@ -130,7 +132,10 @@ function longestFirst(files: readonly string[]): readonly string[] {
 /** The counts of all runs, under the names that Node's runner prints. */
 const counts: Record<string, number> = { tests: 0, suites: 0, pass: 0, fail: 0, cancelled: 0, skipped: 0, todo: 0 }
 const failed: Failure[] = []
-/** Tests that failed among other files and passed alone. The run names them, because they must be mended, but does not fail. */
+/**
+ * Tests that failed among other files and passed alone. The run names them, because they must be mended, but does not
+ * fail.
+ */
 const flaky: Failure[] = []
 const began = performance.now()
 const ended = new Set<string>()
@@ -145,7 +150,10 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => st
 process.env['NODE_COMPILE_CACHE'] ??= join(ROOT, 'node_modules/.cache/compile')
 process.chdir(ROOT)
 process.env['TEST_CACHE_DIR'] ??= tmpdir()
-/** The seed of the fuzzers, which differs in each run. The fuzzers print the seed. If failed files run again, the seed stays the same. */
+/**
+ * The seed of the fuzzers, which differs in each run. The fuzzers print the seed. If failed files run again, the seed
+ * stays the same.
+ */
 process.env['RUN_SEED'] ??= String(randomInt(2 ** 31))
 const folder = temporaryFolder()
 process.env['TMPDIR'] = folder
@@ -189,7 +197,8 @@ function temporaryFolder(): string {
 }
 
 /**
- * Lets another process prepare the files that the tests share. If this process imported the service, the first test file would start later.
+ * Lets another process prepare the files that the tests share. If this process imported the service, the first test
+ * file would start later.
  */
 async function prepare(): Promise<void> {
   const child = spawn(process.execPath, ['test/support/prepare-run.ts', folder], { stdio: 'inherit' })

@@ -1,5 +1,5 @@
-// Tests that hidden data does not appear in documentation. The tests accept and publish every proposal for the attack databases, then
-// search drafts, statements, examples and descriptions for canaries.
+// Tests that hidden data does not appear in documentation. The tests accept and publish every proposal for the attack
+// databases, then search drafts, statements, examples and descriptions for canaries.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'

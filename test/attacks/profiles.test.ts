@@ -1,4 +1,5 @@
-// Tests that hidden data does not appear in a profile: stored values and descriptions of the attack databases contain no canary.
+// Tests that hidden data does not appear in a profile: stored values and descriptions of the attack databases contain
+// no canary.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'

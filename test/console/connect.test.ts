@@ -1,4 +1,5 @@
-// Tests how a person connects their own PostgreSQL in a real browser, up to the first answer. Also tests health, access and settings.
+// Tests how a person connects their own PostgreSQL in a real browser, up to the first answer. Also tests health, access
+// and settings.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../support/app.ts'

@@ -36,7 +36,10 @@ test('a person signs in with a second factor, chooses what the agent may do, and
 
   const page = await browser.open(app)
   await page.context().route(`${REDIRECT}*`, (route) => route.fulfill({ body: 'back at the agent' }))
-  /** Returns the grants, read with the browser's session, because turning on the second factor has ended all other sessions. */
+  /**
+   * Returns the grants, read with the browser's session, because turning on the second factor has ended all other
+   * sessions.
+   */
   const grantsOf = async () => {
     const cookie = (await page.context().cookies(`${app.url}/auth`))
       .map(({ name, value }) => `${name}=${value}`)

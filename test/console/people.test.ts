@@ -1,5 +1,5 @@
-// Tests the pages for people and teams in a real browser: set-up, sign-up, invitation, members, settings, keys, profile, security. Each
-// page is checked in both themes and at both widths.
+// Tests the pages for people and teams in a real browser: set-up, sign-up, invitation, members, settings, keys,
+// profile, security. Each page is checked in both themes and at both widths.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { PASSWORD, startApp, type TestApp } from '../support/app.ts'

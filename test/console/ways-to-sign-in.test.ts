@@ -1,4 +1,5 @@
-// Tests passkeys and providers in a real browser: Chromium's virtual authenticator, and an OpenID Connect provider in this process.
+// Tests passkeys and providers in a real browser: Chromium's virtual authenticator, and an OpenID Connect provider in
+// this process.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'

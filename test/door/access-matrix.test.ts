@@ -1,5 +1,5 @@
-// Tests every route with every kind of caller. Each request has an unknown parameter: a caller with access gets 400 and changes nothing.
-// All other callers are refused before the parameter is checked.
+// Tests every route with every kind of caller. Each request has an unknown parameter: a caller with access gets 400 and
+// changes nothing. All other callers are refused before the parameter is checked.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
@@ -25,7 +25,10 @@ const TEAM_MEMBER: Row = [null, 'NOT_FOUND', 'TEAM_NOT_OPENED', PASS, PASS, PASS
 const TEAM_ADMIN: Row = [null, 'NOT_FOUND', 'TEAM_NOT_OPENED', 'ROLE_REQUIRED', PASS, PASS]
 const TEAM_OWNER: Row = [null, 'NOT_FOUND', 'TEAM_NOT_OPENED', 'ROLE_REQUIRED', 'ROLE_REQUIRED', PASS]
 const datasource = (scope: Scope | null, pass = PASS): Row => [scope, 'NOT_FOUND', 'NOT_FOUND', pass, pass, pass]
-/** The code that replaces PASS for operations that need a catalog, because the datasource of the test was never introspected. */
+/**
+ * The code that replaces PASS for operations that need a catalog, because the datasource of the test was never
+ * introspected.
+ */
 const QUERY_PASS = 'NOT_CONNECTED'
 const datasourceAdmin = (pass = PASS): Row => [null, 'NOT_FOUND', 'NOT_FOUND', 'ROLE_REQUIRED', pass, pass]
 const DATASOURCE_ADMIN = datasourceAdmin()
@@ -131,7 +134,10 @@ describe('the access matrix', () => {
   let fullKeys: string[]
   /** Invalid tokens: of a session that ended, of a revoked key, and of a deleted account. */
   let ended: string[]
-  /** A datasource for OWNERs only, a datasource with an empty access list, and a datasource of another team of the same OWNER. */
+  /**
+   * A datasource for OWNERs only, a datasource with an empty access list, and a datasource of another team of the same
+   * OWNER.
+   */
   let ownersId: string
   let listedId: string
   let ofOtherTeam: { teamId: string; id: string }
@@ -202,7 +208,8 @@ describe('the access matrix', () => {
 
   test('has a row for every operation of openapi.json', () => {
     const document = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'))
-    // Routes under /auth take a cookie or nothing, and are tested in sign-in-routes.test.ts. oauth.test.ts tests the routes of agents.
+    // Routes under /auth take a cookie or nothing, and are tested in sign-in-routes.test.ts. oauth.test.ts tests the
+    // routes of agents.
     const operations = Object.entries<Record<string, { operationId?: string }>>(document.paths)
       .filter(([path]) => !/^\/(auth|\.well-known)\//.test(path))
       .flatMap(([, path]) => Object.values(path))

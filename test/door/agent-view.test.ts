@@ -1,4 +1,5 @@
-// Tests the description as an agent reads it: the text of the connector's describe_datasource, as a role or a key sees it.
+// Tests the description as an agent reads it: the text of the connector's describe_datasource, as a role or a key sees
+// it.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Person } from '../support/app.ts'

@@ -1,4 +1,5 @@
-// Tests the filters of GET /teams/{teamId}/audit as a console uses them: several values, kinds, text, ids, and a live list.
+// Tests the filters of GET /teams/{teamId}/audit as a console uses them: several values, kinds, text, ids, and a live
+// list.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../support/app.ts'

@@ -1,5 +1,5 @@
-// Tests audit and usage over HTTP, on both stores: filters, exports, counts, and the limits for a MEMBER and for an ADMIN without access to
-// a datasource.
+// Tests audit and usage over HTTP, on both stores: filters, exports, counts, and the limits for a MEMBER and for an
+// ADMIN without access to a datasource.
 import assert from 'node:assert/strict'
 import { get } from 'node:http'
 import { once } from 'node:events'

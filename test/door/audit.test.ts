@@ -1,5 +1,5 @@
-// Tests the audit over HTTP: one row for every call that reached a datasource and for every change, including refused calls. Only managers
-// read the audit, and only about datasources that they reach.
+// Tests the audit over HTTP: one row for every call that reached a datasource and for every change, including refused
+// calls. Only managers read the audit, and only about datasources that they reach.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { AuditPage } from '../../src/contract/audit-schemas.ts'

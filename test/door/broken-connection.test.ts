@@ -1,5 +1,5 @@
-// Tests a connection to a database that breaks in the middle of a large answer. The caller gets an error and no part of the answer, and the
-// next query uses another connection.
+// Tests a connection to a database that breaks in the middle of a large answer. The caller gets an error and no part of
+// the answer, and the next query uses another connection.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'

@@ -1,4 +1,5 @@
-// Tests GET …/catalog over HTTP: the whole introspected catalog, with the facts that a person needs to choose what to expose.
+// Tests GET …/catalog over HTTP: the whole introspected catalog, with the facts that a person needs to choose what to
+// expose.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'

@@ -1,5 +1,5 @@
-// Tests compression. Long answers are compressed for clients that accept it. The decompressed bytes are the same, and the ETag still
-// matches. Query answers and answers under /auth are never compressed.
+// Tests compression. Long answers are compressed for clients that accept it. The decompressed bytes are the same, and
+// the ETag still matches. Query answers and answers under /auth are never compressed.
 import assert from 'node:assert/strict'
 import { get, request, type IncomingHttpHeaders } from 'node:http'
 import { buffer } from 'node:stream/consumers'

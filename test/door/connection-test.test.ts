@@ -1,5 +1,5 @@
-// Tests the connection test over HTTP: the test of a saved connection and its stored report, the test of an unsaved connection, and the
-// grade in the list of datasources.
+// Tests the connection test over HTTP: the test of a saved connection and its stored report, the test of an unsaved
+// connection, and the grade in the list of datasources.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Answer, type Person, type TestApp } from '../support/app.ts'

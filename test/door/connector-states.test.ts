@@ -1,5 +1,5 @@
-// Tests what agents see of a datasource in each state: profiled, of another kind, unreachable, changed, or one of many. Also tests which
-// parts of the protocol the service loads.
+// Tests what agents see of a datasource in each state: profiled, of another kind, unreachable, changed, or one of many.
+// Also tests which parts of the protocol the service loads.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'

@@ -1,4 +1,5 @@
-// Tests the five tools of the connector: they give the same answers and refusals as REST, in a form that fits into a model's context.
+// Tests the five tools of the connector: they give the same answers and refusals as REST, in a form that fits into a
+// model's context.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { encode } from 'gpt-tokenizer/encoding/o200k_base'
@@ -406,7 +407,8 @@ describe('the tools of the connector', () => {
         const last = others.at(-1)
         assert.deepEqual([last.id, last.result.structuredContent.code], ['call', 'QUERY_TIMEOUT'])
         await until('0')
-        // An answer within a second has no stream. Repeat the call, because an answer may take longer on a busy machine.
+        // An answer within a second has no stream. Repeat the call, because an answer may take longer on a busy
+        // machine.
         const isPlain = async () => {
           const fast = await agent.call(era, 'run_query', { ...at, sql: 'SELECT 1' }, { meta })
           return /^application\/json/.test(fast.headers.get('content-type') ?? '')

@@ -423,8 +423,8 @@ describe('the connector', () => {
 })
 
 /**
- * Returns a key that has expired. On a busy machine, creating the key may take longer than its lifetime, so each attempt doubles the
- * lifetime.
+ * Returns a key that has expired. On a busy machine, creating the key may take longer than its lifetime, so each
+ * attempt doubles the lifetime.
  */
 async function expiredKey(shop: Shop): Promise<string> {
   for (let ms = 2_000; ; ms *= 2) {

@@ -1,5 +1,5 @@
-// Tests the description over HTTP, on both stores: a restart does not change a byte, and every change of its inputs appears in the next
-// answer.
+// Tests the description over HTTP, on both stores: a restart does not change a byte, and every change of its inputs
+// appears in the next answer.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Answer, type Person, type TestApp } from '../support/app.ts'

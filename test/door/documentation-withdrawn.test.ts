@@ -1,5 +1,5 @@
-// Tests that the store contains nothing from a column that is hidden or marked personal: no observed values and no generated texts. The
-// tests check over HTTP and in the rows of both stores.
+// Tests that the store contains nothing from a column that is hidden or marked personal: no observed values and no
+// generated texts. The tests check over HTTP and in the rows of both stores.
 import assert from 'node:assert/strict'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

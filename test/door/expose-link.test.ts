@@ -1,4 +1,5 @@
-// Tests the link that a manager gets with a refusal, to the exposure that would allow the query. The link contains only ids.
+// Tests the link that a manager gets with a refusal, to the exposure that would allow the query. The link contains only
+// ids.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Agent, ERAS } from '../support/agent.ts'

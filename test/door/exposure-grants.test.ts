@@ -1,5 +1,5 @@
-// Tests the commands that grant a database login exactly what is exposed. The commands for PostgreSQL run on a real server. For other kinds
-// of database, only the texts of the commands are checked.
+// Tests the commands that grant a database login exactly what is exposed. The commands for PostgreSQL run on a real
+// server. For other kinds of database, only the texts of the commands are checked.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Catalog, CatalogTable } from '../../src/drivers/driver.ts'

@@ -1,4 +1,5 @@
-// Tests the history of an exposure over HTTP, a conflict between two authors, and the machine-readable problems of a request.
+// Tests the history of an exposure over HTTP, a conflict between two authors, and the machine-readable problems of a
+// request.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../support/app.ts'

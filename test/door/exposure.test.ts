@@ -1,5 +1,5 @@
-// Tests the exposure over HTTP: drift of the database, versions with their authors, previews of a change on past queries, and the change
-// that a refused query needs.
+// Tests the exposure over HTTP: drift of the database, versions with their authors, previews of a change on past
+// queries, and the change that a refused query needs.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import * as shape from '../../src/contract/exposure-schemas.ts'

@@ -1,4 +1,5 @@
-// Tests a late request body: the caller's credentials must still be valid when the body is complete, not only when the request begins.
+// Tests a late request body: the caller's credentials must still be valid when the body is complete, not only when the
+// request begins.
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { after, before, describe, test } from 'node:test'

@@ -1,4 +1,5 @@
-// Tests that every caller gets the same bytes for an unknown datasource and for a datasource that the caller may not access.
+// Tests that every caller gets the same bytes for an unknown datasource and for a datasource that the caller may not
+// access.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { ROUTES } from '../../src/contract/key-routes.ts'

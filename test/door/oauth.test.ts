@@ -1,5 +1,5 @@
-// Tests OAuth over HTTP, as agents and browsers use it: discovery, registration, authorization, the consent page, tokens at /mcp, and the
-// events that end them. src/oauth/oauth.test.ts tests the parts that depend on the store.
+// Tests OAuth over HTTP, as agents and browsers use it: discovery, registration, authorization, the consent page,
+// tokens at /mcp, and the events that end them. src/oauth/oauth.test.ts tests the parts that depend on the store.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Agent } from '../support/agent.ts'

@@ -1,5 +1,5 @@
-// Tests columns named like members of Object.prototype. They behave like other columns in introspection, drafts, marks, profiles,
-// exposures, descriptions and queries.
+// Tests columns named like members of Object.prototype. They behave like other columns in introspection, drafts, marks,
+// profiles, exposures, descriptions and queries.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../support/app.ts'

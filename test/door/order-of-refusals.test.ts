@@ -1,5 +1,5 @@
-// Tests the order of refusals (docs/session.md#order-of-refusals): first the path (404), then the state of the datasource (409), then the
-// body (400). Every route with a body has a row.
+// Tests the order of refusals (docs/session.md#order-of-refusals): first the path (404), then the state of the
+// datasource (409), then the body (400). Every route with a body has a row.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { ROUTES } from '../../src/contract/key-routes.ts'

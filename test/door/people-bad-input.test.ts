@@ -1,4 +1,5 @@
-// Tests bad input about accounts, teams and keys, over HTTP: each gets its status of docs/errors.md, and nothing is stored.
+// Tests bad input about accounts, teams and keys, over HTTP: each gets its status of docs/errors.md, and nothing is
+// stored.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../support/app.ts'

@@ -1,5 +1,5 @@
-// Tests accounts and access over HTTP, with mail, on both stores: from an empty store to a colleague in a team, through the links in the
-// mails.
+// Tests accounts and access over HTTP, with mail, on both stores: from an empty store to a colleague in a team, through
+// the links in the mails.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'

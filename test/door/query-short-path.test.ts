@@ -320,8 +320,8 @@ describe('the short path of a query', () => {
       '200 [[4]]',
     )
     assert.equal(parsed, before)
-    // Send a second request before the first is answered. node:http must read the second request, and then reads all further
-    // requests of the connection.
+    // Send a second request before the first is answered. node:http must read the second request, and then reads all
+    // further requests of the connection.
     const slow = written({ body: sql('SELECT count(*) AS n FROM orders a, orders b WHERE a.id <> b.id') }, false)
     socket.write(slow)
     answers++
@@ -463,8 +463,8 @@ describe('the short path of a query', () => {
 const ACTIVE = `SELECT count(*) AS n FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() AND query LIKE '%count%OPERATOR%'`
 
 /**
- * Returns the part of an answer that must be equal, without the clock and the counters. After a body that is not JSON, the framework closes
- * the connection. The short path has read the whole body, so it keeps the connection open.
+ * Returns the part of an answer that must be equal, without the clock and the counters. After a body that is not JSON,
+ * the framework closes the connection. The short path has read the whole body, so it keeps the connection open.
  */
 function plain({ status, headers, body }: Answer): unknown {
   const same = headers.filter(

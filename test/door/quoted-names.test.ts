@@ -1,4 +1,5 @@
-// Tests names that need quotes in a query: the generated texts about such tables can be copied unchanged. Uses real servers.
+// Tests names that need quotes in a query: the generated texts about such tables can be copied unchanged. Uses real
+// servers.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../support/app.ts'

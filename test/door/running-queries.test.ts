@@ -1,5 +1,5 @@
-// Tests that a running query ends when its caller loses access: within two seconds in the database, with the refusal that a new request
-// would get, and with an audit row.
+// Tests that a running query ends when its caller loses access: within two seconds in the database, with the refusal
+// that a new request would get, and with an audit row.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Client } from 'pg'

@@ -1,5 +1,5 @@
-// Tests webhooks over REST. The secret is shown once, and the address is never shown. A test message is signed, and is sent to an allowed
-// address only.
+// Tests webhooks over REST. The secret is shown once, and the address is never shown. A test message is signed, and is
+// sent to an allowed address only.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../support/app.ts'

@@ -1,5 +1,5 @@
-// Tests a clock that jumps 40 days ahead, and back when it is corrected. In between, sessions and keys count as expired. Afterwards they
-// work again, and every audit row is still there.
+// Tests a clock that jumps 40 days ahead, and back when it is corrected. In between, sessions and keys count as
+// expired. Afterwards they work again, and every audit row is still there.
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, mock, test } from 'node:test'
 import { startApp } from '../support/app.ts'

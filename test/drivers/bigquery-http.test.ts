@@ -1,5 +1,5 @@
-// Tests BigQuery over HTTP: the fields of a connection that a manager sees, and the answers that a caller gets. The operator allows the
-// address of the double, so the driver sends no token.
+// Tests BigQuery over HTTP: the fields of a connection that a manager sees, and the answers that a caller gets. The
+// operator allows the address of the double, so the driver sends no token.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../support/app.ts'

@@ -1,5 +1,5 @@
-// Tests profiles of BigQuery's tables. A profile is free if no bytes may be read. Otherwise it is one query of exposed columns, within the
-// limit on bytes. Also tests that the guard accepts the example questions.
+// Tests profiles of BigQuery's tables. A profile is free if no bytes may be read. Otherwise it is one query of exposed
+// columns, within the limit on bytes. Also tests that the guard accepts the example questions.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { countCells } from '../../src/drivers/bigquery/catalog/profile.ts'

@@ -1,5 +1,5 @@
-// Tests the guard's bounds on real engines: queries near the bounds are answered, ranges beyond them fail in the database, and larger
-// queries never reach a server.
+// Tests the guard's bounds on real engines: queries near the bounds are answered, ranges beyond them fail in the
+// database, and larger queries never reach a server.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ask, catalog, judge } from '../attacks/mongodb/ask.ts'

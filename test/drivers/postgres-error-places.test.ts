@@ -1,5 +1,5 @@
-// Tests the position of a database error. From the position in the printed text, the driver finds the position in the caller’s text, in
-// UTF-16 units. This also works for a text of a remembered shape.
+// Tests the position of a database error. From the position in the printed text, the driver finds the position in the
+// caller’s text, in UTF-16 units. This also works for a text of a remembered shape.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { AppError } from '../../src/errors.ts'

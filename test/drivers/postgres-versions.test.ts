@@ -1,5 +1,5 @@
-// Tests PostgreSQL 14 to 18: each version is introspected, graded, refused and answered in the same way. If a server cannot be installed,
-// one line says so.
+// Tests PostgreSQL 14 to 18: each version is introspected, graded, refused and answered in the same way. If a server
+// cannot be installed, one line says so.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -70,7 +70,8 @@ const SUSPECT = `
   ORDER BY 1`
 
 /**
- * The harmless overloads use the clock, randomness, or object ids as numbers. The guard checks the name of a regconfig (text-search.ts).
+ * The harmless overloads use the clock, randomness, or object ids as numbers. The guard checks the name of a regconfig
+ * (text-search.ts).
  */
 const HARMLESS =
   /^(?:(?:array_sample|array_shuffle|clock_timestamp|gen_random_uuid|random|random_normal|timeofday|timezone|uuidv4|uuidv7)\(|(?:int8|max|min)\(oid\)|\w+\(regconfig, )/

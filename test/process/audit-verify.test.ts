@@ -78,7 +78,10 @@ async function serve(env: Env) {
   }
 }
 
-/** Repeats a request that the service refused because a busy machine made the PostgreSQL store too slow. Such a request changes nothing. */
+/**
+ * Repeats a request that the service refused because a busy machine made the PostgreSQL store too slow. Such a request
+ * changes nothing.
+ */
 async function patient(ask: () => Promise<Response>): Promise<Response> {
   for (;;) {
     const answer = await ask()

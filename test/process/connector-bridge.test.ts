@@ -1,4 +1,5 @@
-// Tests the stdio bridge as a process: both generations of the protocol, cancellation, a wrong key, and that stdout has only messages.
+// Tests the stdio bridge as a process: both generations of the protocol, cancellation, a wrong key, and that stdout has
+// only messages.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

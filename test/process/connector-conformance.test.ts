@@ -1,6 +1,6 @@
-// Runs the protocol’s own conformance scenarios against the route of the connector. The scenarios call fixtures by name and send no token,
-// so this test mounts the route with its own server and access check. A scenario that does not apply is listed with its reason. The runner
-// fails if a listed scenario passes.
+// Runs the protocol’s own conformance scenarios against the route of the connector. The scenarios call fixtures by name
+// and send no token, so this test mounts the route with its own server and access check. A scenario that does not apply
+// is listed with its reason. The runner fails if a listed scenario passes.
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'

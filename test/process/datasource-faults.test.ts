@@ -1,6 +1,6 @@
-// Tests faults of a datasource while queries run: it hangs, resets its connections, sends single bytes, or swaps its certificate. Each
-// caller gets in time a refusal that names the fault, and the service stays ready. After the datasource has recovered, queries are answered
-// again.
+// Tests faults of a datasource while queries run: it hangs, resets its connections, sends single bytes, or swaps its
+// certificate. Each caller gets in time a refusal that names the fault, and the service stays ready. After the
+// datasource has recovered, queries are answered again.
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

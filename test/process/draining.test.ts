@@ -1,5 +1,5 @@
-// Tests SIGTERM with running queries. A query that ends within the grace period is answered. Any other query is cancelled in the database,
-// answered with 503 and JSON, and audited.
+// Tests SIGTERM with running queries. A query that ends within the grace period is answered. Any other query is
+// cancelled in the database, answered with 503 and JSON, and audited.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -82,7 +82,8 @@ describe('SIGTERM', () => {
   }
 
   test('lets a query finish within the grace period', async () => {
-    // The query, or the introspection before it, waits for the lock. It is therefore running when the signal comes, on any machine.
+    // The query, or the introspection before it, waits for the lock. It is therefore running when the signal comes, on
+    // any machine.
     const locker = new Client({ connectionString: url })
     await locker.connect()
     await using _ended = { [Symbol.asyncDispose]: () => locker.end() }

@@ -1,5 +1,5 @@
-// Tests a full disk under the store: no row is lost or half-written, and requests that cannot be recorded get 503. When there is space
-// again, every row is present. Needs the permission to mount a small file system.
+// Tests a full disk under the store: no row is lost or half-written, and requests that cannot be recorded get 503. When
+// there is space again, every row is present. Needs the permission to mount a small file system.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, rmdirSync, statfsSync, writeFileSync } from 'node:fs'
@@ -149,6 +149,7 @@ test('a process that ends on a full disk says how many audit rows it lost', asyn
     .split('\n')
     .find((text) => text.includes('audit: rows are lost'))
   const { rows } = JSON.parse(line ?? '{}')
-  // The rows of the first answers may fit on the disk, and a refused query also has a row, so the number of rows varies.
+  // The rows of the first answers may fit on the disk, and a refused query also has a row, so the number of rows
+  // varies.
   assert.ok(rows >= 1 && rows <= answered + refused, `${rows} of ${answered}`)
 })

@@ -1,5 +1,5 @@
-// Tests probes and the limits on connections. /health/ready changes to 503 before a stopping service refuses requests, probes have a
-// separate listener, and idle connections are closed in favour of new ones.
+// Tests probes and the limits on connections. /health/ready changes to 503 before a stopping service refuses requests,
+// probes have a separate listener, and idle connections are closed in favour of new ones.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtemp } from 'node:fs/promises'

@@ -189,8 +189,8 @@ async function load(place: Place, life: Life, out: string, signal: AbortSignal):
     const path = `/teams/${place.teamId}/datasources/${place.id}/query`
     const answer = await ask(path, 'POST', { authorization: `Bearer ${place.key}` }, { sql })
     const text = await answer.text()
-    // On a busy machine, the store or the database may take longer than the service waits. Such a refusal does not count
-    // as an answer.
+    // On a busy machine, the store or the database may take longer than the service waits. Such a refusal does not
+    // count as an answer.
     if (answer.status === 503 || answer.status === 504) return pause(50)
     assert.equal(answer.status, 200, text)
     life.answered.set(number, performance.now())

@@ -1,5 +1,6 @@
-// Tests the npm package as a newcomer gets it: built by the command of the release, packed, installed into an empty folder, started,
-// queried, stopped. The package must need nothing from the checkout, and contain no file that is not listed here.
+// Tests the npm package as a newcomer gets it: built by the command of the release, packed, installed into an empty
+// folder, started, queried, stopped. The package must need nothing from the checkout, and contain no file that is not
+// listed here.
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'

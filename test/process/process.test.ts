@@ -1,4 +1,5 @@
-// Tests the process as an operator sees it: it prints its address at startup, signals stop it, and every startup error is one sentence.
+// Tests the process as an operator sees it: it prints its address at startup, signals stop it, and every startup error
+// is one sentence.
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,5 +1,5 @@
-// Tests two processes on one PostgreSQL store. A change through one process is effective in the other. If a process is killed during a job,
-// its lease ends first. The other process then takes the job over, or fails it with a sentence.
+// Tests two processes on one PostgreSQL store. A change through one process is effective in the other. If a process is
+// killed during a job, its lease ends first. The other process then takes the job over, or fails it with a sentence.
 import assert from 'node:assert/strict'
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

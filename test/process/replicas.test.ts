@@ -1,5 +1,5 @@
-// Tests two services on one PostgreSQL store: a change at one service is effective at the other service within one second. Only a request
-// that began within this second may still see the old state, however long the request takes.
+// Tests two services on one PostgreSQL store: a change at one service is effective at the other service within one
+// second. Only a request that began within this second may still see the old state, however long the request takes.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Client } from 'pg'

@@ -95,7 +95,8 @@ describe('an upgrade from each earlier version', () => {
   function readOld(text: string, dataDir: string): readonly unknown[] {
     using db = new DatabaseSync(join(dataDir, 'vitrine.db'))
     db.exec(text)
-    // Set the port of this test's database. Remove the expiry of keys and sessions, so that none has expired when the test runs.
+    // Set the port of this test's database. Remove the expiry of keys and sessions, so that none has expired when the
+    // test runs.
     db.prepare('UPDATE datasources SET port = ?').run(server.port)
     db.exec('UPDATE api_keys SET expires_at = NULL')
     db.exec(`UPDATE teams SET settings = '{"auditRetentionDays":3650}'`)

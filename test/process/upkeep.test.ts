@@ -1,5 +1,5 @@
-// Tests the work of an operator on a store: back it up while it is used, restore it, move it to PostgreSQL and back, rotate its root key,
-// and check it with the doctor.
+// Tests the work of an operator on a store: back it up while it is used, restore it, move it to PostgreSQL and back,
+// rotate its root key, and check it with the doctor.
 import assert from 'node:assert/strict'
 import { copyFile, link, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
@@ -76,7 +76,8 @@ describe('upkeep of a store', () => {
     await answers(service)
     // The password and the access token prove that sign-in can use its keys.
     const owner = await service.signIn(used.email)
-    // The address and the secret of the webhook are sealed. If they could not be opened, the test message would fail with INTERNAL.
+    // The address and the secret of the webhook are sealed. If they could not be opened, the test message would fail
+    // with INTERNAL.
     assert.equal((await owner.must('POST', used.hookPath)).error, 'The receiver cannot be reached.')
     service.signal('SIGTERM')
     assert.equal(await service.ended, 0)

@@ -1,4 +1,5 @@
-// Sends messages to the connector in both generations of the protocol, as raw HTTP. Reads the answer, which is JSON or a stream of events.
+// Sends messages to the connector in both generations of the protocol, as raw HTTP. Reads the answer, which is JSON or
+// a stream of events.
 import type { TestApp } from './app.ts'
 
 export interface Reply {

@@ -1,5 +1,5 @@
-// Starts the real service in this process, on a free port, with a store in its own folder and without the demo. Tests send HTTP requests to
-// the service: `await using app = await startApp()`.
+// Starts the real service in this process, on a free port, with a store in its own folder and without the demo. Tests
+// send HTTP requests to the service: `await using app = await startApp()`.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -158,7 +158,8 @@ export class TestApp implements AsyncDisposable {
   }
 
   /**
-   * Creates a team and returns its id. The budget of the team is larger than any test needs, and its window does not end during a test.
+   * Creates a team and returns its id. The budget of the team is larger than any test needs, and its window does not
+   * end during a test.
    */
   async team(owner: Person, name = 'Team', settings: object = {}): Promise<string> {
     const { id } = await owner.must('POST', '/teams', { name })

@@ -1,5 +1,5 @@
-// A passkey authenticator in software, for tests of the service. It answers the WebAuthn options of a page as a browser would, or wrongly
-// in one way that a test chooses. The tests of the console use Chromium's own authenticator.
+// A passkey authenticator in software, for tests of the service. It answers the WebAuthn options of a page as a browser
+// would, or wrongly in one way that a test chooses. The tests of the console use Chromium's own authenticator.
 import { createHash, generateKeyPairSync, randomBytes, sign, type KeyObject } from 'node:crypto'
 
 export interface SoftPasskey {

@@ -1,5 +1,6 @@
-// Google’s token endpoint for the BigQuery double, with a service account created for the test. It returns tokens only for assertions that
-// are signed by the account’s key, name the fixed audience and scope, and are valid for at most an hour.
+// Google’s token endpoint for the BigQuery double, with a service account created for the test. It returns tokens only
+// for assertions that are signed by the account’s key, name the fixed audience and scope, and are valid for at most an
+// hour.
 import { createVerify, generateKeyPairSync, randomUUID } from 'node:crypto'
 import type { Reply } from './bigquery.ts'
 

@@ -1,5 +1,5 @@
-// The interface behind the BigQuery double: what BigQuery would report for a text, and its rows. The double itself implements the REST
-// interface and does not parse GoogleSQL.
+// The interface behind the BigQuery double: what BigQuery would report for a text, and its rows. The double itself
+// implements the REST interface and does not parse GoogleSQL.
 
 /** A field of a schema in the REST interface: legacy type names, and a separate mode. */
 export interface WireField {
@@ -47,10 +47,16 @@ export type Evaluation =
   | { readonly endless: true }
   /** The job is not complete for this number of responses. After them, `then` follows. */
   | { readonly waits: number; readonly then: Evaluation }
-  /** With `late`, the job ends and then reports the error (HTTP 200 with errors). Otherwise the HTTP response is the error. */
+  /**
+   * With `late`, the job ends and then reports the error (HTTP 200 with errors). Otherwise the HTTP response is the
+   * error.
+   */
   | { readonly error: WireError; readonly late?: boolean }
 
-/** `parameterMode` and `queryParameters` of a request. The parameters have names in NAMED mode and no names in POSITIONAL mode. */
+/**
+ * `parameterMode` and `queryParameters` of a request. The parameters have names in NAMED mode and no names in
+ * POSITIONAL mode.
+ */
 export interface WireParams {
   readonly parameterMode?: 'NAMED' | 'POSITIONAL'
   readonly queryParameters?: readonly WireParam[]

@@ -1,4 +1,5 @@
-// Calls the BigQuery guard for tests. Takes tables in a short notation and SQL, and returns the printed query or the refusal.
+// Calls the BigQuery guard for tests. Takes tables in a short notation and SQL, and returns the printed query or the
+// refusal.
 import { unseal } from '../../src/drivers/confined.ts'
 import type { Catalog, CatalogTable, Limits, Verdict } from '../../src/drivers/driver.ts'
 import {

@@ -1,5 +1,5 @@
-// Starts a small shop in the BigQuery double, for tests of the requests. Its brain recognizes a few queries by their text. Tests of
-// GoogleSQL’s meaning use test/engines/bigquery.
+// Starts a small shop in the BigQuery double, for tests of the requests. Its brain recognizes a few queries by their
+// text. Tests of GoogleSQL’s meaning use test/engines/bigquery.
 import type { Analysis, Brain, Evaluation, WireField, WireValue } from './bigquery-evaluator.ts'
 import { startBigQuery, type BigQueryDouble, type DoubleDataset, type DoubleOptions } from './bigquery.ts'
 

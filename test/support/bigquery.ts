@@ -127,7 +127,8 @@ export class BigQueryDouble implements AsyncDisposable {
   }
 
   /**
-   * The `connector` of a driver. It connects to the double instead of Google's addresses, and to all other addresses normally.
+   * The `connector` of a driver. It connects to the double instead of Google's addresses, and to all other addresses
+   * normally.
    */
   readonly connector = (at: Place, callback: (...found: [null, Socket] | [Error, null]) => void): void => {
     const isGoogle = at.hostname.endsWith('.googleapis.com')

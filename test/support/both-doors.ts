@@ -19,7 +19,9 @@ interface Body {
   readonly [field: string]: unknown
 }
 
-/** The part of the result that two runs of a query share: the rows in order, the rows in any order, or only the columns. */
+/**
+ * The part of the result that two runs of a query share: the rows in order, the rows in any order, or only the columns.
+ */
 export type Rows = 'ordered' | 'unordered' | 'random'
 
 export async function sameThroughBothDoors(doors: BothDoors, query: object, rows: Rows = 'unordered'): Promise<void> {

@@ -8,8 +8,8 @@ import { NoSuchEngine } from './no-such-engine.ts'
 const WAITS_MAX = 250
 
 /**
- * Creates `result` once on this machine. Test files run in parallel, so one file creates the result while the others wait. `make` may fill
- * a folder, which is then renamed to `name` inside the cache folder. Throws NoSuchEngine.
+ * Creates `result` once on this machine. Test files run in parallel, so one file creates the result while the others
+ * wait. `make` may fill a folder, which is then renamed to `name` inside the cache folder. Throws NoSuchEngine.
  */
 export async function makeOnce(
   cache: string,
@@ -41,7 +41,8 @@ export async function makeOnce(
 }
 
 /**
- * Returns true if this process now has the lock: a file that contains the id of the owning process. The lock of a killed process is free.
+ * Returns true if this process now has the lock: a file that contains the id of the owning process. The lock of a
+ * killed process is free.
  */
 async function take(lock: string): Promise<boolean> {
   const isMine = await writeFile(lock, String(process.pid), { flag: 'wx' }).then(

@@ -11,7 +11,10 @@ export interface Certificates extends AsyncDisposable {
   readonly pem: Readonly<Record<string, string>>
 }
 
-/** Creates the certificates with openssl in a folder. Disposing removes the folder. The client's subject is CN=ann,O=people. */
+/**
+ * Creates the certificates with openssl in a folder. Disposing removes the folder. The client's subject is
+ * CN=ann,O=people.
+ */
 export async function makeCertificates(): Promise<Certificates> {
   const folder = await mkdtemp(join(tmpdir(), 'vitrine-ca-'))
   const openssl = (...args: string[]): void => void execFileSync('openssl', args, { cwd: folder, stdio: 'ignore' })

@@ -6,7 +6,8 @@ import { NoSuchEngine } from './no-such-engine.ts'
 const START_MS_MAX = 60_000
 
 /**
- * The browsers in order of preference. The headless shell is first: it renders like the full browser and uses a third less CPU time.
+ * The browsers in order of preference. The headless shell is first: it renders like the full browser and uses a third
+ * less CPU time.
  */
 const BROWSERS = [
   '/usr/bin/chromium-headless-shell',

@@ -1,5 +1,5 @@
-// Opens the rooms without HTTP: a real store in a temporary folder, the real drivers, and people who do not sign up. `await using rooms =
-// await openRooms()`.
+// Opens the rooms without HTTP: a real store in a temporary folder, the real drivers, and people who do not sign up.
+// `await using rooms = await openRooms()`.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -95,7 +95,9 @@ export function sessionCall(accountId: AccountId, action: string, signal = new A
   }
 }
 
-/** Returns a call with a stored session. Some operations, such as creating a key, check that the session is still valid. */
+/**
+ * Returns a call with a stored session. Some operations, such as creating a key, check that the session is still valid.
+ */
 export async function livingSession(rooms: Rooms, accountId: AccountId, action: string): Promise<Call> {
   const call = sessionCall(accountId, action)
   if (call.caller.kind !== 'session') throw new TypeError('no session')

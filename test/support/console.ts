@@ -1,6 +1,6 @@
-// Opens a real Chromium on the built console of a running service. A test fails for problems that a person would not notice: a violation of
-// the content security policy, an error in the browser’s console, a request to another origin, or a finding of axe. Screenshots are written
-// to test/console/.shots, which git ignores.
+// Opens a real Chromium on the built console of a running service. A test fails for problems that a person would not
+// notice: a violation of the content security policy, an error in the browser’s console, a request to another origin,
+// or a finding of axe. Screenshots are written to test/console/.shots, which git ignores.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
@@ -37,8 +37,8 @@ export async function consoleDir(): Promise<string> {
 }
 
 /**
- * When typed text replaces the whole text of a field, Chromium writes a style attribute. The content security policy refuses the attribute,
- * which has no effect on the page.
+ * When typed text replaces the whole text of a field, Chromium writes a style attribute. The content security policy
+ * refuses the attribute, which has no effect on the page.
  */
 export const REPLACED = /style-src-attr inline|^Applying inline style violates/
 
@@ -152,8 +152,9 @@ export async function said(page: Page, words: string | RegExp): Promise<void> {
 }
 
 /**
- * Ends all sessions of the page’s person while the first request for which `isIt` is true is on its way. The answer to this request is then
- * the first to report the end. Otherwise another request could open the dialog earlier, over the element that the test clicks next.
+ * Ends all sessions of the page’s person while the first request for which `isIt` is true is on its way. The answer to
+ * this request is then the first to report the end. Otherwise another request could open the dialog earlier, over the
+ * element that the test clicks next.
  */
 export async function endSessionAt(
   page: Page,
@@ -177,7 +178,8 @@ export async function endSessionAt(
 }
 
 /**
- * Presses keys without waiting for the page in between. The page combines keys into a word only if the keys come quickly.
+ * Presses keys without waiting for the page in between. The page combines keys into a word only if the keys come
+ * quickly.
  */
 export const pressQuickly = (page: Page, keys: Iterable<string>) =>
   Promise.all([...keys].map((key) => page.keyboard.press(key)))
@@ -196,7 +198,10 @@ const MORE = ['region', 'heading-order', 'landmark-one-main']
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
 
-/** Loads axe once in a document, without a script element, because the content security policy must refuse a script element. */
+/**
+ * Loads axe once in a document, without a script element, because the content security policy must refuse a script
+ * element.
+ */
 async function loadAxe(page: Page): Promise<void> {
   if (await page.evaluate<boolean>('globalThis.axe !== undefined')) return
   await page.evaluate(`${AXE}; 0`)

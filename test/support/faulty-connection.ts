@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 
 /**
- * silent: no byte of the server arrives. trickling: the bytes of the server arrive one at a time. resetting: open and new connections end
- * with RST.
+ * silent: no byte of the server arrives. trickling: the bytes of the server arrive one at a time. resetting: open and
+ * new connections end with RST.
  */
 export type Way = 'good' | 'silent' | 'trickling' | 'resetting'
 

@@ -3,7 +3,10 @@ import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-/** The range of the ports. It lies below the ports that systems assign, so that no other process takes the port before the program does. */
+/**
+ * The range of the ports. It lies below the ports that systems assign, so that no other process takes the port before
+ * the program does.
+ */
 const [FIRST, LAST] = [20_000, 32_000]
 
 export async function freePort(): Promise<number> {

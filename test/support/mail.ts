@@ -1,4 +1,5 @@
-// Starts a real SMTP server in this process that stores received mail: `await using smtp = await startSmtp()`, then SMTP_URL: smtp.url.
+// Starts a real SMTP server in this process that stores received mail: `await using smtp = await startSmtp()`, then
+// SMTP_URL: smtp.url.
 import { once } from 'node:events'
 import { buffer } from 'node:stream/consumers'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
@@ -44,7 +45,8 @@ export async function startSmtp(options: SMTPServerOptions = {}): Promise<TestSm
     },
     ...options,
   })
-  // Ignore errors: a client that does not trust the certificate disconnects, and the test of this client checks the outcome.
+  // Ignore errors: a client that does not trust the certificate disconnects, and the test of this client checks the
+  // outcome.
   server.on('error', () => undefined)
   server.listen(0, '127.0.0.1')
   await once(server.server, 'listening')

@@ -35,7 +35,9 @@ export interface TestMongo extends AsyncDisposable {
   /** Makes a name unique if the server is shared. Databases with these names are dropped with the scope. */
   database(name: string): string
   createUser(database: string, user: string, password: string, roles: readonly (string | Document)[]): Promise<void>
-  /** Returns the number of operations that run in the databases, without this request, replication and idle connections. */
+  /**
+   * Returns the number of operations that run in the databases, without this request, replication and idle connections.
+   */
   working(appName?: string): Promise<number>
   /** Kills one member, as if its machine had failed. */
   kill(port: number): Promise<void>
@@ -69,7 +71,10 @@ export async function startMongod(options: MongodOptions = {}): Promise<TestMong
   }
 }
 
-/** Starts MongoDB's newest engine, which has no logins, no TLS and no sessions. Throws NoSuchEngine if it is not available. */
+/**
+ * Starts MongoDB's newest engine, which has no logins, no TLS and no sessions. Throws NoSuchEngine if it is not
+ * available.
+ */
 export async function startNewest(): Promise<TestMongo> {
   const [command = '', ...args] = await newestCommand()
   await using stack = new AsyncDisposableStack()
@@ -176,8 +181,8 @@ interface Server extends AsyncDisposable {
   readonly port: number
 }
 
-// The server is a grandchild. A shell waits for the server, and ends it when this process's end of the shell’s standard input closes. The
-// kernel closes that end even after kill -9.
+// The server is a grandchild. A shell waits for the server, and ends it when this process's end of the shell’s standard
+// input closes. The kernel closes that end even after kill -9.
 const KEEPER = `exec 9<&0
 "$@" 9<&- </dev/null >/dev/null 2>&1 & server=$!
 { read -r how <&9; kill -KILL $server; } 2>/dev/null & watch=$!
@@ -251,7 +256,8 @@ async function reconnect(
 
 async function initiate(client: MongoClient, ports: readonly number[]): Promise<void> {
   const members = ports.map((port, n) => ({ _id: n, host: `${HOST}:${port}`, priority: n === 0 ? 2 : 1 }))
-  // The election timeout is long, because a busy machine may delay heartbeats by seconds, which must not cause an election.
+  // The election timeout is long, because a busy machine may delay heartbeats by seconds, which must not cause an
+  // election.
   const settings = { electionTimeoutMillis: 8_000, heartbeatIntervalMillis: 200 }
   await client.db('admin').command({ replSetInitiate: { _id: 'rs', members, settings } })
   while (!(await client.db('admin').command({ hello: 1 }))['isWritablePrimary']) await wait(20)

@@ -1,5 +1,5 @@
-// Defines the error for an engine that is not available on this machine, and decides whether a test may be skipped without its engine. CI
-// sets TEST_ENGINES=required, and then every engine is required.
+// Defines the error for an engine that is not available on this machine, and decides whether a test may be skipped
+// without its engine. CI sets TEST_ENGINES=required, and then every engine is required.
 import type { TestContext } from 'node:test'
 
 /** An engine is missing. The message is the line that a skipped test prints. */

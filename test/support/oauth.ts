@@ -1,4 +1,5 @@
-// Drives OAuth as an agent and a person’s browser do, for tests over HTTP and for tests of the rooms over an empty store.
+// Drives OAuth as an agent and a person’s browser do, for tests over HTTP and for tests of the rooms over an empty
+// store.
 import { createHash, randomBytes } from 'node:crypto'
 import { request } from 'undici'
 import { AppError, STATUS } from '../../src/errors.ts'

@@ -1,5 +1,6 @@
-// Starts sign-in providers on this machine. startOidc() runs a certified implementation of OpenID Connect in this process. The test chooses
-// the next person. startRogue() runs a provider whose every answer a test can forge, also as GitHub.
+// Starts sign-in providers on this machine. startOidc() runs a certified implementation of OpenID Connect in this
+// process. The test chooses the next person. startRogue() runs a provider whose every answer a test can forge, also as
+// GitHub.
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
@@ -28,7 +29,9 @@ export interface TestOidc extends AsyncDisposable {
   visit(url: string): Promise<URL>
 }
 
-/** Starts the provider. `redirectUris` are allowed in addition to the loopback addresses, which are allowed at any port. */
+/**
+ * Starts the provider. `redirectUris` are allowed in addition to the loopback addresses, which are allowed at any port.
+ */
 export async function startOidc(redirectUris: readonly string[] = []): Promise<TestOidc> {
   let answer: (request: IncomingMessage, response: ServerResponse) => void = (_request, response) => response.end()
   const server = createServer((request, response) => answer(request, response))
@@ -127,7 +130,9 @@ export interface Rogue extends AsyncDisposable {
   back(url: string, parameters?: Readonly<Record<string, string>>): URL
 }
 
-/** Starts the provider. `as` is the issuer, if it differs from the server's address. With `tls`, the server uses TLS. */
+/**
+ * Starts the provider. `as` is the issuer, if it differs from the server's address. With `tls`, the server uses TLS.
+ */
 export async function startRogue(
   options: { readonly as?: string; readonly tls?: { readonly key: string; readonly cert: string } } = {},
 ): Promise<Rogue> {

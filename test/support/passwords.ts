@@ -9,7 +9,10 @@ const PREFIX = 'test:'
 
 export const CHEAP_PASSWORDS: PasswordHash = {
   hash: async (password) => hashed(randomBytes(8).toString('hex'), password),
-  /** Also verifies real hashes, because an earlier version of the service or another process may have written them into the store. */
+  /**
+   * Also verifies real hashes, because an earlier version of the service or another process may have written them into
+   * the store.
+   */
   async verify({ hash, password }) {
     if (!hash.startsWith(PREFIX)) return await verifyPassword({ hash, password })
     return hash === hashed(hash.slice(PREFIX.length).split(':', 1)[0] ?? '', password)

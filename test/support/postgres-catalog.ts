@@ -1,5 +1,5 @@
-// Builds exposed catalogs for tests of the guard without a server: the exposed part of the attack corpus’s shop, and tables that a test
-// adds.
+// Builds exposed catalogs for tests of the guard without a server: the exposed part of the attack corpus’s shop, and
+// tables that a test adds.
 import {
   CAPTURE_VERSION,
   type CapturedType,

@@ -28,7 +28,10 @@ import { NoSuchEngine } from './no-such-engine.ts'
 export type PostgresVersion = 14 | 15 | 16 | 17 | 18
 
 export interface PostgresOptions {
-  /** The major version, from test/engines/postgres (18 comes from the optional dependency). By default, any version is used. */
+  /**
+   * The major version, from test/engines/postgres (18 comes from the optional dependency). By default, any version is
+   * used.
+   */
   readonly version?: PostgresVersion
   /** Turns on TLS with these files (PEM). `hba` replaces the lines of pg_hba.conf. */
   readonly tls?: { readonly certFile: string; readonly keyFile: string; readonly caFile?: string }
@@ -45,8 +48,8 @@ export interface TestPostgres extends AsyncDisposable {
   /** Runs the text (several statements are allowed) as superuser, and returns the last statement's rows as text. */
   query(database: string, sql: string): Promise<(string | null)[][]>
   /**
-   * Creates an empty database, or a copy of the database `template`, which must have no connections meanwhile. Runs `sql` in the new
-   * database. Returns its name, which is unique on a shared server.
+   * Creates an empty database, or a copy of the database `template`, which must have no connections meanwhile. Runs
+   * `sql` in the new database. Returns its name, which is unique on a shared server.
    */
   createDatabase(name: string, sql?: string, template?: string): Promise<string>
   /** Ends the server as if its machine had failed. Not allowed for a server of TEST_POSTGRES_URL. */
@@ -96,8 +99,8 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
 }
 
 /**
- * Returns the folder of an empty cluster. The cluster is created once per machine and copied for each server, because initdb takes ten
- * times as long as the copy.
+ * Returns the folder of an empty cluster. The cluster is created once per machine and copied for each server, because
+ * initdb takes ten times as long as the copy.
  */
 async function clusterTemplate(bin: string, account: Account | null): Promise<string> {
   const { mtimeMs } = await stat(join(bin, 'initdb'))
@@ -175,8 +178,8 @@ function testServer(at: Address, control: Control, dispose: () => Promise<void>)
 }
 
 /**
- * Uses a shared server. Names are unique, because other test files use the server at the same time. At the end, the databases and roles
- * that this file created are dropped.
+ * Uses a shared server. Names are unique, because other test files use the server at the same time. At the end, the
+ * databases and roles that this file created are dropped.
  */
 function sharedServer(url: URL): TestPostgres {
   const made: string[] = []
@@ -251,7 +254,10 @@ async function binaries(version: PostgresVersion | undefined, account: Account |
   return packagedBin(String(version), await onDemand(version), account)
 }
 
-/** Returns the folder of the machine's newest initdb and postgres: on the PATH, or one of Debian's folders. Null if there is none. */
+/**
+ * Returns the folder of the machine's newest initdb and postgres: on the PATH, or one of Debian's folders. Null if
+ * there is none.
+ */
 async function installedBin(): Promise<string | null> {
   const debian = '/usr/lib/postgresql'
   const versions = (await readdir(debian).catch(() => [])).sort((a, b) => Number(b) - Number(a))
@@ -270,7 +276,10 @@ async function packagedBin(label: string, native: string | null, account: Accoun
 
 const engines = join(import.meta.dirname, '../engines/postgres')
 
-/** Returns the folder of a server of 14 to 17, which only some tests request. Installs it by the lock file of test/engines/postgres. */
+/**
+ * Returns the folder of a server of 14 to 17, which only some tests request. Installs it by the lock file of
+ * test/engines/postgres.
+ */
 async function onDemand(version: PostgresVersion): Promise<string | null> {
   if (platform !== 'linux-x64') return null
   const native = join(engines, 'node_modules', `pg${version}`, 'native')
@@ -281,7 +290,10 @@ async function onDemand(version: PostgresVersion): Promise<string | null> {
   return (await exists(join(native, 'bin/postgres'))) ? native : null
 }
 
-/** Returns a session with this login, as an Ask for introspection and grading. `options` are as in libpq ('-c name=value'). */
+/**
+ * Returns a session with this login, as an Ask for introspection and grading. `options` are as in libpq ('-c
+ * name=value').
+ */
 export async function askAs(
   server: TestPostgres,
   database: string,

@@ -1,4 +1,5 @@
-// Starts the service in its own process, for tests that signal or kill it: `await using app = await startService(folder)`.
+// Starts the service in its own process, for tests that signal or kill it: `await using app = await
+// startService(folder)`.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

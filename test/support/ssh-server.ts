@@ -1,5 +1,5 @@
-// Starts a real SSH server in this process (the server of ssh2), for tunnels. It has logins by password and by key, and a test can turn its
-// forwarding off. `await using ssh = await startSsh()`
+// Starts a real SSH server in this process (the server of ssh2), for tunnels. It has logins by password and by key, and
+// a test can turn its forwarding off. `await using ssh = await startSsh()`
 import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, type AddressInfo, type Socket } from 'node:net'

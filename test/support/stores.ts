@@ -1,5 +1,5 @@
-// Creates stores for tests. Each call of config() creates an empty store, either embedded in a new folder or in a new database on one
-// PostgreSQL server.
+// Creates stores for tests. Each call of config() creates an empty store, either embedded in a new folder or in a new
+// database on one PostgreSQL server.
 import { constants } from 'node:fs'
 import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -27,7 +27,8 @@ export interface StoreSource extends AsyncDisposable {
 }
 
 /**
- * Returns the environment of a service on this store. It has no variables for the embedded store, which is in the service's folder.
+ * Returns the environment of a service on this store. It has no variables for the embedded store, which is in the
+ * service's folder.
  */
 export function storeEnv({ databaseUrl }: StoreConfig): Readonly<Record<string, string>> {
   if (databaseUrl === null) return {}
@@ -35,8 +36,9 @@ export function storeEnv({ databaseUrl }: StoreConfig): Readonly<Record<string, 
 }
 
 /**
- * Copies the store without rows that scripts/test.ts created for this run, if there is one, because migrating takes ten times as long. At
- * the first start of a service, the copy looks like the store of a process that ended right after the migration.
+ * Copies the store without rows that scripts/test.ts created for this run, if there is one, because migrating takes ten
+ * times as long. At the first start of a service, the copy looks like the store of a process that ended right after the
+ * migration.
  */
 export async function placeStore(dataDir: string): Promise<void> {
   const template = process.env['TEST_STORE_TEMPLATE']

@@ -1,11 +1,14 @@
-// An authenticator app: computes the code for a time (RFC 6238, SHA-1, six digits, 30 s) from the address in the QR code.
+// An authenticator app: computes the code for a time (RFC 6238, SHA-1, six digits, 30 s) from the address in the QR
+// code.
 import { createHmac } from 'node:crypto'
 import { mock } from 'node:test'
 
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 const PERIOD_MS = 30_000
 
-/** Stops the clock of this process in the middle of a period of 30 s. Otherwise codes would expire on a slow machine. */
+/**
+ * Stops the clock of this process in the middle of a period of 30 s. Otherwise codes would expire on a slow machine.
+ */
 export function stopDates(): void {
   const now = (Math.floor(Date.now() / PERIOD_MS) + 0.5) * PERIOD_MS
   mock.timers.enable({ apis: ['Date'], now })

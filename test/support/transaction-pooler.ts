@@ -1,11 +1,14 @@
-// Starts a pooler that clients cannot detect, in front of a PostgreSQL server. The pooler passes start-up options on, and each transaction
-// of a client may run in another session of the server. The server must trust its clients.
+// Starts a pooler that clients cannot detect, in front of a PostgreSQL server. The pooler passes start-up options on,
+// and each transaction of a client may run in another session of the server. The server must trust its clients.
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 
 export interface TransactionPooler extends AsyncDisposable {
   readonly port: number
-  /** Sets the number of the server session in which the next transactions run. A new session gets the options of the next client. */
+  /**
+   * Sets the number of the server session in which the next transactions run. A new session gets the options of the
+   * next client.
+   */
   use(session: number): void
 }
 

@@ -1,4 +1,5 @@
-// Receives webhooks: a real HTTP or HTTPS server that stores the received messages, and answers with a status that the test chooses.
+// Receives webhooks: a real HTTP or HTTPS server that stores the received messages, and answers with a status that the
+// test chooses.
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'

@@ -1,6 +1,6 @@
-// Checks the guard against Google's analyzer with a seeded fuzzer. N (number of mutants, default 2,000), SEED and WORKERS come from the
-// environment. Without SEED, each run uses another seed, which scripts/test.ts chooses (RUN_SEED). N=100000 WORKERS=2 takes some minutes:
-// `npx node --test test/attacks/bigquery/fuzz.test.ts`
+// Checks the guard against Google's analyzer with a seeded fuzzer. N (number of mutants, default 2,000), SEED and
+// WORKERS come from the environment. Without SEED, each run uses another seed, which scripts/test.ts chooses
+// (RUN_SEED). N=100000 WORKERS=2 takes some minutes: `npx node --test test/attacks/bigquery/fuzz.test.ts`
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'

@@ -1,6 +1,6 @@
-// Checks the guard with Google's analyzer. The analyzer must not report a hidden column for an accepted mutant. The mutant must return the
-// same rows whatever the hidden data is, and the same rows as the original query on tables without hidden data. Mutants that the analyzer
-// of 2023 cannot judge are counted separately.
+// Checks the guard with Google's analyzer. The analyzer must not report a hidden column for an accepted mutant. The
+// mutant must return the same rows whatever the hidden data is, and the same rows as the original query on tables
+// without hidden data. Mutants that the analyzer of 2023 cannot judge are counted separately.
 import { unseal } from '../../../src/drivers/confined.ts'
 import type { Catalog, Denied, Limits, Malformed, Verdict } from '../../../src/drivers/driver.ts'
 import { confine } from '../../../src/drivers/bigquery/guard/confine.ts'

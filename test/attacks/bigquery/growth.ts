@@ -1,5 +1,5 @@
-// Defines families of queries that grow with a size: deep, wide or repeated. At twice the size, the guard may do at most
-// 2.5 times the work (growth.test.ts). It refuses a text that is too large, and never throws.
+// Defines families of queries that grow with a size: deep, wide or repeated. At twice the size, the guard may do at
+// most 2.5 times the work (growth.test.ts). It refuses a text that is too large, and never throws.
 import { catalogOf } from '../../support/bigquery-guard.ts'
 
 const times = (count: number, make: (n: number) => string, joiner = ', ') =>

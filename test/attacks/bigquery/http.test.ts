@@ -79,8 +79,8 @@ describe('the corpus over HTTP, with Google’s engine behind the double', () =>
         const expected = await truth(stage, sql)
         const answer = await stage.query(sql)
         if (expected !== null) return assertSame(answer, expected)
-        // The syntax of this query is newer than the engine of 2023. The guard accepts the query, and the engine reports
-        // that it cannot run it.
+        // The syntax of this query is newer than the engine of 2023. The guard accepts the query, and the engine
+        // reports that it cannot run it.
         assert.match(`${answer.status} ${answer.json.code}`, /^(422 QUERY_FAILED|400 INVALID_QUERY)$/, answer.text)
         assert.ok(stage.brain.failed.includes(stage.double.requests.at(-1)?.body?.configuration?.query?.query), answer.text)
       })

@@ -39,7 +39,10 @@ function other({ kind, text: own }: Token): string {
 
 const SAID = new Set(['string_value', 'bytes_value', 'image', 'id_string'])
 
-/** Returns the tree without positions. With `saysNothing`, also leaves out literals and names, so that only the form counts. */
+/**
+ * Returns the tree without positions. With `saysNothing`, also leaves out literals and names, so that only the form
+ * counts.
+ */
 function form(tree: Message, saysNothing: boolean): string {
   return JSON.stringify(tree, (key, value) => {
     if (key === 'parse_location_range' || value === null || value === false) return undefined

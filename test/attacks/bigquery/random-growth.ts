@@ -1,4 +1,5 @@
-// Writes seeded random queries that grow with a size: a part of a real query is made wide, deep or repeated within another query.
+// Writes seeded random queries that grow with a size: a part of a real query is made wide, deep or repeated within
+// another query.
 import { chance } from './seeded-random.ts'
 import { ATTACKS, LEGIT } from './sample-project.ts'
 

@@ -1,5 +1,5 @@
-// Tests that every attack is refused with the right code before anything is sent, or is answered as on a copy of the database without the
-// hidden data. No answer or error shows hidden data, and the engine survives.
+// Tests that every attack is refused with the right code before anything is sent, or is answered as on a copy of the
+// database without the hidden data. No answer or error shows hidden data, and the engine survives.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startMongod, startNewest, type TestMongo } from '../../support/mongodb.ts'
@@ -63,7 +63,8 @@ for (const [name, start] of [
       if (oracle !== null) assert.ok(equal(outcome.documents, oracle, { loose: true }), `differs: ${text}`)
     }
     assert.equal((await mongo.client.db('admin').command({ ping: 1 }))['ok'], 1)
-    // This case is known and documented: a $lookup compares raw documents, where null can reveal values that are not objects.
+    // This case is known and documented: a $lookup compares raw documents, where null can reveal values that are not
+    // objects.
     const pipeline = [
       { $limit: 1 },
       { $set: { none: null } },

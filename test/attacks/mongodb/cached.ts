@@ -1,5 +1,5 @@
-// Judges a body through the cache of shapes, then the same body with other values. Each verdict must equal that of the guard without a
-// cache.
+// Judges a body through the cache of shapes, then the same body with other values. Each verdict must equal that of the
+// guard without a cache.
 import assert from 'node:assert/strict'
 import { AppError } from '../../../src/errors.ts'
 import { unseal } from '../../../src/drivers/confined.ts'

@@ -1,5 +1,5 @@
-// Sends the corpus over REST and over the connector, in both generations of its protocol. Every attack and every plain question must have
-// the same outcome.
+// Sends the corpus over REST and over the connector, in both generations of its protocol. Every attack and every plain
+// question must have the same outcome.
 import { test } from 'node:test'
 import { startApp } from '../../support/app.ts'
 import { sameThroughBothDoors } from '../../support/both-doors.ts'

@@ -1,5 +1,5 @@
-// Creates the attacked database. Hidden values contain SECRET or a number from 900,000 up. Shapes are as irregular as stored data can be
-// (scalars among objects, arrays in arrays, null and missing). The data is the same on every run.
+// Creates the attacked database. Hidden values contain SECRET or a number from 900,000 up. Shapes are as irregular as
+// stored data can be (scalars among objects, arrays in arrays, null and missing). The data is the same on every run.
 import { Decimal128, Double, Int32, Long, ObjectId, UUID, type Db, type Document } from 'mongodb'
 
 export const FULL = 'vt_attack_full'
@@ -153,8 +153,8 @@ export async function load(full: Db, bare: Db): Promise<void> {
     vault: count(5, (n) => ({ _id: n, person: id(n), code: `SECRET code ${n}` })),
   }
   for (const [name, documents] of Object.entries(collections)) await full.collection(name).insertMany([...documents])
-  // The engine packs measurements of a day into buckets, and orders buckets of one hour at random. Each measurement has a separate day, so
-  // the order of the measurements is the same in every copy.
+  // The engine packs measurements of a day into buckets, and orders buckets of one hour at random. Each measurement has
+  // a separate day, so the order of the measurements is the same in every copy.
   const series = { timeseries: { timeField: 'at', metaField: 'meta', granularity: 'minutes' } }
   const measured = count(60, (n) => ({
     _id: n,

@@ -14,8 +14,8 @@ export const COUNT = Number(process.env['FUZZ'] ?? 2000)
 export const SEED = Number(process.env['SEED'] ?? process.env['RUN_SEED'] ?? 14)
 
 /**
- * Runs the random queries. With `checks.cache`, each query also goes through the cache of shapes. This check needs no engine, so only one
- * of the two test files makes it.
+ * Runs the random queries. With `checks.cache`, each query also goes through the cache of shapes. This check needs no
+ * engine, so only one of the two test files makes it.
  */
 export async function fuzz(
   t: TestContext,
@@ -41,7 +41,10 @@ export async function fuzz(
 interface Tally {
   equal: number
   withRows: number
-  /** The numbers of equal answers with rows: `early` if the early form returned the answer, `late` if the early form failed. */
+  /**
+   * The numbers of equal answers with rows: `early` if the early form returned the answer, `late` if the early form
+   * failed.
+   */
   early: number
   late: number
   /** The number of queries that the engine itself refuses on both databases. */

@@ -1,5 +1,6 @@
-// Tests that the guard's work grows no faster than the body: twice the input costs at most 2.5 times the counted work, for deep, wide and
-// repeated bodies. No body blocks the event loop. GROW sets the number of random bodies, SEED the start of the sequence.
+// Tests that the guard's work grows no faster than the body: twice the input costs at most 2.5 times the counted work,
+// for deep, wide and repeated bodies. No body blocks the event loop. GROW sets the number of random bodies, SEED the
+// start of the sequence.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Document } from 'mongodb'

@@ -15,7 +15,10 @@ import { BARE, FULL, load } from './fixture.ts'
 import { ACROSS, HEAVY, TOGETHER, type Heavy } from './heavy.ts'
 
 const TIMEOUT_MS = 300
-/** The maximum delay after the timeout on a busy machine. On an idle machine it is 2 s (docs/guard/mongodb.md#when-a-query-ends). */
+/**
+ * The maximum delay after the timeout on a busy machine. On an idle machine it is 2 s
+ * (docs/guard/mongodb.md#when-a-query-ends).
+ */
 const LATE_MS = 60_000
 /** The bound on mongod's own CPU time for one query, which does not depend on other load. */
 const CPU_MS = TIMEOUT_MS + 3_000
@@ -146,7 +149,8 @@ async function watched(pid: number): Promise<Watch> {
     before: await read('VmRSS'),
     peak: () => read('VmHWM'),
     cpuMs: async () => {
-      // Read the 14th and 15th field of the line, counted from the end of the name, because the name may contain anything.
+      // Read the 14th and 15th field of the line, counted from the end of the name, because the name may contain
+      // anything.
       const [, rest = ''] = (await readFile(`/proc/${pid}/stat`, 'utf8')).split(/\) (?=[A-Z] )/)
       const fields = rest.split(' ')
       return (Number(fields[11]) + Number(fields[12])) * TICK_MS

@@ -1,5 +1,5 @@
-// Defines families of the heaviest queries that the guard allows, by a size n. Each query multiplies documents by constants, or works for
-// long on one document.
+// Defines families of the heaviest queries that the guard allows, by a size n. Each query multiplies documents by
+// constants, or works for long on one document.
 import type { Document } from 'mongodb'
 
 export interface Heavy {
@@ -99,7 +99,10 @@ const one: readonly Heavy[] = Object.entries(OPERATORS).flatMap(([name, x], k) =
 /** Returns an expression that takes about 4 n steps. */
 const work = (n: number): object => ({ $size: loop(n, { $add: [1, '$$this'] }) })
 
-/** Queries of a stored document that is far larger than all others, with an array of 60,000 elements, another of objects, a long string. */
+/**
+ * Queries of a stored document that is far larger than all others, with an array of 60,000 elements, another of
+ * objects, a long string.
+ */
 const OF_LARGE: Readonly<Record<string, readonly Document[]>> = Object.fromEntries(
   Object.entries<unknown>({
     'work for each element': map('$tags', { $size: loop(3_000, { $add: [1, '$$this'] }) }, 'e'),
@@ -179,8 +182,8 @@ const element = (place: number): object => ({ $arrayElemAt: ['$o', place] })
 const rangeOfTags = { $range: [0, { $size: '$tags' }] }
 const both = { $concatArrays: ['$$t', '$extra'] }
 /**
- * Each of these queries was once a hole in the guard: the product of values in several documents, or at several places of one document,
- * cannot be derived from a single document.
+ * Each of these queries was once a hole in the guard: the product of values in several documents, or at several places
+ * of one document, cannot be derived from a single document.
  */
 export const ACROSS: readonly Heavy[] = Object.entries<readonly [land: string, ...pipeline: Document[]]>({
   'a loop over one array, and inside it over a list that joins an outer and an inner array': ['pair', joinedTo('pair', pairs('$extra', { $concatArrays: ['$$t', '$lines'] }))],

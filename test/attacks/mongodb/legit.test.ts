@@ -1,5 +1,5 @@
-// Asks plain questions about exposed data. Each answer must equal the engine's answer on the copy without the hidden data. Only operators
-// that are too new for the server may be refused.
+// Asks plain questions about exposed data. Each answer must equal the engine's answer on the copy without the hidden
+// data. Only operators that are too new for the server may be refused.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startMongod, startNewest, type TestMongo } from '../../support/mongodb.ts'

@@ -1,5 +1,5 @@
-// Tests that ordinary queries of analysts and object mappers are allowed, whatever array lengths the sample shows: reports, joins, pages
-// with a total, and arrays that are sorted, compared and written as strings.
+// Tests that ordinary queries of analysts and object mappers are allowed, whatever array lengths the sample shows:
+// reports, joins, pages with a total, and arrays that are sorted, compared and written as strings.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { mongoCatalog } from '../../support/mongo-catalog.ts'

@@ -1,5 +1,5 @@
-// Writes random filters and pipelines, which a seed determines. Most use exposed paths and stored values. Some use a hidden path, a partly
-// shown object, or an array index.
+// Writes random filters and pipelines, which a seed determines. Most use exposed paths and stored values. Some use a
+// hidden path, a partly shown object, or an array index.
 import { BSON, type Document } from 'mongodb'
 import type { Body } from './ask.ts'
 import { EXPOSED, isDocument } from './fixture.ts'
@@ -16,8 +16,8 @@ export interface RandomQuery {
 }
 
 /**
- * Collects paths and values from the documents of the stripped copy. They are sorted, because the engine returns the fields of a time
- * series in a different order each time, and a seed must always give the same queries.
+ * Collects paths and values from the documents of the stripped copy. They are sorted, because the engine returns the
+ * fields of a time series in a different order each time, and a seed must always give the same queries.
  */
 export function know(documents: ReadonlyMap<string, readonly Document[]>): Known {
   const known = new Map<string, Map<string, unknown[]>>()
@@ -321,7 +321,8 @@ export class Generator {
       case 4: {
         const path = this.#path(state)
         const value = this.#expression(state, 1)
-        // Do not read an array above the path again: whether mongod 6.0 counts its elements without the path depends on the plan.
+        // Do not read an array above the path again: whether mongod 6.0 counts its elements without the path depends on
+        // the plan.
         const kept = new Map(
           [...state.paths].filter(([name]) => name === path || name.startsWith(`${path}.`) || name === '_id'),
         )
@@ -427,7 +428,8 @@ export class Generator {
     }
     switch (this.#below(6)) {
       case 0: {
-        // Use no foreign path with dots: it is known and documented that a null on a path through arrays can reveal elements.
+        // Use no foreign path with dots: it is known and documented that a null on a path through arrays can reveal
+        // elements.
         const whole = (EXPOSED[from] ?? []).filter((path) => !path.includes('.'))
         const stage = {
           from,
@@ -474,8 +476,8 @@ export class Generator {
           state.clean &&= copy.clean
           return stages.length === 0 ? [{ $match: {} }] : stages
         }
-        // Sort documents that have no fixed order, as in a time series. Otherwise arrays of the documents and later stages would
-        // differ.
+        // Sort documents that have no fixed order, as in a time series. Otherwise arrays of the documents and later
+        // stages would differ.
         const inOrder = state.key === null || state.ordered ? [] : [{ $sort: { [state.key]: 1 } }]
         const stage = { a: branch(), b: [...branch(), { $count: 'n' }] }
         this.#only(state, ['a', 'b'], null)

@@ -1,5 +1,6 @@
-// Runs the attack corpus against a real server, as a superuser who may read and write everything. Queries that the guard
-// allows must return nothing that is not exposed. Legitimate queries must return what a role with column GRANTs gets.
+// Runs the attack corpus against a real server, as a superuser who may read and write everything. Queries that the
+// guard allows must return nothing that is not exposed. Legitimate queries must return what a role with column GRANTs
+// gets.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { AppError } from '../../../src/errors.ts'
@@ -14,8 +15,8 @@ import { ATTACKS, EXPOSURE, FIXTURE, LEGIT, ODD, STATE, failures, textOf, type R
 
 const LIMITS: Limits = { rowCap: 1_000, maxResponseBytes: 8 << 20, timeoutMs: 60_000, maxCost: 1e12 }
 /**
- * The limits for attacks that may be answered and may run for long. Any other attack is refused or answered within seconds, even on a busy
- * machine.
+ * The limits for attacks that may be answered and may run for long. Any other attack is refused or answered within
+ * seconds, even on a busy machine.
  */
 const SOON: Limits = { ...LIMITS, timeoutMs: 1_500 }
 const signal = new AbortController().signal

@@ -70,7 +70,10 @@ const JOINS: readonly Grow[] = [
   (size) => `SELECT 1 FROM orders a0, customers WHERE ${list(size, () => 'name IS NULL', ' AND ')}`,
 ]
 
-/** Queries in which each level of stars multiplies the columns. The budget ends this work, so its growth is not measured. */
+/**
+ * Queries in which each level of stars multiplies the columns. The budget ends this work, so its growth is not
+ * measured.
+ */
 const MULTIPLYING: readonly Grow[] = [
   (size) => nest(Math.min(size, 60), 'SELECT * FROM orders', (inner) => `SELECT a.*, a.* FROM (${inner}) a`),
   (size) => `SELECT * FROM orders a0 ${list(size, (n) => `JOIN orders a${n + 1} USING (id)`, ' ')}`,

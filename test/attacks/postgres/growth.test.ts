@@ -8,7 +8,10 @@ import { Client } from 'pg'
 import { openShop, type Shop } from '../../support/shop.ts'
 
 const TIMEOUT_MS = 300
-/** The maximum time of a query on a busy machine. On an idle machine, it is two seconds. With earlier defects, queries ran for minutes. */
+/**
+ * The maximum time of a query on a busy machine. On an idle machine, it is two seconds. With earlier defects, queries
+ * ran for minutes.
+ */
 const LATE_MS = 60_000
 const GROWN_MB = 512
 
@@ -26,7 +29,8 @@ const POINTS = "(SELECT string_agg('(' || g % 700 || ',' || g || ')', ',') FROM 
 const HASHES = "(SELECT string_agg(md5(g::text), ' ') FROM generate_series(1, 30000) g)"
 
 /**
- * Queries that the guard (403), a bound in the printed text (422) or the timeout (504) ends. A fast machine answers some of the queries.
+ * Queries that the guard (403), a bound in the printed text (422) or the timeout (504) ends. A fast machine answers
+ * some of the queries.
  */
 const ATTACKS: readonly (readonly [string, string])[] = [
   ['normalize', 'SELECT length(normalize(marks)) FROM texts'],
@@ -119,7 +123,10 @@ const ANSWERS: readonly (readonly [string, string, unknown[][]])[] = [
   ['normalize', "SELECT normalize(name) FROM levels WHERE name IS NFC NORMALIZED ORDER BY id LIMIT 1", [['root']]],
 ]
 
-/** Queries beyond a bound: the name of the test, the query, the bounded operation, the size found, its maximum, and the hint. */
+/**
+ * Queries beyond a bound: the name of the test, the query, the bounded operation, the size found, its maximum, and the
+ * hint.
+ */
 const BOUNDED: readonly (readonly [string, string, string, number, number, RegExp])[] = [
   ['repeat', "SELECT repeat('x', id * 20000) FROM levels", 'repeat', 20_000, 10_000, /smaller count/],
   ['repeat of a column', 'SELECT repeat(a, 1000) FROM texts', 'repeat', 1_000_000, 262, /smaller count/],
@@ -149,7 +156,8 @@ describe('queries that compute large values', () => {
   })
 
   /**
-   * Sets the timeout. A short timeout is only for queries that must end by it, because any query may take longer on a busy machine.
+   * Sets the timeout. A short timeout is only for queries that must end by it, because any query may take longer on a
+   * busy machine.
    */
   const endAfter = (statementTimeoutMs: number) => async () => {
     await shop.owner.must('PATCH', `/teams/${shop.teamId}`, { settings: { statementTimeoutMs } })
@@ -177,8 +185,8 @@ describe('queries that compute large values', () => {
       test(`ends in time: ${name}`, async () => {
         const began = performance.now()
         const { status, json } = await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
-        // On a busy machine, checking a long text may exceed the short timeout (503), or the connection may fail (502). In both cases,
-        // nothing was sent to the database.
+        // On a busy machine, checking a long text may exceed the short timeout (503), or the connection may fail (502).
+        // In both cases, nothing was sent to the database.
         assert.ok([200, 403, 422, 502, 503, 504].includes(status), `${status} ${json.error}`)
         while (await isActive()) {
           const took = performance.now() - began
@@ -220,7 +228,8 @@ describe('queries that compute large values', () => {
 })
 
 /**
- * Returns the peak memory in MB, or 0 for a backend that has ended. Only Linux reports the memory; elsewhere the test checks the time only.
+ * Returns the peak memory in MB, or 0 for a backend that has ended. Only Linux reports the memory; elsewhere the test
+ * checks the time only.
  */
 function peakMb(pid: number): number {
   try {

@@ -50,8 +50,8 @@ for (const { username, isSuperuser } of LOGINS) {
     const post = (sql: string) => app.ask('POST', `${at}/query`, { token: key, body: { sql } })
 
     /**
-     * Returns the timeout of an attack. It is short for an attack that may be answered, because such an attack may run for long. All other
-     * attacks must be refused before they run, within seconds even on a busy machine.
+     * Returns the timeout of an attack. It is short for an attack that may be answered, because such an attack may run
+     * for long. All other attacks must be refused before they run, within seconds even on a busy machine.
      */
     const timeoutOf = ({ expect }: Attack) => (expect === 'no-leak' ? 1_500 : 60_000)
 

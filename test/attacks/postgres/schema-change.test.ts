@@ -1,5 +1,6 @@
-// Tests that a query that was confined before a schema change never returns data that is hidden after the change. Each change is tested
-// with a session that has run the query before (its prepared statements use the old schema) and with a new session.
+// Tests that a query that was confined before a schema change never returns data that is hidden after the change. Each
+// change is tested with a session that has run the query before (its prepared statements use the old schema) and with a
+// new session.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Catalog, Connection, Driver, Limits } from '../../../src/drivers/driver.ts'
@@ -12,8 +13,8 @@ const LIMITS: Limits = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 10_0
 const signal = new AbortController().signal
 
 /**
- * Names of functions that take a row. If a column with such a name is dropped, the name could be read as a call with the
- * whole row as its argument.
+ * Names of functions that take a row. If a column with such a name is dropped, the name could be read as a call with
+ * the whole row as its argument.
  */
 const CALLS = [
   ...['hstore', 'record_send', 'record_out', 'to_json', 'to_jsonb', 'row_to_json', 'hash_record', 'quote_literal'],

@@ -1,4 +1,5 @@
-// Runs Google's analyzer and evaluator over the tests' tables, to find which tables and columns a query really reads, and its rows.
+// Runs Google's analyzer and evaluator over the tests' tables, to find which tables and columns a query really reads,
+// and its rows.
 import { byName, parameterOptions, parameterValues } from './parameters.ts'
 import { fromMessage, readType, toMessage, type Type } from './types.ts'
 import { toValue, toWire } from './values.ts'
@@ -60,7 +61,10 @@ export class Engine {
   readonly #project: string
   readonly #tables: EngineTables
   readonly #wildcards = new Set<string>()
-  /** The catalog of tables and wildcards that is registered with the running server. A pending call may still use an earlier catalog. */
+  /**
+   * The catalog of tables and wildcards that is registered with the running server. A pending call may still use an
+   * earlier catalog.
+   */
   #registered: { readonly generation: number; readonly catalog: Promise<Registered> } | null = null
   readonly #earlier: { readonly generation: number; readonly catalog: Promise<Registered> }[] = []
 
@@ -90,8 +94,8 @@ export class Engine {
   }
 
   /**
-   * Returns the rows, in order if the text has an ORDER BY. TABLESAMPLE reads the whole table, and FOR SYSTEM_TIME reads the present.
-   * Throws ZetasqlError.
+   * Returns the rows, in order if the text has an ORDER BY. TABLESAMPLE reads the whole table, and FOR SYSTEM_TIME
+   * reads the present. Throws ZetasqlError.
    */
   async evaluate(asked: string, given: WireParams = {}): Promise<readonly (readonly WireValue[])[]> {
     const { sql, params } = byName(asked, given)
@@ -219,7 +223,10 @@ function quoted(name: string, table: NamedTable): string {
   return `\`${name}\`${alias}`
 }
 
-/** Returns the columns with the names that BigQuery gives: f0_, f1_ to anonymous columns, and a suffix such as _1 to a repeated name. */
+/**
+ * Returns the columns with the names that BigQuery gives: f0_, f1_ to anonymous columns, and a suffix such as _1 to a
+ * repeated name.
+ */
 function named(columns: readonly Message[]): Analyzed['columns'] {
   const seen = new Map<string, number>()
   let anonymous = 0

@@ -110,7 +110,10 @@ export class GoogleBrain implements Brain, AsyncDisposable {
     return { kind, sql, reads: [...tables, ...reads], unseen: false, statistics }
   }
 
-  /** Returns the called functions that are not built in. Persistent routines are listed. Returns null if all functions are built in. */
+  /**
+   * Returns the called functions that are not built in. Persistent routines are listed. Returns null if all functions
+   * are built in.
+   */
   #routines({ functions }: Parsed): WireStatistics[] | null {
     const strange = functions.filter((names) => {
       const parts = names.map((name) => name.toLowerCase())

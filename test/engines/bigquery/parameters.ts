@@ -8,8 +8,8 @@ import type { Message } from './zetasql.ts'
 const PART = /(?:[rRbB]{0,2})(?:'''[^]*?'''|"""[^]*?"""|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")|`[^`]*`|\?/g
 
 /**
- * Gives positional parameters names, because the evaluator of 2023 binds parameters by name only. The tests therefore do not show how
- * BigQuery treats `?`.
+ * Gives positional parameters names, because the evaluator of 2023 binds parameters by name only. The tests therefore
+ * do not show how BigQuery treats `?`.
  */
 export function byName(
   sql: string,

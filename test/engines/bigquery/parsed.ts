@@ -1,5 +1,6 @@
-// Finds tables, aliases, and forms that the evaluator cannot run in a query text, as Google's own parser sees them. The code uses byte
-// ranges of the parse tree, not patterns on the text, and shares no code with the guard, which it judges.
+// Finds tables, aliases, and forms that the evaluator cannot run in a query text, as Google's own parser sees them. The
+// code uses byte ranges of the parse tree, not patterns on the text, and shares no code with the guard, which it
+// judges.
 import { ZetasqlError, type Message, type Zetasql } from './zetasql.ts'
 
 /** A place where a table is named. Positions are UTF-8 bytes of the text. */
@@ -13,7 +14,10 @@ export interface NamedTable {
 }
 
 export interface Parsed {
-  /** The kind of statement in the parser's own word: query, insert, create_table, …. More than one statement is a script. */
+  /**
+   * The kind of statement in the parser's own word: query, insert, create_table, …. More than one statement is a
+   * script.
+   */
   readonly statement: string
   readonly tables: readonly NamedTable[]
   /** All names that the text defines, in lower case. */
@@ -57,7 +61,10 @@ function read(statement: Message): Parsed {
   return found
 }
 
-/** Returns the innermost kind of a statement. The parser nests kinds, the most general outside: ddl, create_statement, create_table. */
+/**
+ * Returns the innermost kind of a statement. The parser nests kinds, the most general outside: ddl, create_statement,
+ * create_table.
+ */
 function kindOf(statement: Message): string {
   let kind = ''
   for (let at = statement; typeof at?.node === 'string' && /^ast_.*_node$/.test(at.node); at = at[at.node])

@@ -104,7 +104,10 @@ function simple(name: string, held: Message): string {
   }
 }
 
-/** Decodes an interval: 64 bits of microseconds, 32 bits of days, then sign, months (18 bits) and nanoseconds, which BigQuery lacks. */
+/**
+ * Decodes an interval: 64 bits of microseconds, 32 bits of days, then sign, months (18 bits) and nanoseconds, which
+ * BigQuery lacks.
+ */
 function interval(bytes: Buffer): string {
   const packed = bytes.readUInt32LE(12)
   const months = (packed >>> 13) & 0x3ffff
@@ -116,7 +119,10 @@ function interval(bytes: Buffer): string {
   return `${date} ${bytes.readInt32LE(8)} ${time}`
 }
 
-/** Packs numbers into bits. The first number keeps all its bits. Each further number takes the number of bits given in `widths`. */
+/**
+ * Packs numbers into bits. The first number keeps all its bits. Each further number takes the number of bits given in
+ * `widths`.
+ */
 function pack(numbers: readonly number[], widths: readonly number[]): bigint {
   return numbers.reduce((all, each, n) => (all << BigInt(widths[n] ?? 0)) | BigInt(each), 0n)
 }

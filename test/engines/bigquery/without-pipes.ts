@@ -1,6 +1,6 @@
-// Rewrites pipe syntax to equivalent sub-queries, because the analyzer is older than pipes. Only plain cases are handled: table names are
-// lost after the first operator that makes new columns. Unknown operators (RENAME, WINDOW, WITH) stay unchanged, and the analyzer refuses
-// them.
+// Rewrites pipe syntax to equivalent sub-queries, because the analyzer is older than pipes. Only plain cases are
+// handled: table names are lost after the first operator that makes new columns. Unknown operators (RENAME, WINDOW,
+// WITH) stay unchanged, and the analyzer refuses them.
 import { lex } from '../../../src/drivers/bigquery/guard/lex.ts'
 
 interface Word {

@@ -1,5 +1,6 @@
-// Runs Google's GoogleSQL analyzer and evaluator (ZetaSQL, a build of 2023) as a child process, called over gRPC on loopback. It has 340 MB
-// and is installed only if CI requires it, or by hand. It has no network, and sees only its own files.
+// Runs Google's GoogleSQL analyzer and evaluator (ZetaSQL, a build of 2023) as a child process, called over gRPC on
+// loopback. It has 340 MB and is installed only if CI requires it, or by hand. It has no network, and sees only its own
+// files.
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createRequire } from 'node:module'
@@ -30,7 +31,10 @@ export type Method =
   | 'RegisterCatalog'
   | 'UnregisterCatalog'
 
-/** An error of the server. `code` is a code of gRPC: 3 for a faulty query, 4 for a timeout, 11 for out of range, 14 if the server died. */
+/**
+ * An error of the server. `code` is a code of gRPC: 3 for a faulty query, 4 for a timeout, 11 for out of range, 14 if
+ * the server died.
+ */
 export class ZetasqlError extends Error {
   override readonly name = 'ZetasqlError'
   readonly code: number
@@ -53,7 +57,10 @@ type Unary = (
   done: (error: { code: number; details: string } | null, answer: Message) => void,
 ) => void
 
-/** The server: `await using zetasql = await openZetasql()`. If a query has killed the server, the next call starts it again. */
+/**
+ * The server: `await using zetasql = await openZetasql()`. If a query has killed the server, the next call starts it
+ * again.
+ */
 export class Zetasql implements AsyncDisposable {
   readonly #connect: (port: number) => Client
   #running: { readonly child: ChildProcess; readonly client: Client } | null = null

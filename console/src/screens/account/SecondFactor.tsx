@@ -1,5 +1,5 @@
-// The second factor. Turning it on needs the password and a code, and so does turning it off. Backup codes are shown only
-// once.
+// The second factor. Turning it on needs the password and a code, and so does turning it off. Backup codes are shown
+// only once.
 import { useQuery } from '@tanstack/react-query'
 import { ShieldCheck } from 'lucide-react'
 import { useState } from 'react'

@@ -1,5 +1,5 @@
-// Shows the queries per day as bars, with refused queries on top. A table contains the same numbers for people who cannot
-// see the bars.
+// Shows the queries per day as bars, with refused queries on top. A table contains the same numbers for people who
+// cannot see the bars.
 import type { Usage } from '../../api/types.ts'
 
 type Day = Usage['days'][number]

@@ -48,7 +48,9 @@ export function csvOf(columns: readonly Column[], rows: readonly Row[]): string 
   return `${lines.join('\r\n')}\r\n`
 }
 
-/** Returns a cell. Adds an apostrophe to a text that a spreadsheet would execute as a formula (OWASP, CSV injection). */
+/**
+ * Returns a cell. Adds an apostrophe to a text that a spreadsheet would execute as a formula (OWASP, CSV injection).
+ */
 function csvCell(value: unknown): string {
   const text = textOf(value)
   const isFormula = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) && !/^[+-]?\d+(?:\.\d+)?$/.test(text)

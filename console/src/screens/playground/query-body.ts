@@ -52,8 +52,8 @@ export function spanAt(kind: Kind, text: string, position: number | undefined): 
 }
 
 /**
- * Maps a MongoDB position to the editor's text. The position refers to the shortest JSON of the body. Returns null if the
- * editor's text differs from this JSON in more than white space.
+ * Maps a MongoDB position to the editor's text. The position refers to the shortest JSON of the body. Returns null if
+ * the editor's text differs from this JSON in more than white space.
  */
 function placeInJson(text: string, position: number): number | null {
   const places = tokenPlaces(text)

@@ -1,5 +1,5 @@
-// The page of a verification link. It asks for the password of the sign-up, because the password proves that the owner of
-// the mailbox created the account.
+// The page of a verification link. It asks for the password of the sign-up, because the password proves that the owner
+// of the mailbox created the account.
 import { useSearch } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { auth } from '../../api/client.ts'

@@ -1,5 +1,5 @@
-// Explains why a sign-in at a provider failed. The address contains only a word from the service's list. A sentence in the
-// address would not be safe, because anybody can write a link.
+// Explains why a sign-in at a provider failed. The address contains only a word from the service's list. A sentence in
+// the address would not be safe, because anybody can write a link.
 import { Refused, Told } from '../../api/failure.ts'
 import type { ProviderFailure } from '../../api/types.ts'
 

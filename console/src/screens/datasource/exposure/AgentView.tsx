@@ -1,4 +1,5 @@
-// Shows the description that agents get: the text of the tool describe_datasource, page by page, with its size in tokens.
+// Shows the description that agents get: the text of the tool describe_datasource, page by page, with its size in
+// tokens.
 import { ArrowRight, Undo2 } from 'lucide-react'
 import { useState } from 'react'
 import { useRead } from '../../../api/queries.ts'

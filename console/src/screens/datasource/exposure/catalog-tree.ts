@@ -103,9 +103,9 @@ export const canBeTicked = (parts: readonly Part[]) =>
   )
 
 /**
- * Returns the names to add to or remove from the choice for these columns. Showing a column also shows its parts. Hiding
- * a column must also remove the names of its parts. If all columns of a table are hidden, names that the database no
- * longer has are removed too.
+ * Returns the names to add to or remove from the choice for these columns. Showing a column also shows its parts.
+ * Hiding a column must also remove the names of its parts. If all columns of a table are hidden, names that the
+ * database no longer has are removed too.
  */
 export function namesOf({ node, columns }: Part, on: boolean, choice: Choice): Iterable<string> {
   if (!on) {

@@ -1,6 +1,6 @@
-// Pure: a Choice is the set of selected tables and columns of a database. It also contains saved names that are no longer
-// in the database, because a save keeps them. A Choice is immutable, and two Choices share their equal sets where
-// possible, which makes comparisons cheap.
+// Pure: a Choice is the set of selected tables and columns of a database. It also contains saved names that are no
+// longer in the database, because a save keeps them. A Choice is immutable, and two Choices share their equal sets
+// where possible, which makes comparisons cheap.
 import type { Answer } from '../../../api/types.ts'
 
 export interface TableNames {
