@@ -44,7 +44,7 @@ function sizes(): void {
 const sum = (values: readonly number[]) => values.reduce((total, each) => total + each, 0)
 const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN
 
-/** Returns the milliseconds from the start of the navigation to the paint. */
+/** Returns the milliseconds from the start of the navigation to the first contentful paint. */
 const paint = (page: Page): Promise<number> =>
   page.evaluate(`performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN`)
 
@@ -118,7 +118,7 @@ async function tree(page: Page, path: string): Promise<void> {
     ['tick everything', async () => page.getByRole('treeitem').last().locator('.tree-box').click()],
     ['filter: a letter', () => page.getByRole('searchbox').pressSequentially('t')],
     ['filter: more letters', () => page.getByRole('searchbox').pressSequentially('able_1')],
-    ['filter: what looks personal', () => page.getByRole('button', { name: 'Hidden', exact: true }).click()],
+    ['filter: what is hidden', () => page.getByRole('button', { name: 'Hidden', exact: true }).click()],
     ['clear the filter', () => page.getByRole('button', { name: 'All', exact: true }).click()],
   ]
   for (const [what, act] of steps) line(`tree: ${what}`, await slowestEvent(page, act), EVENT_MS, 'ms')

@@ -8,7 +8,7 @@ import { openWorld, type World } from './world.ts'
 export interface GrowthOptions {
   readonly rounds: number
   readonly ms: number
-  /** The names of the parts to run. */
+  /** A pattern for the names of the parts to run. */
   readonly only: RegExp
   readonly tell: (line: string) => void
 }
@@ -44,7 +44,7 @@ const TABLES = [10, 100, 1_000, 10_000]
 
 const HEAD = ['what grows', 'to', '× floor', 'p50 ms, floor’s', 'service µs, floor’s', 'database µs, floor’s']
 
-/** Returns the tables of all parts as Markdown. */
+/** Returns one Markdown table for all parts. The line above the table names the machine and the rounds. */
 export async function growth(options: GrowthOptions): Promise<string> {
   const rows: string[][] = []
   const run = async (world: World, step: Step): Promise<void> => {

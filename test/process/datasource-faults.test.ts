@@ -25,10 +25,7 @@ const FAULTS = [
   ['resetting', '502 DATASOURCE_UNAVAILABLE'],
 ] as const satisfies readonly (readonly [Exclude<Way, 'good'>, string])[]
 
-/**
- * Refusals that a caller may also get, because a busy machine can delay a query beyond its deadline even without a
- * fault.
- */
+/** The answers that a caller may get. A busy machine can delay a query beyond its deadline even without a fault. */
 const KINDS = ['200', '504 QUERY_TIMEOUT', '502 DATASOURCE_UNAVAILABLE', '503 OVERLOADED']
 
 interface Seen {

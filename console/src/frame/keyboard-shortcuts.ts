@@ -16,6 +16,7 @@ export interface KeyActions {
 }
 
 const PLACES = new Map<string, Place>((['d', 'p', 'a', 'm', 'k', 'h', 's'] as const).map((place) => [place, place]))
+/** The maximum time between the two keys of a shortcut such as `g d`. */
 const SEQUENCE_MS = 1_500
 
 export const isMac = /Mac|iPhone|iPad/.test(navigator.platform)
@@ -55,7 +56,7 @@ function isBusy(event: KeyboardEvent): boolean {
   )
 }
 
-/** Focuses the filter field of the page, which has the attribute `data-filter`. */
+/** Focuses the filter field of the page, which has the attribute `data-filter`. Returns false if there is none. */
 function focusFilter(): boolean {
   const filter = document.querySelector<HTMLElement>('[data-filter]')
   filter?.focus()

@@ -11,7 +11,9 @@ export interface RandomQuery {
   readonly body: Body
   /** True if the query names nothing hidden, so that it must be answered. */
   readonly clean: boolean
+  /** True if the query fixes the order of the documents. */
   readonly ordered: boolean
+  /** True if the query does not fix the order of the elements of an array. */
   readonly loose: boolean
 }
 

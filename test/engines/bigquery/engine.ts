@@ -12,7 +12,7 @@ export interface EngineColumn {
   readonly name: string
   /** The type as GoogleSQL writes it: ARRAY<STRUCT<sku STRING>>. */
   readonly type: string
-  /** Columns that a star does not contain: _TABLE_SUFFIX, _PARTITIONTIME. */
+  /** True for a column that a star does not contain: _TABLE_SUFFIX, _PARTITIONTIME. */
   readonly pseudo?: boolean
 }
 
