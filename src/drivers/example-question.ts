@@ -11,7 +11,9 @@ export type Question =
   | { readonly kind: 'countBy'; readonly of: QuestionTable; readonly column: string }
   /** Returns the ten newest rows. */
   | { readonly kind: 'newest'; readonly of: QuestionTable; readonly time: string; readonly columns: readonly string[] }
-  /** Counts the rows that belong to each row of another table, and returns the ten rows with the largest counts. */
+  /**
+   * Joins two tables, counts the rows for each value of `label`, and returns the ten values with the largest counts.
+   */
   | {
       readonly kind: 'countJoined'
       readonly of: QuestionTable

@@ -15,7 +15,7 @@ export class SeenTwice<T> {
     return this.#known.get(key)
   }
 
-  /** Records the key, and returns whether it was seen before. */
+  /** Returns true if the key is recorded, and removes the record. Otherwise records the key and returns false. */
   see(key: string): boolean {
     if (this.#once.delete(key)) return true
     if (this.#once.size >= this.#most) this.#once.delete(first(this.#once))

@@ -52,7 +52,7 @@ export interface Captured {
  * shape share the object, which identifies the text.
  */
 export interface Preparable {
-  /** The caller’s parameters come first ($1 …). The values that vary follow. */
+  /** The caller's parameters come first ($1 …). The values that vary follow. */
   readonly text: string
   /** The type oid of each parameter. 0 if the server infers the type. */
   readonly types: readonly number[]

@@ -74,7 +74,7 @@ export function needsFilter({ requirePartitionFilter, timePartitioning }: Resour
   return requirePartitionFilter ?? timePartitioning?.requirePartitionFilter ?? false
 }
 
-/** Returns the pseudo columns of a table partitioned by ingestion time. */
+/** Returns the pseudo columns of a table partitioned by ingestion time. Other tables have none. */
 export function pseudoColumnsOf({ timePartitioning }: Resource): readonly PseudoColumn[] {
   if (timePartitioning === undefined || timePartitioning.field !== undefined) return []
   return timePartitioning.type === 'DAY' ? ['_PARTITIONTIME', '_PARTITIONDATE'] : ['_PARTITIONTIME']

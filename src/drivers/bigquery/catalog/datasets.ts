@@ -16,7 +16,7 @@ const USUAL_LOCATION = 'US'
 
 export interface Dataset {
   readonly id: string
-  /** The location, in BigQuery's spelling: EU, us-central1. */
+  /** The location, in BigQuery's spelling: EU, us-central1. Null if the response has none. */
   readonly location: string | null
   readonly isCaseInsensitive: boolean
 }
@@ -52,7 +52,7 @@ async function readDataset(rest: Rest, project: string, id: string, signal: Abor
 
 /**
  * Returns the datasets to introspect and their location. Throws AppError DATASOURCE_UNAVAILABLE if the datasets have
- * several locations.
+ * several locations, if there are too many, or if a dataset named in the settings cannot be read.
  */
 export async function findDatasets(
   rest: Rest,

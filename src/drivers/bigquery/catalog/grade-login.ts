@@ -1,5 +1,6 @@
-// Grades the credentials of a project: missing rights, and rights beyond reading the exposed tables. Each warning has
-// the commands that create a better service account. Grading changes nothing: it uses dry runs only.
+// Grades the credentials of a project: missing rights, and rights beyond reading the exposed tables. Each warning about
+// rights has the commands that create a better service account. Grading changes nothing: it only lists datasets and
+// does dry runs.
 import type { Catalog, TestStep } from '../../driver.ts'
 import { few, pass, warn } from '../../test-report.ts'
 import { mapConcurrently } from '../session/abortable.ts'
@@ -12,6 +13,7 @@ import { betterLogin } from './least-privilege-login.ts'
 import { findDatasets, listDatasets, type Dataset } from './datasets.ts'
 
 const AT_ONCE = 8
+/** The maximum number of datasets, and of tables, for which rights are tested. */
 const TRIED_MAX = 10
 const LISTED_MAX = 100
 
@@ -105,8 +107,8 @@ async function mayQuery({ rest, place, signal, better }: Facts): Promise<TestSte
 }
 
 /**
- * Tests by a dry run whether the credentials may create a table. If the dry run created a table nevertheless, the table
- * would expire within the hour.
+ * Tests by dry runs whether the credentials may create a table in the first datasets. If a dry run created a table
+ * nevertheless, the table would expire within the hour.
  */
 async function writes({ rest, target, datasets, place, better, signal }: Facts): Promise<TestStep> {
   const name = 'writes'
@@ -127,7 +129,7 @@ async function writes({ rest, target, datasets, place, better, signal }: Facts):
   return pass(name, 'The credentials may not create tables.')
 }
 
-/** Tests by dry runs, which read nothing, whether the credentials may read the exposed tables. */
+/** Tests by dry runs, which read nothing, whether the credentials may read the first exposed tables. */
 async function reads({ rest, target, exposed, place, better, signal }: Facts): Promise<TestStep> {
   const name = 'tables'
   if (exposed === null) return pass(name, 'Nothing is exposed yet to compare the rights with.')

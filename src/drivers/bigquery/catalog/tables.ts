@@ -97,8 +97,9 @@ function prefixOf(id: string): string | null {
 }
 
 /**
- * Groups shards into families, each at the position of its first shard. One name with a valid date makes a family.
- * Every table with eight digits after the prefix then belongs to the family, because a wildcard reads all these tables.
+ * Groups shards into families, each at the position of its first shard. One table whose name ends with a date makes a
+ * family. Every table with eight digits after the prefix then belongs to the family, because a wildcard reads all these
+ * tables.
  */
 function groupShards(dataset: string, listed: readonly Listed[], ids: readonly string[]): Found[] {
   const dated = listed.filter(({ type, id }) => type === 'TABLE' && DATED.test(id))

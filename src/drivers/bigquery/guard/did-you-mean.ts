@@ -4,8 +4,8 @@ import { didYouMean, nearest } from '../../nearest.ts'
 import { identifier, typedName } from '../quote.ts'
 
 /**
- * The maximum number of names that are compared letter by letter. In a long list, only names of a similar length are
- * compared.
+ * The maximum number of names that are compared letter by letter. Only names of a similar length, and names that
+ * contain the unknown name, are compared.
  */
 const COMPARED_MAX = 400
 

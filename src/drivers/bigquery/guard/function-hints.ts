@@ -69,8 +69,7 @@ const DATE_PART =
 const BY_PART = /^(?:DATE|DATETIME|TIME|TIMESTAMP)_(TRUNC|DIFF|ADD|SUB)$/
 
 /**
- * Returns the hint for DATE_TRUNC('month', day), the argument order of other dialects, or null if the call is valid
- * GoogleSQL.
+ * Returns the hint for DATE_TRUNC('month', day), the argument order of other dialects. Returns null for any other call.
  */
 export function partFirst(name: string, firstArgument: string): string | null {
   const [call, kind] = BY_PART.exec(name.toUpperCase()) ?? []

@@ -17,7 +17,7 @@ export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Pr
 
 /**
  * Runs `work` on all items, on at most `atOnce` items at a time. Returns the results in the order of the items. After
- * the first failure, no further item is started.
+ * the first failure, starts no further item and aborts the signal of the running ones.
  */
 export async function mapConcurrently<T, R>(
   all: readonly T[],

@@ -20,7 +20,7 @@ const SOURCES_MAX = 500
 
 /** A source of valid tokens. Call forget() after a token was refused. */
 export interface TokenSource {
-  /** Returns a token. Throws ErrorResponse, Unreadable, the socket's error or the signal's reason. */
+  /** Returns a token. Throws AppError, ErrorResponse, Unreadable, the socket's error or the signal's reason. */
   get(signal: AbortSignal): Promise<string>
   forget(token: string): void
 }
@@ -63,7 +63,7 @@ export class Tokens {
   }
 }
 
-/** Returns a hash that identifies an account's key, so that the key itself is not stored. */
+/** Returns a hash that identifies an account and its key without containing the key. */
 function keyOf({ email, key }: ServiceAccount): string {
   const pem = key.export({ type: 'pkcs8', format: 'pem' })
   return createHash('sha256').update(`${email}\n`).update(pem).digest('hex')

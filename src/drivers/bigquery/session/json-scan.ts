@@ -1,6 +1,6 @@
 // Scans JSON as bytes, so that a response of ten megabytes never becomes a tree of objects. endOfValue() checks every
-// byte of a value against the JSON grammar, and membersOf() checks an object. The other functions require checked
-// bytes.
+// byte of a value against the JSON grammar, and membersOf() checks an object. firstOf(), nextOf() and
+// valueOf() require checked bytes.
 import { Unreadable } from './http-exchange.ts'
 import { runToEnd, SLICE_BYTES } from './time-slices.ts'
 
@@ -26,8 +26,8 @@ export function skipSpace(json: Buffer, at: number): number {
 }
 
 /**
- * Returns the end of the value that starts at `at`. Throws Unreadable if there is no value, or if it is nested too
- * deeply.
+ * Returns the end of the value that starts at `at`. Throws Unreadable if there is no valid JSON value, or if it is
+ * nested too deeply.
  */
 export function endOfValue(json: Buffer, at: number): number {
   if (json[at] !== OPEN_OBJECT && json[at] !== OPEN_ARRAY) return endOfPlain(json, at)

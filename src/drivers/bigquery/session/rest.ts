@@ -41,7 +41,9 @@ export class Rest {
     if (tokens !== null) await withRetries(() => tokens.get(signal), signal)
   }
 
-  /** Returns a response as JSON. Throws ErrorResponse, Unreadable, the socket's error, the signal's reason. */
+  /**
+   * Returns a response as JSON. Throws AppError, ErrorResponse, Unreadable, the socket's error, the signal's reason.
+   */
   async json(call: Call, signal: AbortSignal): Promise<unknown> {
     const json = jsonOf(await this.bytes(call, signal))
     if (typeof json !== 'object' || json === null) throw new Unreadable('a response that is not a JSON object')
@@ -50,7 +52,7 @@ export class Rest {
 
   /**
    * Returns a response as bytes. Throws the errors of json(). If `whole` is given, `signal` ends only the retries: a
-   * response that has started is read until `whole` aborts.
+   * request that has started goes on until `whole` aborts.
    */
   async bytes(call: Call, signal: AbortSignal, whole = signal): Promise<Buffer> {
     return await withRetries(() => this.#withToken(call, whole), signal)

@@ -161,7 +161,7 @@ function* writeLong(json: Buffer, start: number, { cells, keys, out, pace }: Lon
   return endAfter(json, start, skipSpace(json, end) + 1)
 }
 
-/** Returns the position of the first cell. */
+/** Writes the opening bracket or brace, and returns the position of the array of cells. */
 function openList(json: Buffer, start: number, keys: readonly Buffer[] | null, out: JsonBytes): number {
   const list = valueOf(json, start, F)
   if (!isArray(json, list)) throw new Unreadable('a row without cells')

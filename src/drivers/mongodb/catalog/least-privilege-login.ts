@@ -1,5 +1,5 @@
-// Writes the mongosh commands for a login that can read exactly the exposure. A person reads and runs the commands. The
-// service never does.
+// Writes the mongosh commands for a login that can read exactly the exposed collections. A person reads and runs the
+// commands. The service never does.
 import type { Agreement, AgreementInput, Catalog } from '../../driver.ts'
 import { few } from '../../test-report.ts'
 

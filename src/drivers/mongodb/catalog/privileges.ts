@@ -39,7 +39,7 @@ export async function privilegesOf(db: mongodb.Db, signal: AbortSignal): Promise
 
 const COMMAND_NOT_FOUND = 59
 
-/** Returns null if the server lacks this command: embedded MongoDB has no logins. */
+/** Returns a status without a user if the server lacks this command: embedded MongoDB has no logins. */
 async function connectionStatus(db: mongodb.Db, signal: AbortSignal): Promise<unknown> {
   try {
     return await db.command({ connectionStatus: 1, showPrivileges: true }, { signal })

@@ -23,7 +23,7 @@ interface Node {
 interface Found {
   /** True if the value is present and not null. */
   isThere: boolean
-  /** True if the value is a document, bytes, or a value of another kind than the column's. */
+  /** True if the value is a document, bytes other than a UUID, or a value of another kind than the column's. */
   isOpaque: boolean
   isList: boolean
   readonly scalars: Scalar[]

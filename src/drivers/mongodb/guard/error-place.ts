@@ -35,8 +35,8 @@ export function placeOf(error: Refusal | Broken, roots: Readonly<Record<string, 
 }
 
 /**
- * Returns the position of the last key of a path in the output of JSON.stringify, from 0 in UTF-16 units. Returns null
- * for other texts.
+ * Returns the position of the last key of a path in an output of JSON.stringify, from 0 in UTF-16 units. For an element
+ * of an array, returns the position of the element. Returns null if the text has no such path.
  */
 export function positionOf(text: string, path: Path): number | null {
   let at: unknown = JSON.parse(text)

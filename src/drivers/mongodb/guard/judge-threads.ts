@@ -22,7 +22,7 @@ export interface Asked {
 /** The default deadline for one body: ten times the duration of the largest body on an idle machine. */
 const DEADLINE_MS = 2_000
 
-/** Opens the pool. The first long body starts the threads. */
+/** Opens the pool. A thread starts when a long body waits and no thread is idle. */
 export function openThreads(options: ThreadsOptions = {}): Threads & { end(): Promise<void> } {
   const report = defectReporter(options.report)
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'

@@ -12,8 +12,8 @@ const LONG = { min: -(2n ** 63n), max: 2n ** 63n - 1n }
 type Json = Readonly<Record<string, unknown>>
 
 /**
- * Converts a value. Throws Broken for a malformed wrapper, Refusal for a pattern that is too long. The caller has
- * checked the depth.
+ * Converts a value. Throws Broken for a malformed wrapper or a number that JSON rounds, and Refusal for a regular
+ * expression that parsePattern() refuses. The caller has checked the depth.
  */
 export function parseEjson(value: unknown): Bson {
   if (value === null || typeof value === 'boolean' || typeof value === 'string') return value
@@ -122,8 +122,8 @@ function isoDate(value: unknown): number | undefined {
 }
 
 /**
- * Returns whether the value has at most 34 digits without leading and trailing zeros, and an exponent that Decimal128
- * can hold.
+ * Returns whether the value is NaN, an infinity, or a number with at most 34 digits after its leading zeros and an
+ * exponent that Decimal128 can hold.
  */
 function isDecimal(value: unknown): value is string {
   if (!isShort(value) || !/^(?:NaN|-?Infinity|[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,6})?)$/i.test(value)) return false

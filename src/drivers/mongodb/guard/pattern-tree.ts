@@ -89,8 +89,8 @@ const CONTROLS: Readonly<Record<string, number>> = { t: 9, n: 10, f: 12, r: 13, 
 const POSITIONS = 'bBAzZ'
 
 /**
- * Returns the tree of a pattern with some of the options `imsx`. Throws Refusal for unlisted syntax, and Broken for an
- * invalid pattern.
+ * Returns the tree of a pattern with some of the options `imsux`. Throws Refusal for unlisted syntax or a pattern that
+ * exceeds a limit, and Broken for an invalid pattern.
  */
 export function parsePattern(pattern: string, options = ''): ParsedPattern {
   if (pattern.length > PATTERN_MAX)
@@ -109,7 +109,7 @@ export function parsePattern(pattern: string, options = ''): ParsedPattern {
 /** The steps of the guard for a character of a pattern. */
 export const WORK_EACH = 8
 
-/** A cache of the last trees, because one query looks at a pattern several times. */
+/** A cache of trees, because one query looks at a pattern several times. */
 const parsed = new Map<string, ParsedPattern>()
 const PARSED_MAX = 100
 
@@ -369,7 +369,10 @@ export function partsOf(part: Pattern): readonly Pattern[] {
   return 'of' in part ? [part.of].flat() : []
 }
 
-/** Returns the size of the compiled pattern: PCRE writes a repeated group as often as it may have to match. */
+/**
+ * Returns the size of the compiled pattern. PCRE writes a repeated group `most` times, or `least` times if `most` is
+ * infinite.
+ */
 function writtenSize(part: Pattern): number {
   const size = partsOf(part).reduce((all, each) => all + writtenSize(each), 1)
   if (part.kind !== 'repeat' || part.of.kind === 'char') return size

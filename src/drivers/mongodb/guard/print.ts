@@ -49,7 +49,7 @@ export function assembled(collection: string, pipeline: readonly string[], early
   return `{"aggregate":${JSON.stringify(collection)},"pipeline":[${(early ?? pipeline).join(',')}]${otherwise}}`
 }
 
-/** Returns a string that parseEjson() converts back to the same value. */
+/** Returns JSON text that JSON.parse() and parseEjson() convert back to the same value. */
 export function printedValue(value: Bson): string {
   if (value instanceof Scalar) return JSON.stringify(wrapped(value.of))
   if (isArray(value)) return `[${value.map(printedValue).join(',')}]`

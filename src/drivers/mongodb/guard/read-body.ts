@@ -22,11 +22,11 @@ export interface MongoBody extends QueryBody {
   readonly pipeline: readonly unknown[] | null
   /** The nesting depth of arrays and objects in the filter or a stage: 1 if flat. */
   readonly depth: number
-  /** The number of values in the body. */
+  /** The number of values in the filter and the stages, at all depths. */
   readonly nodes: number
   /** The number of fields of the object with the most fields. */
   readonly widest: number
-  /** True if a number is -0, which `text` does not distinguish from 0. */
+  /** True if `text` cannot represent a number: -0, which becomes 0, or Infinity, which becomes null. */
   readonly hasOddNumber: boolean
 }
 

@@ -8,7 +8,7 @@ const PLAIN_NAME = /^[\w$.-]{1,200}$/
 /** The maximum depth of a text. The guard refuses bodies of far smaller depth. */
 const DEPTH_MAX = 600
 
-/** Returns the text with "?" for every value, or null for a text that is not a JSON object. */
+/** Returns the text with "?" for every value, or null if the text is not a JSON object or is nested too deeply. */
 export function redactedJson(text: string): string | null {
   let value: unknown
   try {

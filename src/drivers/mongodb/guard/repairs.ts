@@ -1,5 +1,5 @@
-// Computes repairs of a refused body. Each repair makes one change: it uses a near name, or removes an output field or
-// a final $out. Conditions are never left out, because the query would then answer another question.
+// Computes repairs of a refused body. Each repair makes one change: it uses a near name, removes an output field, or
+// removes a final $out or $merge. Conditions are never left out, because the query would then answer another question.
 import type { Denied } from '../../driver.ts'
 import type { Path } from './error-place.ts'
 

@@ -11,7 +11,7 @@ const PARTS_MAX = 300
 
 const COMPILED = new Set(['$group', '$bucket', '$bucketAuto', '$sortByCount', '$count', '$lookup'])
 
-/** Adds a $redact that keeps all documents before the first stage that would be compiled, if the pipeline is large. */
+/** If the pipeline is large, adds a $redact before the first stage that would be compiled. It keeps all documents. */
 export function keepFromCompiling(pipeline: BsonDocument[]): void {
   const first = pipeline.findIndex((stage) => Object.keys(stage).some((name) => COMPILED.has(name)))
   if (first === -1 || partsLeft(pipeline, PARTS_MAX) >= 0) return

@@ -22,7 +22,7 @@ const OLDEST_SERVER = [5, 0] as const
 export interface Login {
   readonly library: typeof mongodb
   readonly client: MongoClient
-  /** The datasource’s database object, cached because the client creates a new object for each call. */
+  /** The datasource's database object, cached because the client creates a new object for each call. */
   readonly db: mongodb.Db
   readonly database: string
   /** The version as three numbers: [6, 0, 5]. */
@@ -142,9 +142,9 @@ function credentials(target: Target): MongoClientOptions {
 }
 
 /**
- * Removes members with refused addresses from a server's answer before the client library reads it. The library does
- * not look up IP addresses, and it would open a name that ends in .sock as a local socket. Returns a sentence for each
- * refusal.
+ * Removes members with invalid names or refused addresses from a server's answer before the client library reads it.
+ * The library does not look up IP addresses, and it would open a name that ends in .sock as a local socket. Returns a
+ * sentence for each refused address.
  */
 function keepJudgedMembers(event: ServerHeartbeatSucceededEvent, allowPrivateHosts: boolean): string[] {
   const refused: string[] = []

@@ -10,7 +10,7 @@ export const ALWAYS = { allowDiskUse: false, readConcern: { level: 'local' as co
 
 export interface Command {
   readonly collection: string
-  /** The stages of an aggregate. */
+  /** The stages of an aggregate, or the fields of a find command. */
   readonly form: readonly BsonDocument[] | Find
   readonly batchSize: number
   readonly maxTimeMS: number

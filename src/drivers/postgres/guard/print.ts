@@ -1,5 +1,6 @@
 // Prints a confined query as text. The printer accepts only trees that the walkers can create, quotes every name and
-// puts parentheses around every expression. verify-printed.ts then proves that the text has the same meaning.
+// puts parentheses around every operator with its operands. verify-printed.ts then proves that the text has the same
+// meaning.
 import { identifier, literal, qualified } from '../quote.ts'
 import { words, type Node, type SelectStmt, type Struct } from './allowed-nodes.ts'
 import { VALUE_FUNCTIONS } from './types-and-extensions.ts'

@@ -110,7 +110,7 @@ export class PostgresConnection implements Connection {
     return reportOf(steps, latencyMs, this.#session.server.versionText)
   }
 
-  /** Runs one statement of the service in a READ ONLY transaction with only pg_catalog on the path. Returns strings. */
+  /** Runs one statement of the service in a READ ONLY transaction with only pg_catalog on the path. Returns text. */
   ask(sql: string, signal: AbortSignal): Promise<(string | null)[][]> {
     return this.#within(ASK_MS + GRACE_MS, signal, () => ask(this.#session, sql, ASK_MS))
   }

@@ -84,7 +84,7 @@ export function writeRow(
   out.length = to
 }
 
-/** Returns whether the value's text is valid JSON. A number ends in a digit, unlike NaN and Infinity. */
+/** Returns whether the value's text can be copied as JSON. A number ends in a digit, unlike NaN and Infinity. */
 function isBare(copied: Copied | null, source: DataView, start: number, end: number): boolean {
   if (copied === 'number') return end - start <= NUMBER_BYTES && source.getUint8(end - 1) <= 0x39
   return copied === 'bare' && end - start <= SHORT_BYTES
