@@ -32,7 +32,7 @@ export interface CatalogTable {
    */
   readonly kind: string
   readonly description: string | null
-  /** An estimate of the number of rows. Null for views, and for a table that was never analysed. */
+  /** An estimate of the number of rows. Null if it is unknown, for example for a table that was never analysed. */
   readonly estimatedRows: number | null
   readonly columns: readonly CatalogColumn[]
   /** Warnings for the person who exposes this table, as whole sentences: for example, a view that calls functions. */

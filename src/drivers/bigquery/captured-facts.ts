@@ -63,7 +63,7 @@ export interface BigQueryTableDetail {
   readonly createdAt: number | null
   /** True if BigQuery refuses a query without a filter on the partition. */
   readonly requirePartitionFilter: boolean
-  /** The stored bytes. For a family, these are the bytes of all shards. Null if they are unknown, as for views. */
+  /** The stored bytes. Null for a family of shards, for a view, or if BigQuery does not report them. */
   readonly bytes: number | null
 }
 

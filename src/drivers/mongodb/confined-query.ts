@@ -1,4 +1,4 @@
-// Defines the sealed query that the MongoDB guard passes to the runner: one aggregate of plain values. A Scalar
+// Defines the sealed query that the MongoDB guard passes to the runner: one aggregate or find of plain values. A Scalar
 // contains a value that JSON cannot express. to-bson.ts converts a Scalar to a class of the client library, so the
 // guard needs no library.
 import type { CollectionKind } from './captured-facts.ts'

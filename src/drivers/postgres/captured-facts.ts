@@ -93,7 +93,10 @@ export interface CapturedAttribute {
 export interface TableDetail {
   readonly kind: 'r' | 'p' | 'v' | 'm' | 'f'
   readonly oid: number
-  /** pg_class.relpages and reltuples at capture. reltuples is -1 if the table was never analysed. */
+  /**
+   * pg_class.relpages and reltuples at capture, of the table and all its children. `tuples` is -1 if none of them was
+   * analysed.
+   */
   readonly pages: number
   readonly tuples: number
   /** The columns of the primary key in key order. Empty if the table has no primary key on which GROUP BY can rely. */

@@ -1,5 +1,5 @@
-// Prints commands that create a service account with no more rights than an exposure needs, for a person to read and
-// run. Vitrine never runs them.
+// Prints commands that create a service account with the rights that an exposure needs, for a person to read and run.
+// Vitrine never runs them.
 import type { Agreement, AgreementInput, Catalog, CatalogTable } from '../../driver.ts'
 import { few } from '../../test-report.ts'
 

@@ -1,5 +1,5 @@
-// Grades a login: warns of privileges that reading the exposed collections does not need. Each warning has the commands
-// for a better login. The grading changes nothing in the database.
+// Grades a login: warns of privileges that reading the exposed collections does not need. Each warning about privileges
+// has the commands for a better login. The grading changes nothing in the database.
 import type { Catalog, TestStep } from '../../driver.ts'
 import { few, pass, warn } from '../../test-report.ts'
 import type { Login } from '../session/connect.ts'

@@ -22,7 +22,7 @@ const ROWS_MIN = 500
 /** The maximum number of bytes of projected documents: large documents are sampled in smaller numbers. */
 const BYTES_MAX = 48 * 1024 * 1024
 const BATCH = 250
-/** The maximum number of values in a batch, which is processed without yielding to the event loop. */
+/** The maximum number of values in a batch, unless ten documents already have more. */
 const BATCH_CELLS = 10_000
 /**
  * MongoDB's limit: $sample picks from a collection of more than this many times the sample size without reading all

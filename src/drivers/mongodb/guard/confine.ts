@@ -1,4 +1,4 @@
-// Turns a body and an exposure into one confined aggregate or a refusal. This is the entry of the MongoDB guard. It
+// Turns a body and an exposure into one confined query or a refusal. This is the entry of the MongoDB guard. It
 // uses no server, no client library and no clock, and it refuses everything that it does not understand.
 import { seal } from '../../confined.ts'
 import { signalOf, type Stop } from '../../stop.ts'

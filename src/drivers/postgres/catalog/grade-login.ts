@@ -1,5 +1,5 @@
-// Grades a login: reports rights that reading the exposed columns does not need. Each warning has the SQL that creates
-// a better login. The test fails only if the server is unusable. Grading changes nothing in the database.
+// Grades a login: reports rights that reading the exposed columns does not need. Each warning has a remedy, usually
+// SQL. The test fails only if the database cannot be used. Grading changes nothing in the database.
 import type { Catalog, TestStep } from '../../driver.ts'
 import { few, pass, warn } from '../../test-report.ts'
 import { isTrueAt, textAt, type Ask, type Row } from './run-catalog-query.ts'

@@ -1,8 +1,8 @@
 // Runs the statements of introspection and grading. They are constant and contain no caller's input.
 
 /**
- * Runs one statement and returns its rows as text. Throws AppError DATASOURCE_UNAVAILABLE if the connection fails.
- * Errors of the server are thrown unchanged.
+ * Runs one statement and returns its rows as text. Throws AppError: DATASOURCE_UNAVAILABLE if the connection fails, and
+ * the result of failure() for an error of the server.
  */
 export type Ask = (sql: string, signal: AbortSignal) => Promise<readonly Row[]>
 
