@@ -1,6 +1,7 @@
 // The composition root: opens the store, the drivers and the service of each folder (“rooms”) in dependency order. Only
 // this file imports all rooms, and it makes no decisions. app.ts mounts REST and the connector on the rooms. Tests open
 // the rooms directly.
+import { newestTime } from './audit/reading/newest-rows.ts'
 import { openAudit } from './audit/audit.ts'
 import { attempts } from './auth/attempt-counter.ts'
 import { authenticator } from './auth/authenticate.ts'
@@ -34,7 +35,7 @@ import { openRedisCounter as openRedisBudget } from './query/redis-budget.ts'
 import { openRunning } from './query/running-queries.ts'
 import { tryQuery } from './query/try-example-query.ts'
 import { openSecrets, requireKeyBefore, requireKeyOf, rootKeysOf } from './secrets.ts'
-import { openStore, type Store } from './store/open.ts'
+import { openStore } from './store/open.ts'
 import { membershipsOf, requireMembership, type Membership } from './teams/require-membership.ts'
 import { reachedBy } from './teams/team-counts.ts'
 import { settingsOf } from './teams/team-settings.ts'
@@ -93,7 +94,8 @@ export async function openRooms(options: RoomsOptions) {
   const clock = openClockDoubt(
     () => Date.now(),
     () => performance.now(),
-    await newestEntry(store),
+    // Before this process writes rows.
+    await newestTime(store),
   )
   opened.use(watchClock(clock, log))
   const audit = opened.use(openAudit({ store, key: secrets.derive('audit chain'), log, retentionDays, clock }))
@@ -193,15 +195,6 @@ export async function openRooms(options: RoomsOptions) {
     reached: reachedBy,
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   }
-}
-
-/**
- * Returns the time of the newest single audit row, in milliseconds, or null if there is none. Must run before this
- * process writes rows.
- */
-async function newestEntry({ db }: Pick<Store, 'db'>): Promise<number | null> {
-  const row = await db.selectFrom('audit').select('at').orderBy('at', 'desc').limit(1).executeTakeFirst()
-  return row === undefined ? null : Date.parse(row.at)
 }
 
 /** Limits concurrent tests of webhooks, per team and in this process. */

@@ -10,7 +10,8 @@ import { asId, newId, type AccountId, type ApiKeyId, type AuditId, type Datasour
 import { openStore, type Store } from '../store/open.ts'
 import { openAudit, type Audit } from './audit.ts'
 import type { Pack } from './packs.ts'
-import { rowOfTeam } from './reading/newest-rows.ts'
+import { newestTime, rowOfTeam } from './reading/newest-rows.ts'
+import { singleRows } from './reading/single-rows.ts'
 import { actionsOf } from './reading/action-kinds.ts'
 import { fits, type AuditFilter } from './reading/row-filter.ts'
 import type { AuditedCall } from './make-rows.ts'
@@ -80,6 +81,34 @@ for (const dialect of DIALECTS) {
       assert.deepEqual([count(many), count(few), count(null)], [5, PACKED_FROM - 1, 100])
       assert.ok((pack?.packed.length ?? 0) * 10 < textOf(pack ?? assert.fail()).length)
       assert.deepEqual(await findingsOf(store), [])
+    })
+
+    test('the newest time is that of the newest row, single or packed', async () => {
+      await using store = await open()
+      assert.equal(await newestTime(store), null)
+      let at = begun
+      await using audit = openAudit({ store, key, now: () => at })
+      const teamId = newId<TeamId>()
+      record(audit, teamId, 17)
+      await audit.flush()
+      assert.equal(await newestTime(store), begun)
+      at = begun + day
+      for (let n = 1; n <= 2 * PACKED_FROM; n++) if (n % 17 !== 0) record(audit, teamId, n)
+      await audit.flush()
+      assert.equal((await packs(store)).length, 1)
+      assert.equal(await newestTime(store), begun + day)
+    })
+
+    test('a search for blocked names reads many other rows in slices', async () => {
+      await using store = await open()
+      await using audit = openAudit({ store, key })
+      const teamId = newId<TeamId>()
+      for (let n = 0; n < 5_100; n++) record(audit, teamId, 17)
+      await audit.flush()
+      const watermarks: unknown[] = []
+      const scope = { filter: { blocked: [{ kind: 'column' }] } }
+      for await (const batch of singleRows(store, teamId, scope, null, undefined)) watermarks.push(...batch)
+      assert.equal(watermarks.length, 1)
     })
 
     test('single and packed rows of several processes share one order despite clock changes, and filters apply to both', async () => {

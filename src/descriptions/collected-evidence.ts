@@ -52,7 +52,7 @@ const HOUR_MS = 3_600_000
 const REFUSAL_HOURS = 7 * 24
 /** Reads are searched over this many days. */
 const READ_DAYS = 30
-/** The maximum number of rows that one scan takes. */
+/** A scan ends with the batch in which it has taken this many rows. */
 const ROWS_MAX = 20_000
 /** Another process may store a row up to this long after the row's time. */
 const LATE_MS = 10_000

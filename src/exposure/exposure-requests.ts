@@ -40,6 +40,8 @@ export interface ExposureRequest {
 
 export type Resolution = 'EXPOSED' | 'DECLINED'
 
+/** The kinds of blocked items that an exposure can show. */
+const EXPOSABLE: ReadonlySet<string> = new Set(['table', 'column'])
 /** The maximum number of open requests of one account in a team. More would hide the requests of others. */
 const OPEN_MAX = 20
 /** The maximum number of requests in the list. */
@@ -61,7 +63,8 @@ export async function requestExposure(
   const row = await rowOfTeam(deps.store, at.teamId, asId<AuditId>(order.auditId))
   if (row === null || row.account_id !== accountId || row.datasource_id !== at.id) throw notFound()
   const blocked = row.blocked === null ? null : Blocked.parse(JSON.parse(row.blocked))
-  if (blocked === null) throw conflict('This call was not refused for something that an exposure hides.')
+  if (blocked === null || !EXPOSABLE.has(blocked.kind))
+    throw conflict('This call was not refused for something that an exposure hides.')
   return await deps.store.write(async (tx) => {
     const own = tx.selectFrom('exposure_requests').where('team_id', '=', at.teamId).where('account_id', '=', accountId)
     const open = await own.select(['audit_id']).where('closed_at', 'is', null).execute()

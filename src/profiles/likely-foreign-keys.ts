@@ -81,10 +81,7 @@ function namesFor(table: string, column: string): ReadonlySet<string> {
 
 /** Returns a name without separators and in lower case, so that customerId equals customer_id. */
 function folded(name: string): string {
-  return name
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N}]/gu, '')
-    .replace(/^_+/, '')
+  return name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '')
 }
 
 /** Returns the key that a column seems to reference, or null. `keys` are the keys that match the column's name. */

@@ -6,6 +6,7 @@ import { connect } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { sql } from 'kysely'
+import { newestTime } from '../audit/reading/newest-rows.ts'
 import { readConfig, type Config, type Environment } from '../config.ts'
 import { keyPath, openSecrets, previousKeyPath, requireKeyBefore } from '../secrets.ts'
 import { openStore, type Store } from '../store/open.ts'
@@ -159,16 +160,12 @@ async function secrets(opened: Store, config: Config, report: Report): Promise<v
 }
 
 async function clock(opened: Store, report: Report): Promise<void> {
-  const newest = await opened.db
-    .selectFrom('audit')
-    .select(({ fn }) => fn.max('at').as('at'))
-    .executeTakeFirst()
-  const at = newest?.at ?? null
-  if (at === null || Date.parse(at) - Date.now() < CLOCK_MS)
+  const at = await newestTime(opened)
+  if (at === null || at - Date.now() < CLOCK_MS)
     return report('PASS', 'The clock is not behind the newest row of the store.')
   report(
     'FAIL',
-    `The newest audit row is from ${at}, which is in the future. Correct the clock of this machine before you start the service.`,
+    `The newest audit row is from ${new Date(at).toISOString()}, which is in the future. Correct the clock of this machine before you start the service.`,
   )
 }
 

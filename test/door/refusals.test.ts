@@ -118,6 +118,10 @@ describe('refusals and requests', () => {
     const answered = (await member.must('GET', '/users/me/activity?action=runQuery&outcome=ANSWERED')).items[0].id
     assert.equal((await member.ask('POST', `${at}/requests`, { ...order, auditId: answered })).json.code, 'CONFLICT')
     assert.equal((await member.ask('POST', `${at}/requests`, { ...order, auditId: 'x' })).json.code, 'NOT_FOUND')
+    // No exposure shows a function.
+    assert.equal((await member.ask('POST', `${at}/query`, { sql: 'SELECT pg_sleep(1)' })).json.code, 'QUERY_DENIED')
+    const denied = (await member.must('GET', '/users/me/activity?outcome=DENIED&blocked=function')).items[0].id
+    assert.equal((await member.ask('POST', `${at}/requests`, { ...order, auditId: denied })).json.code, 'CONFLICT')
 
     assert.deepEqual(await shop.owner.must('GET', `${path}/requests?state=OPEN`), [made])
     const { added, ...exposure } = await shop.owner.must('POST', `${at}/exposure/from-refusal/${made.auditId}`)

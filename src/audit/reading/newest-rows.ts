@@ -66,3 +66,17 @@ export async function rowOfTeam(store: Pick<Store, 'db'>, teamId: TeamId | null,
   if (row !== undefined || teamId === null) return row ?? null
   return await packedRow(store, teamId, id)
 }
+
+/** Returns the newest time of all rows, single and packed, in milliseconds. Returns null if there are no rows. */
+export async function newestTime({ db }: Pick<Store, 'db'>): Promise<number | null> {
+  const single = await db
+    .selectFrom('audit')
+    .select(({ fn }) => fn.max('at').as('at'))
+    .executeTakeFirst()
+  const packed = await db
+    .selectFrom('audit_packs')
+    .select(({ fn }) => fn.max('last_at').as('at'))
+    .executeTakeFirst()
+  const times = [single?.at, packed?.at].flatMap((at) => (typeof at === 'string' ? [Date.parse(at)] : []))
+  return times.length === 0 ? null : Math.max(...times)
+}

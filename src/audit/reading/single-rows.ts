@@ -75,9 +75,12 @@ async function sliceEnd(
   return row ?? null
 }
 
-/** Returns true if the scope has a condition other than the time range, `blocked` and `text`. */
+/**
+ * Returns true if a statement may read many rows that its conditions then drop. The time range uses the index, and `text`
+ * is compared here, row by row.
+ */
 function isFiltered(scope: AuditScope): boolean {
-  const { from: _from, to: _to, blocked: _blocked, text: _text, ...rest } = scope.filter ?? {}
+  const { from: _from, to: _to, text: _text, ...rest } = scope.filter ?? {}
   return scope.datasourceIds !== undefined || Object.keys(rest).length > 0
 }
 
