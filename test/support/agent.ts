@@ -51,7 +51,7 @@ export class Agent {
     return this.ask(era, 'tools/call', { name, arguments: args }, options)
   }
 
-  /** Returns the answer of a tool, as the model sees it. */
+  /** Calls a tool, and returns the structured content of its answer. */
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   async tool(name: string, args: object = {}, era: Era = 'modern'): Promise<any> {
     const reply = await this.call(era, name, args)

@@ -106,7 +106,7 @@ export class TestApp implements AsyncDisposable {
     return { status: response.status, headers: response.headers, text, json: parse(text) }
   }
 
-  /** Calls the operation of the route directly, without HTTP. Returns the same as ask(). */
+  /** Calls the operation of the route directly, without HTTP. Returns the same text and JSON as ask(). */
   async operate(
     method: string,
     path: string,

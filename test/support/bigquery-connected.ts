@@ -1,4 +1,4 @@
-// Connects a driver to the BigQuery double, introspects it and exposes a part, for tests of the requests.
+// Connects a driver to the BigQuery double, introspects it and exposes all tables, for tests of the requests.
 import assert from 'node:assert/strict'
 import { createBigQueryDriver, type BigQueryOptions } from '../../src/drivers/bigquery/driver.ts'
 import type { Confined } from '../../src/drivers/confined.ts'

@@ -74,6 +74,6 @@ export interface WireParam {
 export interface Brain {
   /** Returns the dry run. For a view, the dry run names the tables under the view, as BigQuery does. */
   analyze(sql: string, params?: WireParams): Promise<Analysis>
-  /** Returns the run. Called only for a text that was analyzed before. */
+  /** Returns the run. If the text was not analyzed before, the double has listed a violation. */
   evaluate(sql: string, params?: WireParams): Promise<Evaluation>
 }

@@ -31,8 +31,9 @@ export interface DoubleOptions {
   readonly location: string
   readonly datasets: Readonly<Record<string, DoubleDataset>>
   readonly brain: Brain
-  /** The maximum number of rows in a page. `pageItems` is the maximum number of tables or datasets in a list. */
+  /** The maximum number of rows in a page. */
   readonly pageRows?: number
+  /** The maximum number of tables or datasets in a page of a list. */
   readonly pageItems?: number
   /** The token endpoint that checks tokens. Without it, no token may be sent. */
   readonly door?: TestDoor

@@ -20,7 +20,8 @@ interface Body {
 }
 
 /**
- * The part of the result that two runs of a query share: the rows in order, the rows in any order, or only the columns.
+ * The part of the result that two runs of a query share: the rows in order, the rows in any order, or only the columns
+ * and the number of rows.
  */
 export type Rows = 'ordered' | 'unordered' | 'random'
 

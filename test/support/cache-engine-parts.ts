@@ -1,4 +1,5 @@
-// Downloads or unpacks the parts of an engine once on a machine, and stores them for later test runs.
+// Creates what tests share, such as the parts of an engine or the built console, once on a machine, and stores it for
+// later test runs.
 import { access, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -9,7 +10,8 @@ const WAITS_MAX = 250
 
 /**
  * Creates `result` once on this machine. Test files run in parallel, so one file creates the result while the others
- * wait. `make` may fill a folder, which is then renamed to `name` inside the cache folder. Throws NoSuchEngine.
+ * wait. `make` may fill a folder, which is then renamed to `name` inside the cache folder. Throws
+ * NoSuchEngine if the result cannot be created.
  */
 export async function makeOnce(
   cache: string,

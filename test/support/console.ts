@@ -152,9 +152,9 @@ export async function said(page: Page, words: string | RegExp): Promise<void> {
 }
 
 /**
- * Ends all sessions of the page’s person while the first request for which `isIt` is true is on its way. The answer to
- * this request is then the first to report the end. Otherwise another request could open the dialog earlier, over the
- * element that the test clicks next.
+ * Ends all sessions of the page’s person while the first request for which `isIt` is true is on its way, but not before
+ * `when` is fulfilled. The answer to this request is then the first to report the end. Otherwise, another request could
+ * open the dialog earlier, over the element that the test clicks next.
  */
 export async function endSessionAt(
   page: Page,
@@ -225,7 +225,7 @@ export async function shot(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(SHOTS, `${name}.png`), animations: 'disabled' })
 }
 
-/** Each width loads the page in one theme, and then changes to the other. The last theme is the dark one. */
+/** At each width, the page loads in one theme, and then changes to the other. The last theme is dark. */
 const LOOKS = [
   ['wide', WIDE, ['dark', 'light']],
   ['narrow', NARROW, ['light', 'dark']],

@@ -1,5 +1,5 @@
-// Starts a shop with values, comments and hidden columns that test its descriptions. The shop is connected, partly
-// exposed, and profiled if requested.
+// Starts a shop with values, comments and hidden columns that test its descriptions. The shop is connected and partly
+// exposed, but not profiled.
 import { setTimeout } from 'node:timers/promises'
 import { startApp } from './app.ts'
 import type { Answer, Person, TestApp, TestAppOptions } from './app.ts'

@@ -73,7 +73,7 @@ export async function startSmtp(options: SMTPServerOptions = {}): Promise<TestSm
 /** Matches a mail with a link. */
 export const LINK = /[?&]token=/
 
-/** Returns the token in the only link of a mail. */
+/** Returns the token in the link of a mail. Throws an Error if there is none. */
 export function tokenIn(mail: Pick<Received, 'text'>): string {
   const token = /[?&]token=([\w.~-]+)/.exec(mail.text)?.[1]
   if (token === undefined) throw new Error(`no token in: ${mail.text}`)

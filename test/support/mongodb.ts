@@ -32,7 +32,7 @@ export interface TestMongo extends AsyncDisposable {
   readonly client: MongoClient
   /** The version of the server as numbers: [6, 0, 5]. */
   readonly version: readonly number[]
-  /** Makes a name unique if the server is shared. Databases with these names are dropped with the scope. */
+  /** Returns the name. On a shared server, makes it unique, and drops the database at the end of the scope. */
   database(name: string): string
   createUser(database: string, user: string, password: string, roles: readonly (string | Document)[]): Promise<void>
   /**
@@ -134,7 +134,7 @@ async function working(client: MongoClient, appName: string | undefined): Promis
   return (await client.db('admin').aggregate(pipeline).toArray()).length
 }
 
-/** Uses a shared server. Names are unique, because other tests use the same server at the same time. */
+/** Uses a shared server. Names of databases are unique, because other tests use the server at the same time. */
 async function sharedServer(url: string): Promise<TestMongo> {
   const client = await new MongoClient(url, { serverSelectionTimeoutMS: 60_000 }).connect()
   const [first = ''] = client.options.hosts.map((each) => each.toString())

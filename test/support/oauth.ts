@@ -33,7 +33,10 @@ export interface Browser {
   readonly cookie: string
 }
 
-/** With this setting, each request comes from another address, so that no test reaches a rate limit by chance. */
+/**
+ * With this setting, the service takes the address of the client from a header. overHttp() sends another address in
+ * each request, so that no test reaches a rate limit by chance.
+ */
 export const PROXY = { VITRINE_TRUST_PROXY: '1' }
 
 /** Sends requests over HTTP with undici, because Node’s fetch identifies itself as a script. */

@@ -1,5 +1,6 @@
 // Starts real PostgreSQL servers for the tests. Each call starts a server, which ends with the caller's `await using`
-// scope. Nothing is synced to disk. With TEST_POSTGRES_URL, tests use that server, with their own databases.
+// scope. Nothing is synced to disk. With TEST_POSTGRES_URL, tests without special options use that server, with their
+// own databases.
 import { execFile } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import {
@@ -33,8 +34,9 @@ export interface PostgresOptions {
    * used.
    */
   readonly version?: PostgresVersion
-  /** Turns on TLS with these files (PEM). `hba` replaces the lines of pg_hba.conf. */
+  /** Turns on TLS with these files (PEM). */
   readonly tls?: { readonly certFile: string; readonly keyFile: string; readonly caFile?: string }
+  /** Replaces the lines of pg_hba.conf. */
   readonly hba?: string
   readonly settings?: Readonly<Record<string, string>>
 }
@@ -60,7 +62,7 @@ export interface TestPostgres extends AsyncDisposable {
   freeze(): Promise<() => void>
 }
 
-/** Starts a server, which takes about 1.5 s. Throws NoSuchEngine if a `version` cannot be installed. */
+/** Starts a server, which takes about 1.5 s. Throws NoSuchEngine if the server is not available. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<TestPostgres> {
   const shared = process.env['TEST_POSTGRES_URL']
   const ours = options.version ?? options.tls ?? options.hba ?? options.settings
@@ -99,8 +101,8 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
 }
 
 /**
- * Returns the folder of an empty cluster. The cluster is created once per machine and copied for each server, because
- * initdb takes ten times as long as the copy.
+ * Returns the folder of an empty cluster. The cluster is created once for each installation and account, and copied for
+ * each server, because initdb takes ten times as long as the copy.
  */
 async function clusterTemplate(bin: string, account: Account | null): Promise<string> {
   const { mtimeMs } = await stat(join(bin, 'initdb'))
@@ -178,8 +180,8 @@ function testServer(at: Address, control: Control, dispose: () => Promise<void>)
 }
 
 /**
- * Uses a shared server. Names are unique, because other test files use the server at the same time. At the end, the
- * databases and roles that this file created are dropped.
+ * Uses a shared server. The names of databases are unique, because other test files use the server at the same time. At
+ * the end, the databases that were created through this object are dropped. Roles are not.
  */
 function sharedServer(url: URL): TestPostgres {
   const made: string[] = []
@@ -255,8 +257,8 @@ async function binaries(version: PostgresVersion | undefined, account: Account |
 }
 
 /**
- * Returns the folder of the machine's newest initdb and postgres: on the PATH, or one of Debian's folders. Null if
- * there is none.
+ * Returns the first folder of the PATH that contains initdb and postgres. If there is none, returns Debian's folder of
+ * the newest version, or null.
  */
 async function installedBin(): Promise<string | null> {
   const debian = '/usr/lib/postgresql'
@@ -278,7 +280,7 @@ const engines = join(import.meta.dirname, '../engines/postgres')
 
 /**
  * Returns the folder of a server of 14 to 17, which only some tests request. Installs it by the lock file of
- * test/engines/postgres.
+ * test/engines/postgres. Returns null if there is no such server for this platform.
  */
 async function onDemand(version: PostgresVersion): Promise<string | null> {
   if (platform !== 'linux-x64') return null

@@ -52,7 +52,7 @@ export class Profiled {
 
   /**
    * Creates a datasource and exposes tables. `order` is the connection part of the request. `tables` lists the exposed
-   * tables. As the columns of a table, null means all columns.
+   * tables: null means all tables, with all columns. As the columns of a table, null means all columns.
    */
   static async connect(rooms: Rooms, order: object, tables: readonly Shown[] | null): Promise<Profiled> {
     const teamId = await addTeam(rooms)
@@ -99,7 +99,7 @@ export class Profiled {
     }
   }
 
-  /** Profiles everything, and returns the job's result. */
+  /** Profiles all tables, or what `order` says, and returns the job's result. Asserts that the job succeeds. */
   async profile(order?: Parameters<typeof profileDatasource>[3]) {
     const job = await this.ended(await this.start(order))
     assert.equal(job.state, 'DONE', job.error)

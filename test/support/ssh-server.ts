@@ -15,10 +15,11 @@ export interface TestSsh extends AsyncDisposable {
   readonly password: string
   /** A private key that may log in. */
   readonly privateKey: string
-  /** Another private key, with a passphrase. */
+  /** Another private key that may log in, with a passphrase. */
   readonly locked: { readonly sshPrivateKey: string; readonly sshPassphrase: string }
-  /** The attempted logins, and the addresses to which connections were forwarded. */
+  /** The methods of the attempted logins. */
   readonly tries: readonly string[]
+  /** The addresses to which clients requested connections while forwarding was on. */
   readonly forwarded: readonly string[]
   /** The number of open SSH connections. */
   readonly open: number
