@@ -133,7 +133,7 @@ async function describe({ vitrine, schemaUrl, floor }: World, peers: readonly Pe
   return rowsOf({ name: 'W5 description', clients: 16, goal: '10' }, new Map(samples))
 }
 
-/** The queries that a program without a stored description would send. */
+/** The query that a program without a stored description would send. */
 const CATALOG_SQL = `SELECT table_schema, table_name, column_name, data_type, is_nullable FROM information_schema.columns
   WHERE table_schema NOT IN ('pg_catalog', 'information_schema') ORDER BY 1, 2, ordinal_position`
 

@@ -39,6 +39,7 @@ export async function fuzz(
 }
 
 interface Tally {
+  /** The number of equal answers. Answers of more than 1,000 documents are not compared and count as equal. */
   equal: number
   withRows: number
   /**
@@ -47,7 +48,7 @@ interface Tally {
    */
   early: number
   late: number
-  /** The number of queries that the engine itself refuses on both databases. */
+  /** The number of queries that the engine refuses on the stripped copy, and that were not answered on the other. */
   invalid: number
   /** The number of refused queries that name something hidden. */
   denied: number
