@@ -1,6 +1,7 @@
-// `node test/support/get-engines.ts` installs every engine of the tests, starts and ends it, and prints a line for each
-// engine that this machine cannot run. Exits with 0 if all engines ran. .ci/run then requires them (TEST_ENGINES).
-import { env } from 'node:process'
+// `node test/support/get-engines.ts [fetched|packages]` installs the engines of the tests (all, or one group), starts
+// and ends each, and prints a line for each engine that this machine cannot run. Exits with 0 if all engines ran. .ci/run
+// then requires them (TEST_ENGINES).
+import { argv, env } from 'node:process'
 import { openZetasql } from '../engines/bigquery/zetasql.ts'
 import { startBrowser } from './chromium.ts'
 import { startMongod, startNewest } from './mongodb.ts'
@@ -10,20 +11,30 @@ import { startRedis } from './redis.ts'
 // Require engines, because the analyzer is installed only if engines are required: it is large.
 env['TEST_ENGINES'] = 'required'
 
-const ENGINES: Readonly<Record<string, () => Promise<AsyncDisposable>>> = {
-  PostgreSQL: () => startPostgres(),
-  ...Object.fromEntries(
-    ([14, 15, 16, 17, 18] as const).map((version) => [`PostgreSQL ${version}`, () => startPostgres({ version })]),
-  ),
-  'MongoDB 6': () => startMongod({ auth: true }),
-  'the newest MongoDB': startNewest,
-  'Google’s analyzer': openZetasql,
-  Chromium: startBrowser,
-  Redis: startRedis,
+type Start = () => Promise<AsyncDisposable>
+
+/** Engines that are fetched from npm, and engines that .ci/packages installs. */
+const ENGINES: Readonly<Record<string, Readonly<Record<string, Start>>>> = {
+  fetched: {
+    PostgreSQL: () => startPostgres(),
+    ...Object.fromEntries(
+      ([14, 15, 16, 17, 18] as const).map((version) => [`PostgreSQL ${version}`, () => startPostgres({ version })]),
+    ),
+    'MongoDB 6': () => startMongod({ auth: true }),
+    'the newest MongoDB': startNewest,
+    'Google’s analyzer': openZetasql,
+  },
+  packages: { Chromium: startBrowser, Redis: startRedis },
 }
 
+const [, , group] = argv
+if (group !== undefined && !(group in ENGINES)) throw new Error(`There is no group of engines ${group}.`)
+const wanted = Object.entries(ENGINES).flatMap(([name, of]) =>
+  group === undefined || group === name ? Object.entries(of) : [],
+)
+
 let missing = 0
-for (const [name, start] of Object.entries(ENGINES)) {
+for (const [name, start] of wanted) {
   try {
     await (await start())[Symbol.asyncDispose]()
   } catch (error) {
