@@ -147,7 +147,7 @@ async function describeChanged(client: Client, at: string): Promise<void> {
   await client.must('PUT', `${at}/exposure`, { tables: exposed })
 }
 
-/** Returns one of many distinct texts of 500 shapes. Some texts are refused. */
+/** Returns the query text with this number. The texts are distinct and read 500 tables. Some texts are refused. */
 function queryText(n: number): string {
   const table = names[n % 500] ?? ''
   const other = names[(n * 7) % 500] ?? ''

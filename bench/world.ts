@@ -58,7 +58,7 @@ export interface World extends AsyncDisposable {
   readonly readyMs: number
   readonly postgres: TestPostgres
   readonly database: Database
-  /** Starts another Vitrine process over the same data, which has not answered anything yet. */
+  /** Starts another Vitrine process over the same data. The process has not answered a query yet. */
   fresh(): Promise<Contender>
 }
 

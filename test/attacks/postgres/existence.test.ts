@@ -1,5 +1,6 @@
 // Compares two databases that differ only in hidden objects: the first contains them, the second does not. Each probe
-// must get the same bytes from both, for every login, so that no answer reveals whether an object exists.
+// must get the same answer from both, apart from the duration, for every login. So no answer reveals whether an object
+// exists.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type TestApp } from '../../support/app.ts'
@@ -277,7 +278,7 @@ const LOGINS = [
 let server: TestPostgres
 let app: TestApp
 let key: string
-/** The two databases of each login: one with the objects, and one without. */
+/** The paths of the two datasources of each login: one with the objects, and one without. */
 const places = new Map<string, readonly [string, string]>()
 
 before(async () => {
