@@ -19,7 +19,7 @@ const loop = (n: number, body: unknown): object =>
 const set = (x: unknown): Document => people({ $set: { x: { $size: x } } }, { $match: { x: -1 } })
 const grouped = (x: unknown): Document => people({ $project: { name: 1, since: 1 } }, { $group: { _id: { $size: x } } })
 
-/** Returns constant strings with the document's name, so that the server cannot compute them once for all documents. */
+/** Returns a text of n characters after the document's name. The server cannot compute it once for all documents. */
 const text = (n: number, of = 'x'): object => ({ $concat: ['$name', of.repeat(Math.ceil(n / of.length))] })
 /** Stages that make 600,000 documents from 60: each document is repeated 10,000 times. */
 const MULTIPLIED = [{ $project: { name: 1 } }, { $set: { r: range(10_000) } }, { $unwind: '$r' }]
@@ -89,7 +89,7 @@ const OPERATORS: Readonly<Record<string, (n: number) => unknown>> = {
 
 /**
  * Each operator in a $group, because there an old mongod processes the most documents between two checks for a
- * cancellation.
+ * cancellation. Each fourth operator also in a $set.
  */
 const one: readonly Heavy[] = Object.entries(OPERATORS).flatMap(([name, x], k) => [
   { name: `${name}, grouped`, body: (n: number) => grouped(x(n)) },
@@ -100,8 +100,8 @@ const one: readonly Heavy[] = Object.entries(OPERATORS).flatMap(([name, x], k) =
 const work = (n: number): object => ({ $size: loop(n, { $add: [1, '$$this'] }) })
 
 /**
- * Queries of a stored document that is far larger than all others, with an array of 60,000 elements, another of
- * objects, a long string.
+ * Queries of a stored document that is far larger than all others. It has an array of 60,000 elements, an array of
+ * objects, and a long string.
  */
 const OF_LARGE: Readonly<Record<string, readonly Document[]>> = Object.fromEntries(
   Object.entries<unknown>({
