@@ -14,7 +14,7 @@ type Scalar = Exclude<Param, object> | null
 
 /** Thrown for a value that does not match its type. The message names the accepted values. */
 export class InvalidValue extends Error {
-  override readonly name = 'Unfit'
+  override readonly name = 'InvalidValue'
 }
 
 const ALIASES: Readonly<Record<string, string>> = {

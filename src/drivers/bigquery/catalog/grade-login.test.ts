@@ -31,6 +31,16 @@ describe('credentials', () => {
     assert.deepEqual(at.double.violations, [])
   })
 
+  test('pass with the number of tested tables if more tables are exposed', async () => {
+    await using at = await connectBigQuery()
+    const tables = Array.from({ length: 11 }, () => at.exposed.tables)
+      .flat()
+      .slice(0, 11)
+    const report = await at.connection.test({ ...at.exposed, tables }, AbortSignal.timeout(60_000))
+    const step = report.steps.find(({ name }) => name === 'tables')
+    assert.match(step?.message ?? '', /tested for the first 10 of 11 tables/)
+  })
+
   test('get a warning if they may create tables, with the commands that create better credentials', async () => {
     await using at = await connectBigQuery({ known: [granted] })
     const { report, step } = await grade(at)

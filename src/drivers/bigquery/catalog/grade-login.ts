@@ -126,7 +126,7 @@ async function writes({ rest, target, datasets, place, better, signal }: Facts):
   if (unknown.length > 0) {
     return warn(name, `It is unknown whether the credentials may create tables in ${few(unknown)}.`, better)
   }
-  return pass(name, 'The credentials may not create tables.')
+  return pass(name, `The credentials may not create tables${limitOf(datasets, 'in', 'datasets')}.`)
 }
 
 /** Tests by dry runs, which read nothing, whether the credentials may read the first exposed tables. */
@@ -139,7 +139,12 @@ async function reads({ rest, target, exposed, place, better, signal }: Facts): P
   )
   const missing = tried.filter((_, n) => verdicts[n] === false).map(({ schema, table }) => `${schema}.${table}`)
   if (missing.length > 0) return warn(name, `The credentials may not read ${few(missing)}, which is exposed.`, better)
-  return pass(name, 'The credentials may read what is exposed.')
+  return pass(name, `The credentials may read what is exposed${limitOf(exposed.tables, 'tested for', 'tables')}.`)
+}
+
+/** Says how many were tested, if not all were: ` (in the first 10 of 12 datasets)`. */
+function limitOf(all: readonly unknown[], how: string, what: string): string {
+  return all.length > TRIED_MAX ? ` (${how} the first ${TRIED_MAX} of ${all.length} ${what})` : ''
 }
 
 /** Tests one text by a dry run. Returns null if BigQuery refuses the dry run for another reason than missing rights. */

@@ -5,7 +5,7 @@ import { z } from 'zod'
 
 /** An error response. `googleText` is Google's own message, which must not be shown without a check. */
 export class ErrorResponse extends Error {
-  override readonly name = 'Refused'
+  override readonly name = 'ErrorResponse'
   /** The HTTP status. 200 for an error that a job reports. */
   readonly status: number
   /** BigQuery's reason (invalidQuery, notFound …), the token endpoint's error (invalid_grant …), or empty. */

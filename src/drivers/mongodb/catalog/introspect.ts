@@ -227,7 +227,10 @@ function signalsOf(path: SampledPath, documents: number, declared: Declared | un
   else if (declared !== undefined && declared.types.length > 0)
     signals.push(`declared as ${declared.types.join(' or ')}`)
   if (path.elements.size > 0) signals.push(`elements of its arrays: ${shares(path.elements)}`)
-  if (documents > 0) signals.push(`in ${percent(path.documents, documents)} of ${documents} sampled documents`)
+  if (documents > 0) {
+    const share = path.documents === 0 ? 'none' : percent(path.documents, documents)
+    signals.push(`in ${share} of ${documents} sampled documents`)
+  }
   if (path.isDictionary) signals.push('its keys are data, not names, so only the whole value can be exposed')
   return signals
 }

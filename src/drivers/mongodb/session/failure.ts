@@ -107,7 +107,8 @@ const SENTENCES: Readonly<Record<number, string>> = {
   51246: '$redact and similar stages take DESCEND, PRUNE or KEEP only.',
 }
 
-const TIMEOUTS = new Set([50, 202, 262])
+/** The server itself ended the query. Code 202 is no such answer: a router then waited too long for another server. */
+const TIMEOUTS = new Set([50, 262])
 const GONE = new Set([6, 7, 63, 89, 91, 133, 189, 9001, 10058, 10107, 11600, 11602, 13435, 13436])
 const BUSY = new Set([202, 317, 462])
 
