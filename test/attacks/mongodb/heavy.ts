@@ -270,7 +270,14 @@ export const ACROSS: readonly Heavy[] = Object.entries<readonly [land: string, .
   'loops in the sums of a window': ['text', { $setWindowFields: { sortBy: { score: 1 }, output: { x: { $sum: { $sum: map('$tags', { $sum: map('$tags', { $add: ['$$this', '$$e'] }) }, 'e') } } } } }, { $match: { x: -1 } }],
 }).map(([name, [land, ...pipeline]]) => ({ name: `across: ${name}`, body: () => people({ $match: { land } }, ...pipeline), sizes: [1] }))
 
+/** Returns a group of 3,000 documents with n accumulators over an array and an object, which all documents share. */
+const accumulated = (n: number, by: object): Document =>
+  people({ $limit: 1 }, { $set: { t: map(range(8_000), 'abcdefg') } }, { $set: { o: { $let: { vars: { v: '$t' }, in: { a: '$$v' } } }, z: range(3_000) } }, { $unwind: '$z' }, { $group: { _id: null, ...Object.fromEntries(many(Math.min(n, 900), (k) => [`q${k}`, by])) } }, { $count: 'n' })
+
 const stages: readonly Heavy[] = [
+  ...['$minN', '$maxN', '$firstN'].map((name) => ({ name: `a group with many ${name} of an array`, body: (n: number) => accumulated(n, { [name]: { n: 1, input: '$t' } }) })),
+  ...['$min', '$addToSet', '$last'].map((name) => ({ name: `a group with many ${name} of an object`, body: (n: number) => accumulated(n, { [name]: '$o' }) })),
+  ...['$topN', '$bottomN'].map((name) => ({ name: `a group with many ${name} sorted by an object`, body: (n: number) => accumulated(n, { [name]: { n: 1, sortBy: { o: 1 }, output: 1 } }) })),
   { name: 'a loop in the sums of a group', body: (n) => people({ $project: { name: 1 } }, { $group: { _id: null, ...Object.fromEntries(many(20, (k) => [`n${k}`, { $sum: { $size: loop(n / 20, { $add: [k, '$$this'] }) } }])) } }) },
   { name: 'a loop in a filter', body: (n) => people({ $limit: 1000 }, { $match: { $expr: { $eq: [{ $size: loop(n, { $concat: ['$name', 'x'] }) }, -1] } } }) },
   { name: 'a loop for many documents', body: (n) => people(...MULTIPLIED, { $group: { _id: { $size: loop(n, { $add: ['$r', '$$this'] }) } } }) },

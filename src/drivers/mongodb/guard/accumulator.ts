@@ -3,7 +3,7 @@
 import { fieldsOf, operatorOf, textOf } from './read-arguments.ts'
 import { reasonAgainst, type Fields } from './expression-list.ts'
 import { computed } from './computed-value.ts'
-import { constant } from './amount.ts'
+import { constant, scaled } from './amount.ts'
 import { keySteps } from './operator-steps.ts'
 import { anyOf, gatheredList, largest, list, object, SMALL, STORED, type Extent } from './value-size.ts'
 import { numberOf } from './parse-ejson.ts'
@@ -15,37 +15,59 @@ import { suggested } from './suggestions.ts'
 
 type Form = 'expression' | 'nothing' | 'sorted' | Fields
 
+/**
+ * How often mongod reads the whole value of each document, to copy, compare or hash the value. Each operator states
+ * this, also one that reads numbers only. `n` is the argument of the same name, and is unknown if it is computed.
+ */
+type Reads = (n: number | undefined) => number
+
+interface Operator {
+  readonly form: Form
+  readonly reads: Reads
+}
+
+/** The operator keeps a value, or adds it to a sum. */
+const kept: Reads = () => 1
+/** The operator compares each value with the value kept so far. */
+const compared: Reads = () => 2
+/** The operator looks up each value, or each element of it, in a set. */
+const inSet: Reads = () => 4
+/** The operator compares each value with some of the n values kept so far. */
+const amongN: Reads = (n = N_UNKNOWN) => 2 + Math.log2(Math.max(1, n) + 1)
+const N_UNKNOWN = 2 ** 16
+
 const INPUT_N: Fields = { needed: ['input', 'n'], optional: [] }
 
-const SHARED: readonly (readonly [string, Form])[] = [
-  ...'$addToSet $avg $concatArrays $first $last $max $mergeObjects $min $push $setUnion $stdDevPop $stdDevSamp $sum'
-    .split(' ')
-    .map((name): [string, Form] => [name, 'expression']),
-  ['$count', 'nothing'],
-  ['$top', 'sorted'],
-  ['$topN', 'sorted'],
-  ['$bottom', 'sorted'],
-  ['$bottomN', 'sorted'],
-  ['$firstN', INPUT_N],
-  ['$lastN', INPUT_N],
-  ['$maxN', INPUT_N],
-  ['$minN', INPUT_N],
-  ['$median', { needed: ['input', 'method'], optional: [] }],
-  ['$percentile', { needed: ['input', 'p', 'method'], optional: [] }],
+const each = (names: string, form: Form, reads: Reads): [string, Operator][] =>
+  names.split(' ').map((name) => [name, { form, reads }])
+
+const SHARED: readonly (readonly [string, Operator])[] = [
+  ...each('$avg $concatArrays $first $last $mergeObjects $push $stdDevPop $stdDevSamp $sum', 'expression', kept),
+  ...each('$max $min', 'expression', compared),
+  ...each('$addToSet $setUnion', 'expression', inSet),
+  ...each('$count', 'nothing', kept),
+  ...each('$top $bottom', 'sorted', kept),
+  ...each('$topN $bottomN', 'sorted', amongN),
+  ...each('$firstN $lastN', INPUT_N, kept),
+  ...each('$maxN $minN', INPUT_N, amongN),
+  ...each('$median', { needed: ['input', 'method'], optional: [] }, kept),
+  ...each('$percentile', { needed: ['input', 'p', 'method'], optional: [] }, kept),
 ]
 
-const ACCUMULATORS: ReadonlyMap<string, Form> = new Map(SHARED)
+const ACCUMULATORS: ReadonlyMap<string, Operator> = new Map(SHARED)
 
-const WINDOW: ReadonlyMap<string, Form> = new Map<string, Form>([
+const WINDOW: ReadonlyMap<string, Operator> = new Map<string, Operator>([
   ...SHARED,
-  ...'$covariancePop $covarianceSamp $linearFill $locf'.split(' ').map((name): [string, Form] => [name, 'expression']),
-  ...'$denseRank $documentNumber $rank'.split(' ').map((name): [string, Form] => [name, 'nothing']),
-  ['$derivative', { needed: ['input'], optional: ['unit'] }],
-  ['$integral', { needed: ['input'], optional: ['unit'] }],
-  ['$expMovingAvg', { needed: ['input'], optional: ['N', 'alpha'] }],
-  ['$shift', { needed: ['output', 'by'], optional: ['default'] }],
-  ['$minMaxScaler', { needed: ['input'], optional: ['min', 'max'] }],
+  ...each('$covariancePop $covarianceSamp $linearFill $locf', 'expression', kept),
+  ...each('$denseRank $documentNumber $rank', 'nothing', kept),
+  ...each('$derivative $integral', { needed: ['input'], optional: ['unit'] }, kept),
+  ...each('$expMovingAvg', { needed: ['input'], optional: ['N', 'alpha'] }, kept),
+  ...each('$shift', { needed: ['output', 'by'], optional: ['default'] }, kept),
+  ...each('$minMaxScaler', { needed: ['input'], optional: ['min', 'max'] }, compared),
 ])
+
+/** A window keeps its values in order: each value is compared when it enters the window, and again when it leaves. */
+const WINDOW_READS = 8
 
 export interface Accumulated {
   /** The printed accumulator: {$sum: …}. */
@@ -113,7 +135,7 @@ function refusedShape(of: string, value: Bson): Error {
   return new Broken(`${of} takes one accumulator for each output, such as {"$sum": 1}`)
 }
 
-function hint(list: ReadonlyMap<string, Form>): string {
+function hint(list: ReadonlyMap<string, Operator>): string {
   return `Allowed here: ${[...list.keys()].sort().join(' ')}.`
 }
 
@@ -124,43 +146,48 @@ interface Operand {
 
 function operand(
   vocabulary: 'accumulator' | 'window',
-  forms: ReadonlyMap<string, Form>,
+  operators: ReadonlyMap<string, Operator>,
   [name, value]: readonly [string, Bson],
   scope: Scope,
 ): Operand {
-  const form = forms.get(name)
-  if (form === undefined) throw refusedOperator(name, reasonAgainst(name), suggested(name, forms.keys(), hint(forms)))
+  const found = operators.get(name)
+  if (found === undefined)
+    throw refusedOperator(name, reasonAgainst(name), suggested(name, operators.keys(), hint(operators)))
   needVersion(vocabulary, name, scope.exposed)
-  if (form === 'expression') return one(value, scope)
+  const { form, reads } = found
+  const n = numberOf(isDocument(value) ? value['n'] : undefined)
+  const isOrdered = form === 'sorted' || reads === compared || reads === amongN
+  const times = reads(n) * (vocabulary === 'window' && isOrdered ? WINDOW_READS : 1)
   if (form === 'nothing') {
     fieldsOf(name, value, [], [])
     return { printed: {}, extents: [] }
   }
-  if (form === 'sorted') return sorted(name, value, scope)
+  if (form === 'expression') return one(value, scope, times)
+  if (form === 'sorted') return sorted(name, value, scope, times)
   const printed: Record<string, Bson> = {}
   const extents: Extent[] = []
   for (const [field, below] of Object.entries(fieldsOf(name, value, form.needed, form.optional))) {
-    const made = computed(below, scope)
+    const made = one(below, scope, times)
     printed[field] = made.printed
-    extents.push(made.extent)
+    extents.push(...made.extents)
   }
   return { printed, extents }
 }
 
-function one(value: Bson | undefined, scope: Scope): Operand {
+/** Confines an expression, and counts `times` reads of the whole value. */
+function one(value: Bson | undefined, scope: Scope, times: number): Operand {
   const { printed, extent } = computed(value, scope)
-  // Counts the comparisons of whole values with which mongod computes a set or an extreme value.
-  scope.meter.step(keySteps(extent))
+  scope.meter.step(scaled(keySteps(extent), times))
   return { printed, extents: [extent] }
 }
 
-function sorted(name: string, value: Bson, scope: Scope): Operand {
+function sorted(name: string, value: Bson, scope: Scope, times: number): Operand {
   const many = name.endsWith('N')
   const { sortBy, output, n } = fieldsOf(name, value, many ? ['sortBy', 'output', 'n'] : ['sortBy', 'output'], [])
   if (!isDocument(sortBy)) throw new Broken(`${name} takes an object for sortBy`)
-  const made = one(output, scope)
+  const made = one(output, scope, 1)
   const printed = {
-    sortBy: sortSpecOf(name, sortBy, scope).printed,
+    sortBy: sortSpecOf(name, sortBy, scope, times).printed,
     output: made.printed,
     ...(many ? { n: computed(n, scope).printed } : {}),
   }

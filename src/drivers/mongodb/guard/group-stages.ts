@@ -1,6 +1,7 @@
 // Confines the stages that make one document out of many ($group, $bucket, $bucketAuto, $sortByCount, $count), and
 // $setWindowFields, $densify and $fill.
 import { accumulator, bounds, windowOperator } from './accumulator.ts'
+import { scaled } from './amount.ts'
 import { arrayOf, fieldsOf, textOf, wholeOf } from './read-arguments.ts'
 import { computed, type Computed } from './computed-value.ts'
 import { keySteps } from './operator-steps.ts'
@@ -68,10 +69,13 @@ export function bucket(value: Bson, flow: Flow): void {
   const read = fieldsOf('$bucket', value, ['groupBy', 'boundaries'], ['default', 'output'])
   const { scope } = flow
   const bounds = arrayOf('$bucket', read['boundaries'])
+  const ends = bounds.map((bound) => computed(bound, scope))
+  // A comparison reads no more of the key than of the boundary.
+  for (const { extent } of ends) scope.meter.step(scaled(keySteps(extent), 2))
   const printed = {
     // The server computes groupBy again for each boundary that it compares.
     groupBy: scope.meter.repeat(2 * bounds.length, () => computed(read['groupBy'], scope).printed),
-    boundaries: bounds.map((bound) => computed(bound, scope).printed),
+    boundaries: ends.map((end) => end.printed),
     ...(read['default'] === undefined ? {} : { default: computed(read['default'], scope).printed }),
   }
   const output = bucketOutput('$bucket', read['output'], flow)

@@ -633,3 +633,30 @@ test('limits the arrays of all windows to 20,000 elements, because they are copi
   assert.match(pushed(1), /"\$lte":\[\{"\$max":\[[^\]]*"\$w0"[^]*?,20000\]/)
   assert.match(pushed(4), /,5000\]/)
 })
+
+/** Returns the verdict of a group with n accumulators over an array $t and an object $o, which the query has made. */
+const accumulated = (n: number, by: object): Verdict => {
+  const t = map(range(8_000), 'abcdefg')
+  const outputs = Object.fromEntries(repeated(n, by).map((each, k) => [`q${k}`, each]))
+  return piped(
+    { $set: { t, o: { $let: { vars: { v: t }, in: { a: '$$v' } } } } },
+    { $group: { _id: '$n', ...outputs } },
+  )
+}
+
+test('counts how often an accumulator reads each value', () => {
+  const MANY: Readonly<Record<string, object>> = {
+    minN: { $minN: { n: 1, input: '$t' } },
+    'an unknown n': { $maxN: { n: { $size: '$a' }, input: '$o' } },
+    firstN: { $firstN: { n: 1, input: '$t' } },
+    max: { $max: '$o' },
+    addToSet: { $addToSet: '$t' },
+    median: { $median: { input: '$t', method: 'approximate' } },
+    'top by an object': { $top: { sortBy: { o: 1 }, output: 1 } },
+    'bottomN by an object': { $bottomN: { n: 2, sortBy: { o: 1 }, output: 1 } },
+  }
+  for (const [name, by] of Object.entries(MANY)) {
+    assert.equal(accumulated(900, by).kind, 'denied', name)
+    assert.equal(accumulated(2, by).kind, 'confined', name)
+  }
+})

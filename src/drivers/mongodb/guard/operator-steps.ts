@@ -161,9 +161,9 @@ const STEPS: ReadonlyMap<string, Steps> = new Map<string, Steps>([
   ),
 ])
 
-/** Returns the steps for a key of a group. mongod computes a hash of the whole value. */
-export function keySteps({ items, bytes, isSingle }: Extent): Amount {
-  return isSingle ? scaled(bytes, 1 / STEP_READS) : plus(scaled(items, 1 / 2), scaled(bytes, 1 / NESTED_READS))
+/** Returns the steps to read a whole value once, as for a key of a group: mongod computes a hash, or compares. */
+export function keySteps(extent: Extent): Amount {
+  return extent.isSingle ? readingOne(extent) : plus(scaled(extent.items, 1 / 2), readingOne(extent))
 }
 
 /** Returns the steps of an operator. An operator without an entry reads its arguments once. */

@@ -7,7 +7,7 @@ import { componentsOf } from './field-names.ts'
 import { resolve, type Located, type Scope } from './scope.ts'
 import { isPlace, valueAt } from './document-shape.ts'
 import { NONE, plus, product, scaled } from './amount.ts'
-import { STEP_READS } from './operator-steps.ts'
+import { keySteps, STEP_READS } from './operator-steps.ts'
 import { valuesFound } from './value-size.ts'
 
 const KEYS_MAX = 32
@@ -22,8 +22,9 @@ export interface SortSpec {
 
 /**
  * Reads a sort specification. `scope` is null for array elements with unknown fields, whose paths are not looked up.
+ * `times` is how often `of` compares the key of each document.
  */
-export function sortSpecOf(of: string, value: BsonDocument, scope: Scope | null): SortSpec {
+export function sortSpecOf(of: string, value: BsonDocument, scope: Scope | null, times = 1): SortSpec {
   const entries = Object.entries(value)
   if (entries.length === 0) throw new Broken(`${of} needs at least one field to sort by`)
   if (entries.length > KEYS_MAX) throw refusedLimit('sort fields', `${of} sorts by more than ${KEYS_MAX} fields`)
@@ -44,7 +45,7 @@ export function sortSpecOf(of: string, value: BsonDocument, scope: Scope | null)
     if (scope === null) componentsOf(name)
     else {
       const { kind, numeric, crossed, components } = within(value, name, () => resolve(name, scope))
-      countKey(of, name, { numeric, components }, scope)
+      countKey(of, name, { numeric, components }, scope, times)
       if (kind !== 'whole') hoistable = false
       if (crossed.length > 0) cut.push(components.slice(0, crossed.length))
     }
@@ -59,22 +60,32 @@ const PAIR_STEPS = 0.4
 const PAIR_KEPT = 3
 
 /**
+ * How often $top and similar operators read the key of a document, besides its comparisons: they copy the key. A copy of
+ * an element takes 90 ns.
+ */
+const KEY_COPIES = 2
+
+/**
  * Counts the values at a path by which `of` sorts. mongod reads all of these values to find the smallest or the
- * largest.
+ * largest. `times` is how often `of` compares the key of each document.
  */
 export function countKey(
   of: string,
   path: string,
   { numeric, components }: Pick<Located, 'numeric' | 'components'>,
   { meter, shape }: Scope,
+  times = 1,
 ): void {
   // For each element of an array in an array, mongod reads all of them again.
   if (numeric) throw refusedIndex(of, path)
   const found = valueAt(shape, components)
+  const isTop = /^\$(?:top|bottom)/.test(of)
+  // A sort reads a key once and then compares bytes. Its memory limit bounds the keys.
+  if (isTop) meter.step(scaled(keySteps(found), KEY_COPIES + times))
   if (found.isSingle) return
   const values = valuesFound(found, components)
   meter.step(plus(scaled(values, 2), scaled(found.bytes, 1 / STEP_READS)))
-  if (!/^\$(?:top|bottom)/.test(of)) return
+  if (!isTop) return
   const pairs = product(values, values)
   const copies = product(values, found.bytes)
   meter.step(plus(scaled(pairs, PAIR_STEPS), scaled(copies, 1 / STEP_READS)))
