@@ -1,6 +1,6 @@
 // Creates spans for OpenTelemetry. Each request has a span. A query also has spans for its guard, its wait for a
 // connection and the database. Spans are created after the answer from recorded times, so that no query waits for them.
-// A span contains no text, name or value. This file is loaded only if OTEL_EXPORTER_OTLP_ENDPOINT is set.
+// A span contains no query text, no name of a table or column, and no value of a database. This file is loaded only if OTEL_EXPORTER_OTLP_ENDPOINT is set.
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, TraceFlags, type Context } from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { resourceFromAttributes } from '@opentelemetry/resources'
@@ -36,7 +36,7 @@ export interface Tracing extends AsyncDisposable {
 const WAITING_MAX = 2_048
 /** The interval at which waiting spans are sent. */
 const EVERY_MS = 2_000
-/** The time that shutdown waits for the last spans to be sent. */
+/** The timeout for sending a batch of spans, and therefore the longest time that shutdown waits for the last spans. */
 const LAST_MS = 3_000
 
 export function openTracing(settings: NonNullable<Config['otel']>): Tracing {

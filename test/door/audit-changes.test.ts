@@ -400,7 +400,7 @@ describe('the audit of changes', () => {
     await settings(false)
   })
 
-  test('one row, requested by its id, equals the row in the list, and only readers of the list may request it', async () => {
+  test('a row requested by its id equals the row in the list and in the CSV export, and is not found for a caller whose list does not show it', async () => {
     const { owner, teamId, at } = shop
     await shop.query('SELECT email FROM customers')
     const path = `/teams/${teamId}/audit`

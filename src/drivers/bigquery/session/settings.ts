@@ -17,7 +17,10 @@ const DATASETS_MAX = 1_000
 export interface Allowed {
   /** True if datasources may use the identity of the machine (VITRINE_ALLOW_APPLICATION_DEFAULT). */
   readonly applicationDefault: boolean
-  /** True if datasources may use other addresses than Google's, without a token (VITRINE_ALLOW_BIGQUERY_ENDPOINT). */
+  /**
+   * True if datasources may name an address that is not Google's (VITRINE_ALLOW_BIGQUERY_ENDPOINT). Such an address never
+   * gets a token.
+   */
   readonly endpoint: boolean
 }
 
@@ -100,7 +103,7 @@ function read(allowed: Allowed, input: SettingsInput): Read {
   for (const field of ['host', 'port', 'username'] as const) {
     if (input[field] !== undefined && input[field] !== null) wrong.push(`${field}: does not apply to BIGQUERY`)
   }
-  // The field is accepted and ignored: TLS to an https address is always fully verified.
+  // A valid sslMode is accepted and ignored: TLS to an https address is always fully verified.
   if (!SslMode.nullish().safeParse(input.sslMode).success) wrong.push('sslMode: does not apply to BIGQUERY')
   const mode = z.enum(['SERVICE_ACCOUNT', 'APPLICATION_DEFAULT']).safeParse(input.connectionMode)
   if (!mode.success) wrong.push('connectionMode: must be SERVICE_ACCOUNT or APPLICATION_DEFAULT')

@@ -61,7 +61,10 @@ export function lookup(value: Bson, flow: Flow): void {
 /** The assumed number of documents that a $lookup without foreignField finds. */
 const FOUND_ALL = 100
 
-/** The assumed number of documents with one value of a field other than _id, for an $unwind of the documents. */
+/**
+ * The assumed number of documents that a join finds by a field other than _id. The cost estimate uses it for a later
+ * $unwind of these documents.
+ */
 const FOUND = 10
 
 /** Returns the shape of an array of documents. `rows` is their number for the cost estimate. */

@@ -21,8 +21,8 @@ function ours(text: string): string[] {
 
 /**
  * Returns null if PostgreSQL's scanner refuses the text. libpg-query's copy of the scanner returns comments as tokens,
- * and therefore ends a string at a comment, unlike PostgreSQL's scanner. The parser never gets a comment, so the texts
- * are compared without comments.
+ * and therefore does not join two string constants with a comment between them, as PostgreSQL's scanner does. The parser
+ * never gets a comment, so PostgreSQL's scanner gets the text after the prescan, in which spaces replace comments.
  */
 function theirs(text: string): string[] | null {
   try {

@@ -28,7 +28,7 @@ export function AgentView({ open, onClose, isChanged, datasource }: AgentViewPro
       onClose={onClose}
       wide
       title="As an agent sees it"
-      description="The exact text that describe_datasource returns to an agent. An agent cannot query anything else."
+      description="The exact text that describe_datasource returns to an agent. An agent can query only exposed tables and columns."
       foot={<Button onClick={onClose}>Close</Button>}
     >
       {isChanged && <Notice role="note">Your unsaved changes are not included. Agents see them after you save.</Notice>}
@@ -75,7 +75,10 @@ function Pages({ datasource: { teamId, id }, as, detail }: PagesProps) {
     return <LoadFailed what="description" error={read.error} busy={read.isFetching} onRetry={again} />
   if (read.data === undefined) return <Loading what="description" lines={8} />
   const { barred, page } = read.data
-  if (page === null) return <Notice role="status">{barred} It gets no information about this datasource.</Notice>
+  if (page === null)
+    return (
+      <Notice role="status">{barred} An agent with this role or key gets no information about this datasource.</Notice>
+    )
   return (
     <>
       <NamedNumbers of={factsOf(page)} />
