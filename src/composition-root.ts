@@ -102,7 +102,7 @@ export async function openRooms(options: RoomsOptions) {
   const mail = opened.use(openMail({ config, log }))
   const keyWarnings = opened.use(openKeyWarnings({ store, mail, origin, log }))
   const leases = opened.use(
-    openLeases({ store, secrets, connectOptions: { allowPrivateHosts: config.allowPrivateHosts } }, leaseOptions),
+    openLeases({ store, secrets, log, connectOptions: { allowPrivateHosts: config.allowPrivateHosts } }, leaseOptions),
   )
   const jobs = opened.use(await openJobs({ store, log }))
   const catalogs = openCatalogs({ store })

@@ -14,8 +14,8 @@ export function changedJustNow(): AppError {
 }
 
 /** Returns the error for a call that is refused because of load. The refused call had no effect. */
-export function overloaded(why: string): AppError {
-  return new AppError('OVERLOADED', `${why} Try again in a moment.`, { extra: { retryAfter: RETRY_AFTER_SECONDS } })
+export function overloaded(why: string, retryAfter = RETRY_AFTER_SECONDS): AppError {
+  return new AppError('OVERLOADED', `${why} Try again in a moment.`, { extra: { retryAfter } })
 }
 
 const RETRY_AFTER_SECONDS = 2

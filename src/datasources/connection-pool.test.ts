@@ -1,10 +1,15 @@
 // Tests the connection pool of a datasource. It reuses connections, respects its limit, never uses outdated
 // connections, and finally closes all of them. The tests count the sessions on the server.
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
 import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts'
 import { addMember, addTeam, openRooms, sessionCall, type Rooms } from '../../test/support/connected.ts'
+import { LIMITS, queryOf } from '../../test/support/postgres-session.ts'
 import { until } from '../../test/support/until.ts'
+import { seal } from '../drivers/confined.ts'
+import type { PostgresCapture } from '../drivers/postgres/captured-facts.ts'
+import { AppError } from '../errors.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Membership } from '../teams/require-membership.ts'
 import { changeDatasource, createDatasource, disableDatasource } from './datasources.ts'
@@ -18,7 +23,8 @@ describe('leases', () => {
   let rooms: Rooms
   let owner: Membership
   before(async () => {
-    postgres = await startPostgres()
+    // Its own server, because a test stops some of its processes.
+    postgres = await startPostgres({ settings: {} })
     rooms = await openRooms()
     owner = await addMember(rooms, await addTeam(rooms), 'OWNER')
   })
@@ -43,8 +49,15 @@ describe('leases', () => {
     })
     return await at(item.id as DatasourceId)
   }
-  const pool = (options: Partial<LeaseOptions>): Leases =>
-    openLeases({ store: rooms.store, secrets: rooms.secrets, connectOptions: { allowPrivateHosts: true } }, options)
+  const lines: string[] = []
+  const say = (_: object, line: string) => void lines.push(line)
+  const pool = (options: Partial<LeaseOptions>): Leases => {
+    const { store, secrets } = rooms
+    return openLeases(
+      { store, secrets, log: { info: say, warn: say }, connectOptions: { allowPrivateHosts: true } },
+      options,
+    )
+  }
   async function sessions(of: Reached): Promise<number> {
     const rows = await postgres.query(
       'postgres',
@@ -55,6 +68,13 @@ describe('leases', () => {
   /** Waits for a number of sessions, because the server needs a moment to notice that a session ended. */
   async function becomes(of: Reached, count: number): Promise<void> {
     await until(`there are ${count} sessions`, async () => (await sessions(of)) === count)
+  }
+  /** Returns a query without the guard’s judgement. */
+  async function sealed(leases: Leases, of: Reached, text: string) {
+    await using connection = await leases.connect(of, NEVER)
+    const { capture } = await connection.introspect(NEVER)
+    const { serverVersion, implicit } = capture as PostgresCapture
+    return seal('POSTGRES', queryOf(text, serverVersion, { implicit }))
   }
   const give = (lease: Lease) => lease[Symbol.asyncDispose]()
 
@@ -145,6 +165,68 @@ describe('leases', () => {
     const fresh = await next
     assert.equal(fresh.connection.usable, true)
     await give(fresh)
+  })
+
+  test('a query that was given up keeps its place until the database ends it', async (t) => {
+    if (!existsSync('/proc')) return t.skip('this test needs /proc')
+    await using leases = pool({ connectionsMax: 2, waitMs: 600_000 })
+    const of = await target()
+    const query = await sealed(leases, of, 'SELECT count(*) FROM generate_series(1, 1e12)')
+    const stopped: number[] = []
+    const active = `SELECT pid FROM pg_stat_activity WHERE datname = '${of.row.database}' AND state = 'active'`
+    /** Gives up a query whose process no longer reacts to a cancel request. */
+    const giveUp = async () => {
+      const lease = await leases.take(of, NEVER)
+      const caller = new AbortController()
+      const running = lease.connection.run(query, LIMITS, caller.signal)
+      await until('the query runs', async () => {
+        const pids = (await postgres.query('postgres', active)).map(([pid]) => Number(pid))
+        const pid = pids.find((each) => !stopped.includes(each))
+        if (pid !== undefined) stopped.push(pid)
+        return pid !== undefined
+      })
+      for (const pid of stopped) process.kill(pid, 'SIGSTOP')
+      caller.abort(new AppError('QUERY_TIMEOUT', 'given up'))
+      await assert.rejects(running, { code: 'QUERY_TIMEOUT' })
+      await give(lease)
+    }
+    const places = () => {
+      const samples = [...(leases.families()[0]?.samples() ?? [])]
+      return samples.flatMap(([{ kind, state }, n]) => (kind === 'POSTGRES' ? [[state, n]] : []))
+    }
+    try {
+      await giveUp()
+      assert.deepEqual(places(), [['used', 0], ['idle', 0], ['abandoned', 1]]) // prettier-ignore
+      await giveUp()
+      await until('both are overdue', () => lines.length === 2)
+      for (let tried = 0; tried < 3; tried++) {
+        await assert.rejects(leases.take(of, NEVER), {
+          code: 'OVERLOADED',
+          extra: { retryAfter: 10 },
+          message: /has not yet ended 2 queries that were given up/,
+        })
+      }
+      assert.equal(await sessions(of), 2)
+    } finally {
+      for (const pid of stopped) process.kill(pid, 'SIGCONT')
+    }
+    await becomes(of, 0)
+    await until('the places are free', () => places().every(([, n]) => n === 0))
+    assert.deepEqual(lines.slice(2), Array<string>(2).fill('the database has ended a query that was given up'))
+    await give(await leases.take(of, NEVER))
+  })
+
+  test('a query whose answer is cut frees its place when the database has ended it', async () => {
+    await using leases = pool({ connectionsMax: 1 })
+    const of = await target()
+    const query = await sealed(leases, of, "SELECT repeat('x', 100000), generate_series(1, 1000000000)")
+    for (let tried = 0; tried < 3; tried++) {
+      const lease = await leases.take(of, NEVER)
+      const { truncated } = await lease.connection.run(query, { ...LIMITS, maxResponseBytes: 200_000 }, NEVER)
+      assert.deepEqual([truncated, lease.connection.usable], [true, false])
+      await give(lease)
+    }
+    await becomes(of, 0)
   })
 
   test('closes an idle connection after a while', async () => {

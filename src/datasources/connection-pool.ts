@@ -1,6 +1,7 @@
 // Connection pools, one per datasource and version of its connection. A lease gives one caller a connection for one
-// use. Idle connections are closed after a while. A caller who waits too long gets OVERLOADED. Write `await using lease
-// = await leases.take(…)`, so that the end of the block returns the connection.
+// use. Idle connections are closed after a while. A caller who waits too long gets OVERLOADED. A connection whose query
+// was given up keeps its place in the pool until the database has been seen to end the query. Write `await using lease =
+// await leases.take(…)`, so that the end of the block returns the connection.
 import type { ConnectionSettings, ConnectOptions, Connection, Driver } from '../drivers/driver.ts'
 import type { DatasourceType } from '../drivers/datasource-type.ts'
 import { AppError } from '../errors.ts'
@@ -28,8 +29,8 @@ export interface LeaseTarget {
 export interface Leases extends AsyncDisposable {
   /**
    * Leases a connection. Throws OVERLOADED if no connection becomes free in time or too many callers wait. Throws
-   * OVERLOADED immediately if the queue is expected to take longer than `timeoutMs` or `waitMs`. Throws
-   * DATASOURCE_UNAVAILABLE if no connection can be opened, and the reason of `signal`.
+   * OVERLOADED immediately if the queue is expected to take longer than `timeoutMs` or `waitMs`, or if queries that were
+   * given up hold all places. Throws DATASOURCE_UNAVAILABLE if no connection can be opened, and the reason of `signal`.
    */
   take(target: LeaseTarget, signal: AbortSignal, timeoutMs?: number): Promise<Lease>
   /** Returns an idle connection, or null. Throws OVERLOADED if the connection settings have just changed. */
@@ -73,9 +74,21 @@ const DEFAULTS: LeaseOptions = {
 /** The number of uses after which the moving average mostly reflects a change. */
 const USES_AVERAGED = 8
 
+/**
+ * How long the database may take to end a query that was given up. Afterwards, the log says so, and callers no longer
+ * wait for its place.
+ */
+const ENDING_MS = 2_000
+/** `Retry-After` while queries that were given up hold connections. */
+const ABANDONED_RETRY_SECONDS = 10
+
 interface Deps {
   readonly store: Store
   readonly secrets: Secrets
+  readonly log: {
+    info(detail: object, message: string): void
+    warn(detail: object, message: string): void
+  }
   readonly connectOptions: ConnectOptions
 }
 
@@ -160,6 +173,7 @@ class PooledLeases implements Leases {
           all.flatMap(([kind]) => [
             [{ kind, state: 'used' }, sum(kind, (pool) => pool.used)] as const,
             [{ kind, state: 'idle' }, sum(kind, (pool) => pool.idle)] as const,
+            [{ kind, state: 'abandoned' }, sum(kind, (pool) => pool.abandoned)] as const,
           ]),
       },
       {
@@ -190,7 +204,7 @@ class PooledLeases implements Leases {
     // A call that checked access just before a change must not reopen the old connection.
     if (pool !== undefined && pool.version > version) throw changedJustNow()
     if (pool !== undefined) void this.end(target.id)
-    const made = new Pool(target.driver.type, version, this.#options, (signal) => this.connect(target, signal))
+    const made = new Pool(target, this.#options, this.#deps.log, (signal) => this.connect(target, signal))
     this.#pools.set(target.id, made)
     return made
   }
@@ -244,25 +258,34 @@ class PooledLease implements Lease {
 class Pool {
   readonly kind: DatasourceType
   readonly version: number
+  readonly #id: DatasourceId
+  readonly #log: Deps['log']
   readonly #options: LeaseOptions
   readonly #connect: (signal: AbortSignal) => Promise<Connection>
   readonly #idle: Pooled[] = []
   readonly #waiting = new Set<Waiter>()
-  /** The number of connections that are in use, idle or being opened. */
+  /** The number of connections that are in use, idle, abandoned or being opened. */
   #count = 0
+  /** The number of connections whose query was given up, and that the database has not been seen to end. */
+  #abandoned = 0
+  /** The number of abandoned connections that are overdue by ENDING_MS. */
+  #overdue = 0
+  readonly #stop = new AbortController()
   #sweep: NodeJS.Timeout | undefined
   #ended = false
   /** How long connections are used, as a moving average. */
   #useMs = 0
 
   constructor(
-    kind: DatasourceType,
-    version: number,
+    { id, row, driver }: LeaseTarget,
     options: LeaseOptions,
+    log: Deps['log'],
     connect: (signal: AbortSignal) => Promise<Connection>,
   ) {
-    this.kind = kind
-    this.version = version
+    this.kind = driver.type
+    this.version = row.connection_version
+    this.#id = id
+    this.#log = log
     this.#options = options
     this.#connect = connect
   }
@@ -273,7 +296,11 @@ class Pool {
 
   /** The number of connections that are in use or being opened. */
   get used(): number {
-    return this.#count - this.#idle.length
+    return this.#count - this.#idle.length - this.#abandoned
+  }
+
+  get abandoned(): number {
+    return this.#abandoned
   }
 
   get waiting(): number {
@@ -300,6 +327,7 @@ class Pool {
 
   async end(): Promise<void> {
     this.#ended = true
+    this.#stop.abort()
     clearInterval(this.#sweep)
     for (const waiter of this.#waiting) waiter.fail(changedJustNow())
     const idle = this.#idle.splice(0)
@@ -322,8 +350,10 @@ class Pool {
   #wait(signal: AbortSignal, timeoutMs: number): Promise<Pooled> {
     if (this.#waiting.size >= this.#options.waitersMax)
       throw overloaded('Too many queries are waiting for this datasource.')
+    const places = this.#options.connectionsMax - this.#overdue
+    if (places <= 0) throw this.#allInUse()
     // Refuse a caller now who would be refused after waiting, so that the caller does not delay others.
-    const expectedMs = ((this.#waiting.size + 1) * this.#useMs) / this.#options.connectionsMax
+    const expectedMs = ((this.#waiting.size + 1) * this.#useMs) / places
     if (expectedMs > Math.min(this.#options.waitMs, timeoutMs))
       throw overloaded('All connections to this datasource are in use, and too many queries wait for one.')
     const { promise, resolve, reject } = Promise.withResolvers<Pooled>()
@@ -346,7 +376,7 @@ class Pool {
         resolve(this.#make(signal))
       },
     }
-    const late = () => waiter.fail(overloaded('All connections to this datasource are in use.'))
+    const late = () => waiter.fail(this.#allInUse())
     // A timeout here is overload, not a slow query, because the query has not run yet.
     const aborted = () => (isTimeout(signal) ? late() : waiter.fail(signal.reason))
     const timer = setTimeout(late, this.#options.waitMs)
@@ -374,9 +404,42 @@ class Pool {
     this.#sweep ??= this.#startSweep()
   }
 
+  #allInUse(): AppError {
+    const n = this.#overdue
+    if (n === 0) return overloaded('All connections to this datasource are in use.')
+    const queries = n === 1 ? 'a query that was given up' : `${n} queries that were given up`
+    const why = `All connections to this datasource are in use: the database has not yet ended ${queries}, and no further connection is opened meanwhile.`
+    return overloaded(why, ABANDONED_RETRY_SECONDS)
+  }
+
   /** Closes a connection without waiting, because the caller's answer does not depend on the close. */
   #drop(pooled: Pooled): void {
+    const ended = pooled.connection.ended(this.#stop.signal)
+    if (ended !== null) return void this.#abandon(pooled.connection, ended)
     void close(pooled.connection)
+    this.#free()
+  }
+
+  /**
+   * Closes a connection when the database has been seen to end its work. Until then, the connection keeps its place.
+   * Otherwise, each further query would open a further connection, until the database has none left.
+   */
+  async #abandon(connection: Connection, ended: Promise<void>): Promise<void> {
+    const about = { kind: this.kind, datasourceId: this.#id }
+    this.#abandoned++
+    let overdue = 0
+    const timer = setTimeout(() => {
+      overdue = 1
+      this.#overdue++
+      this.#log.warn({ ...about, overdue: this.#overdue }, 'the database has not ended a query that was given up')
+    }, ENDING_MS)
+    timer.unref()
+    await ended
+    clearTimeout(timer)
+    this.#abandoned--
+    this.#overdue -= overdue
+    if (overdue > 0 && !this.#ended) this.#log.info(about, 'the database has ended a query that was given up')
+    void close(connection)
     this.#free()
   }
 

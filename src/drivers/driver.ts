@@ -326,6 +326,12 @@ export interface Connection extends AsyncDisposable {
    */
   readonly usable: boolean
   /**
+   * Returns null if the database runs nothing for this session. If work was given up and may still run in the database,
+   * returns a promise that resolves when the database has been seen to end it, or when `signal` aborts. It never
+   * rejects. The owner calls it before it disposes the connection, and counts the session until then.
+   */
+  ended(signal: AbortSignal): Promise<void> | null
+  /**
    * Grades the login, after connect() has signed in. The SQL of a better login grants the columns of `exposed` only.
    * `exposed` is null if there is no exposure yet.
    */

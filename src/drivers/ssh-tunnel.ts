@@ -376,6 +376,7 @@ class TunnelledConnection implements Connection {
   profile: Connection['profile'] = (...args) => this.#inner.profile(...args)
   estimate: Connection['estimate'] = (...args) => this.#inner.estimate(...args)
   run: Connection['run'] = (...args) => this.#inner.run(...args)
+  ended: Connection['ended'] = (signal) => this.#inner.ended(signal)
 
   async [Symbol.asyncDispose](): Promise<void> {
     try {

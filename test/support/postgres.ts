@@ -293,8 +293,8 @@ async function onDemand(version: PostgresVersion): Promise<string | null> {
 }
 
 /**
- * Returns a session with this login, as an Ask for introspection and grading. `options` are as in libpq ('-c
- * name=value').
+ * Returns a session with this login, as an Ask for introspection and grading. As in the service, each statement runs in
+ * a transaction with only pg_catalog on the path. `options` are as in libpq ('-c name=value').
  */
 export async function askAs(
   server: TestPostgres,
@@ -310,7 +310,14 @@ export async function askAs(
   })
   await client.connect()
   return {
-    ask: async (sql) => (await client.query<(string | null)[]>({ text: sql, rowMode: 'array' })).rows,
+    ask: async (sql) => {
+      await client.query('BEGIN; SET LOCAL search_path = pg_catalog')
+      try {
+        return (await client.query<(string | null)[]>({ text: sql, rowMode: 'array' })).rows
+      } finally {
+        await client.query('COMMIT')
+      }
+    },
     [Symbol.asyncDispose]: () => client.end(),
   }
 }

@@ -54,6 +54,11 @@ export class BigQueryConnection implements Connection {
     return !this.#isClosed
   }
 
+  /** BigQuery itself ends a job at its `jobTimeoutMs`, and a job occupies no session. */
+  ended(): null {
+    return null
+  }
+
   run(confined: Confined, limits: Limits, stop: Stop): Promise<Rows> {
     const query = unseal<BigQueryQuery>(confined, 'BIGQUERY')
     return this.#running(query, limits, stop, (at) => runQuery(at, query, limits))

@@ -1,5 +1,6 @@
 // One leased MongoDB connection: a client, a deadline and cancellation. If a query is abandoned, it is ended in the
 // database, and its client is never used again.
+import { setTimeout as sleep } from 'node:timers/promises'
 import type * as mongodb from 'mongodb'
 import type { Confined } from '../../confined.ts'
 import { unseal } from '../../confined.ts'
@@ -34,6 +35,8 @@ const GRACE_MS = 500
 const TEST_MS = 15_000
 const INTROSPECT_MS = 30 * 60_000
 const KILL_MS = 3_000
+/** The first and the longest pause between two checks whether the server still runs work that was given up. */
+const LOOK_MS = [100, 5_000] as const
 const OUT_BYTES = 16 * 1024
 const OUT_KEPT_BYTES = 4 * 1024 * 1024
 
@@ -44,7 +47,10 @@ export class MongoConnection implements Connection {
   readonly #session: mongodb.ClientSession | null
   readonly #collections = new Map<string, mongodb.Collection>()
   #out = new JsonBytes(OUT_BYTES)
+  /** Set once the client is unusable. Resolves when the server was asked to end the work, if there was any. */
   #ending: Promise<void> | null = null
+  /** True if work was given up, so the server may still run it. */
+  #isAbandoned = false
   /** The borrowed connection. It is reused from query to query. */
   #loan: (Loan & Borrowed) | null = null
   /** The timer for the deadline of the work. It is reused, so after the last work it fires once without effect. */
@@ -93,10 +99,19 @@ export class MongoConnection implements Connection {
     })
   }
 
+  ended(signal: AbortSignal): Promise<void> | null {
+    return this.#isAbandoned ? this.#seenToEnd(signal) : null
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     clearTimeout(this.#timer)
-    if (this.#ending === null) this.#giveBack()
-    await (this.#ending ?? this.#login.client.close())
+    const { client } = this.#login
+    if (this.#ending === null) {
+      this.#giveBack()
+      return await client.close()
+    }
+    await this.#ending
+    await client.close(true).catch(() => undefined)
   }
 
   #running(): Running {
@@ -185,13 +200,46 @@ export class MongoConnection implements Connection {
   }
 
   /**
-   * Closes the client. If work is running, its session is ended first. If only the sockets were closed, the server
+   * Makes the client unusable. If work is running, its session is ended. If only the sockets were closed, the server
    * would stop the work only when it next checks them.
    */
   #end(isWorking: boolean): void {
+    this.#isAbandoned ||= isWorking
+    this.#ending ??= isWorking && this.#session !== null ? this.#kill(this.#session) : Promise.resolve()
+  }
+
+  /** Resolves when the server has answered the abandoned command, and no longer lists work of the session. */
+  async #seenToEnd(signal: AbortSignal): Promise<void> {
+    const { promise: stopped, resolve } = Promise.withResolvers<undefined>()
+    const stop = (): void => resolve(undefined)
+    signal.addEventListener('abort', stop)
+    try {
+      await this.#ending
+      await Promise.race([this.#loan?.wire.untilQuiet(), stopped])
+      for (let pauseMs: number = LOOK_MS[0]; await this.#isListed(signal);) {
+        await Promise.race([sleep(pauseMs, undefined, { ref: false }), stopped])
+        pauseMs = Math.min(pauseMs * 2, LOOK_MS[1])
+      }
+    } finally {
+      signal.removeEventListener('abort', stop)
+    }
+  }
+
+  /** Returns whether the server lists an operation of this session. Returns false if the login may not ask. */
+  async #isListed(signal: AbortSignal): Promise<boolean> {
+    if (this.#session === null || signal.aborted) return false
     const { client } = this.#login
-    const kill = isWorking && this.#session !== null ? this.#kill(this.#session) : Promise.resolve()
-    this.#ending ??= kill.then(() => client.close(true)).catch(() => undefined)
+    const pipeline = [{ $currentOp: { allUsers: false } }, { $match: { 'lsid.id': this.#session.id?.id } }]
+    try {
+      const command = { aggregate: 1, pipeline, cursor: {} }
+      const within = { signal: AbortSignal.any([signal, AbortSignal.timeout(KILL_MS)]) }
+      const answer = await client.db('admin').command(command, { ...within, readPreference: client.readPreference })
+      const cursor: unknown = answer['cursor']
+      if (typeof cursor !== 'object' || cursor === null || !('firstBatch' in cursor)) return false
+      return Array.isArray(cursor.firstBatch) && cursor.firstBatch.length > 0
+    } catch {
+      return false
+    }
   }
 
   async #kill(session: mongodb.ClientSession): Promise<void> {

@@ -29,6 +29,9 @@ export class Wire {
   #message: Buffer | null = null
   readonly #length = Buffer.alloc(LENGTH)
   #filled = 0
+  /** True if the server still has to answer a command that was given up. */
+  #isOwed = false
+  readonly #quiet = Promise.withResolvers<undefined>()
 
   /** Takes a socket that is logged in. No other reader may use the socket until release(). */
   constructor(socket: Duplex) {
@@ -76,7 +79,14 @@ export class Wire {
     this.#usable = false
     const exchange = this.#exchange
     this.#exchange = null
-    exchange?.reject(reason)
+    if (exchange === null) return
+    this.#isOwed = true
+    exchange.reject(reason)
+  }
+
+  /** Resolves when the server begins to answer the command that was given up, or has closed the socket. */
+  untilQuiet(): Promise<undefined> {
+    return this.#isOwed ? this.#quiet.promise : Promise.resolve(undefined)
   }
 
   /** Stops reading. Returns false if the socket cannot be used again. */
@@ -88,7 +98,15 @@ export class Wire {
     return isIdle
   }
 
-  readonly #closed = (): void => this.abandon(new LostConnection('the connection was closed'))
+  readonly #closed = (): void => {
+    this.abandon(new LostConnection('the connection was closed'))
+    this.#settle()
+  }
+
+  #settle(): void {
+    this.#isOwed = false
+    this.#quiet.resolve(undefined)
+  }
 
   #fail(why: string): void {
     this.abandon(new LostConnection(why))
@@ -96,7 +114,7 @@ export class Wire {
   }
 
   readonly #take = (chunk: Buffer): void => {
-    if (!this.#usable) return
+    if (!this.#usable) return this.#settle()
     if (this.#exchange === null) return this.#fail('an answer without a command')
     const isWhole = this.#filled === 0 && chunk.length >= FRAME && chunk.readInt32LE(0) === chunk.length
     if (isWhole) this.#answer(chunk)

@@ -1,17 +1,15 @@
 // The catalog queries of introspection, for PostgreSQL 14 to 18. They name every column and contain no caller's input.
-// They need search_path = pg_catalog, so that no user-defined operator is called.
+// They need search_path = pg_catalog, so that no user-defined operator is called. Each runs in a transaction of its own
+// that sets the path, and changes nothing that outlives this transaction: a pooler gives the server connection to others.
 
 /** The first oid that initdb does not assign: later objects are user-defined (FirstNormalObjectId). */
 const firstUserOid = 16384
 
-/** Sets search_path so that no user-defined function or operator can run in the service's statements. */
-export const pinPath = `SELECT pg_catalog.set_config('search_path', 'pg_catalog', false)`
-
 /**
  * Reads the version, the database, whether the login is a superuser, and the schemas on the login's own search_path.
  * ALTER ROLE and ALTER DATABASE set that path. Otherwise the server's default applies. A reset value that begins with
- * pg_catalog comes from the service's start-up options. The session's path is fixed, so only this statement uses the
- * login's path.
+ * pg_catalog comes from the service's start-up options. The statement sets the login's path until its transaction ends,
+ * so no other statement may follow in the same transaction.
  */
 export const server = `
 SELECT current_setting('server_version_num'), current_database(), rolsuper, array_to_json(current_schemas(false))

@@ -15,7 +15,7 @@ import { viewFunctions, viewRelations, views, viewWarnings } from './view-warnin
 export const OLDEST_SERVER = 140000
 
 /** The number of queries of introspect(). Each query is one step of its progress. */
-export const INTROSPECTION_QUERIES = 31
+export const INTROSPECTION_QUERIES = 29
 
 /** The server and the login. These facts are read first, because the other queries depend on them. */
 export interface ServerFacts {
@@ -25,12 +25,9 @@ export interface ServerFacts {
   readonly searchPath: readonly string[]
 }
 
-/** Fixes the session's search_path, and reads the login's own search_path. */
+/** Reads the facts about the server and the login, with the login's own search_path. */
 export async function readServer(ask: Ask, signal: AbortSignal): Promise<ServerFacts> {
-  await ask(queries.pinPath, signal)
   const [row] = await ask(queries.server, signal)
-  // In a transaction, the statement above leaves the login's own path set, so set the fixed path again.
-  await ask(queries.pinPath, signal)
   if (row === undefined) throw new AppError('DATASOURCE_UNAVAILABLE', 'The server does not know who is asking.')
   const path: unknown = JSON.parse(textAt(row, 3))
   return {

@@ -18,6 +18,7 @@ import { LostConnection, Wire } from './wire.ts'
 
 const CONNECT_MS = 10_000
 const CANCEL_MS = 5_000
+const LOOK_MS = 10_000
 const FLOOR = 140_000
 
 /** A session, and a function that cancels its current statement. */
@@ -27,6 +28,11 @@ export interface Login {
    * Sends a CancelRequest over a separate connection. Resolves when the server has signalled the backend. Never throws.
    */
   cancel(): Promise<void>
+  /**
+   * Asks in another session whether the server's process of this session still runs a statement. Behind a pooler, the
+   * process is not known, so the answer is true. Throws if the server cannot be asked.
+   */
+  isRunning(signal: AbortSignal): Promise<boolean>
 }
 
 /** Logs in. Throws AppError DATASOURCE_UNAVAILABLE, or the signal's reason on abort. */
@@ -98,7 +104,20 @@ async function attempt(
     else stream.on('data', (bytes: Buffer) => wire.take(bytes))
     wire.take(rest)
     const session = await open(wire, options !== null, keyOf(client)?.processId ?? null)
-    return { session, cancel: () => cancel(target, keyOf(client), allowPrivateHosts) }
+    const key = keyOf(client)
+    return {
+      session,
+      cancel: () => cancel(target, key, allowPrivateHosts),
+      isRunning: async (during) =>
+        key === null ||
+        !session.server.isDirect ||
+        (await isRunning(
+          target,
+          key.processId,
+          allowPrivateHosts,
+          AbortSignal.any([during, AbortSignal.timeout(LOOK_MS)]),
+        )),
+    }
   } catch (error) {
     socket.destroy()
     throw first.explain(signal.aborted ? signal.reason : error)
@@ -195,6 +214,28 @@ async function cancel(target: Target, key: Key | null, allowPrivateHosts: boolea
     await closed
   } catch {
     // If the cancel request fails, the statement timeout of the query's transaction still ends the query.
+  }
+}
+
+/** A process of another login has no state that this login may see, so it does not count. */
+async function isRunning(
+  target: Target,
+  processId: number,
+  allowPrivateHosts: boolean,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { session } = await attempt(target, startUpOptions(), allowPrivateHosts, signal)
+  const close = (): void => session.wire.close()
+  signal.addEventListener('abort', close, { once: true })
+  try {
+    const texts = new Texts(65_536)
+    const sql = `SELECT count(*) FROM pg_catalog.pg_stat_activity WHERE pid = ${processId} AND state = 'active'`
+    const { error } = await session.transaction(question(sql), { searchPath: [], timeoutMs: LOOK_MS }, texts)
+    if (error !== null) throw error
+    return texts.answers[0]?.[0]?.[0] !== '0'
+  } finally {
+    signal.removeEventListener('abort', close)
+    close()
   }
 }
 

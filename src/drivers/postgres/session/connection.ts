@@ -1,5 +1,6 @@
 // A PostgreSQL connection for one lease: a session, a deadline and cancellation. If a statement is abandoned, it is
 // cancelled in the database, and its session is never reused.
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { AppError } from '../../../errors.ts'
 import type { Confined } from '../../confined.ts'
 import { unseal } from '../../confined.ts'
@@ -33,6 +34,8 @@ import type { Sink } from './wire.ts'
 const GRACE_MS = 500
 // How long a caller waits for the server to confirm a cancel request.
 const SEEN_MS = 500
+// The first and the longest pause between two checks whether the server still runs a statement that was given up.
+const LOOK_MS = [1_000, 10_000] as const
 // The timeout of one catalog query of introspection. It is long, because a catalog may be large.
 const ASK_MS = 60_000
 const buffers = new BufferPool()
@@ -47,7 +50,6 @@ export class PostgresConnection implements Connection {
    * statement.
    */
   #cancelling: Promise<void> | null = null
-  #ending: Promise<void> | null = null
   /** The timer for the deadline of the work, or for the end of a cancelled session. */
   #timer: NodeJS.Timeout | undefined
   #deadlineMs = 0
@@ -115,8 +117,12 @@ export class PostgresConnection implements Connection {
     return this.#within(ASK_MS + GRACE_MS, signal, () => ask(this.#session, sql, ASK_MS))
   }
 
+  ended(signal: AbortSignal): Promise<void> | null {
+    return this.#session.wire.isQuiet ? null : this.#seenToEnd(signal)
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#ending
+    await this.#cancelling
     clearTimeout(this.#timer)
     this.#session.wire.close()
   }
@@ -150,7 +156,7 @@ export class PostgresConnection implements Connection {
       stop.removeEventListener('abort', onAbort)
       if (out !== null) buffers.release(out)
       // The server may still be sending rows, for example after the answer was cut at a cap.
-      if (!this.usable) this.#end()
+      if (!this.usable) this.#cancelling ??= this.#login.cancel()
     }
   }
 
@@ -179,9 +185,37 @@ export class PostgresConnection implements Connection {
     this.#deadlineMs = 0
   }
 
-  #end(): void {
-    this.#cancelling ??= this.#login.cancel()
-    this.#ending ??= this.#cancelling.finally(() => this.#session.wire.close())
+  /**
+   * Resolves when the server answers, or closes the connection. If neither arrives, for example because the network
+   * lost it, another session asks whether the process still runs a statement.
+   */
+  async #seenToEnd(signal: AbortSignal): Promise<void> {
+    const { wire } = this.#session
+    const { promise: stopped, resolve } = Promise.withResolvers<undefined>()
+    const stop = (): void => resolve(undefined)
+    signal.addEventListener('abort', stop)
+    const over = Promise.race([wire.untilQuiet(), stopped])
+    try {
+      for (
+        let pauseMs: number = LOOK_MS[0];
+        !wire.isQuiet && !signal.aborted;
+        pauseMs = Math.min(pauseMs * 2, LOOK_MS[1])
+      ) {
+        await Promise.race([over, sleep(pauseMs, undefined, { ref: false })])
+        if (!wire.isQuiet && !signal.aborted && (await Promise.race([over, this.#isGone(signal)])) === true) return
+      }
+    } finally {
+      signal.removeEventListener('abort', stop)
+    }
+  }
+
+  /** Returns false if the server cannot be asked. */
+  async #isGone(signal: AbortSignal): Promise<boolean> {
+    try {
+      return !(await this.#login.isRunning(signal))
+    } catch {
+      return false
+    }
   }
 }
 

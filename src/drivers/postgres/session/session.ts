@@ -97,13 +97,11 @@ export interface Server {
   /** server_version_num. */
   readonly version: number
   readonly versionText: string
-  /**
-   * True if the start-up options had no effect (pooler, login trigger). Each transaction then sets all fixed settings.
-   */
+  /** True if the start-up options had no effect (pooler, login trigger). */
   readonly pinsEach: boolean
   /**
    * True if queries run in the process that the login named. Poolers name a process of their own, so that they can pass
-   * on cancel requests.
+   * on cancel requests. If false, other clients may use the same process next, so nothing may outlive a transaction.
    */
   readonly isDirect: boolean
 }
@@ -201,8 +199,8 @@ export class Session {
   /** The name of the query that explain() plans. */
   readonly #planned = `p${this.#tag}`
   /**
-   * True if each transaction may run on another server connection. Then each transaction sets all settings, and
-   * statements have no names.
+   * True if each transaction may run on another server connection. Then each transaction sets all fixed settings until
+   * its end, and statements have no names.
    */
   #isPooled: boolean
   /** The frames around the last query. The next query usually needs the same frames. */
@@ -231,7 +229,7 @@ export class Session {
   constructor(wire: Wire, server: Server) {
     this.wire = wire
     this.server = server
-    this.#isPooled = server.pinsEach
+    this.#isPooled = server.pinsEach || !server.isDirect
     this.#mayKeep = server.isDirect
   }
 

@@ -15,9 +15,12 @@ import { targetOf } from './settings.ts'
 const never = new AbortController().signal
 const SLOW = 'SELECT count(*) FROM generate_series(1, 1e12)'
 
-/** Starts a relay to the server that can stop forwarding, on open and on new connections. */
-async function relay(port: number): Promise<AsyncDisposable & { readonly port: number; silence(): void }> {
+/** Starts a relay to the server that can stop forwarding: on all connections, or only on those that are open now. */
+async function relay(
+  port: number,
+): Promise<AsyncDisposable & { readonly port: number; silence(): void; silenceOpen(): void }> {
   const sockets = new Set<Socket>()
+  const silent = new Set<Socket>()
   let isSilent = false
   const server = createServer((near) => {
     const far = connect(port, '127.0.0.1')
@@ -29,7 +32,7 @@ async function relay(port: number): Promise<AsyncDisposable & { readonly port: n
       from.on('error', () => undefined)
       from.on('close', () => to.destroy())
       from.on('data', (bytes: Buffer) => {
-        if (!isSilent) to.write(bytes)
+        if (!isSilent && !silent.has(from)) to.write(bytes)
       })
     }
   })
@@ -39,6 +42,9 @@ async function relay(port: number): Promise<AsyncDisposable & { readonly port: n
   return {
     port: typeof address === 'object' && address !== null ? address.port : 0,
     silence: () => (isSilent = true),
+    silenceOpen: () => {
+      for (const socket of sockets) silent.add(socket)
+    },
     [Symbol.asyncDispose]: async () => {
       for (const socket of sockets) socket.destroy()
       server.close()
@@ -83,4 +89,28 @@ test('a 504 says that the query was cancelled only if the server confirmed the c
   setImmediate(way.silence)
   await assert.rejects(running, { code: 'QUERY_TIMEOUT', message: /asked to stop it; whether it did is not known/ })
   assert.equal(silent.usable, false)
+})
+
+test('work that was given up counts as ended when another session sees that the server no longer runs it', async () => {
+  await using server = await startPostgres()
+  const database = await server.createDatabase('unseen')
+  const version = Number((await server.query(database, 'SHOW server_version_num'))[0]?.[0])
+  await using way = await relay(server.port)
+  const settings = settingsOf(server, database, { port: way.port })
+  const login = await logIn(targetOf(settings), true, AbortSignal.timeout(60_000))
+  await using connection = new PostgresConnection(login, emptyKnown)
+  assert.equal(connection.ended(never), null)
+  const query = seal('POSTGRES', queryOf(SLOW, version))
+  const caller = new AbortController()
+  const running = connection.run(query, LIMITS, caller.signal)
+  const active = `SELECT 1 FROM pg_stat_activity WHERE datname = '${database}' AND state = 'active'`
+  await until('the query runs', async () => (await server.query('postgres', active)).length === 1)
+  assert.equal(await login.isRunning(AbortSignal.timeout(60_000)), true)
+  // The server ends the query, but its answer is lost.
+  way.silenceOpen()
+  caller.abort(new AppError('QUERY_TIMEOUT', 'given up'))
+  await assert.rejects(running, { code: 'QUERY_TIMEOUT' })
+  await connection.ended(AbortSignal.timeout(60_000))
+  assert.equal(login.session.wire.isQuiet, false)
+  assert.equal(await login.isRunning(AbortSignal.timeout(60_000)), false)
 })

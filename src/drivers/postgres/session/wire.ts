@@ -1,6 +1,7 @@
 // Reads and writes the socket of a PostgreSQL session after login. A request is one write. Messages are read in place,
 // from the received chunk. Rows are passed on as bytes. This file buffers as little as possible and does not interpret
 // values or errors.
+import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { DatabaseError } from './protocol-messages.ts'
 import { readError, readFields, TERMINATE, type Field } from './protocol-messages.ts'
@@ -65,6 +66,8 @@ export class LostConnection extends Error {
 const HEAD = 5
 /** How long rows of background work are read before a pause. The pause is half as long. */
 const SLICE_MS = 2
+/** The pause after each chunk that is read only to see the end of a request that was given up. */
+const LEFT_OVER_MS = 2
 // The maximum number of stored bytes of a message that is not a row. An error may quote a value of any size.
 const KEPT = 64 * 1024
 const DESCRIPTION_MAX = 1024 * 1024
@@ -114,12 +117,23 @@ export class Wire {
   #exchange: Exchange | null = null
   #usable = true
   #workedMs = 0
+  /** The number of ReadyForQuery messages that the server still has to send, also for an exchange that was given up. */
+  #owed = 0
+  readonly #quiet = Promise.withResolvers<undefined>()
 
   /** Takes over the socket. No other reader may remain. The caller passes received chunks to take(). */
   constructor(socket: Duplex) {
     this.#socket = socket
     socket.on('error', (error) => this.fail(new LostConnection('the connection was lost', { cause: error })))
-    socket.on('close', () => this.fail(new LostConnection('the connection was closed')))
+    socket.on('close', () => {
+      this.fail(new LostConnection('the connection was closed'))
+      this.#settle(0)
+    })
+  }
+
+  /** True if the server has answered every request, or the socket is closed. */
+  get isQuiet(): boolean {
+    return this.#owed === 0
   }
 
   get usable(): boolean {
@@ -158,11 +172,15 @@ export class Wire {
         fields: null,
         undescribedAfter: undescribedAfter ?? 0,
       }
+      this.#owed += syncs
       this.#socket.write(request)
     })
   }
 
-  /** Makes the session unusable and rejects the current exchange with `reason`. Further messages are not read. */
+  /**
+   * Makes the session unusable and rejects the current exchange with `reason`. Further messages are only read to see
+   * when the server has answered the last request.
+   */
   fail(reason: unknown): void {
     this.#usable = false
     const exchange = this.#exchange
@@ -170,9 +188,19 @@ export class Wire {
     exchange?.reject(reason)
   }
 
+  /**
+   * For a session that is no longer usable: resolves when the server has answered the last request or has closed the
+   * socket. Until then, the server may still run a statement. The wait does not keep the process alive.
+   */
+  untilQuiet(): Promise<undefined> {
+    if (this.isQuiet) return Promise.resolve(undefined)
+    if (this.#socket instanceof Socket) this.#socket.unref()
+    return this.#quiet.promise
+  }
+
   /** Sends Terminate if the session is idle, and closes the socket. */
   close(): void {
-    if (this.#usable && this.#exchange === null && this.#socket.writable) this.#socket.end(TERMINATE)
+    if (this.isQuiet && this.#exchange === null && this.#socket.writable) this.#socket.end(TERMINATE)
     else this.#socket.destroy()
     this.#usable = false
   }
@@ -181,20 +209,25 @@ export class Wire {
    * Processes a received chunk, which may split messages anywhere. Copies the parts of `chunk` that are needed later.
    */
   take(chunk: Buffer): void {
-    if (!this.#usable) return
+    if (!this.#reads) return
     const began = performance.now()
     try {
       this.#read(chunk)
-      if (this.#exchange?.sink.isUnhurried === true) this.#rest(performance.now() - began)
+      if (!this.#usable) this.#pause(LEFT_OVER_MS)
+      else if (this.#exchange?.sink.isUnhurried === true) this.#rest(performance.now() - began)
     } catch (error) {
       this.fail(new LostConnection('an answer that is not PostgreSQL', { cause: error }))
       this.#socket.destroy()
     }
   }
 
+  get #reads(): boolean {
+    return this.#usable || !this.isQuiet
+  }
+
   #read(chunk: Buffer): void {
     let at = 0
-    while (at < chunk.length && this.#usable) {
+    while (at < chunk.length && this.#reads) {
       if (this.#skip > 0) {
         const skipped = Math.min(this.#skip, chunk.length - at)
         this.#skip -= skipped
@@ -217,9 +250,13 @@ export class Wire {
   #rest(workedMs: number): void {
     this.#workedMs += workedMs
     if (this.#workedMs < SLICE_MS) return
-    this.#socket.pause()
-    setTimeout(() => this.#socket.resume(), this.#workedMs / 2)
+    this.#pause(this.#workedMs / 2)
     this.#workedMs = 0
+  }
+
+  #pause(ms: number): void {
+    this.#socket.pause()
+    setTimeout(() => this.#socket.resume(), ms)
   }
 
   #fillHead(chunk: Buffer, at: number): number {
@@ -239,8 +276,8 @@ export class Wire {
   #begin(code: number, length: number): void {
     const max = this.#keptMax(code)
     if (length > max && code === CODE.row && this.#exchange?.described === true) {
-      if (!this.#exchange.sink.tooLong()) return this.#cut()
       this.#skip = length
+      if (!this.#exchange.sink.tooLong()) this.#cut()
       return
     }
     if (length > max && code === CODE.description) throw new RangeError('a row description of that length')
@@ -321,7 +358,13 @@ export class Wire {
     exchange.error ??= error
   }
 
+  #settle(owed: number): void {
+    this.#owed = Math.max(0, owed)
+    if (this.#owed === 0 && !this.#usable) this.#quiet.resolve(undefined)
+  }
+
   #ready(status: number | undefined): void {
+    this.#settle(this.#owed - 1)
     const exchange = this.#exchange
     if (exchange === null || --exchange.syncs > 0) return
     this.#exchange = null
