@@ -8,6 +8,7 @@ import { keySteps } from './operator-steps.ts'
 import type { Flow } from './pipeline-state.ts'
 import type { Gathered } from './runtime-checks.ts'
 import { checkName, outputPath } from './field-names.ts'
+import { unitsOfGroup } from './held-memory.ts'
 import { isDocument, type Bson, type BsonDocument } from '../confined-query.ts'
 import { within } from './error-place.ts'
 import { Broken, shown } from './refusal.ts'
@@ -62,6 +63,7 @@ export function group(value: Bson, flow: Flow): void {
   const key = within(value, '_id', () => keyed(id, scope))
   const found = outputs('$group', rest, flow, value)
   flow.out.push({ $group: { _id: key.printed, ...found.printed } })
+  flow.held.stage(unitsOfGroup(id, rest))
   made(flow, key.shape, found)
 }
 
@@ -101,6 +103,7 @@ export function bucketAuto(value: Bson, flow: Flow): void {
 }
 
 function bucketOutput(of: string, value: Bson | undefined, flow: Flow): Outputs | null {
+  flow.held.stage(unitsOfGroup('$', isDocument(value) ? value : { count: { $sum: 1 } }))
   if (value === undefined) return null
   if (!isDocument(value)) throw new Broken(`${of} takes an object for output`)
   return outputs(of, value, flow)

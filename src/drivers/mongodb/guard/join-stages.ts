@@ -54,9 +54,15 @@ export function lookup(value: Bson, flow: Flow): void {
     $lookup: { from: from.name, ...fields, ...(bound === null ? {} : { let: bound }), pipeline: inner.out, as },
   })
   const rows = fields === null ? FOUND_ALL : fields.foreignField === '_id' ? 1 : FOUND
+  flow.held.join(CACHE + inner.held.units)
   flow.gatherInto()
   flow.set('$lookup', [[as, manyOf(inner.shape, rows)]])
 }
+
+/** The units (held-memory.ts) of the documents that a $lookup keeps for the next document. */
+const CACHE = 1
+/** The units of the documents that a $graphLookup has found, and of those that it keeps. */
+const GRAPH = 2
 
 /** The assumed number of documents that a $lookup without foreignField finds. */
 const FOUND_ALL = 100
@@ -141,6 +147,7 @@ export function unionWith(value: Bson, flow: Flow): void {
   const pipeline = 'pipeline' in read ? read['pipeline'] : undefined
   const inner = confinePipeline(flow.whole, from, pipeline ?? [], flow.variables)
   flow.out.push({ $unionWith: { coll: from.name, pipeline: inner.out } })
+  flow.held.join(inner.held.units)
   flow.isRead &&= inner.isRead
   flow.size = Math.max(flow.size, inner.size)
   flow.shape = union(flow.shape, inner.shape)
@@ -187,6 +194,7 @@ export function graphLookup(value: Bson, flow: Flow): void {
       ...(restriction === null ? {} : { restrictSearchWithMatch: restriction }),
     },
   })
+  flow.held.join(GRAPH)
   reproject(from, as, depthField, flow)
 }
 

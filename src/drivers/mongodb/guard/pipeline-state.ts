@@ -4,6 +4,7 @@ import type { Barrier } from './barrier.ts'
 import type { EarlySort } from './early-sort.ts'
 import type { BsonDocument, Join } from '../confined-query.ts'
 import type { Exposed } from './exposed.ts'
+import { Held } from './held-memory.ts'
 import { OBJECT_BYTES, STORED, type Extent } from './value-size.ts'
 import { DOCUMENT_MAX, NOTHING, Spare, worstOf, type Measured } from './measured-work.ts'
 import { cancelPoints, lengthCheck, QUICK_STEPS, type Gathered, type Limit } from './runtime-checks.ts'
@@ -69,6 +70,8 @@ export class Flow {
   readonly variables: Variables<Extent>
   readonly inFacet: boolean
   readonly out: BsonDocument[]
+  /** The memory that the stages of this pipeline hold at the same time. */
+  readonly held = new Held()
   /** The barrier of the projection before this pipeline (barrier.ts). */
   readonly barrier: Barrier
   shape: Shape

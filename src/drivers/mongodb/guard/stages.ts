@@ -7,6 +7,7 @@ import { anyOf, STORED, type Extent } from './value-size.ts'
 import { filter } from './filter.ts'
 import { Flow, type Whole } from './pipeline-state.ts'
 import { checkName, outputPath } from './field-names.ts'
+import type { Held } from './held-memory.ts'
 import { bucket, bucketAuto, count, densify, fill, group, setWindowFields, sortByCount } from './group-stages.ts'
 import { graphLookup, lookup, unionWith } from './join-stages.ts'
 import { project, set, unset } from './projection-stages.ts'
@@ -23,35 +24,51 @@ const BRANCHES_MAX = 10
 
 type Reader = (value: Bson, flow: Flow) => void
 
-const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
-  ['$match', match],
-  ['$project', project],
-  ['$set', (value, flow) => set('$set', value, flow)],
-  ['$addFields', (value, flow) => set('$addFields', value, flow)],
-  ['$unset', unset],
-  ['$sort', sort],
-  ['$limit', (value, flow) => flow.out.push({ $limit: wholeOf('$limit', value, 1) })],
-  ['$skip', (value, flow) => flow.out.push({ $skip: wholeOf('$skip', value, 0) })],
-  ['$sample', sample],
-  ['$group', group],
-  ['$bucket', bucket],
-  ['$bucketAuto', bucketAuto],
-  ['$sortByCount', sortByCount],
-  ['$count', count],
-  ['$unwind', unwind],
+/** A stage, with what the guard must know of its cost besides the steps that its reader counts. */
+interface Stage {
+  readonly read: Reader
+  /** Whether the stage neither gathers nor multiplies documents. */
+  readonly isStreaming: boolean
+  /** The units of memory that the stage holds (held-memory.ts), or that its reader adds them itself. */
+  readonly holds: number | 'as read'
+}
+
+const streaming = (read: Reader, holds: Stage['holds'] = 0): Stage => ({ read, isStreaming: true, holds })
+const gathering = (read: Reader, holds: Stage['holds']): Stage => ({ read, isStreaming: false, holds })
+
+const STAGES: ReadonlyMap<string, Stage> = new Map([
+  ['$match', streaming(match)],
+  ['$project', streaming(project)],
+  ['$set', streaming((value, flow) => set('$set', value, flow))],
+  ['$addFields', streaming((value, flow) => set('$addFields', value, flow))],
+  ['$unset', streaming(unset)],
+  ['$sort', gathering(sort, 1)],
+  ['$limit', streaming((value, flow) => flow.out.push({ $limit: wholeOf('$limit', value, 1) }))],
+  ['$skip', streaming((value, flow) => flow.out.push({ $skip: wholeOf('$skip', value, 0) }))],
+  ['$sample', gathering(sample, 1)],
+  ['$group', gathering(group, 'as read')],
+  ['$bucket', gathering(bucket, 'as read')],
+  ['$bucketAuto', gathering(bucketAuto, 'as read')],
+  ['$sortByCount', gathering(sortByCount, 1)],
+  ['$count', gathering(count, 0)],
+  ['$unwind', gathering(unwind, 0)],
   [
     '$replaceRoot',
-    (value, flow) => replace('$replaceRoot', fieldsOf('$replaceRoot', value, ['newRoot'], [])['newRoot'], flow),
+    streaming((value, flow) =>
+      replace('$replaceRoot', fieldsOf('$replaceRoot', value, ['newRoot'], [])['newRoot'], flow),
+    ),
   ],
-  ['$replaceWith', (value, flow) => replace('$replaceWith', value, flow)],
-  ['$redact', redact],
-  ['$facet', facet],
-  ['$lookup', lookup],
-  ['$unionWith', unionWith],
-  ['$graphLookup', graphLookup],
-  ['$setWindowFields', setWindowFields],
-  ['$densify', densify],
-  ['$fill', fill],
+  ['$replaceWith', streaming((value, flow) => replace('$replaceWith', value, flow))],
+  ['$redact', streaming(redact)],
+  ['$facet', gathering(facet, 'as read')],
+  ['$lookup', streaming(lookup, 'as read')],
+  // $unionWith adds documents that mongod has also just read.
+  ['$unionWith', streaming(unionWith, 'as read')],
+  ['$graphLookup', streaming(graphLookup, 'as read')],
+  // $setWindowFields and $fill sort, and then hold the documents of a partition.
+  ['$setWindowFields', gathering(setWindowFields, 2)],
+  ['$densify', gathering(densify, 1)],
+  ['$fill', gathering(fill, 2)],
 ])
 
 /** Returns the stages of a pipeline. Throws Broken if the value is no pipeline, Refusal if the pipeline is too long. */
@@ -76,22 +93,16 @@ export function stageOf(stage: BsonDocument): readonly [string, Bson] {
 export function confineStage(stage: BsonDocument, flow: Flow): void {
   const [name, value] = stageOf(stage)
   within(stage, name, () => {
-    const reader = READERS.get(name)
-    if (!reader) throw refusedStage(name, reasonAgainst(name), suggested(name, READERS.keys(), HINT))
+    const found = STAGES.get(name)
+    if (!found) throw refusedStage(name, reasonAgainst(name), suggested(name, STAGES.keys(), HINT))
     needVersion('stage', name, flow.whole.exposed)
-    flow.stage(() => reader(value, flow))
-    if (!STREAMING.has(name)) flow.gather()
+    flow.stage(() => found.read(value, flow))
+    if (found.holds !== 'as read') flow.held.stage(found.holds)
+    if (!found.isStreaming) flow.gather()
   })
 }
 
-/** Stages that neither gather nor multiply documents. $unionWith adds documents that mongod has also just read. */
-const STREAMING = new Set(
-  '$addFields $graphLookup $limit $lookup $match $project $redact $replaceRoot $replaceWith $set $skip $unionWith $unset'.split(
-    ' ',
-  ),
-)
-
-const HINT = `Allowed stages: ${[...READERS.keys()].join(' ')}.`
+const HINT = `Allowed stages: ${[...STAGES.keys()].join(' ')}.`
 
 const REASONS: readonly (readonly [string, string])[] = [
   ['it writes to the database', '$out $merge'],
@@ -218,6 +229,7 @@ function facet(value: Bson, flow: Flow): void {
   if (branches.length > BRANCHES_MAX) throw refusedLimit('$facet', `$facet has more than ${BRANCHES_MAX} branches`)
   const printed: Record<string, Bson> = {}
   const shapes = new Map<string, Shape>()
+  const held: Held[] = []
   for (const [name, pipeline] of branches) {
     checkName('$facet', name)
     const stages = checkStages(pipeline, flow.whole)
@@ -235,8 +247,10 @@ function facet(value: Bson, flow: Flow): void {
       confineStage(stage, inner)
     }
     printed[name] = inner.out
+    held.push(inner.held)
     shapes.set(name, { ...WHOLE, extent: STORED })
   }
+  flow.held.facet(held)
   flow.out.push({ $facet: printed })
   flow.shape = closed(shapes)
   flow.columns = branches.map(([name]) => name)
