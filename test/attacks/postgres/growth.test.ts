@@ -17,6 +17,10 @@ const GROWN_MB = 512
 
 const SCHEMA = `
 CREATE EXTENSION IF NOT EXISTS pg_trgm;
+CREATE EXTENSION IF NOT EXISTS citext;
+CREATE EXTENSION IF NOT EXISTS ltree;
+CREATE TABLE documents (two jsonb, list jsonb);
+INSERT INTO documents SELECT jsonb_build_object('a', jsonb_agg(g), 'b', jsonb_agg(-g)), jsonb_agg(g) FROM generate_series(1, 100000) g;
 CREATE DOMAIN sentence AS text;
 CREATE TABLE texts (a text, marks text, words text, tags text[], doc jsonb, line sentence);
 INSERT INTO texts VALUES (repeat('a', 1000000), repeat(U&'\\0301\\0316', 50000), repeat('a b ', 100000),
@@ -26,6 +30,12 @@ INSERT INTO levels VALUES (1, NULL, 'root'), (2, 1, 'branch'), (3, 2, 'leaf');`
 
 const LIST = "(SELECT string_agg(g::text, ',') FROM generate_series(1, 100000) g)"
 const POINTS = "(SELECT string_agg('(' || g % 700 || ',' || g || ')', ',') FROM generate_series(1, 60000) g)"
+const TWO = "(SELECT jsonb_build_object('a', jsonb_agg(g), 'b', jsonb_agg(-g)) FROM generate_series(1, 100000) g)"
+const MANY_A = "(SELECT string_agg('a', '') FROM generate_series(1, 900000) g)"
+const VECTOR = "(SELECT string_agg('w' || g || ':" + Array.from({ length: 255 }, (_, n) => n + 1).join() + "', ' ') FROM generate_series(1, 1000) g)::tsvector"
+const words = (operator: string): string => `(SELECT string_agg('w' || g, '${operator}') FROM generate_series(1, 1000) g)::tsquery`
+const points = (count: number): string => `(SELECT string_agg('(0,0)', ',') FROM generate_series(1, ${count}) g)`
+const labels = (count: number): string => `(SELECT string_agg('a', '.') FROM generate_series(1, ${count}) g)`
 const HASHES = "(SELECT string_agg(md5(g::text), ' ') FROM generate_series(1, 30000) g)"
 
 /**
@@ -96,6 +106,26 @@ const ATTACKS: readonly (readonly [string, string])[] = [
   ['a recursion through USING', "WITH RECURSIVE t(s) AS (SELECT 'x' UNION ALL SELECT s || s FROM t JOIN LATERAL (SELECT t.s) q USING (s)) SELECT max(length(s)) FROM t"],
   ['a recursion through a lateral sub-select', "WITH RECURSIVE t(s) AS (SELECT 'x' UNION ALL SELECT l.d FROM t, LATERAL (SELECT t.s || t.s AS d) l) SELECT max(length(s)) FROM t"],
   ['a recursion through unnest', "WITH RECURSIVE t(s) AS (SELECT 'x' UNION ALL SELECT (SELECT string_agg(q, '') FROM unnest(ARRAY[t.s, t.s]) q) FROM t) SELECT max(length(s)) FROM t"],
+  ['lists that a path compares', `SELECT jsonb_path_exists(${TWO}, '$ ? (@.a[*] == @.b[*])')`],
+  ['lists that a path compares without [*]', "SELECT jsonb_path_exists(two, 'lax $ ? (@.a == @.b)') FROM documents"],
+  ['lists that a path compares with time zones', "SELECT jsonb_path_query_array_tz(two, '$ ? (@.a[*] < @.b[*])'::jsonpath) FROM documents"],
+  ['lists that a path compares by an operator', "SELECT two @? '$ ? (@.a[*] == @.b[*])' FROM documents"],
+  ['lists that a predicate compares', `SELECT ${TWO} @@ '$.a[*] == $.b[*]'`],
+  ['a list in the filter of a list', "SELECT jsonb_path_match(list, 'exists($[*] ? (@ == $[*] && @ < 0))') FROM documents"],
+  ['a list of variables in the filter of a list', "SELECT jsonb_path_exists(list, '$[*] ? (@ == $x[*] && @ < 0)', vars => two) FROM (SELECT list, jsonb_build_object('x', list) AS two FROM documents) q"],
+  ['a list that a filter builds often', `SELECT jsonb_path_exists(list, '$ ? (${'@[*] > 0 && '.repeat(300)}@[*] < 0)') FROM documents`],
+  ['levels below levels below levels', "SELECT jsonb_path_exists((repeat('[', 400) || repeat(']', 400))::jsonb, '$.**.**.** ? (@ == 1)')"],
+  ['subscripts that repeat', `SELECT jsonb_path_query_array('1', '$${'[0,0]'.repeat(24)}')`],
+  ['ts_rank of a long query', `SELECT ts_rank(${VECTOR}, ${words(' & ')})`],
+  ['ts_rank with weights', `SELECT ts_rank('{0.1,0.2,0.4,1}', ${VECTOR}, ${words(' & ')}, 1)`],
+  ['ts_rank of prefixes', `SELECT ts_rank(${VECTOR}, to_tsquery('simple', '${Array.from({ length: 40 }, () => 'w:*').join(' & ')}'))`],
+  ['ts_rank_cd of a long query', `SELECT ts_rank_cd(${VECTOR}, ${words(' | ')})`],
+  ['polygons that are the same', `SELECT ('(' || ${points(300_000)} || ',(1,1))')::polygon ~= ('(' || ${points(300_001)} || ')')::polygon`],
+  ['strpos of citext', `SELECT strpos(${MANY_A}::citext, ('b' || ${MANY_A})::citext)`],
+  ['translate of citext', `SELECT length(translate(${MANY_A}::citext, (SELECT string_agg(chr(g + 200), '') FROM generate_series(1, 20000) g)::citext, 'x'))`],
+  ['index of ltree', `SELECT index(${labels(60_000)}::ltree, (${labels(30_000)} || '.b')::ltree)`],
+  ['position of bits', 'SELECT position((1::bit(1000000)) IN (0::bit(8000000)))'],
+  ['position of varying bits', 'SELECT position((1::bit(300000))::varbit IN (0::bit(3000000))::varbit)'],
   ['a search for many keys', "SELECT (SELECT jsonb_agg(g::text) FROM generate_series(1, 100000) g) ?| (SELECT array_agg((-g)::text) FROM generate_series(1, 100000) g)"],
 ]
 
@@ -120,6 +150,9 @@ const ANSWERS: readonly (readonly [string, string, unknown[][]])[] = [
   ['lists of lists', "SELECT json_agg(q.l) FROM (SELECT json_agg(name ORDER BY id) AS l FROM levels WHERE id < 3) q", [[[['root', 'branch']]]]],
   ['a list that contains some values', "SELECT array_agg(id) @> ARRAY[1, 2], array_agg(name) && ARRAY['leaf', 'x'] FROM levels", [[true, true]]],
   ['a list as a string that matches a pattern', "SELECT string_agg(name, ',' ORDER BY id) LIKE '%leaf%' FROM levels", [[true]]],
+  ['paths', "SELECT jsonb_path_exists(doc, '$.k[*] ? (@ > $min)', '{\"min\": 1}'), jsonb_path_query_array(doc, 'strict $.k[*] ? (@ == $.k[1])'), doc @? '$.k ? (@ == $.k)', doc @@ '$.k[*] > 1', jsonb_path_exists(doc, '$.k[*] ? (@ > $min)', jsonb_build_object('min', 1)) FROM texts", [[true, [2], true, true, true]]],
+  ['ts_rank', "SELECT ts_rank(to_tsvector('simple', name), q) > 0, ts_rank_cd('{0.1,0.2,0.4,1}', to_tsvector('simple', name), q, 1) > 0, ts_rank(to_tsvector('simple', name), 'root'), ts_rank(to_tsvector('simple', name), plainto_tsquery('simple', name), 1) > 0 FROM levels, to_tsquery('simple', 'ro:*') q WHERE id = 1", [[true, true, 0.06079271, true]]],
+  ['searches in citext and bits', "SELECT strpos(name::citext, left(name, 2)::citext), translate(name::citext, left(name, 1)::citext, 'x')::text, position(B'11' IN B'0011'), index(name::ltree, name::ltree) FROM levels WHERE id = 1", [[1, 'xoot', 3, 0]]],
   ['normalize', "SELECT normalize(name) FROM levels WHERE name IS NFC NORMALIZED ORDER BY id LIMIT 1", [['root']]],
 ]
 
@@ -134,6 +167,9 @@ const BOUNDED: readonly (readonly [string, string, string, number, number, RegEx
   ['normalize', 'SELECT normalize(a) FROM texts', 'normalize', 1_000_000, 4_096, /left\(x, 1000\)/],
   ['replace', "SELECT replace(a, left(a, 1000), 'x') FROM texts", 'replace', 1_000_000_000, 536_870_912, /left\(x, 10000\)/],
   ['LIKE', 'SELECT a LIKE left(a, 1000) FROM texts', 'LIKE', 1_000_000_000, 536_870_912, /shorter pattern/],
+  ['a path', "SELECT list @? '$[*] ? (@ == $[*])' FROM documents", 'jsonpath', 688_895, 8_192, /strict/],
+  ['ts_rank', `SELECT ts_rank('a', ${words(' & ')})`, 'ts_rank', 1_999, 128, /fewer words/],
+  ['strpos of citext', "SELECT strpos(a::citext, left(a, 1000)::citext) FROM texts", 'strpos', 1_000_000_000, 536_870_912, /left/],
   ['LIKE ANY (SELECT …)', 'SELECT a LIKE ANY (SELECT left(t.a, 257) FROM texts t) FROM texts', 'LIKE', 257, 256, /EXISTS/],
 ]
 
@@ -146,7 +182,7 @@ describe('queries that compute large values', () => {
     const database = await shop.postgres.createDatabase('growth', SCHEMA)
     watch = new Client({ connectionString: shop.postgres.url(database) })
     await watch.connect()
-    const tables = ['texts', 'levels'].map((table) => ({ schema: 'public', table, columns: null }))
+    const tables = ['texts', 'levels', 'documents'].map((table) => ({ schema: 'public', table, columns: null }))
     const id = await shop.app.datasource(shop.owner, shop.teamId, { ...shop.spec, name: 'growth', database }, tables)
     at = `/teams/${shop.teamId}/datasources/${id}`
   })

@@ -33,15 +33,9 @@ const NORMALIZED_MAX = 4_096
 export const REFUSED_COUNT = 2_147_483_647
 
 /**
- * Bounds the printed arguments of a pg_catalog function. `written` is the caller's call. `isText` says whether the
- * first argument may be text or bytea. Throws Refusal.
+ * Bounds the printed arguments of a pg_catalog function. `written` is the caller's call. Throws Refusal.
  */
-export function boundedArguments(
-  name: string,
-  written: Struct<'FuncCall'>,
-  args: readonly Node[],
-  isText: boolean,
-): readonly Node[] {
+export function boundedArguments(name: string, written: Struct<'FuncCall'>, args: readonly Node[]): readonly Node[] {
   const { location } = written
   if (name === 'format') checkWidths(written.args ?? [], location)
   if (name === 'array_fill') checkFill(written, location)
@@ -53,7 +47,7 @@ export function boundedArguments(
   if (COUNTED_ARGUMENT.has(name))
     return second ? [first, counted(name, first, second, location), ...args.slice(2)] : args
   if (NORMALIZES.has(name)) return [noLonger(name, first, NORMALIZED_MAX, location), ...args.slice(1)]
-  if (!second || !isText) return args
+  if (!second) return args
   const [text, sought] = searched(name, first, second, location)
   return [text, sought, ...args.slice(2)]
 }
@@ -91,7 +85,7 @@ function counted(name: string, text: Node, count: Node, at: number | undefined):
 }
 
 /** A size that only the database can compute, and its limit. */
-interface Bound {
+export interface Bound {
   /** The function, or LIKE. */
   readonly what: string
   readonly size: Node
@@ -125,6 +119,20 @@ function unlessText(bound: Bound, text: Node, type?: TypeName): Node {
   if (type === undefined) return either(condition, part, text)
   const typeName = { names: [word(type.schema), word(type.name)], typemod: -1 }
   return either(condition, { TypeCast: { arg: part, typeName } }, text)
+}
+
+/**
+ * Returns an expression whose value and type are those of `node`, and which fails if the size exceeds its limit. Works
+ * for any type, but not for a literal without a type. Throws Refusal for a set of rows.
+ */
+export function unlessAny(bound: Bound, node: Node, at: number | undefined): Node {
+  if (givesRows([bound.size, node])) {
+    const hint = 'Call the function that returns rows in FROM.'
+    throw new Refusal('limit', bound.what, `the size of a set of rows cannot be bounded here`, hint, at)
+  }
+  const isOver: Node = { CaseExpr: { args: [{ CaseWhen: { expr: isMore(bound), result: failure(bound) } }] } }
+  const fails: Node = { NullTest: { arg: isOver, nulltesttype: 'IS_NOT_NULL' } }
+  return either(fails, { A_Const: { isnull: true } }, node)
 }
 
 function failure({ what, size, most }: Bound): Node {
@@ -266,7 +274,7 @@ function steady(node: Node, name: string, at: number | undefined): Node {
   return steadily(node, [node], name, at)
 }
 
-function steadily(made: Node, of: readonly Node[], name: string, at: number | undefined): Node {
+export function steadily(made: Node, of: readonly Node[], name: string, at: number | undefined): Node {
   if (of.some(isUnsteady)) throw tooMuch(name, at, 'The size must not depend on random() or the clock.')
   return made
 }
@@ -283,11 +291,11 @@ function isUnsteady(value: unknown): boolean {
 const OURS = word('pg_catalog')
 const TRUE: Node = { A_Const: { boolval: { boolval: true } } }
 
-function whole(value: number): Node {
-  return { A_Const: { ival: { ival: value } } }
+export function whole(value: number): Node {
+  return { A_Const: { ival: value === 0 ? {} : { ival: value } } }
 }
 
-function operator(symbol: string, lexpr: Node, rexpr: Node): Node {
+export function operator(symbol: string, lexpr: Node, rexpr: Node): Node {
   return { A_Expr: { kind: 'AEXPR_OP', name: [OURS, word(symbol)], lexpr, rexpr } }
 }
 
@@ -295,14 +303,16 @@ function isMore({ size, most }: Bound): Node {
   return operator('>', size, whole(most))
 }
 
-function call(name: string, ...args: readonly Node[]): Node {
+export function call(name: string, ...args: readonly Node[]): Node {
   return { FuncCall: { funcname: [OURS, word(name)], args, funcformat: 'COERCE_EXPLICIT_CALL' } }
 }
 
 const octets = (text: Node): Node => call('octet_length', text)
+/** The size in bytes of a value of any type, as text. */
+export const bytesAsText = (node: Node): Node => bigOctets(cast(node, 'text'))
 const bigOctets = (text: Node): Node => cast(octets(text), 'int8')
 
-function cast(arg: Node, type: string): Node {
+export function cast(arg: Node, type: string): Node {
   return { TypeCast: { arg, typeName: { names: [OURS, word(type)], typemod: -1 } } }
 }
 
@@ -311,7 +321,7 @@ function textArray(arg: Node): Node {
   return { TypeCast: { arg, typeName } }
 }
 
-function either(expr: Node, result: Node, defresult: Node): Node {
+export function either(expr: Node, result: Node, defresult: Node): Node {
   return { CaseExpr: { args: [{ CaseWhen: { expr, result } }], defresult } }
 }
 
@@ -328,7 +338,9 @@ function checkFill({ args = [] }: Struct<'FuncCall'>, at: number | undefined): v
  * type that is no array. Returns undefined for any other expression.
  */
 export function literalText(node: Node): string | undefined {
-  if (node.TypeCast?.arg && !(node.TypeCast.typeName?.arrayBounds ?? []).length) return literalText(node.TypeCast.arg)
+  const { arg, typeName } = node.TypeCast ?? {}
+  // A type with a length, such as bit(1000000), makes a long value of a short constant.
+  if (arg && !(typeName?.arrayBounds ?? []).length && !(typeName?.typmods ?? []).length) return literalText(arg)
   if (node.CollateClause?.arg) return literalText(node.CollateClause.arg)
   const value = node.A_Const
   if (!value) return undefined

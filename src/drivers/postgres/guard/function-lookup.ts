@@ -11,8 +11,10 @@ import type { SqlType } from './from-items.ts'
 import { extensionOf, fieldsOf } from './type-names.ts'
 import { EXTENSION_FUNCTIONS, EXTENSION_OUT_COLUMNS, EXTENSION_SINCE } from './types-and-extensions.ts'
 
-interface Found {
+export interface Found {
   readonly schema: string
+  /** The extension that the function belongs to, if it is not PostgreSQL's own. */
+  readonly extension?: string
   readonly out: readonly string[]
 }
 
@@ -77,7 +79,8 @@ function ofExtension(
       continue
     }
     checkVersion(exposed, EXTENSION_SINCE.get(`${extension.name}.${name}`), written, at)
-    return { schema: extension.schema, out: EXTENSION_OUT_COLUMNS.get(`${extension.name}.${name}`) ?? [] }
+    const out = EXTENSION_OUT_COLUMNS.get(`${extension.name}.${name}`) ?? []
+    return { schema: extension.schema, extension: extension.name, out }
   }
   return undefined
 }

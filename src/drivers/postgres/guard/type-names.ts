@@ -11,13 +11,36 @@ import type { Walk } from './scope.ts'
 import type { Field, SqlType } from './from-items.ts'
 import { isShown, shownTypes } from './nameable-types.ts'
 
-/** Confines a TypeName and resolves it. Throws Refusal. */
-export function typeName(walk: Walk, type: Struct<'TypeName'>): { node: Struct<'TypeName'>; type: SqlType } {
+/** A type name to print, and the type that it means. */
+interface Named {
+  readonly node: Struct<'TypeName'>
+  readonly type: SqlType
+}
+
+/** Confines the type of a cast and resolves it. Throws Refusal. */
+export function castType(walk: Walk, type: Struct<'TypeName'>): Named {
+  return anyTypeNamed(walk.exposed, type)
+}
+
+/** Confines a TypeName outside of a cast and resolves it. Throws Refusal. */
+export function typeName(walk: Walk, type: Struct<'TypeName'>): Named {
   return typeNamed(walk.exposed, type)
 }
 
-/** Resolves a type that a parameter names. Throws Refusal. */
-export function typeNamed(exposed: Exposed, type: Struct<'TypeName'>): { node: Struct<'TypeName'>; type: SqlType } {
+/** Resolves a type that a parameter names. A jsonpath must be a constant, so only a cast may name it. Throws Refusal. */
+export function typeNamed(exposed: Exposed, type: Struct<'TypeName'>): Named {
+  const named = anyTypeNamed(exposed, type)
+  if (!isPathType(named.type)) return named
+  throw refusedType('jsonpath', type.location, "Write the path as a constant: '$.a'::jsonpath.")
+}
+
+/** Returns whether the type is jsonpath or an array of it. */
+export function isPathType(type: SqlType): boolean {
+  if (type.kind === 'array') return isPathType(type.of)
+  return type.kind === 'named' && type.schema === 'pg_catalog' && type.name === 'jsonpath'
+}
+
+function anyTypeNamed(exposed: Exposed, type: Struct<'TypeName'>): Named {
   const names = words(type.names)
   const written = names.join('.')
   const found = findType(exposed, names)

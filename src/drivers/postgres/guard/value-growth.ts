@@ -303,7 +303,7 @@ const FIXED_TYPES: ReadonlySet<string> = new Set([
 
 /** Operators that compare each element of one side with each element of the other. Cancelling has no effect on them. */
 const SEEKS: ReadonlySet<string> = new Set([
-  ...['&&', '@>', '<@', '?|', '?&', '-', '<->', '?#', '##'],
+  ...['&&', '@>', '<@', '?|', '?&', '-', '<->', '?#', '##', '~='],
   // The operators of pg_trgm.
   ...['<%', '%>', '<<%', '%>>', '<<->', '<->>', '<<<->', '<->>>'],
 ])

@@ -5,7 +5,16 @@ import { AGGREGATES, FUNCTIONS, RETURNS_ROWS } from './allowed-functions.ts'
 import { word, words, type Node, type Struct } from './allowed-nodes.ts'
 import { boundedArguments, boundedPattern, boundedPatterns, boundedText } from './argument-bounds.ts'
 import { collationName } from './collations.ts'
-import { findFunction, mayBeCalled, resultType, unknownFunction } from './function-lookup.ts'
+import { findFunction, mayBeCalled, resultType, unknownFunction, type Found } from './function-lookup.ts'
+import {
+  boundedPathArguments,
+  boundedPathOperand,
+  checkLinear,
+  isPathOperator,
+  plainPath,
+  plainPaths,
+  takesPath,
+} from './json-path-bounds.ts'
 import { constant } from './literals.ts'
 import { checkComparison, compared, isLikeOperator, operatorName } from './operator-lookup.ts'
 import { asText, parameter, typedArguments } from './params.ts'
@@ -15,9 +24,10 @@ import { checkColumns, newAlias, spend, type Level, type Walk } from './scope.ts
 import type { Field, SqlType, Typed } from './from-items.ts'
 import { notePlace } from './source-position.ts'
 import { withConfiguration, withDictionary } from './text-search.ts'
-import { fieldsOf, isSearched, mayBeText, typeName } from './type-names.ts'
+import { castType, fieldsOf, isPathType, isSearched, mayBeText } from './type-names.ts'
 import { TYPES, VALUE_FUNCTIONS } from './types-and-extensions.ts'
 import { jsonExpression } from './walk-json.ts'
+import { boundedWork } from './work-bounds.ts'
 import { select } from './walk-select.ts'
 
 /** Confines one expression in the scope of `level`. Throws Refusal. */
@@ -100,8 +110,10 @@ function boolean(walk: Walk, level: Level, { boolop, args }: Struct<'BoolExpr'>)
 
 function cast(walk: Walk, level: Level, { arg, typeName: to, location }: Struct<'TypeCast'>): Typed {
   if (!arg || !to) throw refusedStatement('CAST', location)
-  const target = typeName(walk, to)
-  return { node: { TypeCast: { arg: expression(walk, level, arg).node, typeName: target.node } }, type: target.type }
+  const target = castType(walk, to)
+  const inner = expression(walk, level, arg).node
+  if (isPathType(target.type)) checkLinear(inner, location)
+  return { node: { TypeCast: { arg: inner, typeName: target.node } }, type: target.type }
 }
 
 function subLink(walk: Walk, level: Level, link: Struct<'SubLink'>): Typed {
@@ -256,8 +268,23 @@ function operatorExpression(walk: Walk, level: Level, node: Struct<'A_Expr'>): T
   const { kind = '', lexpr, rexpr, location } = node
   if (!rexpr) throw refusedStatement('an operator without its right side', location)
   const left = lexpr && expression(walk, level, lexpr)
-  const right = side(walk, level, rexpr)
+  const symbol = words(node.name).at(-1) ?? ''
+  const right = side(walk, level, isPathOperator(symbol) ? plainPath(rexpr) : rexpr)
   const types = [...compared(left), ...right.types]
+  if (left && isPathOperator(symbol)) {
+    const document = boundedPathOperand({ symbol, isOne: PLAIN.has(kind), left, right: right.node, at: location })
+    return {
+      node: {
+        A_Expr: {
+          kind,
+          name: operatorName(walk, words(node.name), types, location),
+          lexpr: document,
+          rexpr: right.node,
+        },
+      },
+      type: null,
+    }
+  }
   const operands = { ...(left && { lexpr: left.node }), rexpr: right.node }
   if (PLAIN.has(kind) || OVER_ARRAY.has(kind)) {
     const name = operatorName(walk, words(node.name), types, location)
@@ -344,9 +371,7 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   const types = args.map((arg) => arg.type)
   const found = findFunction(walk.exposed, written, types, node.location)
   const nodes = args.map((arg) => arg.node)
-  const [first = null] = types
-  const isText = mayBeText(walk.exposed, first)
-  const printed = found.schema === 'pg_catalog' ? boundedArguments(name, node, nodes, isText) : nodes
+  const printed = boundedCall(name, node, nodes, found)
   if (RETURNS_ROWS.has(name)) walk.rowFunctions += 1
   const funcname = [word(found.schema), word(name)]
   const rest = modifiers(walk, level, node)
@@ -363,12 +388,26 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   return { node: confined, name, out: found.out, type: resultType(walk.exposed, name, found.out, types, node) }
 }
 
+/** Bounds the arguments of a call: how large its result may become, and how much work it may be. Throws Refusal. */
+function boundedCall(
+  name: string,
+  written: Struct<'FuncCall'>,
+  args: readonly Node[],
+  { schema, extension }: Found,
+): readonly Node[] {
+  if (extension !== undefined) return boundedWork(extension, name, args, written.location)
+  if (schema !== 'pg_catalog') return args
+  if (takesPath(name)) return boundedPathArguments(args, written.location)
+  return boundedWork(schema, name, boundedArguments(name, written, args), written.location)
+}
+
 /**
  * Returns the arguments. A name of a text search configuration or dictionary gets its schema, so that the server cannot
  * look up another object. Throws Refusal.
  */
 function argumentsOf(walk: Walk, name: string, { args = [], location }: Struct<'FuncCall'>): readonly Node[] {
-  const named = withDictionary(walk.exposed.extension('unaccent'), name, args, location)
+  const paths = plainPaths(name, args)
+  const named = withDictionary(walk.exposed.extension('unaccent'), name, paths, location)
   return withConfiguration(name, named, location)
 }
 

@@ -2,6 +2,8 @@
 // Each RETURNING type goes through the type list. Each PASSING and DEFAULT goes through expression(): otherwise DEFAULT
 // pg_read_file(…) ON EMPTY would read a file.
 import type { Node, Struct } from './allowed-nodes.ts'
+import { boundedDocument, notAPath, plainPath, workOf } from './json-path-bounds.ts'
+import { ofRow, rowsWork, type Term } from './json-path.ts'
 import { Refusal, refusedStatement } from './refusal.ts'
 import type { Level, Walk } from './scope.ts'
 import type { Field, Typed } from './from-items.ts'
@@ -90,12 +92,19 @@ function func(walk: Walk, level: Level, node: Struct<'JsonFuncExpr'>): Node {
   const { op, context_item, pathspec, passing, output, on_empty, on_error, wrapper, quotes, location } = node
   if (op === undefined || !pathspec) throw refusedStatement(op ?? 'JSON', location)
   since(walk, 17, op.replace(/_OP$/, '').toLowerCase(), location)
+  const path = expression(walk, level, plainPath(pathspec)).node
+  const passed = jsonPassing(walk, level, passing)
   return {
     JsonFuncExpr: {
       op,
-      context_item: jsonValue(walk, level, context_item),
-      pathspec: expression(walk, level, pathspec).node,
-      ...jsonPassing(walk, level, passing),
+      context_item: boundedValue(
+        jsonValue(walk, level, context_item),
+        workOf(path, location),
+        passed.passing,
+        location,
+      ),
+      pathspec: path,
+      ...passed,
       ...returning(walk, output),
       ...(on_empty && { on_empty: jsonBehavior(walk, level, on_empty) }),
       ...(on_error && { on_error: jsonBehavior(walk, level, on_error) }),
@@ -103,6 +112,17 @@ function func(walk: Walk, level: Level, node: Struct<'JsonFuncExpr'>): Node {
       quotes: quotes ?? '',
     },
   }
+}
+
+/** Bounds the document that a path is applied to. Throws Refusal. */
+function boundedValue(
+  value: Struct<'JsonValueExpr'>,
+  work: readonly Term[],
+  passing: readonly Node[] | undefined,
+  at: number | undefined,
+): Struct<'JsonValueExpr'> {
+  const vars = (passing ?? []).flatMap(({ JsonArgument: each }) => each?.val?.raw_expr ?? [])
+  return value.raw_expr ? { ...value, raw_expr: boundedDocument(value.raw_expr, work, vars, at) } : value
 }
 
 function arrayQuery(walk: Walk, level: Level, node: Struct<'JsonArrayQueryConstructor'>): Node {
@@ -200,10 +220,12 @@ export function jsonTable(walk: Walk, level: Level, node: Struct<'JsonTable'>): 
   const { lateral, on_error, alias } = node
   const { nodes, fields } = columnsOf(walk, level, node.columns ?? [])
   const made = namedItem(walk, { name: alias?.aliasname ?? 'json_table', alias, fields })
+  const passed = jsonPassing(walk, level, node.passing)
+  const work = tableWork(node.pathspec, node.columns ?? [])
   const confined = {
-    context_item: jsonValue(walk, level, node.context_item),
+    context_item: boundedValue(jsonValue(walk, level, node.context_item), work, passed.passing, node.location),
     pathspec: path(node.pathspec),
-    ...jsonPassing(walk, level, node.passing),
+    ...passed,
     columns: nodes,
     ...(on_error && { on_error: jsonBehavior(walk, level, on_error) }),
     alias: made.alias,
@@ -245,6 +267,18 @@ function columnsOf(walk: Walk, level: Level, list: readonly Node[]): Columns {
     }
   })
   return { nodes, fields: [...own, ...nested] }
+}
+
+/** Returns the work of a path and of the columns that are computed for each item that it finds. Throws Refusal. */
+function tableWork(spec: Struct<'JsonTablePathSpec'> | undefined, columns: readonly Node[]): readonly Term[] {
+  const rest = columns.flatMap(({ JsonTableColumn: column }): readonly Term[] => {
+    if (!column || (!column.pathspec && !column.columns)) return []
+    return ofRow(tableWork(column.pathspec, column.columns ?? []))
+  })
+  const text = spec?.string?.A_Const?.sval?.sval ?? ''
+  const work = rowsWork(text, rest)
+  if (work === null) throw notAPath(text, spec?.location)
+  return work
 }
 
 /** Confines a path, which is a string literal and may have a name. */

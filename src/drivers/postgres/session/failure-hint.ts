@@ -77,11 +77,15 @@ export function adviceForBound(what: string): string {
   if (what === 'LIKE') return LIKE_HINT
   if (what === 'repeat' || what === 'lpad' || what === 'rpad') return COUNT_HINT
   if (what === 'normalize' || what === 'is_normalized') return 'Shorten the string first: left(x, 1000).'
+  if (what === 'jsonpath') return PATH_HINT
+  if (what.startsWith('ts_rank')) return 'Search for fewer words, or rank only the first rows of a search.'
   return 'The cost grows with the length of the string and of the text searched for. Shorten one of them: left(x, 10000).'
 }
 
 const LIKE_HINT =
   'Write a shorter pattern, or shorten the string: left(x, 10000) LIKE pattern. Instead of LIKE ANY (SELECT …) write EXISTS (SELECT … WHERE x LIKE pattern).'
+const PATH_HINT =
+  "In lax mode the path compares each element with each other element. Use strict mode, as in 'strict $.items[*] ? (@.price > $.limit)', or apply the path to a smaller part of the document."
 const COUNT_HINT =
   'Use a smaller count: repeat can return at most 262144 bytes; lpad and rpad at most 10000 characters.'
 
