@@ -1,16 +1,16 @@
-// Builds the console into a folder. Adds a brotli and a gzip copy of each file that becomes smaller by compression.
+// Builds the console into a folder. Adds a brotli and a gzip copy of each file of at least 1,000 bytes.
 import { constants, brotliCompress, gzip } from 'node:zlib'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { build } from 'vite'
 
-/** The minimum size of a file with compressed copies. For a smaller file, a copy would not save a network packet. */
+/** The minimum size of a file that gets compressed copies. A copy of a smaller file would not save a network packet. */
 const SMALL_BYTES = 1_000
 
 /**
- * Returns the paths of the bundled modules. Throws if the contract's schema library was bundled: the console may import
- * only types of the contract.
+ * Returns the paths of the bundled modules. Throws if zod, the contract's schema library, was bundled: the console may
+ * import only types of the contract.
  */
 export async function buildConsole(folder: string): Promise<readonly string[]> {
   const configFile = join(import.meta.dirname, 'vite.config.ts')

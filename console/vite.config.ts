@@ -1,4 +1,5 @@
-// Builds the console, and serves it during development, in addition to `npm run dev` (docs/console.md).
+// Builds the console. During development, serves the console beside the service that `npm run dev` starts
+// (docs/console.md).
 import react from '@vitejs/plugin-react'
 import { defineConfig, type Plugin } from 'vite'
 import { ROUTES } from '../src/contract/key-routes.ts'
@@ -6,7 +7,7 @@ import { SESSION_ROUTES } from '../src/contract/signed-in-routes.ts'
 
 const SERVICE = process.env['VITRINE_URL'] ?? 'http://127.0.0.1:3000'
 
-/** Paths that the service answers itself. All other paths belong to the console. */
+/** Paths that the development server passes on to the service. */
 const PATHS = ['/auth', '/users', '/teams', '/invitations', '/instance', '/health', '/openapi.json', '/docs']
 
 /** Provides `virtual:routes`: method and path of every operation in the contract. The browser gets no schemas. */

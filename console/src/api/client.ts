@@ -29,7 +29,10 @@ export async function respond(name: OperationName, input: AnyInput, signal?: Abo
   return authorized({ method, path: addressOf(path, input), body: input.body, signal })
 }
 
-/** Sends a request with an access token. If the service refuses the token, retries once with a new token. */
+/**
+ * Sends a request with an access token. If the service refuses the token or requires a recent sign-in, retries once
+ * with a new token.
+ */
 async function authorized(request: Parameters<typeof send>[0]): Promise<Response> {
   for (let attempt = 1; ; attempt++) {
     const jwt = await accessToken(request.signal)
@@ -45,8 +48,8 @@ async function authorized(request: Parameters<typeof send>[0]): Promise<Response
 }
 
 /**
- * Asks for the password again, because deleting something or adding a way to sign in needs a recent sign-in. Throws the
- * refusal if the person does not sign in.
+ * Asks the person to sign in again, because some actions, such as deletions, need a recent sign-in. Throws the refusal
+ * if the person does not sign in.
  */
 async function askOnce(refusal: Refused, signal: AbortSignal | undefined): Promise<void> {
   await askAgain('fresh', signal).catch(() => {

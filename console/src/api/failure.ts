@@ -1,6 +1,6 @@
-// The errors of a call: the service refused it, or there was no answer.
+// The errors of a call, and the sentences that explain them to the person.
 
-/** Means that the service answered with an error. `message` is the service's sentence, and may be shown unchanged. */
+/** Means that the service answered with an error. `message` is the service's sentence if there is one. */
 export class Refused extends Error {
   override readonly name = 'Refused'
   readonly status: number

@@ -1,5 +1,5 @@
-// Notifies the other tabs of this browser that the person signed in or out. Uses BroadcastChannel, or storage events in
-// browsers without it. If a browser supports neither, each tab notices the change with its next call.
+// Notifies the other tabs of this browser that the person signed in or out, with BroadcastChannel. In browsers without
+// it, a storage event reports a sign-out only. A tab that gets no message notices the change with its next call.
 import { remember } from './browser-settings.ts'
 
 export type TabMessage = 'signed-in' | 'signed-out'

@@ -1,11 +1,11 @@
-// The session of this tab. The access token is in memory only, and is renewed a minute before it expires. Concurrent
-// calls share one renewal. If the session ends during calls, the calls wait until the person has signed in again.
+// The session of this tab. The access token is in memory only, and the first call in its last minute renews it.
+// Concurrent calls share one renewal. If the session ends, calls wait until the person has signed in again.
 import { Refused, SignedOut } from './failure.ts'
 import { observable } from './observable.ts'
 import { send } from './send.ts'
 import { onTabMessage, tellTabs } from './other-tabs.ts'
 
-/** The token is renewed this long before its expiry. */
+/** A call renews a token that expires within this time. A token with a short life is used for half of its life. */
 const EARLY_MS = 60_000
 const LIFETIME_MS = 600_000
 
@@ -15,7 +15,7 @@ interface Held {
   readonly until: number
 }
 
-/** The reason why the page asks for the password again: the session ended, or an action needs a recent sign-in. */
+/** Why the page asks the person to sign in again: the session ended, or an action needs a recent sign-in. */
 export type Asking = 'ended' | 'fresh' | null
 
 export const asking = observable<Asking>(null)
@@ -31,7 +31,7 @@ let again: {
 } | null = null
 let leave: () => void = () => undefined
 
-/** Opens the session. `onSignedOut` is called when the person signs out in another tab, and shows the sign-in page. */
+/** Opens the session. `onSignedOut` is called after a sign-out in this or another tab. It shows the sign-in page. */
 export function openSession(onSignedOut: () => void): void {
   leave = onSignedOut
   onTabMessage((message) => {
@@ -52,7 +52,7 @@ export async function hasSession(): Promise<boolean> {
   return session !== null
 }
 
-/** Returns a valid access token. Throws SignedOut, or the reason of an aborted signal. */
+/** Returns a valid access token. Throws SignedOut, or the errors of send(). */
 export async function accessToken(signal?: AbortSignal): Promise<string> {
   for (;;) {
     signal?.throwIfAborted()
@@ -88,7 +88,7 @@ async function renew(): Promise<string> {
   return token
 }
 
-/** Resolves when the person has signed in. Rejects with SignedOut if the person cancels. */
+/** Resolves when the person has signed in. Rejects with SignedOut if the person cancels or signs out. */
 export async function askAgain(why: 'ended' | 'fresh', signal?: AbortSignal): Promise<void> {
   if (again === null) {
     again = Promise.withResolvers<void>()

@@ -1,4 +1,4 @@
-// A page for people who are signed out or have no team: one card in the middle.
+// A page without the frame: one card in the middle. For signing in, for creating or joining a team, and for failures.
 import type { ReactNode } from 'react'
 import { classes } from '../parts/class-names.ts'
 import { Mark } from '../parts/Mark.tsx'

@@ -29,7 +29,10 @@ import { chooseTheme, useTheme } from './theme.ts'
 
 const Palette = lazy(async () => ({ default: (await import('./Palette.tsx')).Palette }))
 
-/** Returns the team in the address, or else the last used team, or else the first team. */
+/**
+ * Returns the team in the address, or null if the person has no such team. Without a team in the address, returns the
+ * last used team, or else the first.
+ */
 export function teamFor(teams: readonly Team[], wanted: string | undefined): Team | null {
   if (wanted !== undefined)
     return teams.find(({ id }) => id === wanted) ?? teams.find(({ slug }) => slug === wanted) ?? null

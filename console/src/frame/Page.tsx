@@ -1,4 +1,4 @@
-// A page inside the frame: title, a line about the page, the primary button, and the content.
+// A page inside the frame: title, a line about the page, buttons, and the content.
 import type { ReactNode } from 'react'
 import { useRead } from '../api/queries.ts'
 import type { Role, Team } from '../api/types.ts'
@@ -15,9 +15,7 @@ interface PageProps {
   readonly acts?: ReactNode
   /** `narrow`: forms. `full`: trees and grids. */
   readonly width?: 'narrow' | 'full'
-  /**
-   * The lowest role that may use the page. A person with a lower role sees who has that role instead of the content.
-   */
+  /** The lowest role that may use the page. A person with a lower role sees the names of people who may use it. */
   readonly needs?: Role
   readonly children?: ReactNode
 }

@@ -1,4 +1,4 @@
-// The command palette: a person types a few letters, and chooses a page or an action.
+// The command palette: a person types a few letters, and chooses a page, a datasource, a team or an action.
 import { useNavigate } from '@tanstack/react-router'
 import {
   Database,
@@ -192,7 +192,7 @@ function useCommands(team: Team | null, teams: readonly Team[]): readonly Comman
 
 const SHOWN = 50
 
-/** Commands that contain every typed word. Labels that start with the text come first. */
+/** Returns the commands that contain every typed word, at most 50. Labels that start with the text come first. */
 function matching(commands: readonly Command[], text: string): readonly Command[] {
   const words = text
     .toLowerCase()

@@ -1,4 +1,4 @@
-// Renders what every page shares: status messages, and the dialog that asks for the password.
+// Renders what every page shares: status messages, and the dialog "Sign in again".
 import { Outlet, useRouter, useRouterState } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
 import { Statuses } from '../parts/StatusMessages.tsx'
@@ -16,8 +16,8 @@ export function Root() {
 }
 
 /**
- * After a navigation, the focus moves to the heading, so that a screen reader announces the page. Switching tabs does
- * not move the focus.
+ * After a navigation, the focus moves to the heading, so that a screen reader announces the page. A focus on a tab or
+ * in an input field stays there.
  */
 function useFocusOnNewPage(): void {
   const router = useRouter()

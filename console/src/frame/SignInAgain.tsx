@@ -1,5 +1,5 @@
-// A dialog that asks for the password when the session has ended. The page below does not change, and waiting calls
-// continue.
+// A dialog that asks the person to sign in again, because the session ended or an action needs a recent sign-in. The
+// page below does not change, and waiting calls continue.
 import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense, useEffect, useRef, useState, type FormEvent } from 'react'
 import { auth } from '../api/client.ts'
@@ -38,8 +38,8 @@ export function SignInAgain() {
 }
 
 /**
- * Returns the element that had the focus before this dialog opened, so that the person continues there. This dialog may
- * open over another dialog. By default, the focus would return to the element that opened the other dialog.
+ * Returns a function for `finalFocus` that returns the element that had the focus before this dialog opened. This
+ * dialog may open over another dialog. By default, the focus would return to the element that opened the other dialog.
  */
 function useFocusBefore(): () => HTMLElement | true {
   const before = useRef<Element | null>(null)

@@ -42,7 +42,10 @@ export function CopyButton({ text, children, label = 'Copy', look, small = false
   )
 }
 
-/** Copies a text. Returns false if copying fails: browsers provide the clipboard only on loopback and over HTTPS. */
+/**
+ * Copies a text. Browsers provide the clipboard only on loopback and over HTTPS, so there is a second way. Returns
+ * false if both ways fail.
+ */
 export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)

@@ -10,7 +10,7 @@ import { Notice } from './Notice.tsx'
 
 interface LoadStateProps<T> {
   readonly of: Pick<UseQueryResult<T>, 'data' | 'error' | 'refetch' | 'isFetching'>
-  /** The name of the loaded things in the plural: `members`. */
+  /** The name of what is loaded, such as `members`. */
   readonly what: string
   /** The number of lines in the skeleton. */
   readonly lines?: number

@@ -52,7 +52,7 @@ interface ItemProps {
   readonly disabled?: boolean
   readonly end?: ReactNode
   readonly onSelect?: () => void
-  /** The address, if the item is a link. */
+  /** The link element, if the item is a link. */
   readonly render?: ReactElement
   readonly children: ReactNode
 }

@@ -25,7 +25,7 @@ export function Notice({
   )
 }
 
-/** Shows why a call failed, in the words of the service. Shows nothing if there is no error. */
+/** Shows why a call failed. Shows nothing if there is no error. */
 export function Failure({ of }: { readonly of: unknown }) {
   if (of === null || of === undefined) return null
   const requestId = of instanceof Refused ? of.requestId : null

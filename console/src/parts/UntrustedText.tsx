@@ -1,5 +1,5 @@
 // Shows texts from people and databases. Such a text is never markup. It is isolated from the text direction of its
-// surroundings, and cut if it is long.
+// surroundings.
 import { useState } from 'react'
 
 const LONG = 400
@@ -7,7 +7,7 @@ const LONG = 400
 /** Shows a name or short text on one line. */
 export const Name = ({ children }: { readonly children: string }) => <bdi>{children}</bdi>
 
-/** Shows a text of any length. */
+/** Shows a text of any length. Cuts a long text until the person asks for all of it. */
 export function LongText({ children }: { readonly children: string }) {
   const [whole, showWhole] = useState(false)
   if (children.length <= LONG || whole) return <bdi>{children}</bdi>

@@ -1,4 +1,4 @@
-// Times and numbers in words. Times are shown relative to now; the exact time is the tooltip.
+// Formats times, numbers, sizes and durations for people. Most times are shown relative to now.
 const UNITS = [
   ['day', 86_400],
   ['h', 3_600],

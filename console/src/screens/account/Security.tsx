@@ -1,4 +1,4 @@
-// The ways to sign in: password, second factor and passkeys. Also lists the open sessions.
+// The ways to sign in: password, second factor, passkeys and accounts at providers. Also lists the open sessions.
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { auth } from '../../api/client.ts'

@@ -15,7 +15,7 @@ const SYSTEMS = [
   [/Linux/, 'Linux'],
 ] as const
 
-/** Returns a name like `Firefox on Linux`, or the header itself if the browser is unknown. */
+/** Returns a name like `Firefox on Linux`. For an unknown browser, returns the start of the header, or `Unknown`. */
 export function browserName(userAgent: string | null): string {
   const agent = userAgent ?? ''
   const browser = BROWSERS.find(([pattern]) => pattern.test(agent))?.[1]

@@ -1,4 +1,5 @@
-// The number of queries: per day as bars and as a table, per key and per datasource. Also shows the remaining budget.
+// The number of queries per day, as bars and as a table, and the remaining budget. Managers also see the numbers per
+// key and per datasource.
 import { useRead } from '../../api/queries.ts'
 import type { Usage as UsageAnswer } from '../../api/types.ts'
 import { useDatasourceNames } from '../../frame/names-by-id.ts'

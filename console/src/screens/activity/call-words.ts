@@ -14,7 +14,7 @@ export function callerWords({ actor, keyName, grantName }: AuditItem): string {
 
 export const VIA_WORDS = { API_KEY: 'API key', SESSION: 'Person', CONNECTOR: 'Agent' } as const
 
-/** Returns the blocked object, like `column email`. */
+/** Returns the blocked object, like `column email`, or else the error code. */
 export const blockedWords = ({ blocked, code }: Pick<AuditItem, 'blocked' | 'code'>) =>
   blocked === undefined ? (code ?? '') : `${blocked.kind} ${blocked.name}`
 

@@ -3,22 +3,26 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import { useTeam } from '../../frame/current-team.ts'
 
-/** The periods to choose from. `value` is the number of days before now. */
+/** The periods to choose from. `value` is the number of days before now, or `all`. */
 export const TIMES = [
   { value: '1', label: 'Last 24 hours' },
   { value: '7', label: 'Last 7 days' },
   { value: '30', label: 'Last 30 days' },
   { value: 'all', label: 'Everything in the audit' },
 ] as const
-/** The periods for grouped refusals and for counts by day. */
+/** The periods for grouped refusals. */
 export const REFUSAL_TIMES = TIMES.filter(({ value }) => value !== 'all')
+/** The periods for counts by day. */
 export const USAGE_TIMES = TIMES.filter(({ value }) => value === '7' || value === '30')
 const DEFAULT_TIME = '7'
 const DAY_MS = 86_400_000
 
 export const ANY = 'any'
 
-/** The kinds of calls. Reads are hidden by default, because this page and every list create reads. */
+/**
+ * The kinds of calls. By default, the list shows queries and changes. Reads are hidden, because this page and every
+ * list create reads.
+ */
 export const KINDS = [
   { value: 'asked', label: 'Queries and changes', kinds: 'query,change' },
   { value: 'query', label: 'Queries', kinds: 'query' },

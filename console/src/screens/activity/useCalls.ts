@@ -1,4 +1,4 @@
-// The calls of a team, newest first, page by page. In live mode, new calls are added as they arrive.
+// The calls of a team, newest first, page by page. In live mode, new calls are added every few seconds.
 import { useInfiniteQuery, type InfiniteData } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { call } from '../../api/client.ts'
@@ -11,7 +11,7 @@ type Query = Readonly<Record<string, string>>
 const PAGE = 50
 const LIVE_MS = 3_000
 
-/** Returns the calls. With `own`, returns only the person's own calls, which every role may read. */
+/** Returns the calls. With `own`, returns only the person's own calls, which every role may read, without live mode. */
 export function useCalls(teamId: string, query: Query, own: boolean, live: boolean) {
   const key = [own ? 'listActivity' : 'listAudit', teamId, query]
   const pages = useInfiniteQuery({
@@ -24,7 +24,7 @@ export function useCalls(teamId: string, query: Query, own: boolean, live: boole
         : call('listAudit', { params: { teamId }, query: page }, signal)
     },
     getNextPageParam: ({ nextCursor }) => nextCursor,
-    // Only live mode, a new filter or a reload fetches calls again. A change elsewhere must not fetch every page again.
+    // Returning to this screen or to the browser's tab must not fetch every page again.
     staleTime: Number.POSITIVE_INFINITY,
   })
   const items = pages.data?.pages.flatMap((page) => page.items) ?? []

@@ -1,4 +1,5 @@
-// The people who may access a datasource: everyone with at least a given role, or only the selected people.
+// The people who may access a datasource: everyone with at least a given role, or only the owners and the selected
+// people.
 import { useState } from 'react'
 import { useCall, useRead } from '../../api/queries.ts'
 import type { Answer, Member } from '../../api/types.ts'

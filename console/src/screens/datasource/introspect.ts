@@ -1,5 +1,5 @@
-// Introspects a database: reads its tables and columns. For a large database, the introspection continues as a job, and
-// this hook reports its progress.
+// Introspects a database: reads its tables and columns. If that takes long, the service answers with a job, and this
+// file polls the job and reports its progress.
 import { useRef, useState } from 'react'
 import { call } from '../../api/client.ts'
 import { queryClient } from '../../api/queries.ts'

@@ -1,4 +1,5 @@
-// The people who may access a datasource: everyone with at least a given role, or only the people on a list.
+// The people who may access a datasource: everyone with at least a given role, or only the owners and the people on a
+// list.
 import { Group, Radio } from '../../parts/Field.tsx'
 import { Select } from '../../parts/Select.tsx'
 import type { Role } from '../../api/types.ts'

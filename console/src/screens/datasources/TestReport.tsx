@@ -34,7 +34,7 @@ const FIELD_WORDS: Readonly<Record<string, string>> = {
 
 interface TestReportProps {
   readonly of: TestReport
-  /** Scrolls to the form fields of a failed step. */
+  /** Shows the form again, where the person can change the field of a failed step. */
   readonly onChange?: () => void
 }
 

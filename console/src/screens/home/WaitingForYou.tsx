@@ -1,5 +1,5 @@
-// Lists tasks for this person: databases that show nothing or cannot be reached, keys that expire, requests of
-// colleagues, and frequent refusals.
+// Lists tasks for this person: a first datasource or key, databases that show nothing or cannot be reached, keys that
+// expire, requests of colleagues, and frequent refusals.
 import { Link } from '@tanstack/react-router'
 import { ChevronRight, Database, Hand, KeyRound, ShieldX, TriangleAlert, type LucideIcon } from 'lucide-react'
 import type { ReactNode } from 'react'

@@ -1,5 +1,5 @@
-// Shows the queries per day as bars, with refused queries on top. A table contains the same numbers for people who
-// cannot see the bars.
+// Shows the queries per day as bars: answered, failed and refused queries. A table contains the same numbers for people
+// who cannot see the bars.
 import type { Usage } from '../../api/types.ts'
 
 type Day = Usage['days'][number]
@@ -7,7 +7,7 @@ type Day = Usage['days'][number]
 const DAY_MS = 86_400_000
 const WEEKDAY = new Intl.DateTimeFormat('en-GB', { weekday: 'short', timeZone: 'UTC' })
 
-/** Returns every day up to today, in UTC, including days without a query. */
+/** Returns the last `count` days up to today, in UTC, including days without a query. */
 function filled(days: readonly Day[], count: number): readonly Day[] {
   const known = new Map(days.map((day) => [day.date, day]))
   return Array.from({ length: count }, (_, n) => {

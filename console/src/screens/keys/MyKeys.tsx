@@ -125,7 +125,7 @@ const Scopes = ({ of }: { readonly of: Reach['scopes'] }) => (
   </span>
 )
 
-/** Agents connect through OAuth and have no key. The access of each agent can be ended separately. */
+/** Lists the agents that connect through OAuth, without a key. The access of each agent can be ended separately. */
 function Agents() {
   const grants = useRead('listGrants', {})
   const [ending, setEnding] = useState<{ readonly id: string; readonly name: string } | null>(null)

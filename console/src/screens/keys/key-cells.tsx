@@ -19,7 +19,7 @@ export function LastUse({ of: { lastUsedAt, lastClient } }: { readonly of: Used 
   )
 }
 
-/** Shows the expiry. Marks a key that never expires, because such a key is a risk. */
+/** Shows the expiry. Marks a key that expires soon, and one that never expires, because such a key is a risk. */
 export function Expiry({
   of: { expiresAt, expiring },
 }: {

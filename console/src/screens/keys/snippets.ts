@@ -1,4 +1,4 @@
-// Example programs that send a query with a key.
+// Examples for a new key: programs that send a query, and the configuration of an MCP client.
 import type { Datasource } from '../../api/types.ts'
 
 export const SNIPPETS = ['curl', 'Python', 'TypeScript', 'MCP'] as const
@@ -12,7 +12,7 @@ export interface Example {
   readonly type: Datasource['type'] | undefined
 }
 
-/** Returns the programs. Without a datasource, the programs list the teams instead. */
+/** Returns the examples. Without a datasource, the programs list the teams instead. */
 export function snippets(example: Example): Readonly<Record<Snippet, string>> {
   const { origin, key, teamId, datasourceId, type } = example
   const isQuery = teamId !== undefined && datasourceId !== undefined

@@ -125,7 +125,10 @@ function StatusOf({ member }: { readonly member: Member }) {
   )
 }
 
-/** Shows the role, as a menu for people who have at least this role. Nobody can grant a role above their own. */
+/**
+ * Shows the role. For an admin who has at least this role, it is a menu, except in the admin's own row. Nobody can
+ * grant a role above their own.
+ */
 function RoleOf({ team, member, isMe }: { readonly team: Team; readonly member: Member; readonly isMe: boolean }) {
   const change = useCall('changeMember')
   const { accountId, email, role } = member

@@ -1,4 +1,5 @@
-// Shows a refusal: the blocked object, what to write instead, and a button that requests the object's exposure.
+// Shows a refusal: the blocked object, and what to write instead. A button lets a member request the object's exposure,
+// and opens the exposure for an admin.
 import { useNavigate } from '@tanstack/react-router'
 import { Eye } from 'lucide-react'
 import { Refused } from '../../api/failure.ts'
@@ -89,7 +90,7 @@ export function Refusal({ refusal, at, ran, run }: RefusalProps) {
   )
 }
 
-/** Returns the audit item of the refusal that was just caused: the newest of the person's own refusals. */
+/** Returns the id of the audit item of the refusal: the newest refusal of the person's own on this datasource. */
 async function newestRefusal({ id }: RefusalProps['at']): Promise<string> {
   const { items } = await call('listActivity', {
     query: { datasourceId: id, action: 'runQuery', outcome: 'DENIED', limit: 1 },

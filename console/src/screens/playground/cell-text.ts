@@ -49,7 +49,8 @@ export function csvOf(columns: readonly Column[], rows: readonly Row[]): string 
 }
 
 /**
- * Returns a cell. Adds an apostrophe to a text that a spreadsheet would execute as a formula (OWASP, CSV injection).
+ * Returns a cell. Puts an apostrophe before a text that a spreadsheet would execute as a formula (OWASP, CSV
+ * injection).
  */
 function csvCell(value: unknown): string {
   const text = textOf(value)
@@ -58,7 +59,7 @@ function csvCell(value: unknown): string {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
 
-/** Returns one object per row. Adds numbers to columns with the same name, so that no value is lost. */
+/** Returns one object per row. Numbers repeated column names: `id`, `id_2`. */
 export function jsonOf(columns: readonly Column[], rows: readonly Row[]): string {
   const names = uniqueNames(columns.map(({ name }) => name))
   return `${JSON.stringify(

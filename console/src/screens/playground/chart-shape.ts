@@ -1,5 +1,5 @@
 // Pure: decides whether and how an answer can be drawn. The x axis is the first column with times, or else with texts,
-// or else with numbers. The other numeric columns are the series.
+// or else with numbers. The other numeric columns are the series, at most six.
 import { isMissing, isNumeric, textOf } from './cell-text.ts'
 
 export interface ChartShape {
@@ -23,7 +23,7 @@ const MAX_LABELS = 60
 const IDENTITY = /(?:^|_)id$/i
 const TIME = /^(?:timestamp|date$|datetime)/i
 
-/** Returns the chart, or null if there are fewer than two points or no numbers to draw. */
+/** Returns the chart. Returns null for fewer than two different x values, no numbers to draw, or over 60 labels. */
 export function chartShape(columns: readonly Column[], rows: readonly (readonly unknown[])[]): ChartShape | null {
   if (rows.length < 2 || columns.length < 2) return null
   const at = xColumn(columns)

@@ -42,7 +42,7 @@ export interface Span {
   readonly to: number
 }
 
-/** Returns the word at a refusal's position in the editor's text, or null if the position is unknown. */
+/** Returns the token at a refusal's position in the editor's text, or null if the position is not in the text. */
 export function spanAt(kind: Kind, text: string, position: number | undefined): Span | null {
   if (position === undefined) return null
   const from = kind === 'MONGODB' ? placeInJson(text, position) : position

@@ -1,4 +1,4 @@
-// Runs a query and stores its answer or refusal. Stopping closes the connection, which ends the query in the database.
+// Runs a query and keeps its answer or error. Stopping aborts the request, which ends the query in the database.
 import { useCallback, useEffect, useRef, useState } from 'react'
 import { call } from '../../api/client.ts'
 import { queryClient } from '../../api/queries.ts'

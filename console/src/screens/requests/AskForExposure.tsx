@@ -1,4 +1,4 @@
-// Lets a member ask the admins to expose the object that a query of the member was refused.
+// Lets a member ask the admins to expose the table or column that blocked the member's query.
 import { Check, Hand } from 'lucide-react'
 import { useState } from 'react'
 import { call } from '../../api/client.ts'
@@ -14,7 +14,7 @@ const WHY_MAX = 500
 
 interface AskForExposureProps {
   readonly at: { readonly teamId: string; readonly id: string }
-  /** Returns the audit item of the refusal. May first cause the refusal. */
+  /** Returns the id of the refusal's audit item. May first run the query, so that the refusal is in the audit. */
   readonly refused: () => Promise<string>
 }
 

@@ -95,7 +95,10 @@ function SetPassword({ token }: { readonly token: string }) {
 const used = ({ lastUsedAt }: { readonly lastUsedAt: string | null }) =>
   lastUsedAt === null ? 'never used' : `last used ${ago(lastUsedAt)}`
 
-/** Lists the access that a reset ends, because an intruder may have created it. The person can keep each item. */
+/**
+ * Lists the access that a reset ends, because an intruder may have created it. The person can keep each item if
+ * `mayKeep` is set.
+ */
 function Choose({ held, token, onDone }: { readonly held: Held; readonly token: string; readonly onDone: () => void }) {
   const { form, field } = useForm({ password: '', code: '' })
   const [kept, setKept] = useState<ReadonlySet<string>>(new Set())

@@ -3,7 +3,7 @@ import { auth } from '../../api/client.ts'
 import { Told } from '../../api/failure.ts'
 import type { AuthAnswer } from '../../api/types.ts'
 
-/** Returns the account. Throws Refused, or Told if the browser returned no passkey. */
+/** Returns the account. Throws the errors of auth(), or Told if the browser returned no passkey. */
 export async function signInWithPasskey(
   rememberMe: boolean,
 ): Promise<AuthAnswer<'POST /auth/passkey/sign-in'>['user']> {
@@ -16,7 +16,7 @@ export async function signInWithPasskey(
   return (await auth('POST /auth/passkey/sign-in', { response: { ...response, ...SAME }, rememberMe })).user
 }
 
-/** Adds a passkey of this device to the account. Throws like signInWithPasskey(). */
+/** Creates a passkey and adds it to the account. Throws like signInWithPasskey(). */
 export async function addPasskey(name: string): Promise<void> {
   const options = await auth('POST /auth/passkey/add-options', {})
   const response = await answered(() => {

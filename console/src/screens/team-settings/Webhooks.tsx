@@ -1,4 +1,5 @@
-// A team's webhooks: create, test, disable and delete. The secret is shown only once, and the address never again.
+// A team's webhooks: create, test, disable and delete. The secret is shown only once. The list shows the host of the
+// receiver, never the whole address.
 import { useState } from 'react'
 import { useCall, useRead } from '../../api/queries.ts'
 import type { Answer, Input } from '../../api/types.ts'

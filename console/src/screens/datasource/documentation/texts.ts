@@ -44,7 +44,7 @@ export function textsOf(table: TableTexts): readonly Placed[] {
   return placed
 }
 
-/** Returns the body that changes the status or the words of one text. Words that a person wrote count as accepted. */
+/** Returns the body that changes the status of one text. If the words are changed too, their origin becomes HUMAN. */
 export function bodyFor(table: TableTexts, place: Place, change: { text?: string; status: Status }): Body {
   const changed = (text: Text | null): Text => {
     const before = text ?? { text: '', origin: 'HUMAN', status: 'ACCEPTED', restsOn: [], stale: false }

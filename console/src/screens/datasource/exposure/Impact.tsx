@@ -75,7 +75,7 @@ interface QueriesProps {
   readonly words: string
 }
 
-/** The maximum number of queries in the dialog. The page Activity has all of them. */
+/** The maximum number of queries in the dialog for each outcome. The page Activity has all of them. */
 const SHOWN = 10
 
 function Queries({ teamId, of, words }: QueriesProps) {

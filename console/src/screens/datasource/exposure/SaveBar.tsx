@@ -36,7 +36,7 @@ export function SaveBar({ difference, impact, onDiscard, onReview }: SaveBarProp
   )
 }
 
-/** Handles the keyboard shortcut for saving, which does the same as the button. */
+/** Ctrl+S, or ⌘S on a Mac, does the same as the button "Review changes". */
 function useSaveKey(onReview: () => void): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {

@@ -4,7 +4,7 @@ type Matcher = (schema: string, table: string, column: string) => boolean
 
 /**
  * Returns a matcher for a list of patterns. `*_id` matches columns of any table, `orders.*` the columns of a table, and
- * `public.orders.*` the columns of a table in a schema. Case does not matter.
+ * `public.orders.*` the columns of a table in a schema. Case does not matter. Without a pattern, all columns match.
  */
 export function matcherOf(patterns: string): Matcher {
   const each = patterns

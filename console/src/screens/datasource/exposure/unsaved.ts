@@ -29,8 +29,8 @@ export function writeUnsaved(id: string, difference: Difference): void {
 }
 
 /**
- * Stores the changes when they have not changed for a moment, and when the page is closed. Does not store them while
- * `paused`.
+ * Stores the changes when they have not changed for a moment, and when the person closes the page or leaves the editor.
+ * Stores no new changes while `paused`.
  */
 export function useKeepUnsaved(id: string, difference: Difference, paused: boolean): void {
   const waiting = useRef<(() => void) | null>(null)
