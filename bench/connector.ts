@@ -20,7 +20,10 @@ interface Demo extends AsyncDisposable {
   readonly pid: number
 }
 
-/** Questions, each with the query that an agent might write first if it has not read the description closely. */
+/**
+ * Questions, each with the query that an agent might write first if it has not read the description closely, and with
+ * the right query.
+ */
 const TASKS: readonly (readonly [string, string, string])[] = [
   ['right the first time', 'SELECT count(*) FROM orders', 'SELECT count(*) FROM orders'],
   ['a near column', 'SELECT count(ship_at) FROM orders', 'SELECT count(shipped_at) FROM orders'],
@@ -98,7 +101,7 @@ const TURNS_MAX = 5
 
 /**
  * Runs the first query, and after each refusal the suggested query. Returns the number of turns until the answer is
- * correct.
+ * correct, or null if it never is.
  */
 async function turnsTo(demo: Demo, at: object, first: string, right: string): Promise<number | null> {
   const wanted = JSON.stringify((await tool(demo, 'run_query', { ...at, sql: right })).rows)

@@ -1,4 +1,4 @@
-// Tests that a package with an unlisted license makes the release fail.
+// Tests which packages are reported for their license, and the license text of Node.
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
