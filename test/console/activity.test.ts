@@ -80,7 +80,7 @@ describe('activity', () => {
     browser.clean()
   })
 
-  test('exports the calls that the filters match', async (t) => {
+  test('saves an export as a file', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)

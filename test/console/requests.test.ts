@@ -75,7 +75,7 @@ describe('refusals of a member', () => {
     await page.getByText('Requested. An admin decides.').waitFor()
   }
 
-  test('a member sends two requests, and an admin declines the first and closes the second by exposing its columns', async (t) => {
+  test('a member sends two requests, and an admin declines the second and closes the first by exposing its column', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)

@@ -76,7 +76,7 @@ describe('filters of the audit', () => {
     assert.deepEqual(await list('q=%25'), [])
   })
 
-  test('select by id, in any order and number', async () => {
+  test('select by several ids in any order, and refuse more than 100', async () => {
     const ids = [all[3]?.id, all[0]?.id, '00000000-0000-4000-8000-000000000000', all[3]?.id].join()
     assert.deepEqual((await owner.must('GET', `${path}/audit?id=${ids}`)).items, [all[0], all[3]])
     const many = Array.from({ length: 101 }, () => all[0]?.id).join()
@@ -96,7 +96,7 @@ describe('filters of the audit', () => {
     assert.equal(file.text.trim().split('\n').length, 2)
   })
 
-  test('are refused with one line of details for each problem', async () => {
+  test('are refused if a value is empty, too long or wrong', async () => {
     for (const query of [
       'q=',
       `q=${'x'.repeat(101)}`,

@@ -1,5 +1,5 @@
 // Tests packed audit rows. The store packs the rows of many simultaneous queries. Packed rows must read like single
-// rows in lists, pages, filters, exports, usage, previews and verification, over HTTP and on both stores.
+// rows in pages, filters, exports, usage, exposure proposals and verification, on both stores.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'

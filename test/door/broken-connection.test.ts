@@ -52,7 +52,7 @@ async function startRelay(to: number): Promise<Relay> {
   }
 }
 
-test('a connection that breaks in the middle of 10,000 rows is an error without rows, and the next query is answered', async () => {
+test('a connection that breaks in the middle of about 10,000 rows is an error without rows, and the next query is answered', async () => {
   await using shop = await openShop()
   await using relay = await startRelay(shop.postgres.port)
   const { app, owner, teamId, key } = shop

@@ -54,7 +54,7 @@ describe('with VITRINE_CORS_ORIGINS', () => {
     assert.deepEqual([query.status, query.headers.get('access-control-allow-origin')], [404, PAGE])
   })
 
-  test('an origin that is not named, a part of a named origin, or another scheme is refused', async () => {
+  test('an origin that is not named, only begins with a named one, or has another scheme is refused', async () => {
     for (const origin of ['https://evil.example', 'https://app.example.com.evil.example', 'http://app.example.com']) {
       assert.deepEqual(corsOf((await app.ask('GET', '/teams', { token: key, headers: { origin } })).headers), [])
       const { status, headers } = await app.ask('OPTIONS', '/teams', { headers: preflight(origin) })

@@ -35,7 +35,7 @@ describe('a refusal leads a manager to the exposure that would allow the query',
     }
   })
 
-  test('is the same for hidden and missing names, and absent if no exposure would help', async () => {
+  test('has a link for hidden and missing names alike, and none if no table or column was refused', async () => {
     for (const sql of ['SELECT salary FROM payroll', 'SELECT x FROM no_such', 'SELECT no_such FROM customers']) {
       assert.match((await ofRest(sql)) ?? '', expected(), sql)
     }

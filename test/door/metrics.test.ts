@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { openShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 
-test('answers, queries and refusals are counted, only at VITRINE_METRICS_ADDR', async () => {
+test('answers, queries and refusals are counted, and shown only at VITRINE_METRICS_ADDR', async () => {
   let address = ''
   const logged = (line: string) => {
     const { msg, address: found } = JSON.parse(line)

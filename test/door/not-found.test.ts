@@ -12,7 +12,7 @@ const IN_DATASOURCE = Object.entries({ ...ROUTES, ...SESSION_ROUTES }).filter(([
   route.path.includes('{id}'),
 )
 
-/** Returns the answer without the headers that change with time. */
+/** Returns the status, the text, and the names of the headers, without names that may differ between answers. */
 function comparable(answer: Answer): unknown[] {
   const names = [...answer.headers.keys()].filter((name) => !/^(date|connection|keep-alive)$/.test(name))
   return [answer.status, answer.text, names.sort()]

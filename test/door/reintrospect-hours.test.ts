@@ -1,4 +1,4 @@
-// Tests config.reintrospectHours over HTTP. Every driver shows it, and a change does not affect the connection.
+// Tests config.reintrospectHours over HTTP, for PostgreSQL and MongoDB. A change does not affect the connection.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openShop, type Shop } from '../support/shop.ts'

@@ -47,7 +47,7 @@ describe('a refusal suggests a repaired query', () => {
     }
   })
 
-  test('parameters and the limit stay as they are', async () => {
+  test('the suggestion for a query with a parameter keeps the parameter', async () => {
     const body = { sql: 'SELECT nam FROM customers WHERE id = $1', params: [1], limit: 5 }
     const { json } = await shop.app.ask('POST', `${shop.at}/query`, { token: shop.key, body })
     assert.equal(json.suggestion, 'SELECT name FROM customers WHERE id = $1')

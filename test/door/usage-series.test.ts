@@ -132,7 +132,7 @@ for (const dialect of DIALECTS) {
       assert.ok(series.length <= 20 && (others?.queries ?? 0) >= 10, JSON.stringify(series.map(({ client }) => client)))
     })
 
-    test('a period that is stored by day only is refused', async () => {
+    test('a period that is stored by day only is refused, and so is an unknown step or group', async () => {
       for (const query of ['days=32&step=day', 'days=366&by=key', 'by=nothing', 'step=minute']) {
         assert.equal((await shop.owner.ask('GET', `${path}/usage?${query}`)).json.code, 'INVALID_REQUEST', query)
       }

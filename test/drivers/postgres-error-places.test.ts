@@ -123,7 +123,7 @@ test('if the database names a column, the error has the column in a separate fie
   assert.equal(error.extra['column'], 'o.note')
 })
 
-test('no generated alias appears in an error, whatever the columns are called', async () => {
+test('an error has the caller’s alias, even beside a column that is called like a generated alias', async () => {
   const error = await failed(
     'WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 0.5 FROM r) SELECT r.n, t1 FROM r, orders',
   )

@@ -1,5 +1,5 @@
-// Tests a PostgreSQL store that is stopped, killed or frozen while queries run. The process survives, callers get 503
-// STORE_UNAVAILABLE, and nothing that was answered is lost.
+// Tests a PostgreSQL store that is stopped or frozen, or whose connections are killed, while queries run. The process
+// survives, callers get 503 STORE_UNAVAILABLE, and nothing that was answered is lost.
 import assert from 'node:assert/strict'
 import { mkdtemp } from 'node:fs/promises'
 import { existsSync } from 'node:fs'

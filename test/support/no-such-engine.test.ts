@@ -57,7 +57,7 @@ test('nothing is skipped if the engine exists, and a server started for the chec
   assert.equal(ended, 1)
 })
 
-/** Returns all test files that start a MongoDB server. */
+/** Returns all test files that name a function that starts a MongoDB server. */
 async function filesWithMongo(): Promise<string[]> {
   const files: string[] = []
   for await (const file of glob(['src/**/*.test.ts', 'test/**/*.test.ts'], { cwd: ROOT })) {

@@ -7,7 +7,10 @@ export class NoSuchEngine extends Error {
   override readonly name = 'NoSuchEngine'
 }
 
-/** Returns the engine, or the error that says why it is missing. Throws the error if engines are required. */
+/**
+ * Returns the engine, or the error that says why it is missing. Throws this error if engines are required. Always
+ * throws any other error.
+ */
 export async function engineOrLack<T>(start: () => Promise<T>): Promise<T | NoSuchEngine> {
   try {
     return await start()

@@ -1,6 +1,6 @@
 // Checks a text that the guard printed, with rules that do not use the guard's code. The check walks over the parsed
-// tree and ignores scopes. It checks that every table is exposed, that every function and type has its schema, and that
-// the text is one SELECT.
+// tree and ignores scopes. It checks that every table is exposed, that every function, operator and type is in an
+// allowed schema, and that the text is one SELECT.
 import type { Catalog } from '../../src/drivers/driver.ts'
 
 interface Found {

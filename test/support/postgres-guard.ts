@@ -38,7 +38,7 @@ export async function openGuard(options: ParserOptions = {}): Promise<Guard> {
   }
 }
 
-/** Returns a verdict in one line: the printed text, or `kind: name`. */
+/** Returns a verdict in one line: the printed text, `kind: name` of the blocked object, or `malformed`. */
 export function say(verdict: Verdict): string {
   if (verdict.kind === 'confined') return unseal<PostgresQuery>(verdict.query, 'POSTGRES').text
   return verdict.kind === 'denied' ? `${verdict.blocked.kind}: ${verdict.blocked.name}` : 'malformed'

@@ -112,7 +112,7 @@ describe('a message of the dry run', () => {
   }
 })
 
-test('a hint compares a limited number of names, however many are visible', () => {
+test('a list of names for a hint is limited, however many are visible', () => {
   const sets = new ColumnSets()
   const names = Array.from({ length: 10_000 }, (_, n) => `column_${n}`)
   const all = sets.ofNames(names) | sets.ofNames(['last'])

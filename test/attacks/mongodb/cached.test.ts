@@ -39,7 +39,7 @@ test('a known shape gives the verdict of the guard for any values', () => {
   }
 })
 
-test('the cache learns each of the usual look-ups', () => {
+test('the cache learns six of the look-ups', () => {
   const exposed = catalog([8, 3, 0])
   for (const [n, body] of LOOKUPS.slice(0, 6).entries())
     assert.ok(checkCached(exposed, body, n, 0) >= 1, JSON.stringify(body))

@@ -1,5 +1,5 @@
 // Sends the corpus over REST and over the connector, in both generations of its protocol. Every attack and every plain
-// question must have the same outcome.
+// question that is a JSON object must have the same outcome.
 import { test } from 'node:test'
 import { startApp } from '../../support/app.ts'
 import { sameThroughBothDoors } from '../../support/both-doors.ts'
@@ -9,7 +9,7 @@ import { ATTACKS } from './attacks.ts'
 import { BARE, EXPOSED, FULL, isDocument, load } from './fixture.ts'
 import { LEGIT } from './legit.ts'
 
-test('every body of the corpus has the same outcome over REST and over the connector', async (t) => {
+test('every object of the corpus has the same outcome over REST and over the connector', async (t) => {
   const mongo = await engineOrSkip(t, () => startMongod({ auth: true }))
   if (mongo === null) return
   await using _ = mongo

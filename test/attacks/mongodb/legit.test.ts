@@ -12,7 +12,7 @@ for (const [name, start] of [
   ['the real mongod', startMongod],
   ['the newest engine', startNewest],
 ] as const) {
-  test(`answers ${LEGIT.length} plain questions: ${name}`, async (t) => {
+  test(`answers ${LEGIT.length} plain questions, except with operators newer than the server: ${name}`, async (t) => {
     const mongo = await engineOrSkip<TestMongo>(t, start)
     if (mongo === null) return
     await using _ = mongo

@@ -1,5 +1,5 @@
-// Sends the corpus over REST and over the connector, in both generations of its protocol. Every attack and every
-// legitimate query must have the same outcome and code.
+// Sends the corpus over REST and over the connector, in both generations of its protocol. Every attack by a query text
+// and every legitimate query must have the same outcome and code.
 import { after, before, describe, test } from 'node:test'
 import { startApp, type TestApp } from '../../support/app.ts'
 import { sameThroughBothDoors, type BothDoors } from '../../support/both-doors.ts'
@@ -31,7 +31,7 @@ describe('the corpus has the same outcome over REST and over the connector', () 
   /** Returns how answers are compared: by columns only for the one query of the corpus whose rows differ each time. */
   const rowsOf = (sql: string) => (sql === 'SELECT gen_random_uuid()' ? 'random' : 'unordered')
 
-  test('every attack', async (t) => {
+  test('every attack by a query text', async (t) => {
     for (const attack of ATTACKS) {
       const sql = textOf(attack, { database: 'shop', port: server.port })
       if (sql !== undefined) await t.test(attack.id, () => sameThroughBothDoors(doors, { sql }, rowsOf(sql)))

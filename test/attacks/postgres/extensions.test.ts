@@ -1,5 +1,5 @@
 // Tests extensions on a real server. In a separate schema, their operators and functions work. In a schema with
-// user-defined objects, only qualified names work, and no other object is called silently.
+// user-defined objects, their operators work only if qualified, and no other object is called silently.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Catalog, Connection, Driver, Limits } from '../../../src/drivers/driver.ts'

@@ -1,6 +1,6 @@
 // Runs Google's GoogleSQL analyzer and evaluator (ZetaSQL, a build of 2023) as a child process, called over gRPC on
-// loopback. It has 340 MB and is installed only if CI requires it, or by hand. It has no network, and sees only its own
-// files.
+// loopback. It has 340 MB and is installed only if CI requires it, or by hand. It gets all data
+// from its caller.
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createRequire } from 'node:module'
