@@ -12,6 +12,8 @@ export interface CatalogOptions {
   readonly indexedPaths?: readonly string[]
   /** The sampled length of each array. Without it, the catalog has no facts about the values of the paths. */
   readonly arrays?: Readonly<Record<string, number>>
+  /** Whether the collections have a default collation. */
+  readonly collated?: boolean
 }
 
 /** Returns a catalog in which each collection has its exposed paths. */
@@ -24,9 +26,17 @@ export function mongoCatalog(
     documents,
     indexedPaths = [],
     arrays,
+    collated = false,
   }: CatalogOptions = {},
 ): Catalog {
-  const detail = { kind: 'collection', capped: false, documents: documents ?? null, indexedPaths, complete: true }
+  const detail = {
+    kind: 'collection',
+    capped: false,
+    documents: documents ?? null,
+    indexedPaths,
+    complete: true,
+    collated,
+  }
   const column = { type: 'bson', nullable: true, primaryKey: false, references: null, description: null }
   const sampled = (name: string) => {
     const items = arrays?.[name]

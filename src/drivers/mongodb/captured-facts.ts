@@ -25,6 +25,11 @@ export interface MongoTableDetail {
   readonly indexedPaths: readonly string[]
   /** False if the sample had more fields than the limits on paths allow. Then some fields are not listed. */
   readonly complete: boolean
+  /**
+   * False if the collection compares texts byte by byte. True if it has a default collation, or may have one. Absent in
+   * catalogs of earlier versions.
+   */
+  readonly collated?: boolean
 }
 
 /** CatalogColumn.detail of a path. */

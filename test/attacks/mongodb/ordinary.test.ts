@@ -57,13 +57,14 @@ const QUERIES: readonly object[] = [
   orders({ $set: { text: { $concat: ['$customer.name', ' ', '$address.street', ' ', '$address.city'] } } }, { $match: { text: { $regex: 'smith', $options: 'i' } } }),
 ]
 
-for (const [name, arrays] of [
-  ['without a sample', undefined],
-  ['by a sample', ARRAYS],
-  ['by a sample of long arrays', { ...ARRAYS, events: 600, items: 50, history: 300 }],
+for (const [name, arrays, collated] of [
+  ['without a sample', undefined, false],
+  ['by a sample', ARRAYS, false],
+  ['by a sample of long arrays', { ...ARRAYS, events: 600, items: 50, history: 300 }, false],
+  ['by a sample of collections with a collation', ARRAYS, true],
 ] as const)
   test(`allows ${QUERIES.length} ordinary queries ${name}`, () => {
-    const catalog = mongoCatalog(EXPOSED, { documents: 10_000, version: [8, 0, 0], ...(arrays && { arrays }) })
+    const catalog = mongoCatalog(EXPOSED, { documents: 10_000, version: [8, 0, 0], collated, ...(arrays && { arrays }) })
     for (const [n, body] of QUERIES.entries()) {
       const verdict = judge(catalog, body)
       assert.ok(!('kind' in verdict), `#${n}: ${'kind' in verdict ? verdict.why : ''}`)

@@ -44,7 +44,7 @@ async function fill(db: Db): Promise<void> {
   await db.collection('customers').createIndex({ ssn: 1 }, { unique: true })
   await db.collection('customers').createIndex({ name: 'text' })
   await db.collection('odd').insertOne({ 'a.b': 1, $x: 2, '': 3, constructor: 4, toString: { valueOf: 5 }, '7': 6 })
-  await db.createCollection('empty')
+  await db.createCollection('empty', { collation: { locale: 'en', strength: 2 } })
   await db.createCollection('log', { capped: true, size: 10_000 })
   await db.createCollection('cities', {
     viewOn: 'customers',
@@ -124,6 +124,12 @@ describe('introspection, plans, grades', { skip }, () => {
     assert.match(String(column('vip')?.signals), /declared as bool,in none of \d+ sampled documents/)
     assert.deepEqual([column('vip')?.labels, column('name')?.labels], [[true], undefined])
     assert.ok(catalog.tables.every((table) => table.columns.every(({ type }) => type === 'bson')))
+  })
+
+  test('finds out which collections compare texts by a collation', () => {
+    const collated = catalog.tables.map(({ table, detail }) => [table, isDetail(detail) && detail.collated])
+    const plain = ['cities', 'customers', 'log', 'odd', 'sensor'].map((name) => [name, false])
+    assert.deepEqual(collated.sort(), [...plain, ['empty', true]].sort())
   })
 
   test('warns of names that no path can express, and accepts names of Object.prototype', () => {

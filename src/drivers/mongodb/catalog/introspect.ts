@@ -58,6 +58,7 @@ async function tableOf(db: mongodb.Db, found: FoundCollection, signal: AbortSign
     documents,
     indexedPaths: [...new Set(indexes.flatMap(({ leads }) => (leads === null ? [] : [leads])))],
     complete: sampled.complete,
+    collated: await isCollated(db, found, signal),
   }
   return {
     schema: db.databaseName,
@@ -81,6 +82,20 @@ function counted(db: mongodb.Db, name: string, signal: AbortSignal): Promise<num
   return within(null, async () => {
     const { n } = await db.command({ count: name, maxTimeMS: LOOK_MS }, { signal })
     return typeof n === 'number' ? n : null
+  })
+}
+
+/**
+ * Returns whether queries compare texts by a collation. The plan of a comparison of two constants shows this, also to a
+ * login that may not read the options of collections. Returns true if the plan does not show it.
+ */
+async function isCollated(db: mongodb.Db, { name, options }: FoundCollection, signal: AbortSignal): Promise<boolean> {
+  if (options['collation'] !== undefined) return true
+  // By bytes, B precedes a. In every collation, a precedes B.
+  const aggregate = { aggregate: name, pipeline: [{ $project: { collated: { $lt: ['a', 'B'] } } }], cursor: {} }
+  return await within(true, async () => {
+    const plan = await db.command({ explain: aggregate, verbosity: 'queryPlanner', maxTimeMS: LOOK_MS }, { signal })
+    return !JSON.stringify(plan).includes('"collated":{"$const":false}')
   })
 }
 

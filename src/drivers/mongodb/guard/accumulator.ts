@@ -162,22 +162,27 @@ function operand(
     fieldsOf(name, value, [], [])
     return { printed: {}, extents: [] }
   }
-  if (form === 'expression') return one(value, scope, times)
+  if (form === 'expression') return one(value, scope, { times, compares: reads !== kept })
   if (form === 'sorted') return sorted(name, value, scope, times)
   const printed: Record<string, Bson> = {}
   const extents: Extent[] = []
   for (const [field, below] of Object.entries(fieldsOf(name, value, form.needed, form.optional))) {
-    const made = one(below, scope, times)
+    const made = one(below, scope, { times, compares: reads !== kept })
     printed[field] = made.printed
     extents.push(...made.extents)
   }
   return { printed, extents }
 }
 
-/** Confines an expression, and counts `times` reads of the whole value. */
-function one(value: Bson | undefined, scope: Scope, times: number): Operand {
+/** Confines an expression, and counts `times` reads of the whole value. `compares` is true if these are comparisons. */
+function one(
+  value: Bson | undefined,
+  scope: Scope,
+  { times, compares }: { readonly times: number; readonly compares: boolean },
+): Operand {
   const { printed, extent } = computed(value, scope)
-  scope.meter.step(scaled(keySteps(extent), times))
+  const { meter } = scope
+  meter.step(scaled(keySteps(extent, compares ? meter.comparison : 1), times))
   return { printed, extents: [extent] }
 }
 
@@ -185,7 +190,7 @@ function sorted(name: string, value: Bson, scope: Scope, times: number): Operand
   const many = name.endsWith('N')
   const { sortBy, output, n } = fieldsOf(name, value, many ? ['sortBy', 'output', 'n'] : ['sortBy', 'output'], [])
   if (!isDocument(sortBy)) throw new Broken(`${name} takes an object for sortBy`)
-  const made = one(output, scope, 1)
+  const made = one(output, scope, { times: 1, compares: false })
   const printed = {
     sortBy: sortSpecOf(name, sortBy, scope, times).printed,
     output: made.printed,

@@ -6,6 +6,7 @@ import { catalogLookup } from '../../catalog-lookup.ts'
 import { didYouMean, nearest } from '../../nearest.ts'
 import { Barrier } from './barrier.ts'
 import type { MongoCapture } from '../captured-facts.ts'
+import { isDetail } from './read-collections.ts'
 import { SMALL, STORED, stored, type Extent } from './value-size.ts'
 import { withoutGaps } from './close-gaps.ts'
 import type { BsonDocument } from '../confined-query.ts'
@@ -24,6 +25,8 @@ export interface ExposedCollection {
   readonly tops: readonly string[]
   /** True for a view or a time series, for which the server adds stages before the guard's stages. */
   readonly rewritten: boolean
+  /** True unless texts are known to be compared byte by byte. */
+  readonly collated: boolean
 }
 
 export interface Exposed {
@@ -83,6 +86,7 @@ function collectionOf(table: CatalogTable): ExposedCollection | null {
     extents: extentsOf(table),
     tops: [...root.keys()],
     rewritten: table.kind === 'view' || table.kind === 'time-series collection',
+    collated: !isDetail(table.detail) || table.detail.collated !== false,
   }
 }
 

@@ -130,7 +130,7 @@ function refusedName(name: string): Error {
 }
 
 /** Counts `times` tests of each value at the path, and the regular expressions. */
-function countTests(found: Located, walk: Walk, { times = 1, patterns = [] }: Tests): void {
+function countTests(found: Located, walk: Walk, { times = 1, patterns = [], texts = NO_TEXTS }: Tests): void {
   const { meter } = walk.scope
   const tested = measuredAt(found, walk)
   const { bytes, isSingle } = tested
@@ -144,6 +144,7 @@ function countTests(found: Located, walk: Walk, { times = 1, patterns = [] }: Te
   const values = isSingle ? constant(1) : plus(1, valuesFound(tested, found.components))
   // Each index doubles the steps, because mongod reads it as the index of an element and as a name.
   meter.step(scaled(values, times * 2 ** indexes))
+  countCollated(tested, texts, walk)
   const isMeasured = !isSingle && tested.place !== null && isStored(tested.place)
   const longest = isMeasured ? sizeOf(longestAt(tested.place)) : bytes
   for (const pattern of patterns) {
@@ -159,6 +160,47 @@ function countTests(found: Located, walk: Walk, { times = 1, patterns = [] }: Te
   }
 }
 
+/**
+ * Counts comparisons of texts by a collation, which reads characters one by one. It may ignore characters, so it reads a
+ * whole text that the query has computed, however short the other text is.
+ */
+function countCollated({ bytes, isSingle }: Extent, { rounds, longest }: Texts, walk: Walk): void {
+  const { meter } = walk.scope
+  if (meter.comparison === 1 || longest === 0) return
+  const perByte = (rounds * meter.comparison) / STEP_READS
+  // Each text that is as long as the other has this many bytes in its array.
+  const isLong = longest / (longest + TEXT_IN_ARRAY)
+  meter.step(isSingle ? perByte * longest : scaled(bytes, perByte * isLong))
+  walk.computed = plus(walk.computed, scaled(bytes, perByte))
+}
+
+/** The bytes that a text takes in an array, besides its characters. */
+const TEXT_IN_ARRAY = 8
+
+/** The texts that a test compares with each value. */
+interface Texts {
+  /** How many of them are compared with one value. */
+  readonly rounds: number
+  /** The bytes of the longest one. */
+  readonly longest: number
+}
+
+const NO_TEXTS: Texts = { rounds: 0, longest: 0 }
+
+function textsOf(name: string, operand: Bson): Texts {
+  if (!isArray(operand)) return { rounds: 1, longest: textBytes(operand) }
+  const longest = Math.max(0, ...operand.map(textBytes))
+  if (name === '$in' || name === '$nin') return { rounds: Math.log2(operand.length + 2), longest }
+  return name === '$all' ? { rounds: operand.length, longest } : { rounds: 1, longest: textBytes(operand) }
+}
+
+/** Returns the approximate bytes of all texts in a value that the query contains. */
+function textBytes(value: Bson): number {
+  if (typeof value === 'string') return value.length + 1
+  const parts = isArray(value) ? value : isDocument(value) ? Object.values(value) : []
+  return parts.reduce<number>((all, each) => all + textBytes(each), 0)
+}
+
 /** Returns the extent of the tested value. An expression cannot contain an array index, so the whole array counts. */
 function measuredAt({ components }: Located, { scope }: Walk): Extent {
   const end = components.findIndex(isPlace)
@@ -168,6 +210,7 @@ function measuredAt({ components }: Located, { scope }: Walk): Extent {
 interface Tests {
   readonly times?: number
   readonly patterns?: readonly ParsedPattern[]
+  readonly texts?: Texts
 }
 
 const PATTERN_STEPS = 3
@@ -186,7 +229,7 @@ function condition(path: string, value: Bson, walk: Walk): Bson {
   const operators = isDocument(value) && Object.keys(value).some((name) => name.startsWith('$'))
   if (operators) return tests(path, value, found, walk)
   markPath(found, walk)
-  countTests(found, walk, { times: comparing(value), patterns: patternsOf(value) })
+  countTests(found, walk, { times: comparing(value), patterns: patternsOf(value), texts: textsOf('$eq', value) })
   return compared(value, found, walk)
 }
 
@@ -257,7 +300,11 @@ interface Test {
 
 function test({ path, name, operand, options: own }: Test, found: Located, walk: Walk): Bson {
   markPath(found, walk)
-  countTests(found, walk, { times: timesOf(name, operand), patterns: patternsOf(operand, name, own) })
+  countTests(found, walk, {
+    times: timesOf(name, operand),
+    patterns: patternsOf(operand, name, own),
+    texts: textsOf(name, operand),
+  })
   // Count the parsing of the stored shape, which mongod repeats for each test.
   if (name.startsWith('$geo')) {
     const { bytes } = measuredAt(found, walk)

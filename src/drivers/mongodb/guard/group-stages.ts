@@ -52,7 +52,7 @@ function outputs(of: string, value: BsonDocument, flow: Flow, written = value): 
 /** Confines a key by which documents are grouped. */
 function keyed(value: Bson | undefined, scope: Scope): Computed {
   const key = computed(value, scope)
-  scope.meter.step(keySteps(key.extent))
+  scope.meter.step(keySteps(key.extent, scope.meter.comparison))
   return key
 }
 
@@ -73,7 +73,7 @@ export function bucket(value: Bson, flow: Flow): void {
   const bounds = arrayOf('$bucket', read['boundaries'])
   const ends = bounds.map((bound) => computed(bound, scope))
   // A comparison reads no more of the key than of the boundary.
-  for (const { extent } of ends) scope.meter.step(scaled(keySteps(extent), 2))
+  for (const { extent } of ends) scope.meter.step(scaled(keySteps(extent, scope.meter.comparison), 2))
   const printed = {
     // The server computes groupBy again for each boundary that it compares.
     groupBy: scope.meter.repeat(2 * bounds.length, () => computed(read['groupBy'], scope).printed),

@@ -660,3 +660,52 @@ test('counts how often an accumulator reads each value', () => {
     assert.equal(accumulated(2, by).kind, 'confined', name)
   }
 })
+
+test('counts comparisons of texts by a collation', () => {
+  const [simple, collated] = [false, true].map((one) => {
+    const catalog = mongoCatalog(
+      { people: PATHS, others: PATHS },
+      { documents: 10, arrays: { big: 50 }, collated: one },
+    )
+    return (pipeline: object[]): string => {
+      const verdict = confine(readBody({ collection: 'people', pipeline }), catalog, LIMITS)
+      return verdict.kind === 'confined' ? unseal<MongoQuery>(verdict.query, 'MONGODB').printed() : verdict.kind
+    }
+  })
+  assert.ok(simple && collated)
+  const list = { $set: { t: map(range(3_000), 'abcdefgh'.repeat(5)) } }
+  const NEAR: Readonly<Record<string, object[]>> = {
+    $in: [list, { $set: { x: repeated(60, { $in: ['$s', '$t'] }) } }],
+    $eq: [list, { $set: { x: map(range(200), { $eq: ['$t', '$t'] }) } }],
+    $setUnion: [list, { $set: { x: { $setUnion: ['$t', '$t'] } } }, { $set: { x: { $setUnion: ['$t', '$x'] } } }],
+    $sortArray: [list, { $set: { x: repeated(3, { $sortArray: { input: '$t', sortBy: 1 } }) } }],
+    'a key': [list, { $group: { _id: repeated(50, '$t') } }],
+    'an accumulator': [
+      list,
+      { $group: { _id: null, ...Object.fromEntries(repeated(50, { $max: '$t' }).map((by, k) => [`m${k}`, by])) } },
+    ],
+    'a filter': [list, { $match: { $nor: repeated(200, '').map((_, k) => ({ t: `${k}${'x'.repeat(80)}` })) } }],
+    'in a lookup': [
+      {
+        $lookup: { from: 'others', as: 'o', pipeline: [list, { $set: { x: map(range(200), { $eq: ['$t', '$t'] }) } }] },
+      },
+    ],
+  }
+  for (const [name, pipeline] of Object.entries(NEAR)) {
+    assert.notEqual(simple(pipeline), 'denied', name)
+    assert.equal(collated(pipeline), 'denied', name)
+  }
+  // A filter on stored values still runs before the projection.
+  for (const filter of [
+    { s: { $in: repeated(200, '').map((_, k) => `someone.${k}@example.com`) } },
+    { big: { $in: ['a', 'b'] } },
+  ])
+    assert.match(
+      collated([{ $match: filter }]),
+      /^\{"(?:find"[^[]*"filter"|aggregate":"people","pipeline":\[\{"\$match")/,
+    )
+  assert.equal(
+    collated([{ $set: { x: map(range(9_000), { $add: ['$$this', 1] }) } }]),
+    simple([{ $set: { x: map(range(9_000), { $add: ['$$this', 1] }) } }]),
+  )
+})

@@ -9,6 +9,7 @@ import { at, DOCUMENT, settled, STORED, type Extent } from './value-size.ts'
 import { withoutGaps } from './close-gaps.ts'
 import { EARLY_STEPS_MAX, filter } from './filter.ts'
 import { within } from './error-place.ts'
+import { keySteps } from './operator-steps.ts'
 import type { Flow } from './pipeline-state.ts'
 import { outputPath } from './field-names.ts'
 import { isDocument, type Bson, type BsonDocument } from '../confined-query.ts'
@@ -109,6 +110,7 @@ const SOUGHT_STEPS = 20
 
 /** Counts the values that a stage looks up: all elements of an array. */
 function countSought(value: Extent, { scope }: Flow): void {
+  if (scope.meter.comparison > 1) scope.meter.step(keySteps(value, scope.meter.comparison))
   if (value.isSingle) return
   scope.meter.step(scaled(value.items, SOUGHT_STEPS))
   scope.meter.made({ ...value, kept: scaled(value.items, SOUGHT_KEPT) })

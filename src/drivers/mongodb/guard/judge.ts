@@ -5,6 +5,7 @@ import type { Catalog, Denied, Malformed } from '../../driver.ts'
 import { findOf } from './as-find.ts'
 import { sortedEarly } from './early-sort.ts'
 import { exposedOf } from './exposed.ts'
+import { COLLATED } from './operator-steps.ts'
 import { Whole } from './pipeline-state.ts'
 import { parseEjson } from './parse-ejson.ts'
 import { shareLimits } from './runtime-checks.ts'
@@ -120,13 +121,14 @@ interface Asked extends Case {
 }
 
 function query(body: MongoBody, stages: Bson, { catalog, rowCap, work }: Asked): MongoQuery {
-  const whole = new Whole(exposedOf(catalog), new Load(work))
-  const { exposed } = whole
+  const exposed = exposedOf(catalog)
   const collection = within(body, 'collection', () => {
     const found = exposed.collection(body.collection)
     if (!found) throw refusedCollection(body.collection, exposed.hint(body.collection))
     return found
   })
+  // Joined collections are compared by the collation of this collection.
+  const whole = new Whole(exposed, new Load(work, collection.collated ? COLLATED : 1))
   const flow = confinePipeline(whole, collection, stages, new Variables())
   shareLimits(whole.limits)
   flow.out.push({ $limit: rowCap + 1 })

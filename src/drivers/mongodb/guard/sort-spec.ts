@@ -81,7 +81,9 @@ export function countKey(
   const found = valueAt(shape, components)
   const isTop = /^\$(?:top|bottom)/.test(of)
   // A sort reads a key once and then compares bytes. Its memory limit bounds the keys.
-  if (isTop) meter.step(scaled(keySteps(found), KEY_COPIES + times))
+  const key = keySteps(found, meter.comparison)
+  if (isTop) meter.step(scaled(key, KEY_COPIES + times))
+  else if (meter.comparison > 1) meter.step(key)
   if (found.isSingle) return
   const values = valuesFound(found, components)
   meter.step(plus(scaled(values, 2), scaled(found.bytes, 1 / STEP_READS)))

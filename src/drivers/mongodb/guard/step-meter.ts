@@ -32,11 +32,14 @@ const BYTES_WRITTEN = 100
 /** The work of all stages for one document, as far as the query alone determines it. */
 export class Load {
   readonly work: Work
+  /** The cost of a comparison of texts: 1, or COLLATED (operator-steps.ts). */
+  readonly comparison: number
   #steps = 0
   #kept = 0
 
-  constructor(work: Work) {
+  constructor(work: Work, comparison: number) {
     this.work = work
+    this.comparison = comparison
   }
 
   /** Adds steps. Throws Refusal if there are too many. */
@@ -98,6 +101,11 @@ export class Meter {
     this.#load = load
     this.#isRead = isRead
     this.work = load.work
+  }
+
+  /** The cost of a comparison of texts: 1, or COLLATED (operator-steps.ts). */
+  get comparison(): number {
+    return this.#load.comparison
   }
 
   /** The work of the whole stage. */
