@@ -28,7 +28,7 @@ describe('the frame', () => {
 
   const places = ['Home', 'Datasources', 'Playground', 'Activity', 'Members', 'Settings', 'API keys']
 
-  test('a deep link asks to sign in, and then opens its page. Before the sign-in, the page sends no other request', async (t) => {
+  test('a deep link asks to sign in without a refused request, and then opens its page', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
@@ -48,7 +48,7 @@ describe('the frame', () => {
     browser.clean(/status of 401 .*sign-in\/email/)
   })
 
-  test('every item of the navigation is a link, and at a width of 390 px the button More shows the items', async (t) => {
+  test('every item of the navigation is a link, and at a width of 390 px the button More shows further items', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
@@ -76,7 +76,7 @@ describe('the frame', () => {
     browser.clean()
   })
 
-  test('the palette and the keyboard shortcuts open every page, unless they are switched off', async (t) => {
+  test('the palette and the keyboard shortcuts open pages, and single letters can be switched off', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)

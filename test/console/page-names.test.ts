@@ -204,7 +204,7 @@ describe('the names of the console', () => {
     browser.clean()
   })
 
-  test('at a width of 320 px, only the tree and the grid scroll sideways', async (t) => {
+  test('at a width of 320 px, no page scrolls sideways', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)

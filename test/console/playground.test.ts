@@ -15,6 +15,7 @@ import {
   WIDE,
 } from '../support/console.ts'
 import { openShop, type Shop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
 import type { Page } from 'playwright-core'
 
 describe('the playground', () => {
@@ -131,8 +132,12 @@ describe('the playground', () => {
     await write(page, slow)
     await verdict(page, 'Allowed')
     await run(page)
+    const active = `SELECT 1 FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() AND query LIKE '%count%orders%'`
+    const running = async () => (await shop.postgres.query(shop.database, active)).length
+    await until('the query runs', async () => (await running()) > 0)
     await page.getByRole('button', { name: 'Stop', exact: true }).click()
     await page.getByText('The query was stopped.').waitFor()
+    await until('no query runs', async () => (await running()) === 0)
     browser.clean()
   })
 

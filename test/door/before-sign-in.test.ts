@@ -28,7 +28,7 @@ describe('the options of a sign-in', () => {
     assert.equal((await app.must('GET', '/auth/options')).firstAccount, false)
   })
 
-  test('list the ways to sign in that work at the address of the request, also for signed-in people', async () => {
+  test('list the ways to sign in that work at the address of the request', async () => {
     const client = { VITRINE_OIDC_CLIENT_ID: 'id', VITRINE_OIDC_CLIENT_SECRET: 'secret', VITRINE_OIDC_NAME: 'Acme' }
     // No server listens at this address. A provider that does not answer must not delay the options.
     await using app = await startApp({ env: { ...client, VITRINE_OIDC_ISSUER: 'http://127.0.0.1:1' } })
@@ -42,7 +42,7 @@ describe('the options of a sign-in', () => {
     assert.deepEqual([refused.status, refused.json.reason], [403, 'UNAVAILABLE'])
   })
 
-  test('require the setup token if the service is not on loopback, until there is an account', async () => {
+  test('require the setup token for the first account if the service is not on loopback', async () => {
     await using smtp = await startSmtp()
     await using app = await startApp({ env: { ...NOT_LOOPBACK, SMTP_URL: smtp.url } })
     const options = await app.must('GET', '/auth/options')
