@@ -1,7 +1,7 @@
 // The audit records callers, actions, datasources and outcomes. It covers every call that reached a datasource and
 // every change, including refused ones. The row of a call is written in a batch, off the hot path. The row of a change
-// is written in the change's transaction. No row is dropped: if the store cannot keep up, `behind` is true, and the
-// query path must refuse queries.
+// is written in the change's transaction. While the process runs, no row is dropped: if the store cannot keep up,
+// `behind` is true, and the query path must refuse queries.
 import { setTimeout } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
 import type { ClockDoubt } from '../clock-doubt.ts'
@@ -33,15 +33,14 @@ export interface Audit extends AsyncDisposable {
   /** Records a change in `tx`, the transaction of the change. `what` must not contain secrets. */
   change(tx: Transaction<Tables>, call: AuditedCall, at: AuditPlace, what: Changed): Promise<void>
   /**
-   * Records a call that reached a datasource. The row is written within a second, together with others. The caller
-   * never waits for it. Returns the id of the row.
+   * Records a call. The row is written within a second, together with others, unless a write fails. The caller never
+   * waits for it. A call that was refused with RATE_LIMITED is recorded by folded(). Returns the id of the row.
    */
   record(call: AuditedCall, entry: AuditEntry): AuditId
   /**
    * Like record(), for events that a caller can repeat without limit. One row counts all refusals of an account or key
-   * in a team within a minute. The row has the action and code of the first refusal. Answered calls get one row a
-   * minute for each operation and datasource. Without a team, one row counts the events of one action and code within a
-   * minute.
+   * in a team within a minute. The row has the action and code of the first refusal. Its answered calls get one row a
+   * minute for each operation and datasource. Without a team, its events get one row a minute for each action and code.
    */
   folded(call: AuditedCall, entry: AuditEntry): AuditId
   /**
@@ -58,7 +57,7 @@ export interface Audit extends AsyncDisposable {
   flush(): Promise<void>
   /**
    * Returns a team's rows, newest first, including all rows recorded before the call. Throws INVALID_REQUEST for an
-   * invalid cursor. Like one(), all() and usage(), throws OVERLOADED if waiting rows cannot be written.
+   * invalid cursor. Like every other method that reads, throws OVERLOADED if waiting rows cannot be written.
    */
   page(teamId: TeamId, ask: AuditAsk, signal?: AbortSignal): Promise<AuditPage>
   /** Returns one row of a team, or null if the team has no such row within the scope. */
@@ -122,7 +121,7 @@ class ChainedAudit implements Audit {
   readonly #seal: Seal
   readonly #writer: Writer
   readonly #recorded = new WeakSet<object>()
-  /** The times at which to adopt rows of stopped processes: at the start, and once more. */
+  /** The times at which to adopt rows of stopped processes: at the start, once more, and before each prune. */
   #adoptions: number[]
   #timer: NodeJS.Timeout | undefined
   #timerAt = 0

@@ -1,5 +1,5 @@
-// Tests percentiles of durations. They are close to the exact percentiles for durations of any size, and do not depend
-// on the order in which counts are added.
+// Tests percentiles of durations. They are close to the exact percentiles for durations of any size. Sums of counts
+// give the same percentiles as counting everything at once.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { addTime, addTimes, percentile, type Times } from './duration-histogram.ts'

@@ -26,7 +26,7 @@ export interface AuditedCall {
   }
   /** The name that the client gives itself. */
   readonly client?: string | undefined
-  /** The request of the call. Absent if the service itself acts. */
+  /** The id of the request. Absent if the service itself acts. */
   readonly requestId?: string | undefined
 }
 
@@ -97,9 +97,9 @@ export class RowMaker {
 
   /**
    * Builds a row that only counts calls: a minute's 429s, or a minute's answers of one operation. Its id is a hash of
-   * team, caller and minute, so that all processes count in the same row. Without a team, the hash includes action and
-   * code. Anybody who knows an e-mail address can cause refusals for its account, and these refusals must not hide
-   * others.
+   * team, caller and minute, so that all processes count in the same row. For answers, the hash includes action and
+   * datasource. Without a team, it includes action and code. Anybody who knows an e-mail address can cause refusals for
+   * its account, and these refusals must not hide others.
    */
   ofMinute(call: AuditedCall, entry: AuditEntry): Content {
     const minute = Math.floor(this.#now() / MINUTE_MS) * MINUTE_MS
@@ -148,7 +148,7 @@ function viaOf({ via, caller }: AuditedCall): Content['via'] {
   }
 }
 
-/** The period that one row of 429s covers. */
+/** The period that a row of ofMinute() covers. */
 export const MINUTE_MS = 60_000
 
 /** Returns the approximate size of a row in memory, in characters. */

@@ -48,7 +48,10 @@ export async function writeRegistry({ tx }: Writing, seal: Seal, registry: Regis
     .execute()
 }
 
-/** Adds the next chain number to the signed list and returns the number. Does not sign a manually changed list. */
+/**
+ * Adds the next chain number to the signed list and returns the number. Never signs a changed list, or a new list in
+ * place of a removed one.
+ */
 async function nextNumber(writing: Writing, seal: Seal, openedAt: string): Promise<number> {
   // The chains are read before the list. The process that starts the first chain writes both in one transaction, so a
   // visible chain implies a visible list.

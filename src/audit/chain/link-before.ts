@@ -4,7 +4,7 @@ import type { Tables } from '../../store/tables.ts'
 import { gapEndingAt } from './gaps.ts'
 import type { Seal } from './seal.ts'
 
-/** Returns the link, or null if the preceding row, pack or gap is missing. */
+/** Returns the link, or null if the preceding row, pack or gap is missing. The link before the first row is ''. */
 export async function linkBefore(
   tx: Transaction<Tables>,
   seal: Seal,

@@ -20,7 +20,7 @@ interface Finding {
 /** The report of one chain. `finding` is null if the chain is intact. */
 export interface ChainReport {
   readonly chain: string
-  /** The number of the chain. 0 stands for the rows outside all chains. */
+  /** The number of the chain. 0 if the report is about the list of chains, or about rows outside the known chains. */
   readonly number: number
   readonly openedAt: string | null
   /** The number of checked rows. */
@@ -35,7 +35,7 @@ export interface ChainReport {
 
 /**
  * Checks every chain. Must run in a transaction that sees one snapshot. Calls `seen` after each batch with the number
- * of rows checked in the batch.
+ * of rows and packs in the batch.
  */
 export async function* verifyAudit(
   tx: Transaction<Tables>,
@@ -234,7 +234,7 @@ function inserted(row: Named, why: string): Finding {
   return { kind: 'inserted', id: row.id, what: `row ${row.id} (of ${row.at}, ${row.action}) ${why}` }
 }
 
-/** Reports rows of unknown or deleted chains. */
+/** Reports each unknown or deleted chain that has rows, with its first row. */
 async function* strayRows(tx: Transaction<Tables>, chains: readonly Chain[]): AsyncIterable<ChainReport> {
   const known = new Set(chains.map((chain) => chain.chain))
   for (const nextOf of [nextRow, nextPack]) {

@@ -67,9 +67,12 @@ export interface AuditExport {
   readonly parts: AsyncIterable<string>
 }
 
-/** The number of rows on a page if the caller sets no limit. */
+/** The number of rows on a page if the caller sets neither a limit nor ids. */
 const LIMIT = 50
-/** The longest period of a text search. The period is limited because the search reads every row of the period. */
+/**
+ * How far back from now a text search goes, even if `from` is earlier. It is limited because a text search reads every
+ * row of its period.
+ */
 const SEARCHED_MS = 30 * 86_400_000
 
 /** Returns rows, newest first. An OWNER reaches all rows, including those of deleted datasources. */
