@@ -51,7 +51,7 @@ export interface KeyDeps {
   readonly audit: Pick<Audit, 'change'>
   /** Returns the datasources that an account currently reaches. */
   readonly reached: (tx: Transaction<Tables>, accountId: AccountId) => Promise<ReadonlySet<DatasourceId>>
-  /** Called when a created key expires within a week. */
+  /** Called when a created or changed key expires within a week. */
   readonly keyWarnings?: Pick<KeyWarnings, 'soon'>
   /** Notifies the owner of a new key. */
   readonly notices?: Notices
@@ -76,7 +76,7 @@ export async function listKeys(deps: Pick<KeyDeps, 'store' | 'now'>, call: Call)
  * keys contains all of them.
  */
 const KEYS_MAX = 100
-/** The number of revoked keys per account that stay in the store. Older revoked keys are deleted. */
+/** The number of revoked keys per account that stay in the store. Older ones are deleted when a key is created. */
 const REVOKED_KEPT = 100
 
 /**
@@ -114,7 +114,7 @@ export async function createKey(deps: KeyDeps, call: Call, order: KeyOrder): Pro
 /**
  * Renames a key, or changes when it expires (null: never). The expiry is final if the key has expired or a rotation
  * replaced it, because somebody may rely on the expiry. Throws CONFLICT for a final expiry, INVALID_REQUEST for an
- * expiry in the past, and NOT_FOUND.
+ * expiry in the past, NOT_FOUND if the caller has no such key, and UNAUTHENTICATED if the session has ended.
  */
 export async function changeKey(
   deps: KeyDeps,
@@ -155,8 +155,8 @@ function requireMovable(key: ApiKeyTable, at: number): void {
 
 /**
  * Replaces a key. The old key still works for `graceSeconds` (default 0). If a manager removed the old key from a team,
- * the new key has no access there either. Throws NOT_FOUND if the caller has no such valid key, and CONFLICT if the
- * account has no room for both keys.
+ * the new key has no access there either. Throws NOT_FOUND if the caller has no such valid key, CONFLICT if the account
+ * has no room for another key, and UNAUTHENTICATED if the session has ended.
  */
 export async function rotateKey(
   deps: KeyDeps,
@@ -278,7 +278,7 @@ async function requireAlive(tx: Transaction<Tables>, { caller }: Call): Promise<
   if (row === undefined) throw unauthenticated()
 }
 
-/** Throws CONFLICT if the account has the maximum number of keys. Deletes the oldest revoked keys. */
+/** Throws CONFLICT if the account has the maximum number of keys. Deletes revoked keys beyond REVOKED_KEPT. */
 async function requireRoom(tx: Transaction<Tables>, accountId: AccountId): Promise<void> {
   const own = () => tx.selectFrom('api_keys').where('account_id', '=', accountId)
   const { count } = await own()

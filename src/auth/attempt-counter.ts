@@ -141,7 +141,7 @@ async function counted(tx: Transaction<Tables>, allowances: readonly Allowance[]
   return null
 }
 
-/** Returns the key as stored: a hash, because keys contain people's addresses. */
+/** Returns the key as stored: a hash, because keys contain e-mail and network addresses. */
 function keyOf(key: string): string {
   return PREFIX + hash('sha256', key)
 }

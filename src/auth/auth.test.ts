@@ -131,7 +131,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(Promise.reject(lost?.reason)), 'CONFLICT')
     })
 
-    test('refuses a token of another type, signer, audience or session', async () => {
+    test('refuses a changed, unsigned or otherwise signed token, and a malformed Authorization header', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
       const { cookie } = await signUp(rooms, 'ada@example.test')
@@ -195,7 +195,7 @@ for (const dialect of DIALECTS) {
       }
     })
 
-    test('only the listed paths under /auth exist, with their declared fields', async () => {
+    test('refuses paths under /auth that are not listed, and undeclared or invalid fields of a sign-up', async () => {
       await using rooms = await openRooms(source)
       for (const route of [
         'GET jwks',
@@ -230,7 +230,7 @@ for (const dialect of DIALECTS) {
       }
     })
 
-    test('a page of another site cannot sign anybody in or out', async () => {
+    test('a page of another site cannot sign anybody out', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
       const { cookie } = await signUp(rooms, 'ada@example.test')
@@ -267,7 +267,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(all.map((each) => each.status).sort(), ['fulfilled', 'rejected', 'rejected', 'rejected'])
     })
 
-    test('the operator decides who may sign up; the first account always may', async () => {
+    test('the first account may sign up, beyond loopback only with the setup token; later ones may need an invitation', async () => {
       await using closed = await openRooms(source, { VITRINE_SIGNUP: 'closed' })
       await signUp(closed, 'first@example.test')
       assert.equal(await codeOf(signUp(closed, 'second@example.test')), 'SIGN_IN_REFUSED')
@@ -512,7 +512,7 @@ for (const dialect of DIALECTS) {
       await gate.authenticate(bearer(key))
       rooms.clock.at += 59_000
       await gate.authenticate(bearer(key))
-      // Writes are serialized: when this write ends, all earlier writes have ended.
+      // On SQLite, all earlier writes have ended when this write ends. On PostgreSQL, the loop waits for them.
       await rooms.store.append((tx) => tx.selectFrom('teams').select('id').execute())
       const used = async () => (await listKeys(rooms, call))[0]?.lastUsedAt
       for (let i = 0; (await used()) === null && i < 100; i++) await new Promise(setImmediate)

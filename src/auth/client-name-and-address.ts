@@ -9,8 +9,8 @@ export const CLIENT_ADDRESS = 'x-vitrine-client'
 const LENGTH_MAX = 200
 
 /**
- * Returns the client's name, from the User-Agent header. The client chooses this text freely, so it is cut and reduced
- * to ASCII.
+ * Returns the client's name, from the User-Agent header or a message of the client. The client chooses this text
+ * freely, so it is cut and reduced to ASCII.
  */
 export function clientOf(userAgent: string | null | undefined): string | undefined {
   return userAgent?.slice(0, LENGTH_MAX).replaceAll(/[^\x20-\x7e]/g, '?')

@@ -57,7 +57,7 @@ export interface GrantDeps {
 
 /** The maximum number of grants per account that have not ended. */
 const GRANTS_MAX = 100
-/** The number of ended grants per account that stay in the store. Older ended grants are deleted. */
+/** The number of ended grants per account that stay in the store. Older ones are deleted when a grant is created. */
 const ENDED_KEPT = 100
 
 /** Returns the caller's grants that have not ended, oldest first. */
@@ -98,7 +98,10 @@ export async function makeGrant(deps: GrantDeps, call: Call, order: GrantOrder):
   })
 }
 
-/** Narrows a grant. Throws NOT_FOUND if the caller has no such grant, INVALID_REQUEST if the change allows more. */
+/**
+ * Narrows a grant. Throws NOT_FOUND if the caller has no such grant. Throws INVALID_REQUEST if the change allows more,
+ * names something that the account does not reach, or has an expiry in the past.
+ */
 export async function narrowGrant(deps: GrantDeps, call: Call, id: GrantId, change: GrantChange): Promise<ShownGrant> {
   const { accountId } = call.caller
   return await deps.store.write(async (tx) => {
@@ -242,7 +245,7 @@ function wideningOf(row: ConnectorGrantTable, change: GrantChange, at: number): 
   return [...wider, 'expiresAt: can only become earlier. To allow more, connect the agent again.']
 }
 
-/** Throws CONFLICT if the account has the maximum number of grants. Deletes the oldest ended grants. */
+/** Throws CONFLICT if the account has the maximum number of grants. Deletes ended grants beyond ENDED_KEPT. */
 async function requireRoom(tx: Transaction<Tables>, accountId: AccountId, at: number): Promise<void> {
   if ((await aliveGrantsOf(tx, accountId, at)).length >= GRANTS_MAX) {
     throw new AppError(

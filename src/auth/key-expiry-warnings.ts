@@ -1,5 +1,5 @@
-// Warns the owner of an API key that the key expires within a week, in the log and, with SMTP, by mail. The store
-// records that the warning was sent, so that neither a restart nor a second process repeats it.
+// Warns that an API key expires within a week: in the log and, with SMTP, by mail to an owner with a verified address.
+// The store records that the warning was sent, so that neither a restart nor a second process repeats it.
 import type { ApiKeyId } from '../ids.ts'
 import { keyExpiringLetter } from '../mail/mail-texts.ts'
 import type { Mail } from '../mail/send-mail.ts'

@@ -53,9 +53,9 @@ export async function renameAccount(deps: Deps, call: Call, change: { readonly n
 }
 
 /**
- * Deletes the account with its sessions, keys, memberships, grants and second factor, and with invitations and mailed
- * links to its address. Its audit rows stay. Throws REAUTHENTICATION_REQUIRED unless `confirm` is the address and the
- * sign-in is recent. Throws CONFLICT if the account is the last OWNER of a team.
+ * Deletes the account with its sessions, keys, memberships, grants and second factor, and with unused invitations and
+ * mailed links to its address. Its audit rows stay. Throws REAUTHENTICATION_REQUIRED unless `confirm` is the address
+ * and the sign-in is recent. Throws CONFLICT if the account is the last OWNER of a team.
  */
 export async function deleteAccount(deps: Deps, call: Call, body: { readonly confirm?: string }): Promise<void> {
   const { accountId } = call.caller
@@ -101,7 +101,7 @@ export async function deleteAccount(deps: Deps, call: Call, body: { readonly con
   }
 }
 
-/** Returns the audit target of an account, without the address: audit rows without a team contain no address. */
+/** Returns the audit target of an account, without the e-mail address: audit rows without a team contain none. */
 export function accountTarget(id: AccountId, name: string): Target {
   return { kind: 'account', id, name }
 }

@@ -7,8 +7,8 @@ import type { Caller } from './caller.ts'
 const RECENT_MS = 600_000
 
 /**
- * Throws REAUTHENTICATION_REQUIRED if `confirmed` is false, or if the session signed in over 10 minutes ago. `what`
- * tells the caller which text to send as `confirm`.
+ * Throws REAUTHENTICATION_REQUIRED if `confirmed` is false, if the session signed in over 10 minutes ago, or if the
+ * caller is no session. `what` tells the caller which text to send as `confirm`.
  */
 export function requireConfirmed(caller: Caller, confirmed: boolean, what: string, now: number): void {
   if (!confirmed) throw new AppError('REAUTHENTICATION_REQUIRED', `To confirm the deletion, send ${what} as "confirm".`)

@@ -12,7 +12,7 @@ import { openNotices } from './security-mail.ts'
 const EMAIL = 'ada@example.test'
 const OTHER = 'another long password'
 
-test('mails about a new key, a new password and another second factor; an unverified address gets nothing', async () => {
+test('mails about a new key, a new password and another second factor; limits the mails of an account, and sends none to an unverified address', async () => {
   await using source = await storeSource('sqlite')
   await using smtp = await startSmtp()
   await using rooms = await openRooms(source, { SMTP_URL: smtp.url, VITRINE_PUBLIC_URL: 'https://v.example' })

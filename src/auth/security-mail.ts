@@ -8,7 +8,7 @@ import type { Store } from '../store/open.ts'
 import type { Attempts } from './attempt-counter.ts'
 import { addressOf } from './client-name-and-address.ts'
 
-/** The limit of letters per account. Without it, a session that creates many keys would flood the mailbox. */
+/** The limit of letters per account and hour. Without it, a session that creates many keys would flood the mailbox. */
 const LETTERS = { limit: 30, windowMs: 3_600_000 }
 
 /** The client's name and network address from which the change was made. */
@@ -18,7 +18,7 @@ export interface DoneFrom {
 }
 
 export interface Notices {
-  /** Queues a letter. Never throws. Resolves when the letter is queued. */
+  /** Queues a letter, if mail is on, the address is verified and the limit is not reached. Never throws. */
   tell(accountId: AccountId, change: SecurityChange, from: DoneFrom): Promise<void>
 }
 
@@ -54,7 +54,7 @@ export function openNotices({ store, mail, tries, origin, log, now = Date.now }:
   }
 }
 
-/** Returns the origin of a request under /auth. */
+/** Returns from where a request under /auth was made. */
 export function doneFrom(request: Pick<Request, 'headers'>): DoneFrom {
   return { client: request.headers.get('user-agent') ?? undefined, address: addressOf(request) }
 }

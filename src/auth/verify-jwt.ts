@@ -11,7 +11,7 @@ const CACHED_MAX = 2_000
 
 const PublicKey = z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string() })
 
-/** The claims that a token must have. */
+/** The claims and the header field that a token must have. */
 interface Expected {
   readonly issuer: string
   readonly audience: string | string[]
