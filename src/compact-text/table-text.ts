@@ -68,14 +68,14 @@ function shortType(type: string): string {
   return found === undefined ? type : type.replace(...found)
 }
 
-/** Patterns of names that need no quotes. */
+/** Patterns of names that need no quotes, except reserved words. */
 const PLAIN = {
   POSTGRES: /^[a-z_][a-z0-9_$]*$/,
   BIGQUERY: /^[A-Za-z_][A-Za-z0-9_]*$/,
   MONGODB: /^[^\s"(),:[\]]+$/,
 } as const
 
-/** Returns a name as a query writes it. */
+/** Returns a name, quoted as in a query if PLAIN does not match the name. */
 function written(name: string, kind: Kind): string {
   if (PLAIN[kind].test(name)) return name
   if (kind === 'BIGQUERY') return `\`${line(name)}\``

@@ -40,12 +40,12 @@ const TOKENS = 12_000
  * The measured number of bytes per token. A list of names takes fewer bytes per token than columns with their types.
  */
 const BYTES_PER_TOKEN: Readonly<Record<Detail, number>> = { names: 3, columns: 4, full: 4 }
-/** The maximum number of bytes of a page, even if the caller requests more. */
+/** The maximum number of bytes of the tables on a page, even if the caller requests more. */
 const BYTES_MAX = 256 * 1024
 /** The maximum number of tables that a search returns. */
 const FOUND_MAX = 20
 
-/** Writes a page. Throws INVALID_REQUEST for a cursor of another description or of other arguments. */
+/** Writes a page. Throws INVALID_REQUEST for an invalid cursor, or one of another description or other arguments. */
 export async function describedPage(json: DescriptionJson, ask: PageAsk): Promise<DescribedPage> {
   const description = descriptionOf(json)
   const page = cursorOf(ask, description)
@@ -156,7 +156,7 @@ async function pageOf({ ask, description, chosen, detail, bytesMax }: Page, from
 const NOT_INTROSPECTED = '# nothing is known yet: a manager of the team must introspect the datasource'
 const NOTHING = '# nothing is exposed: a manager of the team must expose tables'
 
-/** Collects the lines of a page, up to a number of bytes. The first table is always shown, if only in part. */
+/** Collects the lines of a page, and limits the bytes of its tables. Always shows at least part of the first table. */
 class PageText {
   readonly #lines: string[]
   readonly #bytesMax: number
@@ -231,7 +231,7 @@ function writeCursor(cursor: z.infer<typeof Cursor>): string {
   return Buffer.from(JSON.stringify(cursor)).toString('base64url')
 }
 
-/** Parses the cursor. Throws INVALID_REQUEST for a cursor of another description or of other arguments. */
+/** Parses the cursor. Throws INVALID_REQUEST as describedPage() does. */
 function cursorOf(ask: PageAsk, { version }: Description): z.infer<typeof Cursor> | null {
   if (ask.cursor === undefined) return null
   const cursor = Cursor.safeParse(jsonOf(Buffer.from(ask.cursor, 'base64url').toString()))
