@@ -39,8 +39,8 @@ export async function listTeams(operations: Ops, arrival: Arrival, args: JsonObj
 }
 
 /**
- * Returns the datasources of one team or of every ACTIVE team. `note` names each team that refused the call, with the
- * reason.
+ * Returns the datasources of one team or of every ACTIVE team. If no team is requested, `note` names each team that
+ * refused the call, with the reason. The refusal of a requested team is thrown.
  */
 export async function listDatasources(operations: Ops, arrival: Arrival, args: JsonObject): Promise<JsonObject> {
   const { teamId } = readArguments(OfTeam, args)
@@ -53,7 +53,7 @@ export async function listDatasources(operations: Ops, arrival: Arrival, args: J
   return { datasources: items, ...(notes.length > 0 && { note: notes.join(' ') }) }
 }
 
-/** Returns the datasources of every ACTIVE team, in a stable order. */
+/** Returns the datasources of every ACTIVE team, in the order of teams. A team that refuses has a note instead. */
 export async function everyDatasource(
   operations: Ops,
   arrival: Arrival,

@@ -1,5 +1,5 @@
-// Answers every message except a well-formed `tools/call` with the SDK, in old and new versions of the protocol. This
-// file and the SDK are loaded at the first such message, because most services rarely get one.
+// Answers with the SDK all messages that mcp-route.ts does not answer itself, in old and new versions of the protocol.
+// This file and the SDK are loaded at the first such message, because most services rarely get one.
 import { createMcpHandler, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server'
 import type { Arrival } from '../auth/caller.ts'
 import { callTool, isTool, type ToolDeps } from './call-tool.ts'
@@ -15,9 +15,9 @@ import { listResources, readResource, TEMPLATE } from './resources.ts'
 export type Sdk = (headers: Headers, body: unknown, arrival: Arrival) => Promise<Response>
 
 const HOUR_MS = 3_600_000
-/** The cache hints for lists that are the same for every caller. */
+/** The cache hints for answers that are the same for every caller. */
 const PUBLIC = { ttlMs: HOUR_MS, cacheScope: 'public' } as const
-/** The cache hints for lists that depend on the caller's access, which may change at any time. */
+/** The cache hints for answers that depend on the caller's access, which may change at any time. */
 const PRIVATE = { ttlMs: 60_000, cacheScope: 'private' } as const
 
 /** Opens the SDK. `makeServer` creates the server for one message. Conformance tests pass a server with other tools. */

@@ -1,6 +1,6 @@
 // Remembers the names that clients gave themselves. In protocol versions before 2026-07-28, a client sends its name
 // only in `initialize`, and this service keeps no sessions. So the audit records the name in the last `initialize` with
-// the same key and User-Agent.
+// the same User-Agent and the same key or grant.
 import type { Caller } from '../auth/caller.ts'
 import { clientOf } from '../auth/client-name-and-address.ts'
 import { BoundedMap } from '../bounded-map.ts'

@@ -15,7 +15,7 @@ test('an answer that fits is not changed', () => {
   assert.equal(rowsWithin(answerOf([[1], [2]]), 1_000), null)
 })
 
-test('cuts whole rows from the end until the answer fits', () => {
+test('cuts as few whole rows from the end as needed for the answer to fit', () => {
   const rows = [['a"],["b'], ['\\'], [{ rows: [[1]] }], ['é😀'], ['"rows":['], ['last']]
   for (const name of ['a', '"rows":[', ']}', '\\"']) {
     const whole = answerOf(rows, name)
@@ -24,6 +24,7 @@ test('cuts whole rows from the end until the answer fits', () => {
       assert.ok(cut !== null && Buffer.byteLength(cut.json) <= bytesMax)
       const { rows: left, rowCount, truncated } = JSON.parse(cut.json)
       assert.deepEqual([left, rowCount, truncated], [rows.slice(0, cut.rowCount), cut.rowCount, true])
+      assert.ok(Buffer.byteLength(answerOf(rows.slice(0, cut.rowCount + 1), name)) > bytesMax)
     }
   }
 })

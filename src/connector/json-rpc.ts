@@ -1,6 +1,5 @@
 // JSON-RPC as the Model Context Protocol uses it: recognizes a well-formed `tools/call`, and writes results and errors.
-// This file recognizes only messages that the SDK would accept. All other messages go to the SDK, which answers or
-// refuses them.
+// toolCallOf() recognizes only messages that the SDK would accept. The SDK answers or refuses doubtful messages.
 import type { IncomingHttpHeaders } from 'node:http'
 import { clientOf } from '../auth/client-name-and-address.ts'
 import { VERSION } from '../contract/version.ts'
@@ -53,8 +52,8 @@ export function toolCallOf(headers: IncomingHttpHeaders, body: unknown): ToolCal
 }
 
 /**
- * Returns true if the headers agree with the body. The headers repeat parts of the body, so that proxies can read these
- * parts.
+ * Returns true if the headers agree with the body, and `_meta` is valid and asks for no log messages. The headers
+ * repeat parts of the body, so that proxies can read these parts.
  */
 function isModernCall(headers: IncomingHttpHeaders, name: string, meta: JsonObject): boolean {
   const capabilities = meta[`${META}clientCapabilities`]
@@ -71,7 +70,7 @@ function isModernCall(headers: IncomingHttpHeaders, name: string, meta: JsonObje
   )
 }
 
-/** Returns true if the client accepts both forms of an answer. The SDK requires this for older protocol versions. */
+/** Returns true if the client accepts both forms of an answer and names no unknown version, as the SDK requires. */
 function isLegacyCall(headers: IncomingHttpHeaders): boolean {
   const { accept = '', 'mcp-protocol-version': version } = headers
   if (!accept.includes('application/json') || !accept.includes('text/event-stream')) return false
@@ -126,10 +125,10 @@ export function progressMessage(progressToken: MessageId, progress: number, mess
   return JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params })
 }
 
-/** The error codes of JSON-RPC and of the protocol. */
+/** The error codes of JSON-RPC. `refused` is in the range that JSON-RPC reserves for servers. */
 export const RPC = { parse: -32700, invalidRequest: -32600, noMethod: -32601, refused: -32000 } as const
 
-/** Returns an error message. `id` is the id of the refused message, or null if the id is unknown. */
+/** Returns an error message. `id` is the id of the refused message, or null if the id was not read. */
 export function errorMessage(code: number, message: string, data?: JsonObject, id: MessageId | null = null): string {
   return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, ...(data !== undefined && { data }) } })
 }

@@ -1,6 +1,7 @@
 // The agent connector: POST /mcp, with the Model Context Protocol. It runs the same operations as REST under the same
-// rules. A well-formed `tools/call` takes a short path in this folder. The SDK answers all other messages
-// (docs/decisions/0027-hot-path.md). The service keeps no sessions, so any process can answer the next request.
+// rules. A well-formed `tools/call` of a known tool takes a short path in this folder. The SDK answers the other
+// messages that this route accepts (docs/decisions/0027-hot-path.md). The service keeps no sessions, so any process can
+// answer the next request.
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticator } from '../auth/authenticate.ts'
 import type { Arrival } from '../auth/caller.ts'
@@ -133,7 +134,7 @@ function isListening(body: unknown): body is { readonly id: MessageId } {
   return isObject(body) && body['method'] === 'subscriptions/listen' && isId(body['id'])
 }
 
-/** Returns the headers that the SDK reads. The token is not passed on. */
+/** Returns the request's headers for the SDK, without the token and the cookies. */
 function headersOf({ headers }: FastifyRequest): Headers {
   const own = new Headers()
   for (const [name, value] of Object.entries(headers)) {
@@ -143,8 +144,8 @@ function headersOf({ headers }: FastifyRequest): Headers {
 }
 
 /**
- * Refuses a request with an HTTP status: for a missing or invalid token, an invalid message, or a scope that a grant
- * lacks.
+ * Refuses a request with an HTTP status, for example for a missing or invalid token, an invalid body, or a scope that a
+ * grant lacks. A request whose client hung up gets no answer.
  */
 function refuse(door: ConnectorDoor, request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply {
   const known = bodyRefusal(error)

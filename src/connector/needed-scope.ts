@@ -1,5 +1,5 @@
-// Finds the scope that a message needs. A key without the scope gets the refusal as a tool's result. A grant without
-// the scope gets a 403 that names the scope, so that the client can ask the person for it.
+// Finds the scope that a message needs. A key without the scope gets the refusal in the JSON-RPC answer. A grant
+// without the scope gets a 403 that names the scope, so that the client can ask the person for it.
 import type { Caller, Scope } from '../auth/caller.ts'
 import type { Route } from '../contract/route-type.ts'
 import { ROUTES } from '../contract/key-routes.ts'

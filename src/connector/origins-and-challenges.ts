@@ -15,7 +15,7 @@ export interface Place {
   readonly origin: () => string
 }
 
-/** Returns an error message if a request names an unknown host or origin, otherwise null. */
+/** Returns an error message if a request names an unknown origin or, on loopback, an unknown host. Otherwise null. */
 export function foreignPlace(
   { loopback, publicUrl, corsOrigins }: Place,
   headers: { readonly host?: string | undefined; readonly origin?: string | undefined },

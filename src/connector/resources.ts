@@ -79,7 +79,7 @@ function resourceOf(table: Table, { teamId, id, name }: { teamId: string; id: st
   }
 }
 
-/** Returns the text of one table. Throws NOT_FOUND for a hidden or missing table. */
+/** Returns the text of one table. Throws NOT_FOUND for an invalid URI, and for a hidden or missing table. */
 export async function readResource(
   operations: ResourceOps,
   arrival: Arrival,

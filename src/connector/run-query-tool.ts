@@ -1,4 +1,5 @@
-// The tool run_query: runs a query with limits that fit a model's context, and says how many rows were cut.
+// The tool run_query: runs a query with limits that fit a model's context. A cut answer says after how many rows it was
+// cut.
 import { z } from 'zod'
 import type { Arrival } from '../auth/caller.ts'
 import { invalidRequest } from '../errors.ts'
@@ -22,7 +23,10 @@ const FIELDS: ReadonlySet<string> = new Set(['sql', 'collection', 'filter', 'pip
 /** The bytes reserved for the parts of an answer outside the rows. A small answer reserves half of its bytes. */
 const ABOUT_BYTES = 1_024
 
-/** Returns REST's answer as JSON text, with a `note` if rows were cut. Throws the errors of the operation. */
+/**
+ * Returns REST's answer as JSON text, with a `note` if rows were cut. Throws INVALID_REQUEST for invalid arguments, and
+ * the errors of the operation.
+ */
 export async function runQuery(
   operations: Pick<Operations, 'runQuery'>,
   arrival: Arrival,
@@ -57,7 +61,7 @@ function readPlace(place: JsonObject, rest: JsonObject) {
   return { params: { teamId, id }, budget }
 }
 
-/** Returns the body. Keeps the order of the arguments, because a refusal's position counts in the text of the body. */
+/** Returns the body. Keeps the order of the arguments, because the position in a refusal refers to the body's text. */
 async function bodyOf(args: JsonObject): Promise<JsonObject> {
   const entries = Object.entries(args).map(async ([name, value]) => [
     name,
