@@ -69,7 +69,7 @@ test('after a scan that is cut short, the evidence starts at the oldest row that
   assert.equal(
     collected.refusals(NOW).filter.from,
     new Date(NOW - 10_000).toISOString(),
-    'a scan that failed does not start again',
+    'the next scan does not read the same period again',
   )
 })
 
@@ -106,6 +106,7 @@ test('returns the last read of a table, of a named column, and of all columns', 
 test('refusals of unknown names, functions and costs count for no column', async () => {
   const collected = new CollectedEvidence(catalog, 1)
   const cost: AuditItem = { ...refused(NOW - 1), blocked: { kind: 'cost', name: '1' } }
-  await collected.refusals(NOW).take(of(refused(NOW - 2, 'no_such_column'), cost))
+  const routine: AuditItem = { ...refused(NOW - 3), blocked: { kind: 'function', name: 'email' } }
+  await collected.refusals(NOW).take(of(refused(NOW - 2, 'no_such_column'), cost, routine))
   assert.equal(collected.evidence(NOW, true).of(CUSTOMERS), undefined)
 })

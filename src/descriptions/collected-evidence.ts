@@ -17,9 +17,9 @@ import {
 import { inSlices } from '../event-loop-slices.ts'
 
 export interface Evidence {
-  /** The counts cover refusals from this time on. Null before any refusals were read. */
+  /** The counts cover refusals from this time on. Null until a scan has succeeded at least in part. */
   readonly refusalsSince: string | null
-  /** The evidence covers answered queries from this time on. */
+  /** The evidence covers answered queries from this time on. Null until a scan has succeeded at least in part. */
   readonly readsSince: string | null
   /** False while the audit is still being read. */
   readonly complete: boolean
@@ -64,9 +64,9 @@ const TEXTS_MAX = 5_000
 
 /** The progress of reading the rows with one outcome. */
 interface Progress {
-  /** All rows before this time were read. Null before the first scan. */
+  /** The next scan starts LATE_MS before this time. Null before the first scan. */
   upTo: number | null
-  /** The oldest time that was read. */
+  /** All rows from this time on were read. Null before the first scan. */
   since: number | null
   /** The ids of the rows of the last LATE_MS. The next scan reads this period again. */
   recent: ReadonlySet<string>

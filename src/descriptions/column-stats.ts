@@ -162,7 +162,7 @@ function statsOf(seen: SeenColumn, column: CatalogColumn, key: string | undefine
   return { ...stats, values, signals }
 }
 
-/** Returns the statistics that introspection alone found, for a column without a profile. */
+/** Returns the statistics that introspection alone found, for a column without a profile of its current type. */
 function ownOf({ signals = [], labels = [] }: CatalogColumn): Stats | null {
   if (signals.length === 0 && labels.length === 0) return null
   return { values: withLabels(undefined, labels), signals }

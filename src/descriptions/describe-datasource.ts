@@ -1,5 +1,5 @@
-// Returns the description of a datasource: the exposed part of the stored catalog, or for managers the whole catalog.
-// Never queries the database.
+// Returns the description of a datasource: the exposed part of the stored catalog, or the whole catalog if a manager
+// asks for it. Never queries the database.
 import type { Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
 import { roleAtLeast } from '../teams/roles.ts'
@@ -8,7 +8,7 @@ import type { Descriptions, Rendered } from './description-cache.ts'
 import type { Reached } from '../datasources/require-reach.ts'
 import { notIntrospected } from '../exposure/require-usable.ts'
 
-/** JSON text and its ETag. */
+/** A description as JSON, with its ETag and headers. */
 export interface Description extends Rendered {
   readonly headers: Readonly<Record<string, string>>
 }
@@ -22,7 +22,7 @@ interface Deps {
 export const PRIVATE = { 'cache-control': 'private, no-cache', vary: 'Authorization' } as const
 
 /**
- * Returns the description. With `full`, the description shows the whole catalog. Throws ROLE_REQUIRED for `full` below
+ * Returns the description. With `full`, the description shows the whole catalog. `full` throws ROLE_REQUIRED below
  * ADMIN, and NOT_CONNECTED before the first introspection.
  */
 export async function describeDatasource(

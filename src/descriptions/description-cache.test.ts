@@ -106,6 +106,8 @@ for (const dialect of DIALECTS) {
       await at.expose(SHOWN)
       assert.equal(await at.stats('people', 'canary_town'), null)
       assert.deepEqual((await fresh().of(await at.at(), 'e')).json, (await at.described()).json)
+      await at.profile()
+      assert.notEqual(await at.stats('people', 'canary_town'), null)
     })
   })
 }

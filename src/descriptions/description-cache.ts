@@ -52,7 +52,7 @@ class CachedDescriptions implements Descriptions {
    * new reads.
    */
   readonly #read = { stats: openColumnStats(), published: openPublishedTexts() }
-  /** The newest description per datasource and part. */
+  /** The description that was rendered last, per datasource and part. */
   readonly #rendered = new BoundedMap<string, Entry>(ENTRIES_MAX, BYTES_MAX)
   readonly #names: NameReadings = new BoundedMap(NAMES_MAX)
   /** Renderings in progress, by part, datasource and versions. */
@@ -97,7 +97,7 @@ class CachedDescriptions implements Descriptions {
   }
 }
 
-/** Returns a text of all versions that a description depends on. */
+/** Returns a text of the name and all versions that a description depends on. */
 export function versionsOf(
   row: Pick<DatasourceRow, 'catalog_version' | 'exposure_version' | 'profile_version' | 'published_version' | 'name'>,
 ): string {

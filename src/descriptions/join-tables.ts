@@ -9,7 +9,7 @@ export interface JoinedTables {
   readonly starts: readonly number[]
 }
 
-/** Returns the texts of all tables, joined with commas, in slices. Returns bytes, because bytes are sent and cached. */
+/** Returns `head`, the texts of all tables joined with commas, and `tail`, as the bytes to send and cache. */
 export async function joinedTables(
   head: string,
   tables: readonly CatalogTable[],

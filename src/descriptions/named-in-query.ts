@@ -1,5 +1,6 @@
-// Pure: finds the columns of known tables that a query's text names. Compares only the spelling, so it works for every
-// kind of database. The result only helps people to see how often a column is requested. No decision depends on it.
+// Pure: finds the known tables and columns that the text of a query or a refusal names. Compares only the spelling, so
+// it works for every kind of database. The result only helps people to see how a table or column is used. No decision
+// depends on it.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 
 /** The maximum number of characters of a text that are read. */
@@ -33,7 +34,7 @@ export function columnsByName(table: CatalogTable): ReadonlyMap<string, string> 
   return new Map(table.columns.map(({ name }) => [name.toLowerCase(), name]))
 }
 
-/** Returns every name that a query may contain: words, quoted names, and the parents of dotted paths, in lower case. */
+/** Returns the names in the first TEXT_MAX characters, in lower case: words, quoted names, parts of dotted paths. */
 export function namesIn(text: string): ReadonlySet<string> {
   const lower = text.slice(0, TEXT_MAX).toLowerCase()
   const names = new Set(lower.match(/[\p{L}\p{N}_$]+/gu))

@@ -16,7 +16,7 @@ interface DocumentationObject {
   readonly publishedAt: string
 }
 
-/** The texts of one table. If `description` is null, the description shows the database's comment instead. */
+/** The texts of one table. If `description` is null, the database's comment is shown instead. */
 interface DocumentedTable {
   readonly documentation: DocumentationObject | null
   readonly description: string | null

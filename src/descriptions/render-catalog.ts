@@ -22,7 +22,7 @@ export interface RenderCatalogDeps {
   readonly names: NameReadings
 }
 
-/** Caches the guesses by column name, because most names occur in many tables and in every rendering. */
+/** Caches the guesses by column name and type, because most names occur in many tables and in every rendering. */
 export type NameReadings = BoundedMap<string, NameReading>
 
 /** The facts about one table that are not in its catalog. */
@@ -90,7 +90,7 @@ function tableTexts(names: NameReadings, table: CatalogTable, about: About): rea
     ...(evidence?.lastReadAt !== undefined && { lastReadAt: evidence.lastReadAt }),
   }
   let texts = ''
-  // The lists of exposed and profiled columns usually have the same order as the table.
+  // Exposed columns always have the order of the table, and profiled columns usually have it.
   let [nextExposed, nextSeen] = [0, 0]
   for (const column of table.columns) {
     const isExposed = exposed?.columns[nextExposed]?.name === column.name
