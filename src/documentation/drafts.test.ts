@@ -198,7 +198,7 @@ describe('the rules', () => {
     for (const said of statements) assert.ok(said.restsOn.length > 0, said.text)
   })
 
-  test('write how to keep rows with a null key, and one-to-one for a key that is also a foreign key', () => {
+  test('write how to keep rows with a null foreign key, and one-to-one for a key that is also a foreign key', () => {
     const { statements, examples } = write('orders')
     const texts = statements.map((said) => said.text)
     assert.ok(
@@ -214,7 +214,7 @@ describe('the rules', () => {
     )
   })
 
-  test('enumerate no names, sentences, long lists or values seen under another type', () => {
+  test('enumerate no sentences, long lists, single values or values seen under another type', () => {
     const says = (values: readonly string[], type?: string) =>
       write('lines', values, type).statements.some((said) => said.text.includes('is one of'))
     assert.equal(says(['new', 'old']), true)

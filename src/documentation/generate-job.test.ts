@@ -1,4 +1,5 @@
-// Tests the job that proposes documentation if the service or the database stops while the job runs.
+// Tests the job that proposes documentation: the service stops, the database stops, or a column is hidden while the job
+// runs.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'

@@ -28,7 +28,8 @@ const Input = z.object({
 
 /**
  * Starts the job. An equal request joins the running job. Throws DATASOURCE_DISABLED, NOT_CONNECTED before the first
- * introspection, and INVALID_REQUEST for a table that is not exposed or a model that is not configured.
+ * introspection, INVALID_REQUEST for a table that is not exposed or a model that is not configured, and CONFLICT while
+ * another job of this kind runs for the datasource.
  */
 export async function generateDocumentation(
   deps: GenerateDeps,

@@ -6,7 +6,7 @@ import { tableKey } from '../drivers/table-key.ts'
 import { identifiersOf } from './words-used-as-names.ts'
 import { Names, wordsOf } from './split-words.ts'
 
-/** The minimum length of a name. Shorter names are too common in texts. */
+/** The minimum length of a name of one word, unless it follows the name of its table. Shorter names are too common. */
 const LETTERS_MIN = 3
 
 /** Finds hidden names. One instance per pair of catalogs serves any number of texts. */
@@ -23,7 +23,7 @@ export class HiddenNames {
   readonly #plain = new Names<string>()
   /** Tables with a hidden column. In a text, the name of the column may follow the name of the table. */
   readonly #owners = new Names<CatalogTable>()
-  /** The first words of all hidden names. Most texts contain none of these words. */
+  /** The first words of all names above. Most texts contain none of these words. */
   readonly #firsts = new Set<string>()
 
   constructor(exposed: Pick<Catalog, 'tables'>, full: Pick<Catalog, 'tables'>) {

@@ -81,10 +81,10 @@ function unwrapped(text: string): string {
 }
 
 const ADDRESS = /:\/\/|\bwww\.|\b(?:javascript|mailto|data):/i
-/** Matches tags, links and images. A text with emphasis is accepted without the emphasis. */
+/** Matches tags, links, images and HTML entities. A text with emphasis is accepted without the emphasis. */
 const MARKUP = /<[a-z!/?]|\]\(|&#?\w+;/i
 
-/** Returns one line of plain text, or null if it is too long, empty, or not plain text. */
+/** Returns one line of plain text, or null if it is too long, is empty, or contains a URL or markup. */
 function plainText(raw: string, max: number): string | null {
   if (raw.length > max * 2) return null
   const text = raw

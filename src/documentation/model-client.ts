@@ -11,7 +11,7 @@ const TOO_LARGE = 413
 const ANSWER_TOKENS = 4_096
 /** The version of Anthropic's protocol, as its documentation requires. */
 const ANTHROPIC_VERSION = '2023-06-01'
-/** Retries for a busy or failing endpoint, with the library's own backoff. */
+/** The number of retries if the endpoint is busy or fails. The library's own backoff applies. */
 const RETRIES = 2
 
 export async function openClient(settings: ModelSettings, timeoutMs: number): Promise<Ask> {
@@ -96,7 +96,7 @@ async function anthropicClient(settings: ModelSettings, timeoutMs: number): Prom
  * Returns a fetch() that sends only our headers. The libraries would add details of the machine, and headers from the
  * environment (ANTHROPIC_CUSTOM_HEADERS, OPENAI_CUSTOM_HEADERS), and no setting turns that off. Limits size and time of
  * the whole answer, because the libraries limit only the time until the headers. Follows no redirects, because prompt
- * and key are meant only for this address. A refused answer gets a status that the libraries do not retry.
+ * and key are meant only for this address. An answer that is too large gets a status that the libraries do not retry.
  */
 function boundedFetch(own: Readonly<Record<string, string>>): typeof fetch {
   const sent = { accept: 'application/json', 'content-type': 'application/json', 'user-agent': 'vitrine', ...own }

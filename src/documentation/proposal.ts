@@ -1,5 +1,5 @@
-// Merges a proposal for one table into the current draft. A proposal comes from the rules or a model. The merge never
-// changes texts that people wrote, accepted or rejected.
+// Merges a proposal for one table into the current draft. A proposal comes from the rules or a model. The merge keeps
+// texts that people wrote or accepted. Only a different text replaces a rejected summary or example.
 import type { RestingPlace } from './text-dependencies.ts'
 import { typesOf, type Draft, type Said } from './stored-draft.ts'
 
@@ -11,7 +11,7 @@ export interface ProposedText {
   readonly tells: boolean
 }
 
-/** A query that was confined and run, with a description of its answer. */
+/** A query with a description of its answer. The query was not tried yet. */
 export interface Example extends ProposedText {
   /** The text of the query. */
   readonly query: string

@@ -100,7 +100,7 @@ export async function publishDocumentation(
   })
 }
 
-/** The number of entries in the history. Older entries are deleted. */
+/** The number of entries in the history of a datasource. Older entries are deleted. */
 const HISTORY_KEPT = 1_000
 
 /** A publication with counts only. `name` is null if the account was deleted. */

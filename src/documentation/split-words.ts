@@ -1,5 +1,5 @@
-// Splits texts into words and finds names in them, regardless of case and quoting. Takes linear time for any number of
-// names.
+// Splits texts into words and finds names in them, regardless of case and quoting. The time hardly depends on the
+// number of names.
 
 /** Matches a word of letters, with or without accents, digits and underscores. */
 const WORD = /[\p{L}\p{M}\p{N}_]+/gu

@@ -113,7 +113,7 @@ export async function withdrawPersonal(
   })
 }
 
-/** Deletes texts that depend on columns that are no longer exposed. */
+/** Deletes texts about what is no longer exposed. Increases the documentation's version if a draft changed. */
 export async function withdrawHidden(tx: Transaction<Tables>, id: DatasourceId, now: HiddenNow): Promise<void> {
   if (!(await withdraw(tx, id, isHiddenText(now)))) return
   await tx
@@ -124,8 +124,9 @@ export async function withdrawHidden(tx: Transaction<Tables>, id: DatasourceId, 
 }
 
 /**
- * Returns true for texts that depend on a hidden column. A column that the database lost but the exposure still names
- * does not count as hidden. Its texts are stale.
+ * Selects texts about a hidden table, texts that depend on a hidden column, and texts about a shrunk table that may
+ * contain values of any column. A column that the database lost but the exposure still names does not count as hidden.
+ * Its texts are stale.
  */
 function isHiddenText({ full, exposed, named, shrunk }: HiddenNow): IsWithdrawn {
   const [all, shown] = [keyed(full), keyed(exposed)]

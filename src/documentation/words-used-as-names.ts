@@ -1,5 +1,5 @@
 // Finds where a text uses a plain word as the name of a database object: quoted, dotted, after FROM or JOIN, or next to
-// “table”. Takes linear time.
+// a word like “table”. Takes linear time.
 import { plainOf } from './split-words.ts'
 
 const LETTER = String.raw`[\p{L}\p{M}\p{N}_]`

@@ -1,5 +1,5 @@
-// Writes proposals by rules, without a network. The texts follow from keys, names, comments and profiles. They do not
-// repeat facts that the description already contains.
+// Writes proposals by rules, without a network. The texts follow from keys, names, types and profiles. A table or
+// column with a comment gets no summary or unit.
 import type { CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import type { Question } from '../drivers/example-question.ts'
 import type { WriterContext, Key } from './writer-context.ts'
@@ -14,7 +14,7 @@ const STATEMENTS_MAX = 20
 const POINTERS_MAX = 8
 /** The maximum number of values in a text. For a column with more values, the statistics suffice. */
 const ENUMERATED_MAX = 8
-/** Matches codes. Names of people and sentences do not match. */
+/** Matches codes: short values without spaces. Full names and sentences do not match. */
 const CODE = /^[\p{L}\p{N}_.:-]{1,24}$/u
 /** The maximum number of columns that an example query returns. */
 const COLUMNS_SHOWN = 6
@@ -201,7 +201,7 @@ interface ExampleQuestion {
   readonly restsOn: readonly string[]
 }
 
-/** Returns examples. The most informative example comes first. The last example always works. */
+/** Returns examples. The most informative example comes first. The last example only lists rows. */
 function examples(about: WriterContext, phrase: Phrase): Example[] {
   const questions = [...countsJoined(about), ...countsBy(about), ...newest(about), anyRows(about)]
   return questions.flatMap(({ question, words, restsOn }) => {

@@ -50,8 +50,8 @@ export interface Generated {
 /** The maximum number of example queries that are tried for one table. */
 const EXAMPLES_TRIED = 4
 /**
- * The maximum number of attempts per table. A change of the exposure or of personal marks while texts are written makes
- * another attempt necessary.
+ * The maximum number of attempts per table. A change of the catalog, the exposure or the profiles while texts are
+ * written makes another attempt necessary.
  */
 const TRIES = 5
 /** The maximum number of concurrent questions to a model. */
@@ -60,8 +60,8 @@ const MODEL_AT_ONCE = 4
 const MODEL_PATIENCE = 8
 
 /**
- * Writes the proposals: by rules if `model` is null. Throws the database's error if the database is unreachable, and
- * the reason of `signal`.
+ * Writes the proposals: by rules if `model` is null. Throws the database's error if the database is unreachable, the
+ * reason of `signal`, and CONFLICT if the datasource was deleted or kept changing.
  */
 export async function writeProposals(
   deps: WriterDeps,

@@ -21,7 +21,7 @@ export interface WriterContext {
   readonly table: CatalogTable
   readonly profile: ReadonlyMap<string, KeptColumn>
   readonly pointers: readonly Pointer[]
-  /** Single-column primary keys of the other exposed tables. */
+  /** Single-column primary keys of all exposed tables. */
   readonly keys: readonly Key[]
 }
 
