@@ -46,8 +46,8 @@ interface Summary {
 
 const ENTRIES_MAX = 200
 /**
- * The maximum size of the cached catalogs, in characters of JSON with each column written in full. The objects take
- * several times as much memory.
+ * The maximum size of each of three caches, in characters of JSON. A catalog counts with each column written in full.
+ * The objects take several times as much memory.
  */
 const CHARS_MAX = 48 * 1024 * 1024
 /** The maximum number of cached counts, and of cached summaries. */

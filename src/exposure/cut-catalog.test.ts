@@ -78,7 +78,7 @@ test('shows no table if the exposure names none', () => {
   assert.deepEqual(shown(cut(catalog(table('a', [column('x')])), [])), [])
 })
 
-test('no two pairs of schema and table share a key', () => {
+test('pairs of schema and table that a separator would confuse have different keys', () => {
   assert.notEqual(tableKey('a', 'b.c'), tableKey('a.b', 'c'))
   assert.notEqual(tableKey('a', '1:b'), tableKey('a1:', 'b'))
   assert.notEqual(tableKey('', 'ab'), tableKey('a', 'b'))

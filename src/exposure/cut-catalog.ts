@@ -1,6 +1,6 @@
 // Pure: cuts an introspected catalog down to the saved exposure. The cut leaves out names that introspection no longer
-// finds and columns that may no longer be exposed. So a database that has changed since the exposure was saved never
-// shows more.
+// finds and columns that may no longer be exposed. If the database has changed since the exposure was saved, only new
+// parts of exposed columns are shown in addition.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 

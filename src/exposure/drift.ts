@@ -1,5 +1,6 @@
-// Computes drift: the difference between a database and the catalog from the time its exposure was saved. New columns
-// are hidden. The exposure still names removed and retyped columns. Saving the exposure again clears the drift.
+// Computes drift: the difference between the current catalog and the catalog from the time the exposure was saved. New
+// columns are hidden, except parts of an exposed column. The exposure still names removed and retyped columns. Saving
+// the exposure again clears the drift.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import { inSlices } from '../event-loop-slices.ts'
 import { tableKey } from './cut-catalog.ts'
@@ -59,14 +60,14 @@ function compare(then: CatalogTable, now: CatalogTable, drift: Lists): void {
 }
 
 /**
- * A change of type is reported only if at least this many rows in each sample have the column. In fewer rows, types may
- * differ by chance.
+ * A change in the types of a column's values is reported only if at least this many rows in each sample have the
+ * column. In fewer rows, types may differ by chance. Does not apply if all rows were read.
  */
 const MET_MIN = 20
 
 /**
- * Returns true if no current value of a column has any of its earlier types. Applies to columns without a declared
- * type.
+ * Returns true if no current value of a column has any of its earlier types, and enough values were read to be sure.
+ * Null values do not count. Applies to columns without a declared type.
  */
 function holdsOthers(was: CatalogColumn, is: CatalogColumn, then: CatalogTable, now: CatalogTable): boolean {
   const [before, after] = [typesOf(was), typesOf(is)]

@@ -50,7 +50,7 @@ const LISTED_MAX = 500
 /**
  * Creates a request for the table or column because of which one of the caller's own calls was refused. Throws
  * NOT_FOUND if the audit item is not a call of this caller to this datasource. Throws CONFLICT if the call was not
- * refused for something hidden, if an open request for the call exists, or if too many requests are open.
+ * refused for something hidden, if an open request for the call exists, or if the caller has too many open requests.
  */
 export async function requestExposure(
   deps: RequestDeps,
@@ -91,7 +91,7 @@ export async function requestExposure(
   })
 }
 
-/** Returns the requests for the datasources that the caller reaches, newest first. */
+/** Returns up to LISTED_MAX requests for the datasources that the caller reaches, newest first. */
 export async function listRequests(
   deps: RequestDeps,
   call: Call,
@@ -111,7 +111,10 @@ export async function listRequests(
   return rows.map(shown)
 }
 
-/** Closes a request. Throws NOT_FOUND if the caller does not reach its datasource, CONFLICT if it is already closed. */
+/**
+ * Closes a request. Throws NOT_FOUND if the request does not exist or the caller does not reach its datasource, and
+ * CONFLICT if it is already closed.
+ */
 export async function closeRequest(
   deps: RequestDeps,
   call: Call,

@@ -1,5 +1,5 @@
 // Reads an exposure, saves it as a new version and lists its history. A saved exposure shows only the columns that it
-// names.
+// names, with their parts.
 import { setImmediate } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
 import type { Call } from '../auth/caller.ts'
@@ -83,7 +83,7 @@ export interface BriefVersion {
   readonly author: Author
   readonly savedAt: string
   readonly note: string | null
-  /** Null for versions that were saved before counts were stored. */
+  /** The four counts are null for versions that were saved before counts were stored. */
   readonly tables: number | null
   readonly columns: number | null
   readonly added: number | null
@@ -107,9 +107,8 @@ export async function getExposure(deps: ExposureDeps, at: ExposurePlace): Promis
 }
 
 /**
- * Saves a new version, which applies from the next request on. Throws INVALID_REQUEST with `details` for every unknown
- * name and every column that may not be exposed. Throws CONFLICT if another version was saved since the caller read the
- * exposure.
+ * Saves a new version, which applies from the next request on. Throws INVALID_REQUEST with the problems that freeze()
+ * finds as `details`. Throws CONFLICT if `version` is not the current version, or if every attempt to save lost a race.
  */
 export async function putExposure(
   deps: SavingDeps,
@@ -271,7 +270,10 @@ function shrunkTables(before: readonly ShownTable[], after: NamesByTable): Reado
   return new Set(shrunk.map(({ key }) => key))
 }
 
-/** Returns the columns added, removed or retyped since the exposure was saved. Empty if there is nothing to compare. */
+/**
+ * Returns the tables and columns added, removed or retyped since the exposure was saved. Empty if there is nothing to
+ * compare.
+ */
 export async function getDrift(
   deps: ExposureDeps,
   at: ExposurePlace,
@@ -287,7 +289,10 @@ interface Page {
   readonly limit?: number | undefined
 }
 
-/** Returns every saved version, newest first. To restore a version, PUT its tables. */
+/**
+ * Returns a page of the saved versions, newest first. To restore a version, PUT its tables. Throws INVALID_REQUEST for
+ * an invalid cursor.
+ */
 export async function listExposureVersions(
   deps: Pick<ExposureDeps, 'store'>,
   at: Pick<ExposurePlace, 'id'>,
@@ -387,7 +392,7 @@ function fittingCount(bytes: readonly number[]): number {
   return tooMuch < 0 ? bytes.length : tooMuch
 }
 
-/** The maximum size of the versions on a page. */
+/** The maximum size of the versions on a page. A page with only one version may be larger. */
 const PAGE_BYTES_MAX = 8 * 1024 * 1024
 /** The number of versions per exposure that stay in the store. Older versions are deleted. */
 const VERSIONS_KEPT = 1_000
@@ -403,7 +408,7 @@ export async function versionsNow(store: Pick<Store, 'db'>, id: DatasourceId): P
     .executeTakeFirstOrThrow(() => notFound())
 }
 
-/** Returns the refusal, with the version that was saved meanwhile, its author and its time. */
+/** Returns the refusal, with the current version, its author and its time. */
 async function conflict(store: Pick<Store, 'db'>, id: DatasourceId): Promise<AppError> {
   const { exposure_version: version } = await versionsNow(store, id)
   const { author, savedAt } = await savedAs(store, { id, exposure_version: version })

@@ -73,7 +73,7 @@ for (const { name, asked, problem } of [
   })
 }
 
-test('names every problem, and shortens each', () => {
+test('names a hundred problems, counts the others, and shortens long names', () => {
   const { problems } = freeze([request('a', ['q'.repeat(2 << 20), 'r']), request('nosuch')], known, [])
   assert.equal(problems.length, 3)
   assert.ok(problems.join().length < 1_000)
@@ -109,7 +109,7 @@ test('keeps saved names that introspection no longer finds, and lists them as go
 
 const plain = (names: readonly string[]) => names.join('.')
 
-test('warns about hidden columns and about shown comments that name them', () => {
+test('warns about unexposable columns and comments that name hidden ones, and passes on warnings of the database', () => {
   const catalog: Catalog = {
     ...known,
     tables: [

@@ -1,5 +1,5 @@
 // Pure: turns a requested exposure into names, or into every reason why it cannot be saved. A request may give null for
-// the columns of a table. Null is replaced by the currently known columns, so a later column stays hidden.
+// the columns of a table. Null is replaced by the known columns that may be exposed, so a later column stays hidden.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey, type ShownTable } from './cut-catalog.ts'
 
@@ -11,7 +11,9 @@ export interface RequestedTable {
 
 export interface Frozen {
   readonly tables: readonly ShownTable[]
-  /** The reasons why the exposure cannot be saved. Empty if it can. */
+  /**
+   * Why the exposure cannot be saved: up to PROBLEMS_MAX reasons and the number of others. Empty if it can be saved.
+   */
   readonly problems: readonly string[]
 }
 

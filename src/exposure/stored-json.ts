@@ -1,6 +1,6 @@
-// The JSON format of catalogs and exposures in the store. Invalid text throws a ZodError: it is a defect or a damaged
-// store, never a caller's mistake. Columns that differ only by name are written once, so a catalog takes about a tenth
-// of its plain JSON and parses faster.
+// The JSON format of catalogs and exposures in the store. Text that is not JSON throws a SyntaxError, and JSON of
+// another shape a ZodError. Both show a defect or a damaged store, never a caller's mistake. Columns that differ only
+// by name are written once, so a catalog takes about a tenth of its plain JSON and parses faster.
 import { z } from 'zod'
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import type { ShownTable } from './cut-catalog.ts'

@@ -1,6 +1,6 @@
 // Pure: collects warnings for the author of an exposure. They cover the database's own warnings (such as a view over
-// another user's objects) and columns that stay hidden. They also cover shown comments that name a hidden table or
-// column.
+// another user's objects) and columns that may not be exposed. They also cover shown comments that name a hidden table
+// or column.
 import type { Catalog, CatalogTable, Driver } from '../drivers/driver.ts'
 import { tableKey } from './cut-catalog.ts'
 
@@ -8,7 +8,7 @@ const WARNINGS_MAX = 200
 /** Shorter names may be ordinary words in comments. */
 const NAME_CHARS_MIN = 3
 
-/** Returns whole sentences in database order, each starting with its table. */
+/** Returns up to WARNINGS_MAX sentences in database order, each starting with its table, and counts the others. */
 export function warningsOf(full: Catalog, exposed: Catalog, typed: Driver['typed']): readonly string[] {
   const hiddenTables = namesOfHiddenTables(full, exposed)
   const all = new Map(full.tables.map((table) => [tableKey(table.schema, table.table), table]))
@@ -56,7 +56,10 @@ function isTelling(name: string): boolean {
   return name.length >= NAME_CHARS_MIN
 }
 
-/** Returns the first hidden name that the comment contains. Compares whole words, so it misses names with spaces. */
+/**
+ * Returns the first hidden name that the comment contains. Compares whole words, so it misses names with spaces or
+ * punctuation.
+ */
 function firstNamed(comment: string | null, ...hidden: readonly ReadonlySet<string>[]): string | undefined {
   const words = comment?.toLowerCase().match(/[\p{L}\p{N}_$]+/gu)
   return words?.find((word) => hidden.some((names) => names.has(word)))
