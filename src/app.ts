@@ -51,8 +51,8 @@ export interface App extends AsyncDisposable {
   /** Starts accepting requests. Returns the address, for example `http://127.0.0.1:3000`. */
   listen(): Promise<string>
   /**
-   * Loads and compiles modules in the background, so that the first calls need not wait for them. Without this call,
-   * answers are the same but slower. Never rejects.
+   * Loads and compiles modules in the background, so that the first calls need not wait for them. Without warm(), the
+   * first answers are the same but slower. Never rejects.
    */
   warm(signal: AbortSignal): Promise<void>
   /** Returns the setup token that creating the first account requires, or null if no token is required. */

@@ -58,7 +58,7 @@ test('a correction by minutes is not a jump', () => {
   assert.equal(doubt.reason(), null)
 })
 
-test('the log warns once for each jump', async () => {
+test('the log warns only once for a jump', async () => {
   const { at, open } = clocks()
   const warned: string[] = []
   await using watch = watchClock(open(at.wall), { warn: (_, message) => void warned.push(message) })

@@ -68,7 +68,7 @@ export interface Provider {
   readonly issuer: string
   readonly clientId: string
   readonly clientSecret: string
-  /** If true, an address counts as verified unless the provider says otherwise. */
+  /** If true, an e-mail address counts as verified unless the provider says otherwise. */
   readonly trustEmail: boolean
 }
 
@@ -78,7 +78,7 @@ export function oidcNameOf({ providers }: Pick<Config, 'providers'>): { readonly
   return oidc === undefined ? {} : { oidcName: oidc.name }
 }
 
-/** The demo account's address. Its domain is reserved (RFC 2606), so the address cannot be verified. */
+/** The demo account's e-mail address. Its domain is reserved (RFC 2606), so the address cannot be verified. */
 export const DEMO_EMAIL = 'demo@vitrine.example'
 
 export interface Config {
@@ -295,7 +295,7 @@ function contradictions(config: Config): readonly string[] {
   return problems
 }
 
-/** Names of settings that no other program is likely to use in another spelling. */
+/** Settings without our prefix. Other spellings of these names are unlikely to belong to another program. */
 const SPELLED: ReadonlyMap<string, string> = new Map(
   ['DATABASE_URL', 'SMTP_URL', 'REDIS_URL'].map((name) => [plain(name), name]),
 )
@@ -505,7 +505,7 @@ function modelOf(from: Reader, problems: string[]): ModelSettings | null {
   return { kind, url: url.origin + pathname.replace(/\/+$/, ''), key, name }
 }
 
-/** Requires all variables of a provider or none, and a public address to which the provider can redirect people. */
+/** Requires all variables of a provider or none, and a public URL to which the provider can redirect people. */
 function providersOf(from: Reader, problems: string[], loopback: boolean): readonly Provider[] {
   const found = [gitHubOf(from, problems), googleOf(from, problems), oidcOf(from, problems)].filter(
     (each) => each !== null,

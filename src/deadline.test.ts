@@ -1,4 +1,4 @@
-// Tests what ends a call, and that calls with the same caller or timeout end independently.
+// Tests what ends a call, and in which order calls with the same caller or timeout end.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { describe, test } from 'node:test'

@@ -8,7 +8,7 @@ export interface Deadline extends Disposable {
   readonly signal: AbortSignal
   /** Like `signal`, but without an AbortSignal, for the steps of every query. */
   readonly stop: CallStop
-  /** True if the timeout, not the caller, ended the call. */
+  /** True if the timeout ended the call. */
   readonly timedOut: boolean
   /** The refusal that was passed to end(), if end() ended the call. */
   readonly ended: AppError | null
@@ -26,7 +26,7 @@ interface CallStop {
   toSignal(): AbortSignal
 }
 
-/** Starts a deadline. `signal` aborts with the caller's reason, or with a TimeoutError. */
+/** Starts a deadline. `signal` aborts with the caller's reason, a TimeoutError, or the refusal passed to end(). */
 export function deadlineOf(caller: AbortSignal, timeoutMs: number): Deadline {
   return new CallDeadline(caller, timeoutMs)
 }

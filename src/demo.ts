@@ -1,5 +1,5 @@
-// The demo at the first `npm start`: a shop in a real PostgreSQL beside the service, and three commands to paste. The
-// demo connects the shop through the REST API, like any client.
+// The demo for newcomers: a shop in a real PostgreSQL beside the service, and three commands to paste. The demo connects
+// the shop through the REST API, like any client.
 import { readFile, writeFile } from 'node:fs/promises'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { DEMO_EMAIL } from './config.ts'
 import { startDemoServer, type DemoServer } from '../demo/server.ts'
 
 export interface DemoOptions {
-  /** The service's address, for example http://127.0.0.1:3000. */
+  /** The service's origin, for example http://127.0.0.1:3000. */
   readonly address: string
   readonly dataDir: string
   /** The setup token that creating the first account requires. Null if none is required. */

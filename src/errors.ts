@@ -34,8 +34,8 @@ export const STATUS = {
 export type Code = keyof typeof STATUS
 
 /**
- * The header of a refused query with the address where a manager can expose the refused object. It is not a field of
- * the body, because the body must be the same for hidden and missing names, byte for byte.
+ * The header of a refused query with the URL at which a manager can expose the refused object. It is not a field of the
+ * body, because the body must be the same for hidden and missing names, byte for byte.
  */
 export const EXPOSE_URL = 'vitrine-expose-url'
 

@@ -19,8 +19,8 @@ interface LoggedError {
 }
 
 /**
- * Errors whose message comes from the JavaScript engine and is about our code. Other messages may quote a query, a row
- * or an address.
+ * Errors whose message comes from the JavaScript engine or from an assertion, and is about our code. Other messages may
+ * quote a query, a row or an e-mail address.
  */
 const ENGINE_ERRORS: ReadonlySet<string> = new Set(['TypeError', 'RangeError', 'ReferenceError', 'AssertionError'])
 const FRAMES_MAX = 20

@@ -1,6 +1,6 @@
-// Sends one HTTP request to an address that a stranger may have chosen. Examples are the metadata document of an OAuth
-// client, an endpoint of a sign-in provider, and the receiver of a webhook. Connects only to checked addresses, follows
-// no redirect, and bounds time and size.
+// Sends one HTTP request to a URL that a stranger may have chosen. Examples are the metadata document of an OAuth
+// client, an endpoint of a sign-in provider, and the receiver of a webhook. Connects only to checked IP addresses,
+// follows no redirect, and bounds time and size.
 import { request as requestPlain, type IncomingMessage } from 'node:http'
 import { request as requestSecure, type RequestOptions } from 'node:https'
 import { isIP, type Socket } from 'node:net'

@@ -61,8 +61,8 @@ interface RootKey {
 
 /**
  * Returns the secrets of a store. The root key comes from the configuration, or is created once in the data folder
- * (0600). With `asIs`, creates no key, and throws an Error of one sentence if there is no key. `db` is the store, which
- * must be given if its root key may have been rotated.
+ * (0600). With `asIs`, creates no key, and throws an Error for the operator if there is no key. `db` is the store,
+ * which must be given if its root key may have been rotated.
  */
 export async function openSecrets(
   config: KeyConfig,
@@ -81,8 +81,8 @@ export async function rootKeysOf(config: KeyConfig, asIs: boolean): Promise<Root
 }
 
 /**
- * Checks that the root key belongs to the store, or records the key in a new store. Throws an Error of one sentence for
- * another key, which could open no secret. So the error occurs at the start instead of at the first query.
+ * Checks that the root key belongs to the store, or records the key in a new store. Throws an Error for the operator if
+ * the store has another key. So the error occurs at the start instead of at the first query.
  */
 export async function requireKeyOf(store: Pick<Store, 'write'>, keys: RootKeys): Promise<void> {
   const stored = await store.write(async (tx) => {
@@ -94,8 +94,8 @@ export async function requireKeyOf(store: Pick<Store, 'write'>, keys: RootKeys):
 }
 
 /**
- * Checks an existing store's root key before this process writes to the store or the data folder. Throws an Error of
- * one sentence if the key is missing or differs, because another key could not open the secrets.
+ * Checks an existing store's root key before this process writes to the store or the data folder. Throws an Error for
+ * the operator if the key is missing or differs, because another key could not open the secrets.
  */
 export async function requireKeyBefore(db: Kysely<Tables>, config: KeyConfig): Promise<void> {
   const tables = await db.introspection.getTables()
@@ -224,7 +224,7 @@ function sealText(key: Uint8Array, bound: string, text: string): string {
   return Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]).toString('base64url')
 }
 
-/** Decrypts a text. Returns null for another key or place. Hides the library's error, which may contain data. */
+/** Decrypts a text. Returns null if text, key or place are wrong. Hides the library's error, which may contain data. */
 function openText(key: Uint8Array, bound: string, sealed: string): string | null {
   const body = Buffer.from(sealed, 'base64url')
   const end = body.length - TAG_BYTES
@@ -257,7 +257,7 @@ async function configuredKey(config: KeyConfig): Promise<Uint8Array | null> {
 }
 
 /**
- * Runs the command. Throws an Error of one sentence, which quotes neither command nor output: both may have secrets.
+ * Runs the command. Throws an Error for the operator, which quotes neither command nor output: both may have secrets.
  */
 async function askCommand(command: string): Promise<Uint8Array> {
   const ask = promisify(execFile)

@@ -1,5 +1,5 @@
 // Runs the service as a process: reads the configuration, opens the app, listens, waits for a signal, and closes the
-// app. A failed start prints one line.
+// app. A failed start prints the reason.
 import { once } from 'node:events'
 import type { Logger } from 'pino'
 import { createApp } from './app.ts'

@@ -1,6 +1,7 @@
 // Creates spans for OpenTelemetry. Each request has a span. A query also has spans for its guard, its wait for a
 // connection and the database. Spans are created after the answer from recorded times, so that no query waits for them.
-// A span contains no query text, no name of a table or column, and no value of a database. This file is loaded only if OTEL_EXPORTER_OTLP_ENDPOINT is set.
+// A span contains no text, name or value of a caller or a database. This file is loaded only if the environment names
+// an endpoint for spans.
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, TraceFlags, type Context } from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { resourceFromAttributes } from '@opentelemetry/resources'

@@ -10,7 +10,7 @@ export interface Answered {
   readonly operation: string
   readonly status: number
   readonly durationMs: number
-  /** The code of a refusal, or null for an answer. */
+  /** The code of a refusal or failure. Null for a success. */
   readonly code: string | null
   readonly caller?: Caller | null | undefined
   /** For the spans: the times that the query recorded, and the trace context that a trusted proxy sent. */

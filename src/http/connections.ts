@@ -46,8 +46,8 @@ interface Held {
  */
 const PIPELINED_MAX = 32
 /**
- * The server emits this event for each request that query-connection.ts reads without node:http. Its arguments are the
- * socket and its `Exchange`.
+ * The server emits this event when query-connection.ts has received a request or its beginning without node:http. Its
+ * arguments are the socket and the `Exchange` of the socket.
  */
 export const QUERY_EVENT = 'vitrineQuery'
 /** The time that a client has to read the refusal. */

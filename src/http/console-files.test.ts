@@ -66,7 +66,7 @@ describe('the console’s files', () => {
     assert.equal((await app.ask('POST', '/app')).status, 405)
   })
 
-  test('a missing console is reported in one sentence', async () => {
+  test('a missing console is answered with 503 and the reason', async () => {
     await using bare = await startApp({ consoleDir: join(folder, 'nowhere') })
     const answer = await bare.ask('GET', '/app')
     assert.equal(answer.status, 503)

@@ -1,5 +1,5 @@
 // Serves the console's built files under /app. Each answer reads the file, or its compressed copy, from disk, so no
-// file stays in memory. The answer depends only on the path and the accepted encoding.
+// file stays in memory. The answer depends only on the path, the accepted encoding and If-None-Match.
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
@@ -39,7 +39,7 @@ const ENCODINGS = [
   { name: 'gzip', suffix: '.gz', accepted: /\bgzip\b(?!\s*;\s*q=0(?:\.0+)?\s*(?:,|$))/ },
 ] as const
 
-/** This file is the answer to every address of the console, such as /app/t/acme. */
+/** This file is the answer to every path of a page of the console, such as /app/t/acme. */
 const PAGE = 'index.html'
 /** The folder of the files to whose names Vite adds a hash of the content. */
 const HASHED = 'assets/'

@@ -1,4 +1,4 @@
-// The routes without a token: liveness, readiness, and the redirect to the console.
+// Three routes without a token: liveness, readiness, and the redirect to the console.
 import type { FastifyInstance } from 'fastify'
 import type { KnownPath } from './unknown-route.ts'
 

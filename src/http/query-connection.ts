@@ -1,7 +1,8 @@
 // Reads usual queries (usual-head.ts) from the sockets of the API and answers them. This avoids the objects that
 // node:http creates for each request (docs/decisions/0049-queries-from-the-socket.md). A connection answers one
-// complete request at a time. If the bytes are not a usual query, or the client is slow, node:http takes over the
-// connection and its bytes for good. So node:http judges everything unusual, and its limits on slow clients apply.
+// complete request at a time. If the bytes are not a usual query of a known caller, or the client is slow, node:http
+// takes over the connection and its bytes for good. So node:http judges everything unusual, and its limits on slow
+// clients apply.
 import { STATUS_CODES, validateHeaderValue, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { HungUp } from '../hang-up.ts'

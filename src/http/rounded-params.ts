@@ -21,7 +21,7 @@ export function roundedParams(text: string): AppError | null {
   return rounded.refusal(body)
 }
 
-/** Returns a collector for a body that is being parsed. Returns null if no number in the body can be rounded. */
+/** Returns a collector for a body that is being parsed. Returns null if no parameter in the body can be rounded. */
 export function roundedNumbers(text: string): RoundedNumbers | null {
   return text.includes('"params"') && SUSPECT.test(text) ? new RoundedNumbers() : null
 }

@@ -19,7 +19,7 @@ const CONNECTIONS_MAX = 64
 const REQUEST_MS = 5_000
 
 export interface SideServer extends AsyncDisposable {
-  /** host:port. If port 0 was requested, this is the port that the operating system chose. */
+  /** host:port. If port 0 was requested, it contains the port that the operating system chose. */
   readonly address: string
 }
 

@@ -27,7 +27,7 @@ function server() {
   })
 }
 
-test('closes an idle connection, but not while its query may still be answered', async () => {
+test('the timeout of a connection without traffic is longer than the longest query', async () => {
   const app = server()
   await app.ready()
   // The sum of the longest statement timeout of a team and the waits for a connection (datasources/connection-pool.ts).

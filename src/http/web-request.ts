@@ -8,14 +8,17 @@ import { invalidRequest } from '../errors.ts'
 const DROPPED =
   /^(connection|keep-alive|transfer-encoding|content-length|upgrade|te|trailer|forwarded|x-forwarded-.*|x-real-ip)$/
 
-/** Converts a request. Serializes a JSON body again and passes a form on unchanged. Throws INVALID_REQUEST. */
+/**
+ * Converts a request. Serializes a JSON body again and passes a form on unchanged. Throws INVALID_REQUEST for an
+ * invalid Host header, or for a body that is nested too deeply.
+ */
 export function toWeb(request: FastifyRequest): Request {
   const headers = new Headers()
   for (const [name, value] of Object.entries(request.headers)) {
     if (value === undefined || DROPPED.test(name)) continue
     for (const each of Array.isArray(value) ? value : [value]) headers.append(name, each)
   }
-  // The caller's real address, as trustProxy determines it.
+  // The caller's network address, as trustProxy determines it.
   headers.set(CLIENT_ADDRESS, request.ip)
   const init: RequestInit = { method: request.method, headers }
   const { body } = request

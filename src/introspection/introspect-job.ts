@@ -83,7 +83,8 @@ export const INTROSPECT = 'introspect'
 
 /**
  * Reads the schema and stores it as the newest catalog. `call` is null for a scheduled run. Throws CONFLICT if the
- * introspection was cancelled, and the errors of connecting and introspecting.
+ * introspection was cancelled or the connection changed meanwhile, QUERY_TIMEOUT, and the errors of connecting and
+ * introspecting.
  */
 export async function introspect(
   deps: IntrospectDeps,
@@ -159,7 +160,7 @@ async function connectionOf(store: Store, row: DatasourceRow): Promise<number | 
   return catalog?.connection_version ?? null
 }
 
-/** Writes the catalog. Returns false if another introspection was stored first, or an exposure was saved. */
+/** Writes the catalog. Returns false if the catalog, the connection or the exposure changed meanwhile. */
 async function write(
   deps: IntrospectDeps,
   call: Call | null,

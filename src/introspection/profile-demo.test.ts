@@ -51,7 +51,7 @@ describe('the profile of the demo shop', () => {
       columns.map((column) => ({ table, ...column, at: `${table}.${column.name}` })),
     )
 
-  test('null shares and distinct counts are exact', async () => {
+  test('null shares are off by less than 0.01, and distinct counts by less than 5 %', async () => {
     let compared = 0
     for (const { at, table, name, stats } of cells()) {
       assert.ok(stats, at)
@@ -66,7 +66,7 @@ describe('the profile of the demo shop', () => {
     assert.ok(compared > 40, String(compared))
   })
 
-  test('lists the most common values with their shares, and no value with fewer than five rows', async () => {
+  test('lists values with their shares, but no value with fewer than five rows', async () => {
     let compared = 0
     for (const { at, table, name, stats } of cells()) {
       for (const { value, share } of stats?.values ?? []) {
@@ -100,7 +100,7 @@ describe('the profile of the demo shop', () => {
     assert.ok(compared > 15, String(compared))
   })
 
-  test('stores nothing about hidden columns and personal data', () => {
+  test('stores nothing about hidden columns, and no values or ranges of personal columns', () => {
     for (const hidden of ['password_hash', 'purchase_price', 'iban', 'salary', 'card_last4', 'postal_code']) {
       assert.ok(!stored.includes(`"${hidden}"`), hidden)
     }

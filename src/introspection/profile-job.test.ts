@@ -57,7 +57,7 @@ describe('profiles', () => {
   const whole = (table: string) => ({ schema: 'public', table, columns: null })
   const SHOWN = [whole('customers'), whole('orders')]
 
-  test('the description shows the same counts as plain SQL', async () => {
+  test('the description shows shares, counts, values, ranges and signals of the data', async () => {
     const at = await shop()
     assert.equal((await at.describe()).profileCapturedAt, null)
     assert.deepEqual(await at.profile(), { tables: 2, columns: 15, skipped: [] })
@@ -173,7 +173,7 @@ describe('profiles', () => {
     assert.ok(!(await at.stored()).includes('lines'))
   })
 
-  test('a personal mark deletes values immediately; after its removal, the next profile shows them', async () => {
+  test('a personal mark deletes values immediately; a mark as not personal shows values at the next profile', async () => {
     const at = await shop()
     await at.profile()
     const before = (await at.at()).row.profile_version
@@ -275,7 +275,7 @@ describe('profiles', () => {
     assert.ok((await at.stats('orders', 'state')) !== null)
   })
 
-  test('refuses invalid requests', async () => {
+  test('refuses a table that is not exposed, and a disabled datasource', async () => {
     const at = await shop('', [whole('orders')])
     await assert.rejects(at.start({ tables: [{ schema: 'public', table: 'customers' }] }), isCode('INVALID_REQUEST'))
     await rooms.store.write((tx) =>

@@ -44,7 +44,7 @@ const KIND = 'profile'
 const PROFILE_MS = 30 * 60_000
 /** The deadline for the profile of one table. */
 const TABLE_MS = 60_000
-/** The deadline of one statement. A team may set a lower deadline for its queries. */
+/** The deadline of one statement. A lower statement timeout of the team applies instead. */
 const STATEMENT_MS = 10_000
 /** The maximum number of rows that are sampled per table. */
 const ROWS = 10_000
@@ -216,7 +216,10 @@ class Profiler implements AsyncDisposable {
     await connection?.[Symbol.asyncDispose]()
   }
 
-  /** Returns null if the table is no longer exposed. Throws CONFLICT if the datasource's connection changed. */
+  /**
+   * Returns null if the table is no longer exposed. Throws CONFLICT if the datasource's connection changed, and
+   * DATASOURCE_DISABLED.
+   */
   async #exposedNow(
     schema: string,
     name: string,

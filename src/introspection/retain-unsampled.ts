@@ -6,7 +6,7 @@ import { tableKey, type ShownTable } from '../exposure/cut-catalog.ts'
 
 /** If the probability of a miss is lower than this, the miss does not count as chance, and the column is removed. */
 const CHANCE_MIN = 0.001
-/** An exposed column in a smaller share of the rows is never removed, because a sample cannot prove its removal. */
+/** A sample never removes an exposed column in a smaller share of the rows, because it cannot prove the removal. */
 const RARE = 0.01
 /**
  * Missing columns are retained only until a table has this many columns. Exposed columns are retained even beyond this

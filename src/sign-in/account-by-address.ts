@@ -1,4 +1,4 @@
-// Finds an account by address, for sign-in, links and the audit.
+// Finds an account by its e-mail address.
 import type { AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 

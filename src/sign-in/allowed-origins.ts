@@ -1,11 +1,12 @@
-// Checks which pages may send requests under /auth, and where links may lead. Both must belong to this service, because
-// the browser adds the cookie. Programs send no Origin header. Browsers send one with every request that could do harm.
+// Checks which pages may send requests under /auth, and where links may lead. The pages must belong to this service,
+// because the browser adds the cookie. The links too, because they contain a token. Programs send no Origin header.
+// Browsers send one with every request that could do harm.
 import type { Config } from '../config.ts'
 import { isLoopbackName } from '../host-names.ts'
 
 type Public = Pick<Config, 'publicUrl'>
 
-/** Returns true for a request that no page of another site can have sent. */
+/** Returns false if a page of another site may have sent the request. Accepts every GET without an Origin header. */
 export function isOwnOrigin(request: Request, config: Public): boolean {
   const origin = request.headers.get('origin')
   if (origin === null) {
@@ -34,8 +35,8 @@ function isOurs(origin: string, request: Request, config: Public): boolean {
 }
 
 /**
- * Returns true for any loopback name with the requested port. Browsers send a cookie to every port of a host, so a page
- * on another port must be refused.
+ * Returns true if both hosts are loopback names, with the same protocol and port. Browsers send a cookie to every port
+ * of a host, so a page on another port must be refused.
  */
 function isLoopbackHere(origin: string, requested: URL): boolean {
   const url = URL.parse(origin)

@@ -1,30 +1,33 @@
 // The allow-list of paths under /auth, with body and parameters. No other path of the sign-in library is reachable. The
-// list has no path to change an account's e-mail address, because keys and invitations depend on it.
+// list has no path to change an account's e-mail address, because keys and invitations depend on the address.
 import type { z } from 'zod'
 import { SIGN_IN_ROUTES, type SignInRoute, type SignInRouteName } from '../contract/sign-in-routes.ts'
 
 /** Properties of a path besides its body. */
 interface Traits {
   /**
-   * The path hashes a password, sends a mail or allows a guess. Its requests are counted by the caller's network
-   * address.
+   * The path allows a guess, or is expensive: for example, it hashes a password, sends a mail or asks a provider. Its
+   * requests are counted by the caller's network address.
    */
   readonly costly?: true
   /** The path sends a mail to the e-mail address in its body. Its requests are also counted by this e-mail address. */
   readonly mails?: true
   /** The path requires the password of a signed-in person. Its requests are counted by session. */
   readonly asksPassword?: true
-  /** The path accepts a code of a second factor. Codes are counted by the account whose sign-in is waiting for one. */
+  /** The path accepts a code of a second factor. Each code is counted first (second-factor-limits.ts). */
   readonly asksCode?: true
   /** The path weakens the second factor. While the factor is on, the path needs a code in addition to the password. */
   readonly needsCode?: true
-  /** On this path, the library creates a session, or a sign-in that is waiting for a code. */
+  /**
+   * On this path, the library creates a session, or a sign-in that is waiting for a code. Both end if the password has
+   * changed meanwhile (password-still-current.ts).
+   */
   readonly makesSession?: true
-  /** The action name in the audit. If absent, the path only reads, or records its own row. */
+  /** The action name in the audit. If absent, the path changes no account, or its handler records the row. */
   readonly action?: string
   /** The path records its row itself, in the transaction of the change. Only refusals use `action`. */
   readonly ownRow?: true
-  /** The path is for a signed-in person, and only reads. */
+  /** The path is for a signed-in person although it has no `action`. */
   readonly ofPerson?: true
 }
 
@@ -110,7 +113,7 @@ export const PATHS: ReadonlyMap<string, AuthPath> = new Map(
   }),
 )
 
-/** Returns true if the path is for a caller who is signed in or whose sign-in is waiting for a code. */
+/** Returns true if our own steps need to know who is signed in, or whose sign-in is waiting for a code. */
 export function isOfPerson(name: string): boolean {
   const path = PATHS.get(name)
   return path?.ofPerson === true || (path?.action !== undefined && name !== SIGN_UP && name !== SIGN_IN)

@@ -47,7 +47,7 @@ for (const dialect of DIALECTS) {
     const signIn = (rooms: Rooms, password = PASSWORD) =>
       auth(rooms, 'POST sign-in/email', { email: EMAIL, password }, { headers })
 
-    test('internal errors are FAILED, refusals are DENIED', async () => {
+    test('errors with a status of 500 or more are FAILED, other errors are DENIED', async () => {
       await using rooms = await openRooms(source)
       await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const trail = openTrail(rooms)
@@ -64,7 +64,7 @@ for (const dialect of DIALECTS) {
       ])
     })
 
-    test('are in the audit before the answer is sent, and contain no secrets', async () => {
+    test('are in the audit before a change is answered, and contain no secrets', async () => {
       await using rooms = await openRooms(source)
       const signedUp = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const { cookie } = signedUp
@@ -105,7 +105,7 @@ for (const dialect of DIALECTS) {
       ])
       const out = await auth(rooms, 'POST sign-in/email', { email: EMAIL, password: OTHER })
       await auth(rooms, 'POST sign-out', {}, { cookie: out.cookie })
-      // Signing out with a cookie without a session is not recorded.
+      // A sign-out with the cookie of an ended session, or without a cookie, is not recorded.
       await auth(rooms, 'POST sign-out', {}, { cookie: out.cookie })
       await auth(rooms, 'POST sign-out', {})
       await rooms.audit.flush()
@@ -161,7 +161,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await findings(), [])
     })
 
-    test('contain sign-ins by password, code and backup code, and refusals to known accounts', async () => {
+    test('contain sign-ins with a code or a backup code, and refusals only to known accounts', async () => {
       await using rooms = await openRooms(source)
       rooms.clock.at = Math.floor(Date.now() / 60_000) * 60_000
       const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
@@ -188,11 +188,11 @@ for (const dialect of DIALECTS) {
       await codeOf(auth(rooms, 'POST change-password', { currentPassword: PASSWORD, newPassword: OTHER }))
       await codeOf(auth(rooms, 'POST verify-email', { token: 'x', password: PASSWORD }))
       await rooms.audit.flush()
-      // One row counts all refusals within a minute.
+      // One row counts all refusals of one kind within a minute.
       assert.deepEqual(await refused(rooms), ['signIn UNAUTHENTICATED 13', 'signIn RATE_LIMITED 2'])
     })
 
-    test('strangers cannot trigger writes', async () => {
+    test('a sign-out without a session triggers no write', async () => {
       await using rooms = await openRooms(source)
       const { json } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const written = new Set<number>()
@@ -208,7 +208,7 @@ for (const dialect of DIALECTS) {
       assert.ok(written.has(0))
     })
 
-    test('refusals to the holder of a session and refusals to strangers have separate rows', async () => {
+    test('refusals to strangers and to the holder of a session have the action of their path', async () => {
       await using rooms = await openRooms(source)
       const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       await codeOf(signIn(rooms, 'not it'))
@@ -223,7 +223,7 @@ for (const dialect of DIALECTS) {
       ])
     })
 
-    test('changes by a link have one row, and a sign-up with a taken address has none', async () => {
+    test('changes by a link have one row, and a sign-up with a taken e-mail address has none', async () => {
       await using smtp = await startSmtp()
       await using rooms = await openRooms(source, { SMTP_URL: smtp.url })
       const signUp = () => auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })

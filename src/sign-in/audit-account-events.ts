@@ -1,5 +1,6 @@
-// Records account events under /auth in the audit. The rows contain no team, address, password, code or token. If the
-// account is unknown, no row is written: such a row would tell nothing, and anybody could create any number of them.
+// Records account events under /auth in the audit. The rows contain no team, e-mail address, password, token or code of
+// a second factor. If the account is unknown, no row is written: such a row would tell nothing, and anybody could
+// create any number of them.
 import { z } from 'zod'
 import { clientOf, requestIdOf } from '../auth/client-name-and-address.ts'
 import type { Audit } from '../audit/audit.ts'
@@ -19,7 +20,7 @@ interface TrailEvent {
   /** The method and path, for example `POST /auth/sign-in/email`. */
   readonly name: string
   readonly request: Pick<Request, 'headers'>
-  /** The address in the body, in lower case. */
+  /** The e-mail address in the body, in lower case. */
   readonly email: string | undefined
   readonly identity: Identity
 }
@@ -68,7 +69,8 @@ export function openTrail({ store, audit }: Deps): Trail {
       const by = action === undefined ? null : await whoDid(store, event, response)
       if (action !== undefined && by !== null) recordAction(action, by, event.request)
       await Promise.all(pending)
-      // Without a signed-in person, do not flush: anybody can send a sign-out at any time.
+      // Flush only if an account acted or a link was used. Otherwise anybody could force flushes, with sign-outs that
+      // have no session. The row of a sign-in may be written later.
       if (isByLink || (by !== null && action !== 'signIn')) await audit.flush()
     },
     async refused(event, error) {
@@ -90,8 +92,8 @@ export function openTrail({ store, audit }: Deps): Trail {
 }
 
 /**
- * Returns the account that acted. Returns null while a code is missing, and for a sign-up with a taken address, whose
- * answer contains an invented account.
+ * Returns the account that acted. Returns null if nobody is signed in, if the sign-in still needs a code of the second
+ * factor, and for a sign-up with a taken e-mail address, whose answer contains an invented account.
  */
 async function whoDid(store: Pick<Store, 'db'>, event: TrailEvent, response: Response): Promise<AccountId | null> {
   if (isOfPerson(event.name) && event.identity.signedIn !== null) return event.identity.signedIn
@@ -100,7 +102,7 @@ async function whoDid(store: Pick<Store, 'db'>, event: TrailEvent, response: Res
   return by !== null && by === (await accountBy(store, event.email)) ? by : null
 }
 
-/** Returns the action. A code from a signed-in person confirms the second factor instead of signing in. */
+/** Returns the audit action. From a signed-in person, a code of a second factor confirms the factor. */
 function actionOf({ name, identity }: TrailEvent): string | undefined {
   const path = PATHS.get(name)
   return path?.asksCode === true && identity.signedIn !== null ? 'confirmSecondFactor' : path?.action

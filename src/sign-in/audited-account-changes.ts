@@ -3,7 +3,7 @@ import { changesOf, NOT_SET, SET, type Changes } from '../audit/recorded-changes
 
 const replaced = { from: SET, to: SET }
 
-/** Changes by action. All other actions change only sessions. */
+/** Changes by action. The other actions change only sessions or nothing, or their handlers list their changes. */
 const CHANGES: Readonly<Record<string, Changes>> = {
   signUp: { password: { from: NOT_SET, to: SET } },
   verifyEmail: { emailVerified: { from: false, to: true } },

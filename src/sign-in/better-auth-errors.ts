@@ -33,7 +33,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
   TOKEN_EXPIRED: 'This link has expired. Request another one.',
 }
 
-/** Returns the error for a failed sign-in. An unknown address gets the same error. */
+/** Returns the error for a failed sign-in. An unknown e-mail address gets the same error. */
 export function wrongSignIn(): AppError {
   const extra = { reason: 'INVALID_EMAIL_OR_PASSWORD' }
   return new AppError('UNAUTHENTICATED', WRONG_SIGN_IN, { extra })
@@ -102,7 +102,7 @@ async function codeOf(status: number, reason: string | undefined, taken: () => P
     case 409:
       return 'CONFLICT'
     case 422:
-      // Two concurrent sign-ups used one address, and the store refused the later one.
+      // The e-mail address has an account. Of two concurrent sign-ups, the store refuses the later one with no reason.
       return reason?.startsWith('USER_ALREADY_EXISTS') === true || (await taken()) ? 'CONFLICT' : 'INTERNAL'
     case 429:
       return 'RATE_LIMITED'

@@ -41,7 +41,7 @@ export function sharedOptions(deps: SharedDeps, origin: string) {
       useSecureCookies: origin.startsWith('https:'),
       defaultCookieAttributes: { path: '/auth', httpOnly: true, sameSite: 'lax' },
       database: { generateId: () => randomUUID(), validateSchema: false },
-      // The library stores this address with the session.
+      // The library stores the client's network address with the session.
       ipAddress: { ipAddressHeaders: [CLIENT_ADDRESS] },
       // The defaults depend on NODE_ENV and would turn both checks off under a test runner.
       disableCSRFCheck: false,

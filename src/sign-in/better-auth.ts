@@ -1,5 +1,5 @@
-// Configures better-auth. Only this file imports the library, and only when a request needs it: loading the library
-// takes longer than the rest of the start.
+// Configures better-auth for sign-in. The library is loaded only after the start, because loading it takes longer than
+// the rest of the start.
 import type { Library } from './sign-in-library.ts'
 import { randomBytes } from 'node:crypto'
 import type { createAuthEndpoint as CreateEndpoint } from 'better-auth/api'
@@ -34,7 +34,7 @@ export interface LibraryDeps {
   readonly config: Pick<Config, 'publicUrl'>
   readonly mail: Mail
   readonly links: Pick<AccountLinks, 'bound'>
-  /** The address of the built-in demo account, which needs no verification. Null if there is no demo. */
+  /** The e-mail address of the built-in demo account, which needs no verification. Null if there is no demo. */
   readonly demoEmail: string | null
   /** Returns the public origin, for links. The origin never comes from a request header. */
   readonly origin: () => string
@@ -46,7 +46,7 @@ export interface LibraryDeps {
   readonly log?: { error(detail: object, message: string): void }
 }
 
-/** The lifetime of a link that verifies an address or resets a password. */
+/** The lifetime of a link that verifies an e-mail address or resets a password. */
 const LINK_SECONDS = 3_600
 /** The time that a sign-in waits for a code. */
 const WAIT_SECONDS = 600
@@ -164,7 +164,7 @@ function identify({ createAuthEndpoint }: { readonly createAuthEndpoint: typeof 
   })
 }
 
-/** Creates and returns a session as the library does, for an account that the caller chooses. */
+/** Returns the library's answer to a sign-in of an account that the caller chooses. With `anew`, creates a session. */
 function signedIn(lib: {
   readonly createAuthEndpoint: typeof CreateEndpoint
   readonly setSessionCookie: typeof SetSessionCookie

@@ -1,5 +1,5 @@
-// Answers a request when the mail limit of its address is exhausted. The request has no effect, but the answer looks
-// like the library's usual answer, so that nobody can see the difference.
+// Answers a request when the mail limit of its e-mail address is exhausted. The request has no effect, but the answer
+// looks like the library's usual answer, so that nobody can see the difference.
 import { randomUUID } from 'node:crypto'
 import { SignUp } from '../contract/sign-in-routes.ts'
 import type { SignInRequest } from './read-request.ts'

@@ -1,5 +1,5 @@
-// Signs in with a passkey. The browser offers its passkeys for this host, so people type no address. The answers
-// therefore cannot reveal which addresses have an account.
+// Signs in with a passkey. The browser offers its passkeys for this host, so people type no e-mail address. The answers
+// therefore cannot reveal which e-mail addresses have an account.
 import type { z } from 'zod'
 import type { PasskeyRequest } from '../contract/passkey-schemas.ts'
 import type { PasskeySignIn } from '../contract/sign-in-routes.ts'
@@ -31,7 +31,10 @@ export async function passkeyRequest(
   return { options, cookie: await deps.challenges.set(challenge) }
 }
 
-/** Signs in. Throws UNAUTHENTICATED for an unknown passkey, a wrong signature, or an answer that was already used. */
+/**
+ * Signs in. Throws UNAUTHENTICATED for an unknown passkey, a wrong signature, or an answer that was already used. Also
+ * throws the errors of requirePlace, challengeOf and requireMayEnter.
+ */
 export async function passkeySignIn(
   deps: Deps,
   request: Request,
@@ -93,8 +96,8 @@ async function verified(
 }
 
 /**
- * Marks the challenge as used and stores the counter. If the challenge was already used, or the passkey was used or
- * removed meanwhile, returns false and ends the new session.
+ * Marks the challenge as used and stores the counter. If the challenge was already used, or meanwhile the counter
+ * changed or the passkey was removed, returns false and ends the new session.
  */
 async function used(
   { store, now }: { readonly store: Store; readonly now: number },

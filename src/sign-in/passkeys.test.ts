@@ -1,5 +1,5 @@
-// Tests passkeys on both stores: creating one, using it, and every way to misuse it. These tests use an authenticator
-// in software. The console's tests use the authenticator of Chromium.
+// Tests passkeys on both stores: creating them, using them, and attempts to misuse them. These tests use an
+// authenticator in software. The console's tests use the authenticator of Chromium.
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
@@ -88,7 +88,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('an answer from another page, for another purpose or by another person is refused', async () => {
+    test('an answer from another page, with a wrong challenge or key, or for another account is refused', async () => {
       await using rooms = await openRooms(source, ENV)
       const passkey = await addPasskey(await signedUp(rooms))
       const strange = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey

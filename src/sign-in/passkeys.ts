@@ -1,5 +1,5 @@
 // Creates, renames and removes the passkeys of an account. A passkey always verifies the person (fingerprint, face or
-// PIN), so it counts as two factors.
+// PIN), so a sign-in with it needs no code of the second factor.
 import { randomBytes } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { z } from 'zod'
@@ -96,8 +96,9 @@ export async function passkeyCreation(
 }
 
 /**
- * Adds a passkey. Throws REAUTHENTICATION_REQUIRED if the sign-in is over 10 minutes old, INVALID_REQUEST if the answer
- * of the browser is invalid, and CONFLICT if the passkey is known or the account has too many.
+ * Adds a passkey. Throws REAUTHENTICATION_REQUIRED if the sign-in is over 10 minutes old, UNAUTHENTICATED if the
+ * session has ended, INVALID_REQUEST if the answer of the browser is invalid or late, and CONFLICT if the passkey is
+ * known or the account has too many.
  */
 export async function addPasskey(
   deps: PasskeyDeps,
@@ -177,7 +178,7 @@ export async function removePasskey(
   await deps.notices.tell(caller.accountId, { kind: 'passkey removed', name: removed.name }, doneFrom(request))
 }
 
-/** Returns the challenge in this browser's cookie for the purpose. Throws INVALID_REQUEST if the cookie is missing. */
+/** Returns the challenge in this browser's cookie for the purpose. Throws INVALID_REQUEST if there is none. */
 export async function challengeOf(
   deps: Pick<PasskeyDeps, 'challenges'>,
   request: Request,

@@ -35,8 +35,8 @@ export async function heldBy(
 }
 
 /**
- * Returns true if the account still has the same password. Otherwise ends the session in the answer, sign-ins that are
- * waiting for a code, and a second factor that was enabled meanwhile.
+ * Returns true if the account still has the same password. Otherwise ends the session in the answer, links, sign-ins
+ * that are waiting for a code, and a second factor that was enabled meanwhile.
  */
 export async function stillHolds(store: Store, held: Held, answer: Response): Promise<boolean> {
   const made = sessionMadeBy(answer)

@@ -160,7 +160,7 @@ async function signedIn({ store }: OwnDeps, identity: Identity): Promise<Person>
   return person
 }
 
-/** Ends a session of the caller. Ignores the id of another account's session. Throws UNAUTHENTICATED. */
+/** Ends a session of the caller. Ignores other accounts' sessions. Throws UNAUTHENTICATED if nobody is signed in. */
 async function revokeSession(store: Store, { signedIn }: Identity, id: string): Promise<void> {
   if (signedIn === null) throw notSignedIn()
   await store.write((tx) =>
@@ -170,8 +170,8 @@ async function revokeSession(store: Store, { signedIn }: Identity, id: string): 
 
 /**
  * Requires a code in addition to the password if the path weakens an enabled second factor. A wrong password does not
- * consume the code: the library then refuses the password. Throws INVALID_REQUEST without a code, and UNAUTHENTICATED
- * for a wrong code.
+ * consume the code: the library then refuses the password. Throws INVALID_REQUEST without a code, UNAUTHENTICATED for a
+ * wrong code, and RATE_LIMITED after too many codes.
  */
 export async function requireCode(
   deps: OwnDeps,

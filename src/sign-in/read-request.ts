@@ -19,7 +19,10 @@ type Fields = Readonly<Record<string, unknown>>
 
 type Public = Pick<Config, 'publicUrl'>
 
-/** Throws NOT_FOUND for an unlisted path, SIGN_IN_REFUSED for a page of another site, and INVALID_REQUEST. */
+/**
+ * Throws NOT_FOUND for an unlisted path, SIGN_IN_REFUSED for a page of another site, and INVALID_REQUEST for invalid
+ * parameters or an invalid body.
+ */
 export async function readSignInRequest(request: Request, pathname: string, config: Public): Promise<SignInRequest> {
   const name = `${request.method} ${pathname}`
   const path = PATHS.get(name)

@@ -1,5 +1,5 @@
-// The page of a password reset link. The page lists the keys, grants, passkeys and providers that the new password
-// ends, with a checkbox to keep each of them. It sends the choice to POST /auth/reset-password.
+// The page of a password reset link. The page lists the keys, grants, passkeys, providers and the second factor that
+// the new password ends, each with a checked box. If the person may keep an entry, unchecking its box keeps it.
 import { PASSWORD } from '../contract/sign-in-routes.ts'
 import { COMMON_SCRIPT, page } from './html-page.ts'
 

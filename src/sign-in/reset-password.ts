@@ -1,6 +1,7 @@
 // Sets a new password by a mailed link, in one transaction. Consumes the link, ends sessions and other links, and ends
-// keys, grants, passkeys and providers unless the person keeps them. A link alone never ends a second factor: otherwise
-// access to the mailbox would bypass the factor (docs/decisions/0022-proof-of-an-address.md).
+// keys, grants, passkeys and providers unless the person keeps them. If the e-mail address was verified before, a link
+// alone never ends a second factor: otherwise access to the mailbox would bypass the factor
+// (docs/decisions/0022-proof-of-an-address.md).
 import { hash, randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { z } from 'zod'
@@ -87,8 +88,8 @@ export interface ResetDone {
 }
 
 /**
- * Sets the password. Throws INVALID_REQUEST for a used or invalid link, UNAUTHENTICATED for a wrong code. A refused
- * reset changes nothing.
+ * Sets the password. Throws INVALID_REQUEST for a used or invalid link or an invalid `keep`, UNAUTHENTICATED for a
+ * wrong code, and RATE_LIMITED after too many codes. A refused reset may consume the code, but changes nothing else.
  */
 export async function resetPassword(deps: Deps, order: Order): Promise<ResetDone> {
   const { store, library, now } = deps
@@ -151,7 +152,7 @@ export async function endSecondFactor(
   await tx.updateTable('accounts').set({ twoFactorEnabled }).where('id', '=', accountId).execute()
 }
 
-/** Returns true if the request has a valid code of the factor and does not keep the factor. */
+/** Returns true if the request has a valid code of the factor and does not keep the factor. Consumes the code. */
 async function maySwitchOff(deps: Deps, accountId: AccountId, order: Order): Promise<boolean> {
   const factor = order.keep?.secondFactor === true ? null : await factorOf(deps.store, accountId)
   if (order.code === undefined || factor === null) return false
@@ -220,7 +221,7 @@ async function setPassword(
     .execute()
 }
 
-/** Ends the keys except `keep`. Throws INVALID_REQUEST if `keep` has a key of another account. */
+/** Ends the keys except `keep`. Throws INVALID_REQUEST if `keep` has a key that the account does not have. */
 async function endKeys(tx: Transaction<Tables>, accountId: AccountId, keep: readonly string[], now: number) {
   const keys = await aliveKeys(tx, accountId, now)
   const [kept, ended] = [keys.filter((key) => keep.includes(key.id)), keys.filter((key) => !keep.includes(key.id))]
@@ -242,7 +243,7 @@ async function endKeys(tx: Transaction<Tables>, accountId: AccountId, keep: read
   return { kept: kept.map(shown), ended: ended.map(shown) }
 }
 
-/** Ends the grants except `keep`. Throws INVALID_REQUEST if `keep` has a grant of another account. */
+/** Ends the grants except `keep`. Throws INVALID_REQUEST if `keep` has a grant that the account does not have. */
 async function endGrants(tx: Transaction<Tables>, accountId: AccountId, keep: readonly string[], now: number) {
   const kept = (await aliveGrantsOf(tx, accountId, now)).filter((grant) => keep.includes(grant.id))
   if (kept.length < new Set(keep).size)
@@ -251,7 +252,7 @@ async function endGrants(tx: Transaction<Tables>, accountId: AccountId, keep: re
   return { kept: kept.map(shownGrant), ended: ended.map(shownGrant) }
 }
 
-/** Removes the passkeys except `keep`. Throws INVALID_REQUEST if `keep` has a passkey of another account. */
+/** Removes the passkeys except `keep`. Throws INVALID_REQUEST if `keep` has one that the account does not have. */
 async function endPasskeys(tx: Transaction<Tables>, accountId: AccountId, keep: readonly string[]) {
   const passkeys = await passkeysOf(tx, accountId)
   const kept = passkeys.filter((passkey) => keep.includes(passkey.id))

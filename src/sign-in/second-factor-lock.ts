@@ -13,7 +13,8 @@ import { sessionMadeBy } from './cookies.ts'
 import { markUsed } from './consume-second-factor-code.ts'
 
 /**
- * The number of consecutive wrong codes that lock a factor, over all sign-ins of an account (NIST SP 800-63B §5.2.2).
+ * The number of consecutive wrong codes that lock a factor, over all sign-ins of an account from devices that have not
+ * passed the factor before (NIST SP 800-63B §5.2.2).
  */
 const CODES_MAX = 10
 export const LOCKED_MS = 900_000

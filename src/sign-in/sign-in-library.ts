@@ -39,6 +39,6 @@ export interface Library {
 export interface Identity {
   readonly signedIn: AccountId | null
   readonly sessionId: SessionId | null
-  /** The account whose password was correct and whose code is still missing. */
+  /** The account whose sign-in is waiting for a code of the second factor. */
   readonly waiting: AccountId | null
 }

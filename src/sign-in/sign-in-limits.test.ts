@@ -1,4 +1,5 @@
-// Tests the rate limits of sign-in. Strangers are slowed down at every address, and cannot lock out the owner.
+// Tests the rate limits of sign-in. Strangers are slowed down, and cannot lock out the owner. An address is a network
+// address here.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
@@ -62,7 +63,7 @@ for (const dialect of DIALECTS) {
     })
     after(() => source[Symbol.asyncDispose]())
 
-    test('are limited to a hundred an hour in total; a browser that has signed in before is not affected', async () => {
+    test('are limited to a hundred in total; a browser that has signed in before has its own limit', async () => {
       await using doors = await opened(source)
       const { signIn, elsewhere, clock } = doors
       const cookie = devices.cookie(request('192.0.2.1'), EMAIL).split(';', 1)[0]
@@ -136,7 +137,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await elsewhere('192.0.2.1')).told, 'tried')
     })
 
-    test('a clock that was wrong locks nobody out for longer than a window', async () => {
+    test('a clock that was years ahead locks nobody out once it is right', async () => {
       await using doors = await opened(source)
       const { signIn, elsewhere, clock } = doors
       clock.at = Date.UTC(2040, 0)

@@ -10,7 +10,7 @@ import { PATHS, SIGN_IN, SIGN_UP } from './allowed-paths.ts'
 
 /** Hashing a password costs about 50 ms of CPU time. This limit bounds the cost per network address. */
 const BY_ADDRESS = { limit: 120, windowMs: 60_000 }
-/** Guesses at one account from one network address, or from one of the account's known devices. */
+/** Guesses at one account from one network address, from one of the account's known devices, or with one session. */
 const BY_ACCOUNT_AND_ADDRESS = { limit: 10, windowMs: 300_000 }
 /** Guesses at one account from all unknown devices together, and from all its known devices together. */
 const BY_ACCOUNT = { limit: 100, windowMs: 3_600_000 }
@@ -26,7 +26,7 @@ export interface Attempt {
   /** The method and path, for example `POST /auth/sign-in/email`. */
   readonly name: string
   readonly request: Request
-  /** The address in the body, in lower case. */
+  /** The e-mail address in the body, in lower case. */
   readonly email: string | undefined
   /** If mail is on, a sign-up sends a mail. */
   readonly mailIsOn: boolean
@@ -43,7 +43,8 @@ export interface Counted {
 }
 
 /**
- * Counts an attempt. Throws RATE_LIMITED above a limit. `sessionCookie` is the library's name of the session cookie.
+ * Returns a function that counts an attempt and throws RATE_LIMITED above a limit. `sessionCookie` is the library's
+ * name of the session cookie.
  */
 export function openThrottle(
   tries: Attempts,
@@ -54,13 +55,13 @@ export function openThrottle(
     const guesses = guessesOf(attempt, devices, sessionCookie)
     await tries.spend([...costsOf(attempt), ...guesses])
     const mails = await tries.allows(mailsOf(attempt, devices))
-    // A device with the correct password does not reset the limit that all devices share.
+    // A device with the correct password does not reset the limit that all known devices share.
     const settled = guesses.map(({ key }) => key).filter((key) => !key.startsWith('devices '))
     return { mails, settle: () => tries.clear(settled) }
   }
 }
 
-/** Returns the limits on the cost of an attempt. The cost is counted by caller, never by account. */
+/** Returns the limits on the cost of an attempt. The cost is counted by network address, never by account. */
 function costsOf({ name, request }: Attempt): readonly Allowance[] {
   return PATHS.get(name)?.costly === true ? [{ key: `address ${networkOf(addressOf(request))}`, ...BY_ADDRESS }] : []
 }

@@ -1,5 +1,5 @@
-// Tests that openapi.json and docs/api.md list exactly the allowed paths under /auth, and that answers match
-// openapi.json.
+// Tests that openapi.json lists exactly the allowed paths under /auth, that docs/api.md has a row for each, and that
+// answers match openapi.json. Also tests the stored form of a password.
 import assert from 'node:assert/strict'
 import { scryptSync } from 'node:crypto'
 import { readFileSync } from 'node:fs'

@@ -183,7 +183,7 @@ async function replaceUnverified(store: Store, email: string, signUp: () => Prom
   }
 }
 
-/** Returns the account whose password creates the session. Returns null if the path does not use a password. */
+/** Returns the account whose password creates the session. Returns null if no password leads to a session here. */
 async function heldOf(
   store: Store,
   { name, email }: SignInRequest,

@@ -1,5 +1,5 @@
 // Decides who may sign up, by the operator's setting and by invitations. The first account of an empty store is always
-// allowed.
+// allowed. If the service listens beyond loopback, it needs the setup token.
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { Config } from '../config.ts'
@@ -23,7 +23,7 @@ export interface SignUpOrder {
   readonly inviteToken?: string
 }
 
-/** Throws SIGN_IN_REFUSED if the address may not sign up. `reason` names the rule. */
+/** Throws SIGN_IN_REFUSED if the person may not sign up. `reason` names the rule. */
 export async function requireSignUp(deps: Deps, order: SignUpOrder, now: number): Promise<void> {
   if (await isEmpty(deps.store)) {
     if (deps.config.loopback || isSame(order.setupToken ?? '', setupToken(deps.secrets))) return
@@ -44,8 +44,8 @@ export async function requireSignUp(deps: Deps, order: SignUpOrder, now: number)
 
 /**
  * Deletes an unverified account if somebody signs up with its address again. Also deletes its password, keys, sessions,
- * second factor and verification links. An account in a team was created while mail was off. This account stays,
- * because otherwise anybody could delete it. Returns the deleted account, or null.
+ * second factor and verification links. An account in a team stays: it was created while mail was off, and otherwise
+ * anybody could delete it. Returns the deleted account, or null.
  */
 export async function deleteUnverified(store: Store, email: string): Promise<AccountId | null> {
   const unverified = await store.db
@@ -108,7 +108,7 @@ function setupToken(secrets: Pick<Secrets, 'derive'>): string {
   return Buffer.from(secrets.derive('setup token')).toString('base64url')
 }
 
-/** Serializes sign-ups while no account exists, so that only one sign-up is the first. */
+/** Serializes the sign-ups in this process while no account exists, so that only one sign-up is the first. */
 export function serializedWhileEmpty(store: Store): <T>(work: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve()
   return async (work) => {

@@ -152,7 +152,7 @@ for (const dialect of DIALECTS) {
       await verify(rooms, third.cookie, totp(uri))
     })
 
-    test('only ten of eighty concurrent wrong codes, over many sign-ins and two processes, are checked', async () => {
+    test('at most ten of eighty concurrent wrong codes, over many sign-ins and two processes, are checked', async () => {
       await using stack = new AsyncDisposableStack()
       const rooms = stack.use(await openRooms(source))
       const again = { ...source, config: () => Promise.resolve(rooms.config) }
@@ -177,7 +177,7 @@ for (const dialect of DIALECTS) {
       const locked = await refusal(verify(other, late.cookie, totp(uri)))
       assert.deepEqual([locked['code'], locked['reason']], ['RATE_LIMITED', 'ACCOUNT_TEMPORARILY_LOCKED'])
       assert.equal((await refusal(verifyBackup(rooms, late.cookie, backupCodes[0] ?? '')))['code'], 'RATE_LIMITED')
-      // An expired lock leaves ten more attempts, and a correct code resets the count.
+      // After the lock has expired, a correct code signs in and resets the count.
       rooms.clock.at += 900_001
       await verify(rooms, late.cookie, totp(uri))
       const row = await rooms.store.db.selectFrom('second_factors').selectAll().executeTakeFirstOrThrow()
@@ -302,7 +302,7 @@ for (const dialect of DIALECTS) {
       await tokenOf(rooms, off.cookie)
     })
 
-    test('codes guessed with a session exhaust only the limit of the session, and lock no sign-in', async () => {
+    test('codes guessed with a session exhaust the limit of the session, and lock no sign-in', async () => {
       await using rooms = await openRooms(source)
       const { uri, cookie } = await setUp(rooms)
       for (let i = 0; i < 10; i++) await codeOf(verify(rooms, cookie, `${100_000 + i}`))

@@ -27,7 +27,7 @@ export interface Verified {
 
 /**
  * Verifies the address. Throws UNAUTHENTICATED for a wrong password, for an invalid or expired link, and for a link of
- * a deleted account.
+ * a deleted account, and RATE_LIMITED after too many passwords.
  */
 export async function verifyEmail(
   deps: Deps,

@@ -1,5 +1,5 @@
 // Pure: finds the tables and columns that a query or a refusal may mean. Compares only names, for every kind of
-// database. The result may contain too many candidates, because the caller tries each of them with the guard.
+// database, so the result may contain too many candidates.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 
 /** Returns the tables whose name occurs in the text, in catalog order. */

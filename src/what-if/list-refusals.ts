@@ -24,7 +24,7 @@ export interface RefusalDeps {
   readonly now?: () => number
 }
 
-/** The table or column that a refused query most likely meant. Unknown if several places have the name. */
+/** The table or column that a refused query most likely meant. Absent unless exactly one candidate was found. */
 interface Meant {
   readonly schema?: string
   readonly table?: string
@@ -111,7 +111,7 @@ function newGroup(
 
 const NOT_FIXABLE: Meant = { fixable: false }
 
-/** Finds the meaning of refusals. Each text is searched only once. */
+/** Finds the meaning of refusals. Each pair of a text and a blocked object is searched only once. */
 function meaningsOf({ store, catalogs }: RefusalDeps) {
   const known = new Map<string, Meant>()
   const sources = new Map<DatasourceId, Promise<Source | null>>()
@@ -121,7 +121,7 @@ function meaningsOf({ store, catalogs }: RefusalDeps) {
     return full === null || exposed === null ? null : { full, shown: columnsByTable(exposed) }
   }
   return async (id: DatasourceId, blocked: Denied['blocked'], text: string | null): Promise<Meant> => {
-    // Without the text, exposureFromRefusal cannot find a change.
+    // exposureFromRefusal cannot find a change without the text. Only tables and columns can be exposed.
     if (text === null || (blocked.kind !== 'table' && blocked.kind !== 'column')) return NOT_FIXABLE
     const key = JSON.stringify([id, blocked.kind, blocked.name, text])
     const found = known.get(key)

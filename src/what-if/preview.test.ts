@@ -1,5 +1,5 @@
-// Tests a preview job on both stores. It can be cancelled while it waits and while it runs. Equal requests share it. It
-// resumes after a restart, and has no side effects.
+// Tests preview jobs on both stores: their queue, cancelling, requests that share a job, the limit per datasource, a
+// restart, and a deleted datasource.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { addMember, addTeam, openRooms, sessionCall, type Rooms } from '../../test/support/connected.ts'
@@ -38,7 +38,10 @@ for (const dialect of DIALECTS) {
       return { config, rooms, deps, [Symbol.asyncDispose]: () => rooms[Symbol.asyncDispose]() }
     }
 
-    /** Creates a datasource that exposes x, with `count` audited queries for x and for y each. Half are identical. */
+    /**
+     * Creates a datasource that exposes x, with `count` audited queries for x and `count` for y. About half of the
+     * queries for each column are identical.
+     */
     async function asked(rooms: Rooms, count: number) {
       const teamId = await addTeam(rooms)
       const owner = await addMember(rooms, teamId, 'OWNER')
@@ -123,7 +126,7 @@ for (const dialect of DIALECTS) {
       for (const { jobId } of all) assert.equal((await ended(rooms, shop.id, jobId)).state, 'DONE')
     })
 
-    test('resumes after a restart, with the same counts', async () => {
+    test('resumes after a restart, and counts every query', async () => {
       const config = await source.config()
       let started: { readonly jobId: JobId }
       let id: DatasourceId

@@ -1,6 +1,6 @@
 // Previews a proposed exposure: judges the audited queries of the last days under the current and the proposed
-// exposure. The preview changes no data and queries no database. It runs as a job, and only one runs at a time in this
-// process.
+// exposure. The preview changes no exposure and queries no datasource. It runs as a job, and only one runs at a time in
+// this process.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Audit } from '../audit/audit.ts'
@@ -54,13 +54,14 @@ const PREVIEW_MS = 10 * 60_000
 const IDS_MAX = 100
 /** The maximum number of different previews of one datasource that wait or run. */
 const AT_ONCE_MAX = 3
-/** The maximum number of distinct queries whose outcome is cached. Equal queries are judged once. */
+/** The maximum number of distinct queries whose outcome is cached. While it is cached, equal queries are not judged. */
 const OUTCOMES_MAX = 50_000
 const DAY_MS = 86_400_000
 
 /**
- * Starts the preview. An equal request joins the running job. Throws NOT_CONNECTED before the first introspection,
- * INVALID_REQUEST if the exposure could not be saved, and CONFLICT if too many previews are running.
+ * Starts the preview. An equal request joins the job that waits or runs. Throws NOT_CONNECTED before the first
+ * introspection, INVALID_REQUEST if a request to save this exposure would be refused, and CONFLICT if too many
+ * different previews of the datasource wait or run.
  */
 export async function previewExposure(
   deps: PreviewDeps,

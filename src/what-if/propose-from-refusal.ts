@@ -41,8 +41,8 @@ export interface Widened {
 const SEARCH_MS = 10_000
 
 /**
- * Finds the exposure. Throws NOT_FOUND for an audit id of another datasource, NOT_CONNECTED before the first
- * introspection, and CONFLICT with the reason if no change of the exposure would let the query pass.
+ * Finds the exposure. Throws NOT_FOUND for an audit id that this datasource does not have, NOT_CONNECTED before the
+ * first introspection, and CONFLICT with the reason if it finds no change that would let the query pass.
  */
 export async function exposureFromRefusal(
   deps: Deps,

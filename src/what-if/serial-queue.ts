@@ -3,8 +3,8 @@
 
 export interface SerialQueue {
   /**
-   * Waits until all earlier tasks have ended, and runs `work`. Throws the reason of `signal` if it aborts during the
-   * wait.
+   * Waits until all earlier tasks have ended, and runs `work`. Throws the reason of `signal` if it aborts before `work`
+   * starts.
    */
   take<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T>
 }

@@ -23,7 +23,7 @@ export interface Ground {
   readonly saved: readonly ShownTable[]
 }
 
-/** The maximum number of queries that the guard judges while additions are collected. */
+/** If the guard has judged more exposures than this, no further additions are collected. */
 const TRIES_MAX = 400
 const TOO_MUCH = 'the search took too many tries.'
 
@@ -90,7 +90,7 @@ class Search {
       const by = (columns: readonly CatalogColumn[]) => [...others, ...columns.map((each) => ({ table, column: each }))]
       const fewer = by(partsMeant(parts, this.#body.text))
       const outline = await this.#outline(fewer)
-      // If every part would be returned, the query needs the column itself.
+      // If further parts change the result, the query returns the whole column. Otherwise the named parts are enough.
       if (outline !== null && outline === (await this.#outline(by(parts)))) return await this.narrow(fewer)
     }
     return additions
@@ -110,7 +110,7 @@ class Search {
     return all
   }
 
-  /** Adds one candidate, or all candidates together. Returns null if no candidate changes the refusal. */
+  /** Adds one candidate, or all candidates together. Returns null if neither changes the refusal. */
   async #step(additions: readonly Addition[], denied: Denied): Promise<readonly Addition[] | null> {
     const candidates = this.#candidates(additions, denied)
     for (const candidate of candidates) {
@@ -167,7 +167,7 @@ class Search {
     return { why: isLost ? notInCatalog(blocked.name) : (this.#forbidden(denied) ?? `${denied.why}.`) }
   }
 
-  /** Returns the reason why the refused column may not be exposed, or null if it may. */
+  /** Returns the reason why the refused column may not be exposed, or null if no reason is known. */
   #forbidden({ blocked }: Denied): string | null {
     if (blocked.kind !== 'column') return null
     for (const table of this.#near.tables) {
@@ -182,7 +182,7 @@ class Search {
     return null
   }
 
-  /** Returns true if the query would return an additional column. */
+  /** Returns true if the query would return additional columns. Tries only the last two of them. */
   async #answersMore(
     additions: readonly Addition[],
     table: CatalogTable,

@@ -1,5 +1,5 @@
 // Requests JSON from a provider. The operator configures the provider's host. The provider's discovery document may
-// name other hosts, which must have public addresses.
+// name other hosts. They must have public addresses, unless the operator allows private hosts.
 import { bareHost } from '../../host-names.ts'
 import type { Provider } from '../../config.ts'
 import { dialing, sendOut, type Transport } from '../../outbound-request.ts'
@@ -19,7 +19,7 @@ interface ProviderQuestion {
   readonly form?: Readonly<Record<string, string>>
 }
 
-/** Sends a request. Throws an Error without secrets if no answer comes. */
+/** Sends a request. Throws an Error without secrets if the URL is not allowed or no answer comes. */
 export type AskProvider = (url: string, question?: ProviderQuestion) => Promise<ProviderAnswer>
 
 /** Returns the function that asks providers. Only tests pass `transport`. */

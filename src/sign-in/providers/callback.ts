@@ -1,6 +1,6 @@
-// Handles the address to which a provider redirects people. The callback signs in, asks for a code of the second
-// factor, or connects the provider to the account of the session. Every outcome is a redirect to the console. If a
-// sign-in failed, the address of the console page contains a reason from a fixed list.
+// Handles the callback, the URL to which a provider redirects people. The callback signs in, asks for a code of the
+// second factor, or connects the provider to the account of the session. Every outcome except an internal error is a
+// redirect. If the callback fails, the URL of the console page contains a reason from a fixed list.
 import type { z } from 'zod'
 import { ProviderFailure, type ProviderReturn } from '../../contract/sign-in-routes.ts'
 import type { Provider } from '../../config.ts'
@@ -122,7 +122,7 @@ async function enter(
   }
 }
 
-/** Ends the new session if the provider was disconnected meanwhile, for example by a new password. */
+/** Returns false and ends the new session if the provider was disconnected meanwhile, for example by a new password. */
 async function stillConnected({ store }: CallbackDeps, { methodId }: Entered, made: Response): Promise<boolean> {
   const token = sessionMadeBy(made)
   return await store.write(async (tx) => {

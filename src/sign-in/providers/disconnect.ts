@@ -1,4 +1,5 @@
-// Disconnects a provider from an account. Ends sign-ins at the provider that are waiting for a code.
+// Disconnects a provider from an account. Also ends the account's links and the sign-ins that are waiting for a code,
+// because such a sign-in may have begun at the provider.
 import type { Audit } from '../../audit/audit.ts'
 import { changesOf } from '../../audit/recorded-changes.ts'
 import { accountTarget } from '../../auth/own-account.ts'

@@ -1,7 +1,7 @@
 // Finds or creates the account for a person at a provider, in one transaction. Looks first for the connected account,
-// and then for the account with the same address. The second account counts only if provider and service both verified
-// the address, because a stranger may have typed an unverified address. If neither is found, creates an account if the
-// person may sign up.
+// and then for the account with the same e-mail address. The second account counts only if provider and service both
+// verified the address, because a stranger may have typed an unverified address. Otherwise creates an account if the
+// provider verified the address and the person may sign up.
 import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { Audit } from '../../audit/audit.ts'

@@ -5,11 +5,11 @@ import { AppError } from '../../errors.ts'
 export interface Profile {
   /** The person's id at the provider. It is unique there and never given to another person. */
   readonly subject: string
-  /** The address in lower case. Null if the provider does not return an address. */
+  /** The e-mail address in lower case. Null if the provider returns no valid address. */
   readonly email: string | null
   readonly emailVerified: boolean
   readonly name: string
-  /** The name of the account that the person knows: a login or an address. */
+  /** The name of the account that the person knows: a login or an e-mail address. */
   readonly label: string | null
 }
 
@@ -24,7 +24,7 @@ export function plainText(text: string | null | undefined): string | null {
   return plain === '' ? null : plain.slice(0, CHARS_MAX).toWellFormed()
 }
 
-/** An error of a provider or its answer. The message is for the log, so it quotes no part of the answer. */
+/** An error of a provider or its answer. The message is for the log, so it quotes only error codes of the answer. */
 export class ProviderProblem extends Error {
   override readonly name = 'ProviderProblem'
 }

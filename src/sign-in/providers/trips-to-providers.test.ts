@@ -33,12 +33,12 @@ const rogueEnv = ({ url }: Pick<Rogue, 'url'>) => ({
   VITRINE_OIDC_CLIENT_SECRET: CLIENT.secret,
 })
 
-/** Starts a sign-in, and returns the address at the provider. */
+/** Starts a sign-in, and returns the URL at the provider. */
 async function leave(browser: TestBrowser, more: object = {}, provider = 'oidc'): Promise<string> {
   return (await browser.ask('POST sign-in/provider', { provider, ...more })).json.url
 }
 
-/** Returns to the service with the provider’s answer. Returns the path of the page. */
+/** Brings the provider’s answer back to the service. Returns the path of the page that the service redirects to. */
 async function comeBack(browser: TestBrowser, back: URL): Promise<string> {
   const { location } = await browser.ask(`GET ${back.pathname.replace('/auth/', '')}${back.search}`)
   return location ?? ''
@@ -405,7 +405,7 @@ describe('a callback', () => {
     assert.equal(await ask('http://evil.example:3000'), 'http://127.0.0.1:3000/auth/callback/oidc')
   })
 
-  test('is limited by the client’s address, and the page says so', async () => {
+  test('is limited by the client’s network address, and the page says so', async () => {
     await using rooms = await openRooms(source, oidc.env)
     const places = new Set<string>()
     for (let n = 0; n < 130; n++) {

@@ -80,7 +80,7 @@ export function openProviders(deps: ProvidersDeps): Providers {
 export type Destination = Pick<HeldTrip, 'target' | 'remember' | 'connects' | 'setupToken' | 'inviteToken'>
 
 /**
- * Returns the address at the provider, and the cookie with the trip. Throws SIGN_IN_REFUSED if the provider does not
+ * Returns the URL at the provider, and the cookie with the trip. Throws SIGN_IN_REFUSED if the provider does not
  * answer.
  */
 export async function startTrip(
