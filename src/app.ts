@@ -68,7 +68,7 @@ export interface App extends AsyncDisposable {
 
 /**
  * Opens all parts except the main port, which listen() opens. On failure, closes all opened parts and throws an Error
- * of one sentence.
+ * that explains the failure.
  */
 export async function createApp(options: AppOptions): Promise<App> {
   const { config, log, documents, passwords } = options

@@ -74,7 +74,7 @@ interface RoomsLog {
 
 export type Rooms = Awaited<ReturnType<typeof openRooms>>
 
-/** Opens the rooms. If one of them cannot be opened, closes the others and throws an Error of one sentence. */
+/** Opens the rooms. If one of them cannot be opened, closes the others and throws an Error that explains the reason. */
 export async function openRooms(options: RoomsOptions) {
   const { config, log, origin, now = Date.now, leases: leaseOptions = {}, documents, transport, passwords } = options
   await using opened = new AsyncDisposableStack()

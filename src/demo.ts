@@ -1,5 +1,5 @@
-// The demo for newcomers: a shop in a real PostgreSQL beside the service, and three commands to paste. The demo connects
-// the shop through the REST API, like any client.
+// The demo for newcomers: a shop in a real PostgreSQL beside the service, and three commands to paste. The demo
+// connects the shop through the REST API, like any client.
 import { readFile, writeFile } from 'node:fs/promises'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
@@ -41,7 +41,7 @@ export interface Demo extends AsyncDisposable {
 
 /**
  * Starts the shop's server, and connects the shop at the first start. Returns null if the store is already used without
- * a demo. Throws an Error of one sentence if the server cannot run or the service refuses a step.
+ * a demo. Throws an Error for the operator if the server cannot run or the service refuses a step.
  */
 export async function openDemo(options: DemoOptions): Promise<Demo | null> {
   const file = join(options.dataDir, 'demo.json')

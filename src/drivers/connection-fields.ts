@@ -49,7 +49,7 @@ export function wrongHost(host: string): string[] {
   return isName || isIP(host) !== 0 ? [] : ['host: must be one host name or IP address (no socket, no list)']
 }
 
-/** Returns error sentences for unknown or too long secrets, and for invalid certificates and keys. */
+/** Returns error sentences for secrets that are unknown, too long or contain a NUL, and for wrong TLS secrets. */
 export function wrongSecrets(
   type: DatasourceType,
   known: readonly string[],

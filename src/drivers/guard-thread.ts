@@ -19,7 +19,7 @@ export type Reply<Answer> = 'ready' | { readonly answer: Answer | null }
 
 /** The maximum number of catalogs that one thread keeps. */
 const CATALOGS_MAX = 4
-/** A message with this many columns is sent, so that serializing a message takes about a millisecond. */
+/** A message ends with the table that reaches this number of columns, so serializing takes about a millisecond. */
 const COLUMNS_MAX = 1_000
 /** The timeout for the thread's reply to a part of a catalog. */
 const CATALOG_MS = 5_000

@@ -118,8 +118,8 @@ export class JsonBytes {
 
   /**
    * Lends the buffer of the written JSON, without a copy, and leaves this object empty. Returns the same as json() if
-   * the text is short, or if it fills less than half of a large buffer. `release` returns the buffer to the pool. After
-   * that, nobody may read the buffer.
+   * there is no pool, if the text is short, or if it fills less than half of a large buffer. `release` returns the
+   * buffer to the pool. After that, nobody may read the buffer.
    */
   lend(): { readonly json: string | Buffer; readonly release?: () => void } {
     const { bytes, length } = this

@@ -1,7 +1,7 @@
 // Recognizes what a text looks like: an e-mail address, a personal number, a sentence. Nothing is stored here. A driver
 // calls lookOf() for each sampled value and stores only the shares.
 
-/** Everything that a text may look like. The first six make a column personal. */
+/** Everything that a text may look like. The first six and free text can make a column personal. */
 export type Look =
   | 'email'
   | 'phone'

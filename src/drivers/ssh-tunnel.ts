@@ -1,4 +1,4 @@
-// Opens SSH tunnels to databases. All connections to one database through one SSH login share a tunnel. The tunnel
+// Opens SSH tunnels to databases. All connections to one host and port through one SSH login share a tunnel. The tunnel
 // closes with the last of these connections, so the connection pool also decides how long the tunnel lives. The local
 // end of a tunnel is a Unix socket in a folder that only this user can open. A local port would be open to every user
 // of the machine.

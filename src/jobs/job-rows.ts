@@ -46,7 +46,7 @@ const LISTED_MAX = 100
 
 export class JobRows {
   readonly #store: JobStore
-  /** Only one process uses a SQLite store, so all jobs that the store shows as running at its start are abandoned. */
+  /** Only one process uses a SQLite store, so all jobs that are stored as running when it starts are abandoned. */
   readonly #startedAt = iso(Date.now())
 
   constructor(store: JobStore) {
@@ -69,8 +69,9 @@ export class JobRows {
   }
 
   /**
-   * Inserts the job and returns its id. If a job with the same input runs, returns the id of that job. Returns null if
-   * `atMost` jobs of the kind already run for the datasource. The transaction makes this safe across processes.
+   * Inserts the job and returns its id. If a job of the same kind, datasource and input runs, returns the id of that
+   * job. Returns null if `atMost` jobs of the kind already run for the datasource. The transaction makes this safe
+   * across processes.
    */
   async claim(job: NewJob, atMost: number, own: OwnJobs): Promise<JobId | null> {
     return await this.#store.append(async (tx) => {

@@ -68,7 +68,7 @@ test('a running job shows its step and who started it, an ended job only who sta
   assert.equal((await jobs.find(id, own.id))?.startedBy, null)
 })
 
-test('a failed job reports our own message, never the thrown message', async () => {
+test('a failed job reports the message of an AppError, but not of any other error', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   await using jobs = await openJobs({ store })
@@ -202,7 +202,7 @@ for (const dialect of DIALECTS) {
   })
 }
 
-test('does not resume a cancelled job, or a job whose datasource another process ended', async () => {
+test('does not resume a job that was cancelled, by this process or by another one', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   const id = await datasource(store)

@@ -39,7 +39,7 @@ export interface Jobs extends AsyncDisposable {
   list(datasourceId: DatasourceId, filter: JobFilter): Promise<readonly JobState[]>
   /** Cancels a job of any process. Returns false if the datasource has no such job. Has no effect on an ended job. */
   cancel(datasourceId: DatasourceId, id: JobId): Promise<boolean>
-  /** Cancels all jobs of a datasource that is changed or deleted, and waits for them. */
+  /** Cancels all jobs of a datasource that is changed or deleted, and waits for those of this process. */
   endAll(datasourceId: DatasourceId): Promise<void>
 }
 
@@ -259,7 +259,7 @@ class ProcessJobs implements Jobs {
     }
   }
 
-  /** Writes progress, and notices a cancellation by another process. */
+  /** Writes progress, and notices a cancellation by another process. From time to time, resumes abandoned jobs. */
   async #beat(): Promise<void> {
     if (++this.#beats % BEATS_PER_SEARCH === 0) await this.#search([...this.#resumes.keys()])
     for (const job of this.#running.values()) {

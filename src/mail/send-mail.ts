@@ -1,5 +1,5 @@
 // Sends mail. Letters wait in memory and go to the server of SMTP_URL, a few at a time. Callers never wait. The log of
-// a failure contains no address, no text and no reply of the server.
+// a failure contains no address, no text, and of the server's reply only the status.
 import { isIP } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import type { Transporter } from 'nodemailer'

@@ -11,11 +11,11 @@ interface Deps {
   readonly provider: Provider
   readonly clients: Pick<Clients, 'find'>
   readonly tries: Pick<Attempts, 'spend'>
-  /** The address of the connector, for requests that name no resource. */
+  /** The URL of the connector, for requests that name no resource. */
   readonly resource: string
 }
 
-/** The rate limit of requests. A request can make this service read a document at an address of the caller's choice. */
+/** The limit per network address. A request can make this service read a document at a URL that the caller chose. */
 const BY_ADDRESS = { limit: 60, windowMs: 60_000 }
 
 /** The known parameters. All others are ignored (RFC 6749 §3.1). */
@@ -33,7 +33,7 @@ const KNOWN = [
   'request_uri',
 ] as const
 
-/** Throws RATE_LIMITED. */
+/** Returns a redirect or an error page. Throws RATE_LIMITED above the limit. */
 export async function authorize(deps: Deps, request: Request): Promise<Response> {
   const { searchParams: sent } = new URL(request.url)
   const twice = KNOWN.find((name) => sent.getAll(name).length > 1)

@@ -55,7 +55,7 @@ describe('client metadata documents', () => {
         .end(typeof body === 'string' ? body : JSON.stringify(body))
   }
 
-  test('are read from their address, and identify the client', async () => {
+  test('are read from their URL, and identify the client', async () => {
     json({ ...DOCUMENT, logo_uri: 'http://169.254.169.254/', jwks_uri: 'http://10.0.0.1/' })
     const client = await openClientDocuments(transport).read(ID)
     assert.deepEqual(client, { id: ID, name: 'Agent', host: 'agent.example', redirectUris: [REDIRECT] })
@@ -97,7 +97,7 @@ describe('client metadata documents', () => {
     assert.equal((await documents.read(ID))?.name, 'Agent')
   })
 
-  test('a name is one line of at most 100 characters; without a name, the host is the name', async () => {
+  test('a name is one line, cut after 100 characters; without a name, the host is the name', async () => {
     const names: [unknown, string][] = [
       [undefined, 'agent.example'],
       [' \n ', 'agent.example'],
@@ -226,7 +226,7 @@ describe('client metadata documents', () => {
     assert.equal(await openClientDocuments().read('https://localhost/client.json'), null)
   })
 
-  test('an id is the address of a document only in its normalized form', () => {
+  test('an id is the URL of a document only over https, at the default port, with a path, and in normalized form', () => {
     assert.ok(isDocumentId(ID) && isDocumentId('https://agent.example/a?b=c'))
     const others = [
       'http://agent.example/client.json',

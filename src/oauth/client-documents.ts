@@ -1,6 +1,6 @@
-// Reads client metadata documents (draft-ietf-oauth-client-id-metadata-document): a client's id is the https address of
-// a JSON document about it. Anybody can send an address, so documents are read only from public addresses, up to 5 KiB
-// and 5 seconds, without redirects. A document is cached while it is fresh.
+// Reads client metadata documents (draft-ietf-oauth-client-id-metadata-document): a client's id is the https URL of a
+// JSON document about it. Anybody can send a URL, so documents are read only from public IP addresses, up to 5 KiB and
+// 5 seconds, without redirects. A document is cached while it is fresh.
 import { z } from 'zod'
 import { BoundedMap } from '../bounded-map.ts'
 import { dialing, sendOut, type Transport } from '../outbound-request.ts'
@@ -8,7 +8,7 @@ import type { Client } from './client.ts'
 import { verdictOf } from './redirect-uris.ts'
 
 export interface ClientDocuments {
-  /** Returns null if the document cannot be read or is not valid. `id` is the document's address. */
+  /** Returns null if the document cannot be read or is not valid. `id` is the document's URL. */
   read(id: string): Promise<Client | null>
 }
 

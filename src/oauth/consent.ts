@@ -54,7 +54,7 @@ interface Pending {
   readonly scopes: readonly (typeof SCOPES)[number][]
 }
 
-/** Returns the page: either the consent or the sign-in that must come first. */
+/** Returns the page: the consent, the sign-in that must come first, or an error. */
 export async function showConsent(deps: ConsentDeps, request: Request): Promise<Response> {
   const { pathname, search } = new URL(request.url)
   const pending = await pendingOf(deps, search.slice(1))
@@ -77,9 +77,9 @@ export async function showConsent(deps: ConsentDeps, request: Request): Promise<
 }
 
 /**
- * Creates the grant or refuses. Returns `{url}`, the address where the browser continues. Throws SIGN_IN_REFUSED if the
+ * Creates the grant or refuses. Returns `{url}`, the URL where the browser continues. Throws SIGN_IN_REFUSED if the
  * request is not from our page, UNAUTHENTICATED without a session, CONFLICT for the session of another account, and
- * INVALID_REQUEST.
+ * INVALID_REQUEST for an invalid choice or an expired request.
  */
 export async function decideConsent(deps: ConsentDeps, request: Request): Promise<Response> {
   // Browsers send Origin with each POST, so a request without Origin does not come from our page.
@@ -140,7 +140,7 @@ async function approved(deps: ConsentDeps, call: Call, { pending, query, cookie,
   }
 }
 
-/** Returns null for a query that the provider did not sign, that has expired, or whose client was deleted. */
+/** Returns null for a query that the provider did not sign, that has expired, or whose client is not found. */
 async function pendingOf(deps: Pick<ConsentDeps, 'provider' | 'clients'>, query: string): Promise<Pending | null> {
   if (!(await deps.provider.isSigned(query))) return null
   const params = new URLSearchParams(query)

@@ -4,8 +4,8 @@ import { connectorResources } from '../auth/oauth-access-tokens.ts'
 import { SCOPES } from './scopes.ts'
 
 /**
- * Returns the document about the connector. `at` is the address of the request. A loopback service has several
- * addresses, and an agent accepts only the address that it was given.
+ * Returns the document about the connector. `at` is the URL of the request. The connector of a loopback service has
+ * several URLs, and an agent accepts only the URL that it was given.
  */
 export function protectedResource(origin: string, at: URL): object {
   const [canonical, ...others] = connectorResources(origin)

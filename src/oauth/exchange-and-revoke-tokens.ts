@@ -159,8 +159,8 @@ function rowOf(deps: Pick<Deps, 'store'>, token: string) {
 }
 
 /**
- * Deletes used tokens. Each refresh leaves a used token in the store. After a day, no client repeats the request, and
- * an unknown token is refused like a used one.
+ * Deletes expired tokens, and tokens that were used over a day ago. Each refresh leaves a used token in the store.
+ * After a day, no client repeats the request, and an unknown token is refused like a used one.
  */
 function pruneTokens({ store, now }: Pick<Deps, 'store' | 'now'>): void {
   const time = (ms: number) => storedTime(store.dialect, ms)

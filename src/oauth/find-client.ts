@@ -1,4 +1,4 @@
-// Finds OAuth clients: registered clients in the store, and clients whose id is the address of their metadata document.
+// Finds OAuth clients: registered clients in the store, and clients whose id is the URL of their metadata document.
 import type { Client } from './client.ts'
 import { z } from 'zod'
 import type { Store } from '../store/open.ts'
@@ -12,7 +12,7 @@ export interface Clients {
 const ID_MAX = 2_000
 const Uris = z.array(z.string())
 
-/** Returns true if a client id is the address of a document: https, with a path, and in normalized form. */
+/** Returns true if a client id is the URL of a document: https, default port, with a path, and in normalized form. */
 export function isDocumentId(id: string): boolean {
   const url = id.length <= ID_MAX && id.startsWith('https://') ? URL.parse(id) : null
   if (url === null || url.href !== id || url.pathname === '/') return false

@@ -5,7 +5,7 @@ import { reachable } from '../datasources/datasources.ts'
 import type { Store } from '../store/open.ts'
 import type { Asked } from './authorization-pages.ts'
 
-/** The maximum number of datasources on the page. Beyond it, the person can still allow all datasources of a team. */
+/** The maximum number of datasources per team on the page. The person can still allow all datasources of the teams. */
 const DATASOURCES_MAX = 500
 
 /** Returns the choices. Leaves out teams that the person has not opened. */

@@ -97,7 +97,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('a code is bound to its client, its redirect URI and its verifier', async () => {
+    test('a code is bound to its client, its redirect URI, its verifier and its resource', async () => {
       const { rooms, service, ada, team, client } = await opened()
       await using _rooms = rooms
       const other = await registered(service)
@@ -114,7 +114,7 @@ for (const dialect of DIALECTS) {
       }
     })
 
-    test('each use replaces a refresh token; the old token repeats the answer for 30 seconds, then ends the grant', async () => {
+    test('each use replaces a refresh token; the old token repeats the answer for some time, then ends the grant', async () => {
       const { rooms, service, ada, call, team, client, gate } = await opened()
       await using _rooms = rooms
       const first = await connected(service, ada, client, { teamIds: [team] })
@@ -203,7 +203,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(errorOf(await refresh(service, client.clientId, two.refresh)), INVALID)
     })
 
-    test('two tabs give two grants; a choice for another account, or by another session, is refused', async () => {
+    test('two tabs give two grants; a choice by another account or without a session is refused', async () => {
       const { rooms, service, ada, call, team, client } = await opened()
       await using _rooms = rooms
       const bo = await someone(rooms, 'Bo')
@@ -249,7 +249,7 @@ for (const dialect of DIALECTS) {
       assert.ok(!rows.some((row) => row.clientId === unused.clientId))
     })
 
-    test('an address can register 30 clients a minute', async () => {
+    test('a network address can register 30 clients a minute', async () => {
       const { rooms, service } = await opened()
       await using _rooms = rooms
       // opened() has registered one client.

@@ -19,7 +19,7 @@ export interface OAuth {
    * format.
    */
   handle(request: Request): Promise<Response>
-  /** Returns the document about the connector, for the address of the request. */
+  /** Returns the document about the connector, for the URL of the request. */
   protectedResource(at: URL): object
   /** Returns the document about this service as an authorization server. */
   authorizationServer(): object

@@ -19,13 +19,13 @@ export interface ProviderDeps extends SharedDeps {
 }
 
 export interface Provider {
-  /** Returns the address for the browser: the consent page, the client with an error, or the error page. */
+  /** Returns the URL for the browser: the consent page, the client with an error, or the error page. */
   authorize(params: URLSearchParams, cookie: string | null): Promise<string>
   /** Returns true if this service signed the query of the consent page, and the query has not expired. */
   isSigned(query: string): Promise<boolean>
-  /** Issues a code for the grant. Returns the address for the browser, at the client. */
+  /** Issues a code for the grant. Returns the URL for the browser, at the client. */
   approve(query: string, scopes: readonly string[], grantId: GrantId, cookie: string): Promise<string>
-  /** Returns the address for the browser: the client, with access_denied. */
+  /** Returns the URL for the browser: the client, with access_denied. */
   deny(query: string, cookie: string): Promise<string>
   /** Answers a token request. The caller has checked that each parameter occurs only once. */
   token(params: URLSearchParams): Promise<TokenAnswer>

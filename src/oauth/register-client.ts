@@ -70,8 +70,8 @@ export async function registerClient(deps: Deps, request: Request): Promise<Resp
 }
 
 /**
- * Returns the allowed addresses. Leaves out unknown schemes, because programs register several addresses and need only
- * one.
+ * Returns the allowed redirect URIs. Leaves out unknown schemes, because programs register several URIs and need only
+ * one. Throws OauthError if one URI is refused or none is allowed.
  */
 function allowedUris(uris: readonly string[]): readonly string[] {
   const verdicts = uris.map(verdictOf)

@@ -1,5 +1,5 @@
-// Decides who may call an operation. Checks the scope, and that the key or session is still valid. An operation that
-// declares no scope accepts no API key.
+// Decides who may call an operation. Checks the scope, and that the key, grant or session is still valid. An operation
+// that declares no scope accepts only sessions.
 import type { Authenticator } from '../auth/authenticate.ts'
 import { holds, type Caller } from '../auth/caller.ts'
 import type { Route } from '../contract/route-type.ts'
@@ -30,7 +30,8 @@ const KNOWN_MS = 1_000
 /**
  * Returns the caller's current state, if admitted. Looks the caller up again after a slow body. For operations without
  * a scope, always looks the caller up again, because these operations make lasting changes. `knownAt` is the time of
- * the authentication, by performance.now(). Throws SCOPE_REQUIRED, and UNAUTHENTICATED if the key or session has ended.
+ * the authentication, by performance.now(). Throws SCOPE_REQUIRED, and UNAUTHENTICATED if the key, grant or session has
+ * ended.
  */
 export async function admitNow(
   authenticator: Pick<Authenticator, 'again'>,

@@ -1,4 +1,4 @@
-// Validates input with the schema of its route. Invalid input is INVALID_REQUEST with one line per field. Validation
+// Validates input with the schema of its route. Invalid input is INVALID_REQUEST with one line per problem. Validation
 // never guesses or ignores a value. It converts only query parameters, because they arrive as strings.
 import type { ZodError, ZodType } from 'zod'
 import { z } from 'zod'

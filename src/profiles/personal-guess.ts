@@ -34,7 +34,7 @@ export function guessPersonal(byName: PersonalGuess, { mark, kept }: KnownOfColu
 const MARKED: PersonalGuess = { guess: true, why: 'A person marked the column as personal.' }
 const CLEARED: PersonalGuess = { guess: false, why: 'A person marked the column as not personal.' }
 
-/** Returns the guess from the name of a column, which is the same in every table. */
+/** Reads the name of a column. The result is the same in every table. */
 export function readColumnName(column: Pick<CatalogColumn, 'name' | 'type' | 'labels'>): NameReading {
   return readName(column.name, kindOf(column))
 }

@@ -7,11 +7,11 @@ interface Category {
   readonly what: string
   /** The value types that can contain such data. A time, such as email_sent_at, is not an e-mail address. */
   readonly kinds: readonly ValueKind[]
-  /** Words that must be whole words of the column's name. */
+  /** Words that match only whole words of the column's name. */
   readonly words: ReadonlySet<string>
   /** Substrings of the name without separators. */
   readonly stems: readonly string[]
-  /** True if the rule applies even if the last word describes the thing (`_id`, `_type`). */
+  /** True if the rule applies even if the last word describes the thing (`_id`), or the first word asks (`has_`). */
   readonly always?: true
 }
 

@@ -1,5 +1,5 @@
-// Decides which data about a column's values may be stored: counts, ranges of non-personal columns, and non-personal
-// values that many rows share. Only this file decides this, and no other data is stored.
+// Decides which data about a column's values may be stored: counts, ranges of non-personal columns, non-personal values
+// and JSON keys that several rows share, and signals. Only this file decides this, and no other data is stored.
 import type { CatalogColumn, CatalogTable, ColumnProfile, TableProfile } from '../drivers/driver.ts'
 import { lookOf } from '../drivers/recognize-text.ts'
 import { isPersonalName } from './personal-names.ts'
@@ -91,8 +91,8 @@ function isPersonal(seen: ColumnProfile, table: string): boolean {
 }
 
 /**
- * Returns the values that may be stored, or null if the column is not categorical. Excludes values that look personal,
- * unless a person marked the column as not personal.
+ * Returns the values that may be stored, or null if the column is not categorical or no value is left. Excludes rare
+ * and long values. Also excludes values that look personal, unless a person marked the column as not personal.
  */
 function shareable({ values, distinctCount }: ColumnProfile, isCleared: boolean): KeptColumn['values'] {
   if (values === null || distinctCount === null || distinctCount > DISTINCT_MAX) return null

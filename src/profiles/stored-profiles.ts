@@ -15,11 +15,11 @@ export interface KeptColumn {
   readonly nullFrac: number | null
   /** The number of distinct values in the whole table. Estimated if not every row was read. */
   readonly distinctCount: number | null
-  /** The most common values come first. Null for a personal column, and if the column is not categorical. */
+  /** The most common values come first. Null if no value may be stored. */
   readonly values: readonly { readonly value: Scalar; readonly share: number }[] | null
-  /** For numbers and times. Null for a personal column. */
+  /** For numbers and times. Null if no range may be stored. */
   readonly range: { readonly min: Scalar; readonly max: Scalar } | null
-  /** For JSON: the top-level keys, most common first. Absent for a personal column. */
+  /** For JSON: the top-level keys, most common first. Absent if no key may be stored. */
   readonly keys?: readonly KeptKey[]
   /** True if the name, the values or a person's mark make the column personal. */
   readonly personal: boolean
@@ -27,7 +27,7 @@ export interface KeptColumn {
   readonly unique: boolean
   /** The look of at least half of the column's texts (recognize-text.ts), if there is one. */
   readonly look: string | null
-  /** Short observations that contain no name except the column's own. */
+  /** Short observations that contain no name and no value. */
   readonly signals: readonly string[]
 }
 

@@ -30,7 +30,7 @@ test('keeps a text that only repeats words outside literals', () => {
   assert.equal(kept('QUERY_DENIED', sentence), sentence)
 })
 
-test('drops a text with a word that occurs only in a literal, or with a number', () => {
+test('drops a text with a word or a part of a number that occurs only in a literal', () => {
   for (const error of [
     'no York here',
     'NEW is not allowed',

@@ -114,7 +114,7 @@ const GRAMMAR: ReadonlySet<string> = new Set(
   on one only or over table tables than that the there this to use which with`.split(/\s+/),
 )
 const WORD = /[\p{L}\p{N}_]+/gu
-/** Shorter words occur inside many other words, so they count only as whole words. */
+/** Shorter words without digits occur inside many other words, so they count only as whole words. */
 const PART_FROM = 4
 
 /** Returns a function that tells whether a sentence contains a word that the query has only inside its literals. */

@@ -34,7 +34,7 @@ const UNLIMITED = Number.MAX_SAFE_INTEGER
 
 interface BudgetDeps {
   readonly store: Pick<Store, 'count'>
-  /** Counts for several processes. If null, the store counts. With the embedded store, this process counts. */
+  /** Counts for several processes. If null, PostgreSQL counts, or, with the embedded store, this process. */
   readonly redis?: Counter | null
 }
 

@@ -29,8 +29,9 @@ const TRY_MS = 5_000
 const COST_SHARE = 0.1
 
 /**
- * Returns true if the query is confined under the current exposure and answered within 5 s and the team's limits.
- * Throws the reason of `signal`, and errors that do not depend on the query, such as DATASOURCE_UNAVAILABLE.
+ * Returns true if the query is confined under the current exposure and answered within 5 s, the team's limits and a
+ * tenth of the cost limit. Throws the reason of `signal`, and errors that do not depend on the query, such as
+ * DATASOURCE_UNAVAILABLE.
  */
 export async function tryQuery(deps: TryDeps, id: DatasourceId, query: string, signal: AbortSignal): Promise<boolean> {
   const row = await readRow(deps.store, id)

@@ -30,7 +30,7 @@ export interface UsageSeries extends Totals {
   readonly points: readonly UsagePoint[]
 }
 
-/** The maximum number of groups in a series. */
+/** The maximum number of series. */
 const SERIES_MAX = 20
 
 /** Sums lines. Call add() for each line, then read the sums once. */

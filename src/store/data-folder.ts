@@ -1,8 +1,8 @@
-// The data folder: creates it, and explains in one sentence why it cannot be used.
+// The data folder: creates it, and explains why it cannot be used.
 import { mkdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-/** Creates the folder with mode 0700. Throws an Error of one sentence if that fails. */
+/** Creates the folder with mode 0700. Throws an Error that explains why that failed. */
 export function makeDataFolder(dataDir: string): void {
   try {
     makeFolder(dataDir)
@@ -57,7 +57,7 @@ function whyOf(dataDir: string, code: string): string | null {
 }
 
 /**
- * Throws an Error of one sentence if the store's file is empty, but the folder has a key. A failed copy leaves such an
+ * Throws an Error for the operator if the store's file is empty, but the folder has a key. A failed copy leaves such an
  * empty file.
  */
 export function requireNotEmptied(dataDir: string): void {

@@ -82,7 +82,7 @@ export async function migrate(
   })
 }
 
-/** Throws an Error of one sentence if the store has another version. Changes nothing. */
+/** Throws an Error for the operator if the database is not a store of this version. Changes nothing. */
 export async function requireMigrated(db: Kysely<Tables>): Promise<void> {
   const tables = await db.introspection.getTables()
   if (!tables.some((table) => table.name === 'migrations')) throw new Error('This database is not a Vitrine store.')

@@ -76,7 +76,7 @@ const PAUSE_MS = 5
 
 /**
  * Opens the store: locks the data folder and migrates. With `asIs`, the store must already have this version, and is
- * not changed. `admit` may reject the store before the first write. Throws an Error of one sentence on failure.
+ * not changed. `admit` may reject the store before the first write. Throws an Error for the operator on failure.
  */
 export async function openStore(
   config: Pick<Config, 'dataDir' | 'databaseUrl'>,

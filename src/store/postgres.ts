@@ -25,7 +25,7 @@ export interface OpenedPostgres {
   makeClient(): Client
 }
 
-/** Throws an Error of one sentence if the server is unreachable or rejects the login. */
+/** Throws an Error that explains why, if the server is unreachable or rejects the login. */
 export async function openPostgres(url: string, log?: ServerLog): Promise<OpenedPostgres> {
   const { default: pg } = await import('pg')
   const config = {
@@ -120,7 +120,7 @@ export function contended(cause: unknown): AppError {
 const UNKNOWN_FAILURE =
   'DATABASE_URL: the database cannot be reached or rejects the login. Check each part of the URL. Percent-encode special characters in the password.'
 
-/** Explains an error of the server as an Error of one sentence. Returns null for other errors. */
+/** Returns an Error that explains an error of the server. Returns null for other errors. */
 export async function postgresFailure(url: string, error: unknown): Promise<Error | null> {
   const { default: pg } = await import('pg')
   const target = placeOf(url, (address) => new pg.Client(address))

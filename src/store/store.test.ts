@@ -267,7 +267,7 @@ describe('the data folder', () => {
     }
   })
 
-  test('an unreachable database gives one sentence without the password', async () => {
+  test('an unreachable database is explained without the password', async () => {
     const databaseUrl = 'postgres://someone:hunter2@127.0.0.1:1/none'
     await assert.rejects(openStore({ dataDir: config.dataDir, databaseUrl }), (error: Error) => {
       assert.match(error.message, /^DATABASE_URL: Nothing listens at 127\.0\.0\.1:1\./)

@@ -98,7 +98,8 @@ interface SignInMethodTable {
   createdAt: string | Date
   updatedAt: string | Date
   /**
-   * The name of the account at the provider: a login or an address. Null for a password. The library does not use it.
+   * The name of the account at the provider: a login or an e-mail address. Null for a password. The library does not
+   * use it.
    */
   label: Generated<string | null>
 }
@@ -154,7 +155,7 @@ interface SecondFactorTable {
   lockedUntil: string | Date | null
 }
 
-/** A used code of a second factor. The row is kept as long as the code would be valid. */
+/** A used code of a second factor, or a used passkey challenge. The row is kept as long as either would be valid. */
 interface UsedCodeTable {
   account_id: AccountId
   /** SHA-256, hex. */
@@ -537,7 +538,7 @@ export interface WebhookTable {
   /** The account that created or last changed the webhook. */
   account_id: AccountId
   name: string
-  /** The host of the address, with the port. */
+  /** The host of the URL, with the port. */
   host: string
   format: 'JSON' | 'SLACK'
   /** JSON list. */

@@ -45,7 +45,7 @@ for (const dialect of DIALECTS) {
     })
     after(() => source[Symbol.asyncDispose]())
 
-    test('deleting an account deletes its sessions, keys, grants, second factor and pending invitations', async () => {
+    test('deleting an account deletes its sessions, keys, access entries, second factor, links and invitations', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
       const owner = await someone(rooms, 'owner@example.test')

@@ -57,7 +57,7 @@ async function addToken({ store }: Rooms, accountId: AccountId, referenceId: Gra
 const tokensOf = async ({ store }: Rooms) =>
   (await store.db.selectFrom('oauth_refresh_tokens').select('referenceId').execute()).map((row) => row.referenceId)
 
-/** Returns the account's audit rows about grants, oldest first. */
+/** Returns the audit rows about grants, oldest first. */
 async function audited(rooms: Rooms): Promise<object[]> {
   await rooms.audit.flush()
   const rows = await rooms.store.db.selectFrom('audit').selectAll().orderBy('id').execute()

@@ -39,8 +39,8 @@ export type Invited = Member & { readonly inviteToken: string }
 
 /**
  * Invites an address. A verified account immediately becomes a member (INVITED). The owner of any other address becomes
- * a member by accepting. Throws ROLE_REQUIRED for a role above the caller's, CONFLICT for a member, and RATE_LIMITED
- * above the mail limits.
+ * a member by accepting. Throws ROLE_REQUIRED for a role above the caller's, and if an ADMIN would replace a pending
+ * invitation as OWNER. Throws CONFLICT for a member, and RATE_LIMITED above the mail limits.
  */
 export async function addMember(
   deps: InviteDeps,
@@ -94,7 +94,7 @@ export async function addMember(
 
 /**
  * Removes a pending invitation. Throws NOT_FOUND if the team has no such invitation, and ROLE_REQUIRED if the
- * invitation is for an OWNER and the caller is not an OWNER.
+ * invitation is as OWNER and the caller is not an OWNER.
  */
 export async function removeInvitation(
   deps: TeamChangeDeps,
@@ -182,7 +182,7 @@ function usable(
 }
 
 /**
- * Deletes older invitations to the same address. Only an OWNER can replace a pending invitation of an OWNER.
+ * Deletes older invitations to the same address. Only an OWNER can replace a pending invitation as OWNER.
  */
 async function replaceOlder(
   tx: Transaction<Tables>,

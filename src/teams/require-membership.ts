@@ -1,5 +1,5 @@
 // Checks a caller's membership of a team. An account outside the team, a key without access and an unknown team get the
-// same error. Only this file creates this error.
+// same error.
 import type { Audit } from '../audit/audit.ts'
 import { mayEnter, type Call, type Caller } from '../auth/caller.ts'
 import { AppError, notFound } from '../errors.ts'

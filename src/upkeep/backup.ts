@@ -15,7 +15,7 @@ export interface Out {
   line(text: string): void
 }
 
-/** Writes the store to a new file. The service may be running. Throws an Error of one sentence on failure. */
+/** Writes the store to a new file. The service may be running. Throws an Error for the operator on failure. */
 export async function runBackup([file, ...more]: readonly string[], env: Environment, out: Out): Promise<void> {
   const to = resolve(oneFile(file, more, 'backup'))
   const config = readConfig(env)

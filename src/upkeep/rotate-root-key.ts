@@ -24,7 +24,7 @@ interface Out {
 /** The number of datasources that are read together. */
 const PORTION = 100
 
-/** Throws an Error of one sentence if there is no second key, or neither key belongs to the store. */
+/** Throws an Error for the operator if there is no second key, or neither key belongs to the store. */
 export async function runSecrets([what, ...more]: readonly string[], env: Environment, out: Out): Promise<void> {
   if (what !== 'rotate' || more.length > 0) throw new Error('Usage: vitrine secrets rotate')
   const config = readConfig(env)
@@ -92,7 +92,7 @@ async function sealAgain(store: Store, secrets: Secrets): Promise<number> {
   }
 }
 
-/** Seals the secrets of webhooks again. Reads all webhooks together, because a team has only a few. */
+/** Seals the secrets of webhooks that the previous key sealed. Returns their number. A team has only a few webhooks. */
 async function sealWebhooksAgain(store: Store, secrets: Secrets): Promise<number> {
   let count = 0
   for (const { id } of await store.db.selectFrom('webhooks').select('id').orderBy('id').execute()) {

@@ -1,5 +1,5 @@
-// Pure: writes the messages of webhooks. Messages contain counts, our own sentences, and names that the team's managers
-// chose. They contain no query, no value, and no name from a database.
+// Pure: writes the messages of webhooks. Messages contain counts, our own sentences, the names of teams, datasources
+// and API keys, and members' e-mail addresses. They contain no query, no value, and no name from a database.
 import type { WEBHOOK_EVENTS } from '../contract/webhook-schemas.ts'
 
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number]

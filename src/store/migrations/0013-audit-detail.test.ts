@@ -1,5 +1,6 @@
-// Upgrades a store whose service was killed in the previous version. The store holds single rows, a pack, a counted 429
-// and an unlinked change. After the upgrade, old seals are valid, unlinked rows are linked, and all rows can be read.
+// Upgrades a store whose service was killed in the previous version. The store holds single rows, a pack, a row that
+// counts 429s, and an unlinked change. After the upgrade, old seals are valid, unlinked rows are linked, and all rows
+// can be read.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
