@@ -116,7 +116,7 @@ describe('bad input', () => {
     })
   }
 
-  test('a failed save shows a message next to the button, keeps the selection, and works once the service is back', async (t) => {
+  test('a failed save shows a message in its dialog, keeps the selection, and works once the service is back', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
@@ -189,7 +189,7 @@ describe('bad input', () => {
     browser.clean()
   })
 
-  test('a page that the person may not see looks like a page that does not exist', async (t) => {
+  test('a page that needs a higher role says so, and a page of another team looks like a page that does not exist', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const mia = await app.person('Mia')
@@ -228,7 +228,7 @@ describe('bad input', () => {
     browser.clean(/status of (403|404)/)
   })
 
-  test('hostile names and values are shown as text everywhere', async (t) => {
+  test('hostile names and values are shown as text', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     await expose(ODD)
@@ -347,7 +347,7 @@ describe('bad input', () => {
     browser.clean(REPLACED)
   })
 
-  test('each page names the part that could not be loaded, and a retry loads it', async (t) => {
+  test('each page says that a part could not be loaded, and a retry loads it', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)

@@ -43,7 +43,7 @@ describe('connecting a datasource', () => {
 
   const list = () => owner.must('GET', `/teams/${teamId}/datasources`)
 
-  test('leads from a connection string to the first answer, and saves nothing before the person saves', async (t) => {
+  test('leads from a connection string to the first answer, and saves nothing before the person continues', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)

@@ -47,7 +47,7 @@ describe('datasources and their exposure', () => {
       .and(page.locator(`[aria-checked=${checked}]`))
       .waitFor()
 
-  test('the list shows each datasource with its possible actions', async (t) => {
+  test('the list shows a datasource, and its menu disables it, enables it and asks before a deletion', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)

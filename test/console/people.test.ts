@@ -1,5 +1,5 @@
 // Tests the pages for people and teams in a real browser: set-up, sign-up, invitation, members, settings, keys,
-// profile, security. Each page is checked in both themes and at both widths.
+// profile, security. Most pages are checked in both themes and at both widths.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { PASSWORD, startApp, type TestApp } from '../support/app.ts'
@@ -155,7 +155,7 @@ describe('with a shop', () => {
     browser.clean()
   })
 
-  test('all team settings are saved by one button, and a refused setting is named', async (t) => {
+  test('several team settings are saved by one button, and a refused setting is named', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
@@ -179,7 +179,7 @@ describe('with a shop', () => {
     browser.clean(/status of 400/)
   })
 
-  test('a new key is shown once, also if Escape is pressed, and is rotated and revoked', async (t) => {
+  test('the dialog of a new key stays open until the person has stored the key, and a key is renamed, rotated and revoked', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
@@ -259,7 +259,7 @@ describe('with a shop', () => {
     browser.clean()
   })
 
-  test('every screen of people and teams is accessible in both themes and widths', async (t) => {
+  test('the screens of people and teams are accessible in both themes and widths', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)

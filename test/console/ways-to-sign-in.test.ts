@@ -55,7 +55,7 @@ async function fillPassword(page: Page, email: string): Promise<void> {
   await button(page, 'Sign in').click()
 }
 
-test('a passkey is added, named, used without a password or a code, and removed', async (t) => {
+test('a passkey is added, named, used without a password, and removed', async (t) => {
   await using browser = await browserOrSkip(t)
   if (browser === null) return
   await using app = await startApp({ consoleDir: await consoleDir() })

@@ -16,7 +16,7 @@ const UNKNOWN = '00000000-0000-4000-8000-000000000000'
 
 type Headers = Readonly<Record<string, string>>
 
-/** The scope of a key (or null), then the codes for a stranger, an INVITED member, a MEMBER, an ADMIN and an OWNER. */
+/** The scope that a key needs (null: no key may call the operation), then the codes for a stranger, an INVITED member, a MEMBER, an ADMIN and an OWNER. */
 type Row = readonly [Scope | null, string, string, string, string, string]
 
 const anyRole = (scope: Scope | null): Row => [scope, PASS, PASS, PASS, PASS, PASS]
@@ -287,7 +287,7 @@ describe('the access matrix', () => {
     })
 
     if (scope !== null) {
-      test(`${name}: an API key of each role gets its expected code`, async () => {
+      test(`${name}: an API key of a person of each role gets its expected code`, async () => {
         assert.deepEqual(await Promise.all(fullKeys.map(async (key) => (await ask(name, key)).json.code)), byPerson)
       })
     }

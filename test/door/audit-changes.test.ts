@@ -50,7 +50,7 @@ describe('the audit of changes', () => {
     await source[Symbol.asyncDispose]()
   })
 
-  /** Returns a unique secret, and adds it to the secrets that the last test searches for. */
+  /** Returns a unique secret, and adds it to the secrets that a later test searches for. */
   const canary = (): string => {
     const secret = `CANARY${randomBytes(12).toString('hex')}`
     secrets.add(secret)
@@ -400,7 +400,7 @@ describe('the audit of changes', () => {
     await settings(false)
   })
 
-  test('a row requested by its id equals the row in the list and in the CSV export, and is not found for a caller whose list does not show it', async () => {
+  test('a row requested by its id equals the row in the list, no cell of a CSV export is a formula, and a caller whose list does not show a row does not find it', async () => {
     const { owner, teamId, at } = shop
     await shop.query('SELECT email FROM customers')
     const path = `/teams/${teamId}/audit`

@@ -46,7 +46,7 @@ describe('documentation through the connector', () => {
     assert.deepEqual([result.ttlMs > 0, result.cacheScope], [true, 'private'])
   })
 
-  test('a hidden table, a datasource of another team and an invalid address get the same refusal', async () => {
+  test('a hidden table, an unknown team or datasource and an invalid address get the same refusal', async () => {
     const { uri = '' } = (await listed()).find(({ name }) => name === 'public.orders') ?? {}
     const refusals = []
     for (const wrong of [

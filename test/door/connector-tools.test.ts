@@ -158,7 +158,7 @@ describe('the tools of the connector', () => {
       }
     })
 
-    test('a datasource of another team and a wrong pair of ids get the same NOT_FOUND', async () => {
+    test('an unknown datasource and a wrong team for the datasource get the same NOT_FOUND', async () => {
       const other = await shop.app.team(shop.owner, 'Third')
       const answers = await Promise.all(
         [{ datasourceId: 'none' }, { teamId: other }, { teamId: 'none' }, { datasourceId: '../x' }].map((wrong) =>
@@ -250,7 +250,7 @@ describe('the tools of the connector', () => {
       assert.deepEqual([fewer.rowCount > 0, fewer.rowCount === fewer.rows.length, fewer.truncated], [true, true, true])
     })
 
-    test('an unknown argument is refused before it counts against the budget', async () => {
+    test('an unknown argument is refused', async () => {
       for (const more of [{ nope: 1 }, { params: [1] }, { as: { role: 'OWNER' } }]) {
         const { code, details } = await query({ sql: 'SELECT 1', ...more })
         assert.equal(code, 'INVALID_REQUEST')

@@ -139,7 +139,7 @@ describe('the connector', () => {
     }
   })
 
-  test('lists the same five tools in both generations of the protocol, for every key, byte for byte', async () => {
+  test('lists the same five tools in both generations of the protocol. Two keys get the same answer, byte for byte', async () => {
     const other = new Agent(shop.app, await shop.app.key(shop.owner, { scopes: ['profile'] }))
     const [one, two, three] = await Promise.all([
       agent.ask('modern', 'tools/list', {}, { id: 7 }),

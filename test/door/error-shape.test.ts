@@ -1,4 +1,4 @@
-// Tests that every refusal is JSON {error, code, …} with a known code under its status, and reveals no internals.
+// Tests that refusals are JSON {error, code, …} with a known code under its status, and reveals no internals.
 import assert from 'node:assert/strict'
 import { METHODS } from 'node:http'
 import { connect } from 'node:net'
@@ -180,7 +180,7 @@ describe('refusals', () => {
   })
 
   for (const body of ['null', '[]', '"x"', '5', 'true']) {
-    test(`every PATCH and PUT refuses the body ${body}, which is not an object`, async () => {
+    test(`PATCH and PUT refuse the body ${body}, which is not an object`, async () => {
       const { id } = await ada.must('POST', '/teams', { name: 'Bodies' })
       const routes: Record<string, Route> = SESSION_ROUTES
       for (const [route, { method, path, place }] of Object.entries(routes)) {
@@ -250,7 +250,7 @@ describe('refusals', () => {
     assert.doesNotMatch(answer.text, /hunter2/)
   })
 
-  test('no answer names the server software', async () => {
+  test('an answer does not name the server software', async () => {
     const answer = await app.ask('GET', '/health/live')
     assert.deepEqual([answer.headers.get('server'), answer.headers.get('x-powered-by')], [null, null])
     assert.equal(answer.headers.get('x-content-type-options'), 'nosniff')

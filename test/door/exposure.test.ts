@@ -63,7 +63,7 @@ describe('the exposure', () => {
   }
 
   describe('drift', () => {
-    test('lists columns that were added, removed or retyped since the exposure was last saved', async () => {
+    test('lists tables and columns that were added or removed, and columns that were retyped, since the exposure was last saved', async () => {
       const { must, alter } = await openDatasource()
       const empty = { added: [], removed: [], retyped: [] }
       const driftNow = async () => {

@@ -484,7 +484,7 @@ describe('OAuth', () => {
       assert.deepEqual(errorOf(await refresh(service, client.clientId, next.refresh)), [400, 'invalid_grant'])
     })
 
-    test('a new password and the end of a membership end the access of the agent', async () => {
+    test('an OWNER ends the access of an agent to a team, and a new password ends all its access', async () => {
       const fay = await app.person('Fay')
       const own = await app.team(fay, 'Own')
       await app.join(ada, team, fay)

@@ -191,7 +191,7 @@ describe('the short path of a query', () => {
     }
   })
 
-  test('handles a usual request with a known key, and leaves every unusual request to the framework', async () => {
+  test('handles a usual request with a known key, and leaves unusual requests to the framework', async () => {
     const body = sql('SELECT 1 AS one')
     const framedBy = async (sent: Sent, isChunked = false): Promise<number> => {
       const before = framed
@@ -227,7 +227,7 @@ describe('the short path of a query', () => {
     await owner.must('PATCH', `/teams/${teamId}`, { settings: { queryBudget: { limit: 100_000, windowSeconds: 60 } } })
   })
 
-  test('a revoked key, a disabled datasource and a lowered role take effect at the next request', async () => {
+  test('a revoked key, a disabled datasource and a raised minRole take effect at the next request', async () => {
     const { owner, app, teamId, datasourceId } = shop
     const made = await owner.must('POST', '/users/me/keys', { name: 'k', scopes: ['data:read'] })
     const status = async (token: string): Promise<number | undefined> =>
@@ -276,7 +276,7 @@ describe('the short path of a query', () => {
     assert.equal((await raw(written({ body: sql('SELECT 1') }, false)))[0]?.status, 200)
   })
 
-  test('a body that arrives byte by byte is read whole, and a client that disconnects in the middle of its body leaves nothing open', async () => {
+  test('a body that arrives byte by byte is read whole, and after a client disconnects in the middle of its body, the next request is answered', async () => {
     const bytes = written({ body: sql('SELECT 7 AS n') }, false)
     const socket = dial().setNoDelay(true)
     let received = ''

@@ -155,7 +155,7 @@ describe('SSH tunnels', () => {
     mute.close()
   })
 
-  test('each field of the settings is checked, and no error repeats a value', async () => {
+  test('the fields of a tunnel are checked, and no error repeats a value', async () => {
     await using driver = await createPostgresDriver()
     const detailsOf = (more: Partial<SettingsInput>): string => {
       try {

@@ -159,7 +159,7 @@ describe('audit verify on the embedded store', () => {
     assert.doesNotMatch(out, /not linked yet/)
   })
 
-  test('creates no store, does not change an older store, and prints its usage', async () => {
+  test('creates no store, refuses an older store, and prints its usage', async () => {
     const empty = await folder()
     const none = await verify({ VITRINE_DATA_DIR: empty })
     assert.deepEqual([none.code, none.out], [2, ''])

@@ -132,7 +132,10 @@ interface Place {
   readonly hasName: number
 }
 
-/** Starts the service and kills it at a random moment. In a third of the cases, this is before the service listens. */
+/**
+ * Starts the service and kills it at a random moment. In about a third of the cases, the kill is planned for the start,
+ * and takes place if it comes before the service listens.
+ */
 async function liveAndDie(place: Place): Promise<Life> {
   const child = spawn(process.execPath, [MAIN], {
     env: environment({

@@ -1,5 +1,5 @@
-// Tests the process as an operator sees it: it prints its address at startup, signals stop it, and every startup error
-// is one sentence.
+// Tests the process as an operator sees it: it prints its address at startup, signals stop it, and startup errors say
+// what to do.
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -179,7 +179,7 @@ describe('the process', () => {
   })
 })
 
-describe('a start with an unusable data folder', () => {
+describe('a start with an unusable data folder or address', () => {
   const cases: readonly [string, (dataDir: string) => Promise<string>, RegExp][] = [
     [
       'below /proc',

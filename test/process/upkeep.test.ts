@@ -171,7 +171,7 @@ describe('upkeep of a store', () => {
     }
   })
 
-  test('while two keys are valid, the service answers before, between and after the rotation', async () => {
+  test('with two keys in either order, the service answers before the rotation, and with the new key after it', async () => {
     const dataDir = await copied()
     await rm(join(dataDir, 'secret.key'))
     const both = { VITRINE_SECRET_KEY: NEW_KEY, VITRINE_SECRET_KEY_PREVIOUS: key }
@@ -196,7 +196,7 @@ describe('upkeep of a store', () => {
     }
   })
 
-  test('the doctor accepts a sound store, and names the problems of a damaged store', async () => {
+  test('the doctor accepts a sound store, and names the problems of the settings', async () => {
     const sound = await vitrine(['doctor'], { VITRINE_DATA_DIR: folder })
     assert.deepEqual([sound.code, sound.err], [0, ''])
     assert.match(sound.out, /^PASS {2}The store \(sqlite\) opens, is of this version, and belongs to the root key\.$/m)
