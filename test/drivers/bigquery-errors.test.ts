@@ -1,4 +1,4 @@
-// Tests every error that BigQuery documents, as an HTTP error and as a failed job, in the dry run and in the run. Also
+// Tests the errors that BigQuery documents, as an HTTP error and as a failed job, in the dry run and in the run. Also
 // tests the messages of dry runs. The caller gets a sentence of the service, which reveals nothing hidden.
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'

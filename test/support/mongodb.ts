@@ -37,6 +37,7 @@ export interface TestMongo extends AsyncDisposable {
   createUser(database: string, user: string, password: string, roles: readonly (string | Document)[]): Promise<void>
   /**
    * Returns the number of operations that run in the databases, without this request, replication and idle connections.
+   * With `appName`, counts the operations of this application only.
    */
   working(appName?: string): Promise<number>
   /** Kills one member, as if its machine had failed. */

@@ -1,4 +1,4 @@
-// Drives OAuth as an agent and a person’s browser do, for tests over HTTP and for tests of the rooms over an empty
+// Drives OAuth as an agent and a person’s browser do, for tests over HTTP and for tests without HTTP, over an empty
 // store.
 import { createHash, randomBytes } from 'node:crypto'
 import { request } from 'undici'
@@ -54,7 +54,7 @@ export function overHttp({ url }: { readonly url: string }): Service {
   }
 }
 
-/** Calls the room without HTTP, so that a test has access to the store and the clock. */
+/** Calls the service's OAuth code without HTTP, so that a test has access to the store and the clock. */
 export function onRooms({ oauth }: Pick<Rooms, 'oauth'>): Service {
   const url = 'http://127.0.0.1:3000'
   return {

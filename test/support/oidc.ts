@@ -29,9 +29,7 @@ export interface TestOidc extends AsyncDisposable {
   visit(url: string): Promise<URL>
 }
 
-/**
- * Starts the provider. `redirectUris` are allowed in addition to the loopback addresses, which are allowed at any port.
- */
+/** Starts the provider. It allows `redirectUris` or, if there are none, loopback addresses at any port. */
 export async function startOidc(redirectUris: readonly string[] = []): Promise<TestOidc> {
   let answer: (request: IncomingMessage, response: ServerResponse) => void = (_request, response) => response.end()
   const server = createServer((request, response) => answer(request, response))

@@ -1,6 +1,6 @@
-// Lists bodies that attack hidden data, by family. A `refused` body never reaches the engine. An `alike` body may be
-// answered, but the answer must equal the answer on the copy without the hidden data. The sources are
-// docs/guard/mongodb.md and published reports.
+// Lists bodies that attack hidden data, by family. A body with an error code is refused, and never reaches the engine.
+// An `alike` body may be answered, but the answer must equal the answer on the copy without the hidden data. The
+// sources are docs/guard/mongodb.md and published reports.
 import type { Document } from 'mongodb'
 
 type Expected = 'INVALID_REQUEST' | 'INVALID_QUERY' | 'QUERY_DENIED' | 'alike'

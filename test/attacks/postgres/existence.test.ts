@@ -1,6 +1,6 @@
 // Compares two databases that differ only in hidden objects: the first contains them, the second does not. Each probe
-// must get the same answer from both, apart from the duration, for every login. So no answer reveals whether an object
-// exists.
+// must get the same answer from both, apart from the duration, for every login. So no answer to a probe reveals
+// whether a hidden object exists.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type TestApp } from '../../support/app.ts'
@@ -20,8 +20,8 @@ GRANT SELECT (id, title, made, doc) ON public.notes TO twin_small;
 `
 
 /**
- * Returns the SQL for one set of objects in a schema. The login may use the objects in the schema public, but not the
- * objects in the schema ghosts.
+ * Returns the SQL for one set of objects in a schema. The login with few rights may use the schema public, but not the
+ * schema ghosts.
  */
 const things = (schema: string): string => `
 CREATE TABLE ${schema}.ghost (id int, ghostcol text);

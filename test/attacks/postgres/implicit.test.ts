@@ -95,7 +95,7 @@ const CHANGES: readonly (readonly [string, string, string])[] = [
   ['a domain that may be named gets a CHECK', `ALTER DOMAIN plain ADD CHECK (public.leak() <> value)`, "SELECT 'y'::plain FROM people"],
 ]
 
-/** Changes that must not affect a query, because no printed text can refer to the created objects. */
+/** Changes that must not affect a query: no printed text can refer to an object that they create. */
 const HARMLESS: readonly string[] = [
   FUNCTION('public.lower(text) RETURNS text'),
   FUNCTION('public.lower(int) RETURNS text'),
@@ -156,7 +156,7 @@ describe('objects created or changed after introspection', () => {
   })
 })
 
-test('a warning names user objects in pg_catalog and the command that removes them', async () => {
+test('introspection fails and names the user objects in pg_catalog, and works once they are dropped', async () => {
   const database = await server.createDatabase(`implicit_${++worlds}`, `${SQL}; ${FUNCTION('pg_catalog.lower(int) RETURNS text')}`)
   await using connection = await connect(driver, database)
   await assert.rejects(connection.introspect(signal), /the function pg_catalog\.lower\(integer\)/)

@@ -131,7 +131,7 @@ describe('a parameter means what its value would mean in the text', () => {
   }
 })
 
-describe('400 for parameters that do not fit', () => {
+describe('parameters that do not fit are refused', () => {
   const rows: readonly (readonly [string, unknown, string | RegExp])[] = [
     ['SELECT $1', undefined, 'params: has no value for $1'],
     ['SELECT $1, $2', [1], 'params: has no value for $2'],
@@ -219,7 +219,7 @@ describe('no parameter bypasses a rule of the guard', () => {
     })
   }
 
-  test('a parameter of unknown type is a 422 that says how to give it a type', async () => {
+  test('a parameter of unknown type is refused with QUERY_FAILED', async () => {
     const sql = 'SELECT name FROM items WHERE ($1, $1) IS NULL'
     const verdict = await driver.confine(driver.read({ sql, params: ['x'] }), exposed, LIMITS, signal)
     assert.ok(verdict.kind === 'confined')
@@ -233,7 +233,7 @@ describe('no parameter bypasses a rule of the guard', () => {
     }
   })
 
-  test('the cost limit also applies to bound values', async () => {
+  test('the cost estimate uses the bound values', async () => {
     const sql = 'SELECT count(*) FROM items a, items b WHERE a.id < $1 AND b.id < $1'
     const cost = async (value: number): Promise<number> => {
       const verdict = await driver.confine(driver.read({ sql, params: [value] }), exposed, LIMITS, signal)
