@@ -182,8 +182,8 @@ const element = (place: number): object => ({ $arrayElemAt: ['$o', place] })
 const rangeOfTags = { $range: [0, { $size: '$tags' }] }
 const both = { $concatArrays: ['$$t', '$extra'] }
 /**
- * Each of these queries was once a hole in the guard: the product of values in several documents, or at several places
- * of one document, cannot be derived from a single document.
+ * Each of these queries was once a hole in the guard. In many of them, the work is a product of values in several
+ * documents, or at several places of one document, which cannot be derived from a single document.
  */
 export const ACROSS: readonly Heavy[] = Object.entries<readonly [land: string, ...pipeline: Document[]]>({
   'a loop over one array, and inside it over a list that joins an outer and an inner array': ['pair', joinedTo('pair', pairs('$extra', { $concatArrays: ['$$t', '$lines'] }))],
