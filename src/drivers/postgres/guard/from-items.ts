@@ -21,6 +21,8 @@ export interface Field {
 export interface Typed {
   readonly node: Node
   readonly type: SqlType | null
+  /** True for a column of a table. */
+  readonly isStored?: boolean
 }
 
 /** A visible column. `read` returns the reference to print, and records that the column is read. */

@@ -135,12 +135,14 @@ function inStar(columns: readonly Column[]): readonly Column[] {
 export function reference(column: Column, level: Level): Typed {
   const node = column.read()
   const { origin } = column
-  if (!origin || level.phase !== 'output' || level.aggregates > 0) return { node, type: column.type }
+  if (!origin) return { node, type: column.type }
+  const stored = { node, type: column.type, isStored: true }
+  if (level.phase !== 'output' || level.aggregates > 0) return stored
   const grouped = level.covered.get(origin.base)
-  if (!grouped || grouped.has(origin.column)) return { node, type: column.type }
+  if (!grouped || grouped.has(origin.column)) return stored
   if (hasNoEquality(column.type)) return { node: anyOfGroup(node), type: column.type }
   level.ungrouped.set(words(node.ColumnRef?.fields).join('\0'), node)
-  return { node, type: column.type }
+  return stored
 }
 
 /**

@@ -14,6 +14,7 @@ import {
 import { AGGREGATES, COUNT_MAX } from './allowed-functions.ts'
 import { word, words, type Node, type SelectStmt, type Struct } from './allowed-nodes.ts'
 import { Refusal } from './refusal.ts'
+import { SEEKING, SEEKS } from './work-bounds.ts'
 
 /** The maximum number of bytes in one value that come from the query's constants. */
 const OWN_MAX = 16_777_216
@@ -301,17 +302,6 @@ const FIXED_TYPES: ReadonlySet<string> = new Set([
   ...['interval', 'uuid', 'inet', 'cidr', 'macaddr', 'macaddr8', 'money', 'point', 'box', 'circle', 'line', 'lseg'],
 ])
 
-/** Operators that compare each element of one side with each element of the other. Cancelling has no effect on them. */
-const SEEKS: ReadonlySet<string> = new Set([
-  ...['&&', '@>', '<@', '?|', '?&', '-', '<->', '?#', '##', '~='],
-  // The operators of pg_trgm.
-  ...['<%', '%>', '<<%', '%>>', '<<->', '<->>', '<<<->', '<->>>'],
-])
-/** Functions that compare like the operators in SEEKS. */
-const SEEKING: ReadonlySet<string> = new Set([
-  ...['jsonb_contains', 'jsonb_contained', 'jsonb_exists_any', 'jsonb_exists_all', 'jsonb_delete'],
-  ...['word_similarity', 'strict_word_similarity'],
-])
 /** The maximum number of comparisons: elements of one side times elements of the other. */
 const STEPS_MAX = 300_000_000
 /** The assumed number of elements of a collection of unknown length. */

@@ -27,7 +27,7 @@ import { withConfiguration, withDictionary } from './text-search.ts'
 import { castType, fieldsOf, isPathType, isSearched, mayBeText } from './type-names.ts'
 import { TYPES, VALUE_FUNCTIONS } from './types-and-extensions.ts'
 import { jsonExpression } from './walk-json.ts'
-import { boundedWork } from './work-bounds.ts'
+import { boundedOperands, boundedWork, checkAny, SEEKS } from './work-bounds.ts'
 import { select } from './walk-select.ts'
 
 /** Confines one expression in the scope of `level`. Throws Refusal. */
@@ -143,6 +143,7 @@ function subLink(walk: Walk, level: Level, link: Struct<'SubLink'>): Typed {
         [...compared(test), ...types],
         link.location,
       )
+      checkAny(words(operName).at(-1) ?? '', [test.type, types[0] ?? null], link.location)
       // Each row's pattern is searched for in each row's string.
       const isLike = isLikeOperator(words(operName)) && inner.outputs.length === 1 && mayBeText(walk.exposed, test.type)
       const sought: Node = isLike
@@ -289,7 +290,9 @@ function operatorExpression(walk: Walk, level: Level, node: Struct<'A_Expr'>): T
   if (PLAIN.has(kind) || OVER_ARRAY.has(kind)) {
     const name = operatorName(walk, words(node.name), types, location)
     const isLike = isLikeOperator(words(node.name)) && left && mayBeText(walk.exposed, left.type)
-    const bounded = isLike ? like(PLAIN.has(kind), left, right.node) : operands
+    const bounded = isLike
+      ? like(PLAIN.has(kind), left, right.node)
+      : (sought(symbol, left, right, location) ?? operands)
     return { node: { A_Expr: { kind: PLAIN.has(kind) ? 'AEXPR_OP' : kind, name, ...bounded } }, type: null }
   }
   const needed = WORDED.get(kind)
@@ -300,6 +303,18 @@ function operatorExpression(walk: Walk, level: Level, node: Struct<'A_Expr'>): T
   return { node: { A_Expr: { kind, name: written.map(word), ...operands } }, type }
 }
 
+/** Bounds the operands of an operator that compares each element of one with each element of the other. */
+function sought(
+  symbol: string,
+  left: Typed | undefined,
+  right: Side,
+  at: number | undefined,
+): { readonly lexpr: Node; readonly rexpr: Node } | undefined {
+  if (!left || !right.one || !SEEKS.has(symbol)) return undefined
+  const [lexpr, rexpr] = boundedOperands(symbol, left, right.one, at)
+  return { lexpr, rexpr }
+}
+
 function like(isOne: boolean, { node, type }: Typed, pattern: Node): { readonly lexpr: Node; readonly rexpr: Node } {
   const kept = type?.kind === 'named' && !isSearched(type) ? type : undefined
   if (!isOne) return { lexpr: boundedText(node, pattern, kept), rexpr: pattern }
@@ -307,15 +322,18 @@ function like(isOne: boolean, { node, type }: Typed, pattern: Node): { readonly 
   return { lexpr, rexpr }
 }
 
+interface Side {
+  readonly node: Node
+  readonly types: readonly (SqlType | null)[]
+  /** The side, if it is one expression. */
+  readonly one?: Typed
+}
+
 /** Confines the right side: an expression, or the list of IN and BETWEEN. */
-function side(
-  walk: Walk,
-  level: Level,
-  node: Node,
-): { readonly node: Node; readonly types: readonly (SqlType | null)[] } {
+function side(walk: Walk, level: Level, node: Node): Side {
   if (!node.List) {
     const one = expression(walk, level, node)
-    return { node: one.node, types: compared(one) }
+    return { node: one.node, types: compared(one), one }
   }
   const items = (node.List.items ?? []).map((item) => expression(walk, level, item))
   return { node: { List: { items: items.map((item) => item.node) } }, types: items.flatMap(compared) }
@@ -370,8 +388,7 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   const args = typedArguments(name, given)
   const types = args.map((arg) => arg.type)
   const found = findFunction(walk.exposed, written, types, node.location)
-  const nodes = args.map((arg) => arg.node)
-  const printed = boundedCall(name, node, nodes, found)
+  const printed = boundedCall(name, node, args, found)
   if (RETURNS_ROWS.has(name)) walk.rowFunctions += 1
   const funcname = [word(found.schema), word(name)]
   const rest = modifiers(walk, level, node)
@@ -392,13 +409,14 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
 function boundedCall(
   name: string,
   written: Struct<'FuncCall'>,
-  args: readonly Node[],
+  given: readonly Typed[],
   { schema, extension }: Found,
 ): readonly Node[] {
-  if (extension !== undefined) return boundedWork(extension, name, args, written.location)
+  const args = given.map((arg) => arg.node)
+  if (extension !== undefined) return boundedWork(extension, name, args, given, written.location)
   if (schema !== 'pg_catalog') return args
   if (takesPath(name)) return boundedPathArguments(args, written.location)
-  return boundedWork(schema, name, boundedArguments(name, written, args), written.location)
+  return boundedWork(schema, name, boundedArguments(name, written, args), given, written.location)
 }
 
 /**

@@ -12,19 +12,28 @@ import {
   whole,
 } from './argument-bounds.ts'
 import { word, words, type Node } from './allowed-nodes.ts'
+import type { SqlType, Typed } from './from-items.ts'
+import { Refusal } from './refusal.ts'
 
 /** The limit on the product of the sizes of two arguments, in bytes as text. */
 const PRODUCT_MAX = 536_870_912
 /** A constant of at most this many bytes needs no bound. */
 const FREE_BYTES = 64
 
-/** Functions of extensions, and the positions of the two arguments whose sizes are multiplied. */
-const PAIRS: ReadonlyMap<string, readonly [number, number]> = new Map([
-  ['citext.strpos', [0, 1]],
-  ['citext.replace', [0, 1]],
-  ['citext.split_part', [0, 1]],
-  ['citext.translate', [0, 1]],
-  ['ltree.index', [0, 1]],
+/** Functions, and the positions of the two arguments whose sizes are multiplied. */
+const PAIRS: ReadonlyMap<string, readonly (readonly [number, number])[]> = new Map([
+  [
+    'pg_catalog.array_to_string',
+    [
+      [0, 1],
+      [0, 2],
+    ],
+  ],
+  ['citext.strpos', [[0, 1]]],
+  ['citext.replace', [[0, 1]]],
+  ['citext.split_part', [[0, 1]]],
+  ['citext.translate', [[0, 1]]],
+  ['ltree.index', [[0, 1]]],
 ])
 
 /**
@@ -34,27 +43,130 @@ export function boundedWork(
   owner: string,
   name: string,
   args: readonly Node[],
+  typedArgs: readonly Typed[],
   at: number | undefined,
 ): readonly Node[] {
-  if (owner === 'pg_catalog') return name === 'ts_rank' || name === 'ts_rank_cd' ? boundedRank(name, args, at) : args
-  const pair = PAIRS.get(`${owner}.${name}`)
-  return pair ? boundedPair(name, args, pair, at) : args
+  const [left, right] = typedArgs
+  if (SEEKING.has(name) && left && right) {
+    const [a, b] = boundedOperands('&&', left, right, at)
+    return [a, b, ...args.slice(2)]
+  }
+  if (owner === 'pg_catalog' && (name === 'ts_rank' || name === 'ts_rank_cd')) return boundedRank(name, args, at)
+  const pairs = PAIRS.get(`${owner}.${name}`) ?? []
+  return pairs.reduce((made: readonly Node[], pair) => boundedPair(name, args, made, pair, at), args)
 }
 
 function boundedPair(
   what: string,
   args: readonly Node[],
+  made: readonly Node[],
   [first, second]: readonly [number, number],
   at: number | undefined,
 ): readonly Node[] {
   const [a, b] = [args[first], args[second]]
-  if (!a || !b) return args
+  if (!a || !b) return made
   const [known, sought] = [literalText(a)?.length, literalText(b)?.length]
-  if (sought !== undefined && (sought <= FREE_BYTES || known !== undefined)) return args
-  if (known !== undefined && known <= FREE_BYTES) return args
+  if (sought !== undefined && (sought <= FREE_BYTES || known !== undefined)) return made
+  if (known !== undefined && known <= FREE_BYTES) return made
   const size = steadily(operator('*', bytesAsText(a), bytesAsText(b)), [a, b], what, at)
   const bounded = known === undefined ? first : second
-  return args.map((arg, place) => (place === bounded ? unlessAny({ what, size, most: PRODUCT_MAX }, arg, at) : arg))
+  return made.map((arg, place) => (place === bounded ? unlessAny({ what, size, most: PRODUCT_MAX }, arg, at) : arg))
+}
+
+/** Operators that compare each element of one side with each element of the other. Cancelling has no effect on them. */
+export const SEEKS: ReadonlySet<string> = new Set([
+  ...['&&', '@>', '<@', '?|', '?&', '-', '<->', '?#', '##', '~='],
+  // The operators of pg_trgm.
+  ...['<%', '%>', '<<%', '%>>', '<<->', '<->>', '<<<->', '<->>>'],
+  // The operators of ltree, for arrays.
+  ...['@', '^@', '^@>', '^<@', '?@', '?@>', '?<@', '?~', '^?', '^~'],
+])
+/** Functions that compare like the operators in SEEKS. */
+export const SEEKING: ReadonlySet<string> = new Set([
+  ...['jsonb_contains', 'jsonb_contained', 'jsonb_exists_any', 'jsonb_exists_all', 'jsonb_delete'],
+  ...['word_similarity', 'strict_word_similarity'],
+])
+/** The types whose values have many elements that these operators compare. */
+const COLLECTIONS: ReadonlySet<string> = new Set([
+  ...['jsonb', 'polygon', 'path', 'text', 'varchar', 'bpchar', 'ltree', 'lquery', 'ltxtquery'],
+])
+/** Functions whose result is no collection. */
+const NO_COLLECTION = /range$|^(?:point|box|circle|line|lseg|center|bound_box|numnode)$|ts(?:query|vector)$/
+/** The limit in bytes of a collection that the query makes, for a comparison with a column, which may use an index. */
+const MADE_MAX = 16_384
+
+/**
+ * Bounds the sides of an operator in SEEKS. A column that is compared with a constant stays unchanged, so that an index
+ * can be used. Throws Refusal.
+ */
+export function boundedOperands(
+  symbol: string,
+  left: Typed,
+  right: Typed,
+  at: number | undefined,
+): readonly [Node, Node] {
+  const sides: readonly [Node, Node] = [left.node, right.node]
+  if (!mayBeCollection(left) || !mayBeCollection(right)) return sides
+  if (symbol === '-' && !isType(left.type, 'jsonb') && right.type?.kind !== 'array') return sides
+  const [a, b] = [kindOf(left), kindOf(right)]
+  if (a === 'small' || b === 'small' || (a === 'constant' && b !== 'made') || (b === 'constant' && a !== 'made'))
+    return sides
+  const what = 'comparison'
+  if (a !== b && (a === 'stored' || b === 'stored')) {
+    const made = a === 'stored' ? right.node : left.node
+    const size = steadily(bytesAsText(made), [made], what, at)
+    const bounded = unlessAny({ what, size, most: MADE_MAX }, made, at)
+    return a === 'stored' ? [left.node, bounded] : [bounded, right.node]
+  }
+  const size = steadily(operator('*', bytesAsText(left.node), bytesAsText(right.node)), sides, what, at)
+  const bound = { what, size, most: PRODUCT_MAX }
+  return a === 'constant'
+    ? [left.node, unlessAny(bound, right.node, at)]
+    : [unlessAny(bound, left.node, at), right.node]
+}
+
+/** Refuses a comparison of collections with ANY (SELECT …), whose sizes no CASE could compare. */
+export function checkAny(symbol: string, types: readonly (SqlType | null)[], at: number | undefined): void {
+  if (!SEEKS.has(symbol) || !types.every(isCollection)) return
+  const hint = `Write EXISTS (SELECT 1 FROM … WHERE a ${symbol} b).`
+  throw new Refusal(
+    'limit',
+    'size',
+    `operator ${symbol} with ANY (SELECT …) could take steps that cannot be cancelled`,
+    hint,
+    at,
+  )
+}
+
+function mayBeCollection({ node, type }: Typed): boolean {
+  return isCollection(type) && !NO_COLLECTION.test(words(node.FuncCall?.funcname).at(-1) ?? '')
+}
+
+function isCollection(type: SqlType | null): boolean {
+  if (type === null || type.kind === 'array') return true
+  return type.kind === 'named' && COLLECTIONS.has(type.name)
+}
+
+function isType(type: SqlType | null, name: string): boolean {
+  return type?.kind === 'named' && type.schema === 'pg_catalog' && type.name === name
+}
+
+type Kind = 'small' | 'constant' | 'stored' | 'made'
+
+function kindOf({ node, isStored }: Typed): Kind {
+  const inner = node.TypeCast?.arg ?? node
+  const text = literalText(node)
+  if (text !== undefined) return text.length <= FREE_BYTES ? 'small' : 'constant'
+  if (node.A_Const) return 'small'
+  if (inner.ParamRef) return 'constant'
+  const { elements } = inner.A_ArrayExpr ?? {}
+  if (elements?.every(isScalar)) return elements.length <= FREE_BYTES / 2 ? 'small' : 'constant'
+  return isStored ? 'stored' : 'made'
+}
+
+function isScalar(node: Node): boolean {
+  const inner = node.TypeCast?.arg ?? node
+  return inner.A_Const !== undefined || inner.ColumnRef !== undefined || inner.ParamRef !== undefined
 }
 
 /** The maximum number of words and operators in a query of ts_rank() and ts_rank_cd(). */

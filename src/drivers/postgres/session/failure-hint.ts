@@ -77,6 +77,7 @@ export function adviceForBound(what: string): string {
   if (what === 'LIKE') return LIKE_HINT
   if (what === 'repeat' || what === 'lpad' || what === 'rpad') return COUNT_HINT
   if (what === 'normalize' || what === 'is_normalized') return 'Shorten the string first: left(x, 1000).'
+  if (what === 'comparison') return 'Compare rows instead: use a join, EXISTS, or IN with a sub-query.'
   if (what === 'jsonpath') return PATH_HINT
   if (what.startsWith('ts_rank')) return 'Search for fewer words, or rank only the first rows of a search.'
   return 'The cost grows with the length of the string and of the text searched for. Shorten one of them: left(x, 10000).'
