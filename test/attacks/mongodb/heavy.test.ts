@@ -68,6 +68,9 @@ for (const [name, start] of [
     await askAll(HEAVY)
     for (const [name, documents] of Object.entries(TOGETHER))
       await full.collection<Document>(name).insertMany(documents.map((each) => ({ ...each })))
+    await full.collection('people_view').drop()
+    const stages = [{ $unwind: '$tags' }, { $project: { name: 1, cards: 1 } }]
+    await full.createCollection('people_view', { viewOn: 'people', pipeline: stages })
     await askAll(ACROSS)
     const grew = Math.round((await watch.peak()) - watch.before)
     const latest = all.toSorted((one, other) => other.late - one.late)

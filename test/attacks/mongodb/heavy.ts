@@ -150,6 +150,7 @@ export const TOGETHER: Readonly<Record<'people' | 'orders', readonly Document[]>
     { land: 'numbers', tags: [...many(400_000, () => 0), ...many(1_000, (k) => k + 1)], score: 1 },
     { land: 'points', tags: many(150_000, () => [0.1, 0.1]), score: 1 },
     { land: 'ring', tags: { type: 'Polygon', coordinates: [many(40_001, (k) => [Math.cos((k % 40_000) / 6366), Math.sin((k % 40_000) / 6366)])] } },
+    { land: 'unwound', name: 'unwound', tags: many(300, (k) => k), cards: many(200_000, () => ({ brand: 'visa' })) },
     { land: 'ids', tags: many(300, (k) => `order ${k}`) },
     { land: 'nested list', tags: [[...many(400_000, () => 0), ...many(1_000, (k) => k + 1)]] },
     { land: 'many cards', cards: cards(150_000) },
@@ -185,7 +186,7 @@ const both = { $concatArrays: ['$$t', '$extra'] }
  * Each of these queries was once a hole in the guard. In many of them, the work is a product of values in several
  * documents, or at several places of one document, which cannot be derived from a single document.
  */
-export const ACROSS: readonly Heavy[] = Object.entries<readonly [land: string, ...pipeline: Document[]]>({
+const across: readonly Heavy[] = Object.entries<readonly [land: string, ...pipeline: Document[]]>({
   'a loop over one array, and inside it over a list that joins an outer and an inner array': ['pair', joinedTo('pair', pairs('$extra', { $concatArrays: ['$$t', '$lines'] }))],
   'a loop over a list that joins an outer and an inner array, and inside it over another array': ['pair', joinedTo('pair', pairs({ $concatArrays: ['$$t', '$lines'] }, '$extra'))],
   'nested loops over lists that join an outer and an inner array': ['pair', joinedTo('both', pairs(both, both))],
@@ -269,6 +270,12 @@ export const ACROSS: readonly Heavy[] = Object.entries<readonly [land: string, .
   'an area with many corners': ['ring', { $match: { $or: many(30, (k) => ({ tags: { $geoIntersects: { $geometry: { type: 'Polygon', coordinates: [[[k, 50], [k + 1, 50], [k + 1, 51], [k, 50]]] } } } })) } }],
   'loops in the sums of a window': ['text', { $setWindowFields: { sortBy: { score: 1 }, output: { x: { $sum: { $sum: map('$tags', { $sum: map('$tags', { $add: ['$$this', '$$e'] }) }, 'e') } } } } }, { $match: { x: -1 } }],
 }).map(([name, [land, ...pipeline]]) => ({ name: `across: ${name}`, body: () => people({ $match: { land } }, ...pipeline), sizes: [1] }))
+
+/** The view people_view then unwinds the tags. */
+export const ACROSS: readonly Heavy[] = [
+  ...across,
+  { name: 'across: a view that unwinds', body: () => ({ collection: 'people_view', pipeline: [{ $match: { name: 'unwound' } }, { $project: { name: 1 } }] }), sizes: [1] },
+]
 
 /** Returns a group of 3,000 documents with n accumulators over an array and an object, which all documents share. */
 const accumulated = (n: number, by: object): Document =>

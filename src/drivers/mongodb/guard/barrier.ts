@@ -22,10 +22,13 @@ export class Barrier {
     this.#first = first
   }
 
-  /** Adds the projection: all later stages see exposed fields only. */
-  place(): void {
+  /**
+   * Adds the projection: all later stages see exposed fields only. `around` prints the stage that computes fields again,
+   * now or later.
+   */
+  place(around: (print: () => void) => void = (print) => print()): void {
     this.#place = this.#pipeline.push(this.#projection)
-    if (this.#names.size > 0) this.#pipeline.push({ $set: this.#computed })
+    if (this.#names.size > 0) around(() => void this.#pipeline.push({ $set: this.#computed }))
   }
 
   /**

@@ -1,7 +1,10 @@
 // Builds the expression that closes gaps in arrays. mongod 6.0 leaves gaps when it projects computed values (fields of
 // a view, measurements of a time series). Answers do not show the gaps. However, $size, $map and $unwind count them,
 // which reveals the number of hidden elements.
+import { plus, scaled } from './amount.ts'
 import type { Tree } from './exposed-tree.ts'
+import type { Meter } from './step-meter.ts'
+import { ELEMENT_LEAST, OBJECT_BYTES, type Extent } from './value-size.ts'
 import type { Bson } from '../confined-query.ts'
 
 /**
@@ -32,4 +35,21 @@ function parts(value: string, tree: Tree): Bson {
   for (const [name, below] of tree) if (below !== null) fields[name] = withoutGaps(`${value}.${name}`, below)
   if (Object.keys(fields).length === 0) return value
   return { $cond: [{ $eq: [{ $type: value }, 'object'] }, { $mergeObjects: [value, fields] }, value] }
+}
+
+/** The steps to close the gaps of an object in an array. */
+const CLOSING = 15
+/** The least number of bytes of an object in an array of an array. */
+const OBJECT_LEAST = 2 * ELEMENT_LEAST
+
+/** Counts the steps of withoutGaps() for a value of this extent. */
+export function countGaps(value: Extent, tree: Tree, meter: Meter): void {
+  const levels = partsIn(tree)
+  meter.step(scaled(plus(1, value.items, scaled(value.bytes, 1 / OBJECT_LEAST)), CLOSING * levels))
+  meter.made({ ...value, kept: scaled(value.items, OBJECT_BYTES * levels) })
+}
+
+/** Returns the number of objects of which the tree shows only a part. */
+function partsIn(tree: Tree): number {
+  return [...tree.values()].reduce((all, below) => all + (below === null ? 0 : partsIn(below)), 1)
 }

@@ -33,7 +33,7 @@ export function confinePipeline(
   const rest = hoist(stages, flow)
   const isCached = collection.rewritten && !variables.isEmpty
   if (isCached) for (const name of collection.tops) barrier.raise(name)
-  barrier.place()
+  barrier.place(collection.rewritten ? (print) => flow.closeGaps(collection.tree, print) : undefined)
   // mongod 6.0 moves a $match with outer variables into its cache of a time series, so later rows would get the result
   // of the first row. The barrier stops a $match that reads a field. The $limit stops a $match that reads no field.
   if (isCached) flow.out.push({ $limit: Number.MAX_SAFE_INTEGER })

@@ -709,3 +709,40 @@ test('counts comparisons of texts by a collation', () => {
     simple([{ $set: { x: map(range(9_000), { $add: ['$$this', 1] }) } }]),
   )
 })
+
+test('measures the stage that closes the gaps in the arrays of a view, of a join, and of $graphLookup', () => {
+  const kinds = new Map([['seen', 'view']])
+  const catalog = (version: number[]) =>
+    mongoCatalog({ people: PATHS, seen: ['_id', 'cards.brand'] }, { kinds, version })
+  const printed = (collection: string, version: number[], ...pipeline: object[]): string => {
+    const verdict = confine(readBody({ collection, pipeline }), catalog(version), LIMITS)
+    assert.equal(verdict.kind, 'confined', JSON.stringify(verdict))
+    return unseal<MongoQuery>(verdict.query, 'MONGODB').printed()
+  }
+  const graph = {
+    $graphLookup: { from: 'seen', startWith: '$n', connectFromField: '_id', connectToField: '_id', as: 'g' },
+  }
+  const CASES: readonly string[] = [
+    printed('seen', [6, 0, 5], { $project: { _id: 1 } }),
+    printed('people', [6, 0, 5], { $lookup: { from: 'seen', pipeline: [], as: 'o' } }),
+    printed('people', [6, 0, 5], { $unionWith: 'seen' }),
+    printed('people', [6, 0, 5], graph),
+    printed('people', [5, 0, 0], graph),
+  ]
+  for (const text of CASES) assert.match(text, /"\$unset":\["vt_look"\]\},\{"\$set":\{"(?:cards|g)":\{"\$cond"/)
+})
+
+test('counts the documents that $unwind makes of a computed list', () => {
+  const usual = (x: unknown): number => {
+    const verdict = piped({ $set: { x } }, { $unwind: '$x' })
+    assert.equal(verdict.kind, 'confined', JSON.stringify(verdict))
+    return Math.max(...unseal<MongoQuery>(verdict.query, 'MONGODB').unwinds.values())
+  }
+  const nested = reduce({ $concatArrays: ['$$value', '$$this'] }, map(range(90), range(90)))
+  assert.equal(usual(nested), 8_100)
+  assert.equal(usual(reduce({ $concatArrays: ['$$value', ['$$this']] }, range(500))), 500)
+  assert.ok(usual({ $split: ['a,'.repeat(3_000), ','] }) >= 3_001)
+  assert.equal(usual({ $getField: { field: { $concat: ['a', ''] }, input: { a: range(9_000) } } }), 9_000)
+  assert.ok(usual(reduce({ $concatArrays: ['$$value', ['$$this']] }, '$big')) <= 5_001)
+  assert.equal(usual({ $split: ['$s', ','] }), 20)
+})

@@ -29,6 +29,7 @@ import {
   text,
   TEXT_BYTES,
   together,
+  usualOf,
   written,
   type Extent,
 } from './value-size.ts'
@@ -437,7 +438,12 @@ function ofPairs(value: Extent): Extent {
           ]),
         )
   const own = scaled(value.items, OBJECT_BYTES)
-  return arrayOf(value.items, { bytes: plus(value.bytes, own), kept: plus(value.kept, own), each: pair, usual: 20 })
+  return arrayOf(value.items, {
+    bytes: plus(value.bytes, own),
+    kept: plus(value.kept, own),
+    each: pair,
+    usual: usualOf(value.items),
+  })
 }
 
 /**
@@ -464,7 +470,7 @@ function ofPieces(operand: Bson, value: Extent): Extent {
   const items =
     isCounted && place !== null && isStored(place) ? sizeOf(piecesAt(place, separator)) : plus(value.bytes, 1)
   const bytes = plus(value.bytes, scaled(items, PIECE_KEPT))
-  return arrayOf(items, { bytes, kept: bytes, each: null, usual: 20 })
+  return arrayOf(items, { bytes, kept: bytes, each: null, usual: usualOf(items) })
 }
 
 const PIECE_KEPT = 32
@@ -480,7 +486,7 @@ function ofMatches(operand: Bson, args: readonly Extent[], items: Amount, kept: 
     scaled(input.bytes, groups),
     scaled(plus(items, 1), kept + OBJECT_BYTES + groups * ELEMENT_KEPT),
   )
-  return kept === 1 ? anything(all, 1) : arrayOf(items, { bytes: all, kept: all, each: null, usual: 20 })
+  return kept === 1 ? anything(all, 1) : arrayOf(items, { bytes: all, kept: all, each: null, usual: usualOf(items) })
 }
 
 /** Returns the extent of $replaceAll or $replaceOne. The replacement may be longer than the match. */
@@ -508,7 +514,8 @@ function ofReduce(operand: Bson, env: Env): Extent {
   const step = (value: Extent): Extent =>
     grown(operand['in'], { ...env, variables: env.variables.with(new Map([...elements, [name, value]])) })
   const value = env.meter.place()
-  const turn = env.meter.trial(() => step(at(value, STORED)))
+  // `usual` then counts what a turn adds.
+  const turn = env.meter.trial(() => step(at(value, { ...STORED, usual: 0 })))
   const result = env.meter.made(afterTurns({ input, own, initial, turn, value, name }))
   env.meter.loop(input, own, () => {
     env.meter.step()

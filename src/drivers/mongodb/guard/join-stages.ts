@@ -6,11 +6,11 @@ import { Barrier } from './barrier.ts'
 import { barrierOf, shapeOf, type ExposedCollection } from './exposed.ts'
 import { computed } from './computed-value.ts'
 import { at, DOCUMENT, settled, STORED, type Extent } from './value-size.ts'
-import { withoutGaps } from './close-gaps.ts'
+import { countGaps, withoutGaps } from './close-gaps.ts'
 import { EARLY_STEPS_MAX, filter } from './filter.ts'
 import { within } from './error-place.ts'
 import { keySteps } from './operator-steps.ts'
-import type { Flow } from './pipeline-state.ts'
+import { Flow } from './pipeline-state.ts'
 import { outputPath } from './field-names.ts'
 import { isDocument, type Bson, type BsonDocument } from '../confined-query.ts'
 import { Broken, refusedCollection, refusedIndex, refusedOperator, refusedPath, refusedStage } from './refusal.ts'
@@ -255,12 +255,33 @@ function reproject(from: ExposedCollection, as: string, depthField: string | nul
   const stage = { $project: documents ? projection : beside(projection, as, flow) }
   const barrier = documents ? barrierOf(from, inner, projection) : new Barrier(inner, stage, as)
   if (!documents) barrier.compute(as, withoutGaps(`$${as}`, from.tree))
-  barrier.place()
+  barrier.place(closing(from, as, inner, flow))
   if (documents) flow.out.push({ $lookup: { let: { g: `$${as}` }, pipeline: inner, as } })
   const found = documents ? shapeOf(from, barrier) : shapeOf(from, barrier, as)
   const kids = depthField === null || found.kids === null ? found.kids : new Map([...found.kids, [depthField, WHOLE]])
   flow.gatherInto()
   flow.set('$graphLookup', [[as, manyOf({ ...found, kids }, FOUND)]])
+}
+
+/** Returns how the stage is printed that closes the gaps in the documents of $graphLookup. */
+function closing(
+  from: ExposedCollection,
+  as: string,
+  inner: BsonDocument[],
+  flow: Flow,
+): ((print: () => void) => void) | undefined {
+  if (inner === flow.out)
+    return (print) =>
+      flow.andThen(() => {
+        countGaps(valueAt(flow.shape, [as]), from.tree, flow.scope.meter)
+        print()
+      })
+  if (!from.rewritten) return undefined
+  const barrier = barrierOf(from, inner)
+  const found = new Flow(flow.whole, flow.variables, false, inner, barrier, shapeOf(from, barrier), from.tops, {
+    isRead: false,
+  })
+  return (print) => found.closeGaps(from.tree, print)
 }
 
 /**

@@ -3,7 +3,9 @@
 import type { Barrier } from './barrier.ts'
 import type { EarlySort } from './early-sort.ts'
 import type { BsonDocument, Join } from '../confined-query.ts'
+import { countGaps } from './close-gaps.ts'
 import type { Exposed } from './exposed.ts'
+import type { Tree } from './exposed-tree.ts'
 import { Held } from './held-memory.ts'
 import { OBJECT_BYTES, STORED, type Extent } from './value-size.ts'
 import { DOCUMENT_MAX, NOTHING, Spare, worstOf, type Measured } from './measured-work.ts'
@@ -89,6 +91,7 @@ export class Flow {
   #meter: Meter
   /** The steps that the stage may take for one document, if it sorts before it computes. */
   #most: number | undefined
+  #next: (() => void) | null = null
 
   constructor(
     whole: Whole,
@@ -131,6 +134,22 @@ export class Flow {
     // mongod moves a $match that reads other fields before these stages, but never before a $limit.
     const isMatch = added.length > 0 && Object.hasOwn(this.out[at] ?? {}, '$match')
     this.out.splice(at, 0, ...added, ...(isMatch ? [{ $limit: Number.MAX_SAFE_INTEGER }] : []))
+    const next = this.#next
+    this.#next = null
+    if (next !== null) this.stage(next)
+  }
+
+  /** Prints another stage, counted by itself, after the stage that is now printed. */
+  andThen(print: () => void): void {
+    this.#next = print
+  }
+
+  /** Prints the stage that closes the gaps in the cut fields of a collection, with cancel points before it. */
+  closeGaps(tree: Tree, print: () => void): void {
+    this.stage(() => {
+      for (const [name, below] of tree) if (below !== null) countGaps(valueAt(this.shape, [name]), below, this.#meter)
+      print()
+    })
   }
 
   /** Adds cancel points (runtime-checks.ts) after a stage that makes an array of many documents for each document. */

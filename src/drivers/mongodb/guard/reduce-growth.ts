@@ -25,6 +25,7 @@ import {
   measureOf,
   object,
   SMALL,
+  usualOf,
   type Extent,
 } from './value-size.ts'
 import { refusedLimit } from './refusal.ts'
@@ -56,12 +57,20 @@ export function afterTurns(turns: Turns): Extent {
   if (fields !== null) return initial.fields === null ? largest([initial, object(fields)]) : object(fields)
   const bytes = bytesAfter(turns)
   const items = lengthAfter(turns, [])
-  const whole = items === null ? anything(bytes) : { ...anything(bytes), items, isLoose: false }
+  const whole =
+    items === null
+      ? anything(bytes, usualAfter(turns))
+      : { ...anything(bytes, usualOf(items, usualAfter(turns))), items, isLoose: false }
   if (turn.fields === null || (initial.fields === null && !initial.isScalar)) return whole
   return {
     ...whole,
     fields: new Map(namesOf(turns).map((name) => [name, { ...anything(bytes), ...lengthOf(turns, name) }])),
   }
+}
+
+/** Returns the usual length of a list to which each turn adds: as many elements as all turns add, usually. */
+function usualAfter({ initial, turn, input }: Turns): number {
+  return initial.usual + input.usual * turn.usual
 }
 
 function namesOf({ initial, turn }: Turns): readonly string[] {
@@ -70,7 +79,7 @@ function namesOf({ initial, turn }: Turns): readonly string[] {
 
 function lengthOf(turns: Turns, name: string): Partial<Extent> {
   const items = lengthAfter(turns, [name])
-  return items === null ? {} : { items, isLoose: false }
+  return items === null ? {} : { items, isLoose: false, usual: usualOf(items) }
 }
 
 /** Returns the fields of the result if each field depends on itself alone. Returns null otherwise. */

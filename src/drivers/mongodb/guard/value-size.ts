@@ -145,6 +145,11 @@ export function number(bound: Amount | null): Extent {
   return bound === null ? SMALL : { ...SMALL, number: bound }
 }
 
+/** Returns how many documents $unwind usually makes of an array of this length. A length in the query is exact. */
+export function usualOf(items: Amount, otherwise = ITEMS): number {
+  return isConstant(items) ? items.constant : otherwise
+}
+
 /** Returns the extent of a value if only its bytes are known. */
 export function anything(bytes: Amount, usual = ITEMS): Extent {
   const items = scaled(bytes, 1 / ELEMENT_LEAST)
@@ -231,8 +236,15 @@ export function moved(extent: Extent): Extent {
 }
 
 /** Returns the extent of some value inside this value. */
-export function inside({ bytes, kept, usual }: Extent): Extent {
-  return { ...anything(bytes, usual), kept }
+export function inside(extent: Extent): Extent {
+  const { bytes, kept } = extent
+  return { ...anything(bytes, usualIn(extent)), kept }
+}
+
+/** Returns the largest usual length of a value and of its parts. */
+function usualIn({ usual, fields, each }: Extent): number {
+  const parts = [...(fields?.values() ?? []), ...(each === null ? [] : [each])]
+  return Math.max(usual, ...parts.map(usualIn))
 }
 
 /** Returns the extent of a value at the path below this value. */
