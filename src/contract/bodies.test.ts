@@ -1,5 +1,5 @@
-// Tests that reading an invalid body takes no longer than reading a valid one. Without a limit it would take longer,
-// because each problem costs many times as much as a value.
+// Tests that reading an invalid body stops after a limited number of problems. Without a limit, reading it would take
+// longer than reading a valid body, because each problem costs many times as much as a value.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { z, type ZodType } from 'zod'

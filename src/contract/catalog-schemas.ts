@@ -17,11 +17,13 @@ const ChoiceColumn = z.object({
   partOf: z.string().optional(),
   unexposable: z.string().optional().meta({ description: 'Why the column cannot be exposed.' }),
   personal: z.object({ guess: z.boolean(), why: z.string().nullable() }).meta({
-    description: 'A guess from the person’s mark, the profile, the name and the type. No rows are read for it.',
+    description: 'A guess from a person’s mark, the profile, the name and the type. No rows are read for it.',
   }),
   exposed: z.boolean(),
   refusals7d: count.meta({ description: 'Queries of the last seven days that were refused because of this column.' }),
-  lastReadAt: at.optional().meta({ description: 'When the last answered query named the column. Absent if unknown.' }),
+  lastReadAt: at
+    .optional()
+    .meta({ description: 'When an answered query last named the column or read all columns. Absent if unknown.' }),
 })
 
 const ChoiceTable = z.object({

@@ -37,8 +37,9 @@ export const Documentation = z.object({
   publishedAt: at.nullable(),
 })
 
-/** Optional fields of a submitted text. Defaults: HUMAN, ACCEPTED, no dependencies. */
+/** Optional fields of a submitted text. The default status is ACCEPTED. */
 const optionalFields = {
+  /** This field is ignored. The service decides: an unchanged generated text stays GENERATED, any other is HUMAN. */
   origin: Origin.exactOptional(),
   status: Status.exactOptional(),
   restsOn: listOf(identifier, 100).exactOptional(),

@@ -1,5 +1,5 @@
 // The routes with which agents get access (OAuth 2.1), for openapi.json. http/oauth-routes.ts mounts them. They accept
-// forms where the standards require forms, and their refusals have the format of OAuth.
+// forms where the standards require forms. Refusals that the standards define have the format of OAuth.
 import { z } from 'zod'
 import type { Code } from '../errors.ts'
 

@@ -1,4 +1,4 @@
-// Tests that openapi.json is up to date, and that each operation has the fields that its route declares.
+// Tests that openapi.json is up to date, and checks its references, integers, error codes and API keys.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'

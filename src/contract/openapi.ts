@@ -17,7 +17,7 @@ export type Json = string | number | boolean | null | readonly Json[] | { readon
 const VERSION = '1.0.0'
 const ABOUT = `Lets a team's databases be inspected and queried, read-only, within what the team exposes.
 
-Five operations accept an API key. All others need a signed-in person's access token. Error codes are explained in
+Five operations accept an API key. Operations for signed-in people need an access token. Error codes are explained in
 docs/errors.md, operations in docs/api.md.`
 
 /** The names of the groups in the sidebar of the API reference. */
@@ -306,7 +306,7 @@ const NAMED = {
   Job: shapes.Job,
 } as const satisfies Record<string, ZodType>
 
-/** name-keyed-objects.ts supplies the schema of objects that zod cannot print. */
+/** name-keyed-objects.ts and long-lists.ts supply the schemas that zod cannot print. */
 const PRINTED = { io: 'input', unrepresentable: 'any' } as const
 
 const registry = z.registry<{ id: string }>()

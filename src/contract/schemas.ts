@@ -113,7 +113,7 @@ export const ExposedColumn = z.object({
   stats: ColumnStats.nullable(),
 })
 
-/** `summary` and `examples` are absent if nothing is published. */
+/** `summary` or `examples` is absent if it is not published. */
 const Documentation = z.object({
   summary: z.string().optional(),
   statements: z.array(z.string()),

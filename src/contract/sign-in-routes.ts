@@ -220,7 +220,7 @@ export const SIGN_IN_ROUTES = {
   },
   'POST /auth/sign-up/email': {
     id: 'signUp',
-    summary: 'Creates an account and signs in. If mail is on, the address must be verified before the first sign-in.',
+    summary: 'Creates an account, and signs in unless mail is on. If mail is on, the address must be verified first.',
     body: SignUp,
     answer: SignedIn,
     errors: ['CONFLICT', 'RATE_LIMITED'],

@@ -279,7 +279,8 @@ export const SESSION_ROUTES = {
   changeDatasource: {
     method: 'PATCH',
     path: DATASOURCE,
-    summary: 'Changes a datasource. Omitted secrets are kept, unless the address that they are sent to changes.',
+    summary:
+      'Changes a datasource. Secrets must be sent again if the server, database or user changes, or TLS weakens.',
     place: 'datasource',
     role: 'ADMIN',
     body: shape.DatasourceChange,
