@@ -111,7 +111,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual((await findingsOf(store)).map(({ kind, id }) => [kind, id]), [['changed', rows[0]?.id]]) // prettier-ignore
     })
 
-    test('finds a pack that was inserted again after its removal, and pruning still works', async () => {
+    test('finds rows, and a pack, that were inserted again after their removal, and pruning still works', async () => {
       await using store = await open()
       let at = begun
       const errors: object[] = []

@@ -237,7 +237,7 @@ for (const dialect of DIALECTS) {
         return { store, teamId, first, second, set }
       }
 
-      test('names a changed row in any position, whichever field was changed', async () => {
+      test('names a changed row in any position, whichever field but the id was changed', async () => {
         const { store, first, set } = await twoPacks()
         await using _store = store
         const lines = textOf(first).trimEnd().split('\n')
@@ -343,7 +343,7 @@ for (const dialect of DIALECTS) {
         )
       })
 
-      test('reports a removed pack, and names a row or pack in its place', async () => {
+      test('reports a removed pack, names a row inserted between packed rows, and finds a copy of a pack', async () => {
         const { store, first, second } = await twoPacks()
         await using _store = store
         const remove = (pack: Pack) =>
@@ -364,7 +364,7 @@ for (const dialect of DIALECTS) {
         assert.notEqual((await findingOf(store)).kind, 'removed')
       })
 
-      test('reports the removal of all packs, and of everything', async () => {
+      test('reports the removal of all rows, packs, chains and the list of chains', async () => {
         const { store } = await twoPacks()
         await using _store = store
         for (const table of ['audit', 'audit_chains', 'marks', 'audit_packs'] as const) {

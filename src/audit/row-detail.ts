@@ -1,5 +1,6 @@
 // Pure: reads and writes the JSON column of an audit row. It holds the names of the caller, the change, the reason of a
-// refusal, and the tables that a query read. Fields that do not apply are absent, because most rows need only a few.
+// refusal, the tables and parameters of a query, and the id of the request. Fields that do not apply are absent,
+// because most rows need only a few.
 import { z } from 'zod'
 import { Target } from '../contract/audit-schemas.ts'
 import { Changes, type Changed } from './recorded-changes.ts'

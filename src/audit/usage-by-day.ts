@@ -1,5 +1,5 @@
-// Counts queries by day, key and datasource, so that the usage page need not read a million audit rows. The transaction
-// that writes the audit rows also updates the counts. The counts contain no text and outlive the rows.
+// Counts queries by day, caller and datasource, so that the usage page need not read a million audit rows. The
+// transaction that writes the audit rows also updates the counts. The counts contain no text and outlive the rows.
 import { sql, type Transaction } from 'kysely'
 import type { AccountId, ApiKeyId, DatasourceId, GrantId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
@@ -140,7 +140,7 @@ export async function forgetUsage(tx: Transaction<Tables>, teamId: TeamId): Prom
   await forgetSlots(tx, teamId)
 }
 
-/** Deletes counters older than the longest period that usage can cover. */
+/** Deletes counters by day after KEPT_DAYS, and old counters by hour with pruneSlots(). */
 export async function pruneUsage(store: Pick<Store, 'append'>, now: number): Promise<void> {
   const before = new Date(now - KEPT_DAYS * DAY_MS).toISOString().slice(0, 10)
   await store.append(async (tx) => {

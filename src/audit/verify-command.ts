@@ -11,7 +11,7 @@ import { BEFORE_CHAINS, verifyAudit, type ChainReport } from './chain/verify-cha
 interface Out {
   /** Prints one line of the result. */
   line(text: string): void
-  /** Prints progress and usage errors. */
+  /** Prints progress and errors. */
   aside(text: string): void
 }
 

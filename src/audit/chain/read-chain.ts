@@ -1,4 +1,4 @@
-// Reads a chain from its start, a thousand rows at a time. Single rows and packed rows come together, ordered by
+// Reads a chain from its start, up to a thousand rows at a time. Single rows and packed rows come together, ordered by
 // number.
 import { sql, type Transaction } from 'kysely'
 import type { Tables } from '../../store/tables.ts'

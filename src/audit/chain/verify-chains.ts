@@ -1,5 +1,5 @@
 // Checks the stored audit against its chains. Finds rows that are changed, missing, inserted or out of order, up to the
-// signed end of each chain. Only reads the store, a thousand rows at a time, and reports chain by chain.
+// signed end of each chain. Only reads the store, up to a thousand rows at a time, and reports chain by chain.
 import { sql, type Transaction } from 'kysely'
 import type { Tables } from '../../store/tables.ts'
 import { readRegistry, unchained, type KnownRegistry } from './chains.ts'

@@ -1,4 +1,5 @@
-// Tests from which pack a read starts, and that the number of statements does not grow with the number of packs.
+// Tests cursors with unusual times, which indexes a read of packs uses, and that a read opens no more packs than
+// needed.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { CompiledQuery } from 'kysely'

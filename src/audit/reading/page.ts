@@ -64,7 +64,7 @@ export interface AuditPage {
   readonly nextCursor: string | null
 }
 
-/** The length of a page, in characters, at which no more rows are added. */
+/** The length of a page, in characters, after which no more batches are read. */
 const PAGE_CHARS_MAX = 8 << 20
 /** The maximum number of batches that one page searches for matching rows. Searching them takes about a second. */
 const PORTIONS_MAX = 200
@@ -136,7 +136,7 @@ export async function placeOf(store: Pick<Store, 'db'>, teamId: TeamId, id: Audi
   return { at: new Date(ms).toISOString(), id }
 }
 
-/** Returns all rows in batches. Rows written during the read are not included. */
+/** Returns all rows in batches. Newer rows that are written during the read are not included. */
 export async function* readAll(
   store: Pick<Store, 'db'>,
   teamId: TeamId,

@@ -75,7 +75,7 @@ export function fits(row: Content, scope: AuditScope, before: Key | null): boole
   )
 }
 
-/** Returns true if a row meets the conditions on its content. SQL does not check these conditions. */
+/** Returns true if a row meets the conditions on its content. SQL does not fully check these conditions. */
 export function fitsContent(row: Content, { filter = {} }: AuditScope): boolean {
   return isBlocked(row, filter.blocked) && holdsText(row, filter.text)
 }
@@ -91,7 +91,10 @@ function isBlocked({ blocked }: Content, wanted: AuditFilter['blocked']): boolea
   return wanted.some((each) => each.kind === kind && (each.name === undefined || each.name === name))
 }
 
-/** Returns true if the query, the refusal, the request id or a name in the row contains the text. Ignores case. */
+/**
+ * Returns true if the query, in either form, the refusal, the request id or a name in the row contains the text.
+ * Ignores case.
+ */
 function holdsText(row: Content, wanted: string | undefined): boolean {
   if (wanted === undefined) return true
   const holds = (text: string | null | undefined) => text?.toLowerCase().includes(wanted) === true

@@ -1,6 +1,6 @@
-// Removes rows older than their team's retention, a few hundred at a time. A row in a chain is removed only if it
-// matches the chain, and a signed gap replaces it. A manually changed row stays, so that `audit verify` can report it.
-// Rows without a chain are removed by age alone.
+// Removes rows older than their team's retention, up to 200 at a time. A row in a chain is removed only if it matches
+// the chain, and a signed gap replaces it. A manually changed row stays, so that `audit verify` can report it. Rows
+// without a chain are removed by age alone.
 import { setImmediate } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
 import { asId, type AuditId } from '../../ids.ts'
@@ -19,6 +19,7 @@ const ROWS_AT_A_TIME = 200
 
 /**
  * Removes the rows that are older than their retention, in one pass over all rows older than the shortest retention.
+ * Also removes packs, and chains without rows.
  */
 export async function pruneRows(deps: PruneDeps): Promise<void> {
   const before = await cutoffs(deps)

@@ -30,7 +30,7 @@ export class Lines {
   readonly counts = new Counts()
   /** The time of the oldest row, by performance.now(). */
   readonly since = performance.now()
-  /** Answered rows by team. The key null holds refused rows, rows without a team and very long rows. */
+  /** Answered rows by team. The key null holds refused and failed rows, rows without a team and very long rows. */
   readonly #of = new Map<TeamId | null, Line[]>()
   #bytes: Buffer
   #used = 0
@@ -65,7 +65,7 @@ export class Lines {
     this.#bytes[to] = LINE_END
     this.#used = to + 1
     this.#rows++
-    // Refused rows are looked up by id, so they are not packed.
+    // Refused and failed rows are looked up by id, so they are not packed.
     const team = row.outcome === 'ANSWERED' && to - from <= BYTES_MAX ? row.team_id : null
     const teamLines = this.#of.get(team)
     if (teamLines === undefined) this.#of.set(team, [{ from, to, at: row.at }])

@@ -41,18 +41,20 @@ const WAITING_BYTES_MAX = 64 * 1024 * 1024
  * If a row waits longer, `behind` is true. This bounds the loss if a process stops while its store cannot be written.
  */
 const WAITING_MS_MAX = 5_000
-/** The maximum number of spare buffers between two drains. Each has two megabytes. */
+/** The maximum number of spare buffers between two drains. Each has up to two megabytes. */
 const SPARES_MAX = 8
 /** The maximum number of rows that one transaction links. */
 const LINKED_MAX = 1_000
-/** A row of 429s is linked this long after its minute, because until then other processes may add to the row. */
+/** A folded row is linked this long after its minute, because until then other processes may add to the row. */
 const AFTER_MINUTE_MS = 2_000
 /** A change whose transaction takes longer than this is assumed to be rolled back. */
 const UNSEEN_MS = 60_000
-/** If a row has no link for this long, its process has stopped. */
+/** If a row has no link for this long, its process counts as stopped. */
 const ORPHANED_MS = 120_000
 
-/** The number of rows that are not in the store yet, and the age of the oldest in `ms`. */
+/**
+ * The rows that are not in the store yet, and the age of the oldest in `ms`. A folded row counts once its write began.
+ */
 export interface WaitingRows {
   readonly rows: number
   readonly bytes: number
@@ -178,7 +180,7 @@ export class Writer {
     this.#isSettled = true
   }
 
-  /** Links rows that stopped processes left without a link. */
+  /** Finds rows that stopped processes left without a link. The next batches link them. */
   async adopt(): Promise<void> {
     const { store, now, log } = this.#deps
     const orphaned = new Date(now() - ORPHANED_MS).toISOString()
@@ -190,7 +192,7 @@ export class Writer {
       .where('chain', '!=', this.#position.chain)
       .where((eb) => {
         const old = eb('at', '<', orphaned)
-        // With the embedded store, there is no other process, so only the minute of a 429 may still be open.
+        // With the embedded store, there is no other process. All rows are due except 429s, whose minute may be open.
         return store.dialect === 'postgres'
           ? old
           : eb.or([old, eb('code', 'is', null), eb('code', '!=', 'RATE_LIMITED')])
