@@ -33,7 +33,7 @@ export async function getAccess(deps: Pick<AccessDeps, 'store'>, id: DatasourceI
   return { accountIds: rows.map((row) => row.account_id) }
 }
 
-/** Replaces the whole list. Throws INVALID_REQUEST naming every account that is not an ACTIVE member. */
+/** Replaces the whole list. Throws INVALID_REQUEST if an account is not an ACTIVE member, and names up to 100. */
 export async function putAccess(
   deps: AccessDeps,
   call: Call,

@@ -1,4 +1,4 @@
-// Tests the rule that a stored password is never sent to another address.
+// Tests the rule that a stored secret is never sent to another server, and which changes of a connection take effect.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ConnectionSettings } from '../drivers/driver.ts'

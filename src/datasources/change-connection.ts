@@ -1,5 +1,5 @@
-// Pure: changes a datasource's connection. If the address changes or TLS becomes weaker, the caller must send every
-// stored secret again. Otherwise a manager could direct a stored password to another server.
+// Pure: changes a datasource's connection. If the server, the database or the user changes, or TLS becomes weaker, the
+// caller must send every stored secret again. Otherwise a manager could direct a stored password to another server.
 import { z } from 'zod'
 import type { ConnectionSettings, SettingsInput } from '../drivers/driver.ts'
 import { invalidRequest } from '../errors.ts'
@@ -58,7 +58,7 @@ export function newSettings(input: ConnectionInput): SettingsInput {
   return { ...shownFields(input), secrets: secretsOf(input) }
 }
 
-/** Returns false if a change does not touch the connection. */
+/** Returns true if the change sends a field of the connection. */
 export function touchesConnection(change: ConnectionInput): boolean {
   return CONNECTION_FIELDS.some((field) => change[field] !== undefined)
 }

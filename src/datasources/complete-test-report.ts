@@ -1,12 +1,12 @@
-// Pure: completes a driver's test report for programs and people. Adds a stable id and the related form field to each
-// step, and lists each remedy only once.
+// Pure: completes a driver's test report for programs and people. Adds a stable id, the related form field and the kind
+// of remedy to each step, and lists each remedy only once.
 import type { TestField, TestReport, TestStep } from '../drivers/driver.ts'
 import type { DatasourceType } from '../drivers/datasource-type.ts'
 
 type RemedyKind = 'SQL' | 'MONGO' | 'GCLOUD' | 'TEXT'
 
 interface ToldStep extends TestStep {
-  /** The name without spaces. It never changes. */
+  /** The name with hyphens instead of spaces. It never changes. */
   readonly id: string
   readonly field: TestField | null
   /** The key of the remedy in `remedies`. Steps with the same remedy have the same key. */
@@ -63,7 +63,7 @@ export function toldReport(type: DatasourceType, report: TestReport, testedAt: s
   return { ...report, steps, remedies, testedAt }
 }
 
-/** Commands start with one of these words, and sentences do not. */
+/** Commands match the pattern of their kind of database, and sentences do not. */
 const COMMANDS: Readonly<Record<DatasourceType, readonly [RegExp, RemedyKind]>> = {
   POSTGRES: [/^(?:ALTER|CREATE|DROP|GRANT|REVOKE) [A-Z]/, 'SQL'],
   MONGODB: [/^(?:use |db\.)/, 'MONGO'],

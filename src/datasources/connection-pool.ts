@@ -1,7 +1,7 @@
-// Connection pools, one per datasource and version of its connection. A lease gives one caller a connection for one
+// Pools of connections, one per datasource and version of its connection. A lease gives one caller a connection for one
 // use. Idle connections are closed after a while. A caller who waits too long gets OVERLOADED. A connection whose query
-// was given up keeps its place in the pool until the database has been seen to end the query. Write `await using lease =
-// await leases.take(…)`, so that the end of the block returns the connection.
+// was given up keeps its place in the pool until the database has been seen to end the query. Write `await using lease
+// = await leases.take(…)`, so that the end of the block returns the connection.
 import type { ConnectionSettings, ConnectOptions, Connection, Driver } from '../drivers/driver.ts'
 import type { DatasourceType } from '../drivers/datasource-type.ts'
 import { AppError } from '../errors.ts'
@@ -29,8 +29,9 @@ export interface LeaseTarget {
 export interface Leases extends AsyncDisposable {
   /**
    * Leases a connection. Throws OVERLOADED if no connection becomes free in time or too many callers wait. Throws
-   * OVERLOADED immediately if the queue is expected to take longer than `timeoutMs` or `waitMs`, or if queries that were
-   * given up hold all places. Throws DATASOURCE_UNAVAILABLE if no connection can be opened, and the reason of `signal`.
+   * OVERLOADED immediately if the queue is expected to take longer than `timeoutMs` or `waitMs`, or if queries that
+   * were given up hold all places. Throws OVERLOADED if the connection settings have just changed or the service shuts
+   * down. Throws DATASOURCE_UNAVAILABLE if no connection can be opened, and the reason of `signal`.
    */
   take(target: LeaseTarget, signal: AbortSignal, timeoutMs?: number): Promise<Lease>
   /** Returns an idle connection, or null. Throws OVERLOADED if the connection settings have just changed. */
@@ -57,7 +58,8 @@ export interface LeaseOptions {
   readonly connectMs: number
   readonly idleMs: number
   /**
-   * The longest life of a session. Closing the session makes the server free the memory that the session accumulated.
+   * The age from which a session is closed when it is returned. The server then frees the memory that the session
+   * accumulated.
    */
   readonly ageMs: number
 }
@@ -268,7 +270,7 @@ class Pool {
   #count = 0
   /** The number of connections whose query was given up, and that the database has not been seen to end. */
   #abandoned = 0
-  /** The number of abandoned connections that are overdue by ENDING_MS. */
+  /** The number of connections that have been abandoned for longer than ENDING_MS. */
   #overdue = 0
   readonly #stop = new AbortController()
   #sweep: NodeJS.Timeout | undefined

@@ -96,7 +96,7 @@ describe('datasources', () => {
   const at = (id: DatasourceId, who = call('getDatasource')): Promise<Reached> => reach(rooms, who, teamId, id)
   const columns = (...names: string[]) => ({ schema: 'public', table: 'customers', columns: names })
 
-  test("a new datasource is PENDING, and shows exactly the contract's fields and no secret", async () => {
+  test('a new datasource is PENDING, and shows a manager exactly the declared fields and no secret', async () => {
     const item = await createDatasource(rooms, call('createDatasource'), owner, spec())
     assert.deepEqual(Object.keys(item).sort(), FIELDS)
     assert.deepEqual(
@@ -188,7 +188,7 @@ describe('datasources', () => {
       )
     })
 
-    test('answers ROLE_REQUIRED only to callers with reach, and audits it', async () => {
+    test('answers ROLE_REQUIRED to a caller with reach but a low role, and audits it', async () => {
       const id = await create()
       const member = await addMember(rooms, teamId, 'MEMBER')
       const asked = reach(rooms, sessionCall(member.accountId, 'changeDatasource'), teamId, id, { role: 'ADMIN' })
@@ -223,7 +223,7 @@ describe('datasources', () => {
     assert.deepEqual([back.row.status, back.row.last_error], ['CONNECTED', null])
   })
 
-  test("reports a wrong password as a failed step, without the server's text", async () => {
+  test('reports a wrong password as a failed step, without repeating the password', async () => {
     const id = await create({ password: 'not the password' })
     const report = await testDatasource(rooms, call('testDatasource'), await at(id))
     assert.equal(report.ok, false)

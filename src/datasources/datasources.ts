@@ -1,5 +1,5 @@
 // Creates, changes, disables, deletes and lists datasources. Secrets are never returned. A change of the connection
-// sets the status PENDING and closes open connections.
+// sets the status PENDING, unless the datasource is disabled, and closes open connections.
 import type { Insertable, Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import type { Target } from '../audit/recorded-changes.ts'
@@ -152,8 +152,9 @@ export async function createDatasource(
 }
 
 /**
- * Changes the given fields. If the connection changes, the status becomes PENDING and the pool is closed. Throws
- * INVALID_REQUEST if a stored secret would be sent elsewhere or the driver refuses the settings. A caller who makes the
+ * Changes the given fields. If the connection changes, the status becomes PENDING (DISABLED stays) and the pool is
+ * closed. Throws INVALID_REQUEST if a stored secret would be sent elsewhere, a field would have no effect or the driver
+ * refuses the settings. Throws OVERLOADED or CONFLICT if the connection was changed meanwhile. A caller who makes the
  * datasource EXPLICIT is added to its access list.
  */
 export async function changeDatasource(
@@ -204,7 +205,7 @@ export async function changeDatasource(
 /** The interval between automatic introspections of a new datasource, if the caller sets none. */
 const REINTROSPECT_HOURS = 24
 
-/** Deletes a datasource with its secrets, catalog, exposure and access list. The audit rows stay. */
+/** Deletes a datasource with its secrets, catalogs, exposures, access list and jobs. The audit rows stay. */
 export async function deleteDatasource(deps: DatasourceDeps, call: Call, at: Reached): Promise<void> {
   await deps.store.write(async (tx) => {
     const row = await rowIn(tx, at.id)

@@ -22,8 +22,8 @@ interface Deps {
 }
 
 /**
- * Returns the reason why the role or key, with this scope, could not reach the datasource. Returns null if it could.
- * Throws ROLE_REQUIRED for a role above the caller's own, and NOT_FOUND for a key of another account.
+ * Returns the reason why the role, or the key with this scope, could not reach the datasource. Returns null if it
+ * could. Throws ROLE_REQUIRED for a role above the caller's own, and NOT_FOUND for a key of another account.
  */
 export async function barredAs(deps: Deps, call: Call, at: Reached, as: As, scope: Scope): Promise<string | null> {
   if ('role' in as) {

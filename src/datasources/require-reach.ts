@@ -1,5 +1,5 @@
 // Finds the datasource of a call and checks access (“reach”). A stranger, an INVITED member and a restricted key get
-// the same NOT_FOUND as an unknown id. Only this file creates this NOT_FOUND.
+// the same NOT_FOUND as an unknown id.
 import type { Audit } from '../audit/audit.ts'
 import type { Call, Caller } from '../auth/caller.ts'
 import type { Driver } from '../drivers/driver.ts'
@@ -29,7 +29,10 @@ interface Deps {
   readonly audit: Audit
 }
 
-/** Returns the datasource. Throws NOT_FOUND without access. For a low role, throws and audits ROLE_REQUIRED. */
+/**
+ * Returns the datasource. Throws NOT_FOUND without access, and SECOND_FACTOR_REQUIRED like requireMembership(). For a
+ * low role, throws and audits ROLE_REQUIRED.
+ */
 export async function reach(
   deps: Deps,
   call: Call,

@@ -27,8 +27,8 @@ const TEST_MS = 20_000
 const SAME_FAILURE_MS = 10_000
 
 /**
- * Limits concurrent tests per datasource, or per team if the connection is not saved. Each test opens its own
- * connection.
+ * Limits concurrent tests in total and per datasource, or per team if the connection is not saved. Each test opens its
+ * own connection.
  */
 const TESTS = { each: 2, all: 20, retryAfterSeconds: 5, why: 'Other tests are still running.' }
 
