@@ -2,7 +2,7 @@
 import type { RestingPlace } from './text-dependencies.ts'
 import { EMPTY, textsOf, typesOf, type Draft, type Said } from './stored-draft.ts'
 
-/** A text in the request. Omitted fields have defaults. */
+/** A text in the request. Omitted fields have defaults. `origin` is ignored. */
 interface TextInput {
   readonly text: string
   readonly origin?: Said['origin']
