@@ -36,8 +36,8 @@ export interface BigQueryQuery {
   /** The tables that the text reads. Each table occurs once. */
   readonly reads: readonly ReadTable[]
   /**
-   * The tables that the dry run may report as referenced, as `project.dataset.table`: printed tables, shards, tables
-   * under views.
+   * The tables that the dry run may report as referenced, as `project.dataset.table`: printed tables, and the tables
+   * under views. The dry run may also report the tables that `shards` matches.
    */
   readonly closure: ReadonlySet<string>
   readonly shards: Families<AllowedShards>

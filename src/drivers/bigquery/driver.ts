@@ -30,7 +30,10 @@ export interface BigQueryOptions {
   readonly allowApplicationDefault?: boolean
   /** True if datasources may use another address than Google's. No token is sent to such an address. */
   readonly allowEndpoint?: boolean
-  /** Called if BigQuery interprets a query differently than the guard, so that the guard or BigQuery has a defect. */
+  /**
+   * Called if BigQuery interprets a query differently than the guard: one of them has a defect, or a table or view has
+   * changed since introspection.
+   */
   readonly alarm?: (disagreement: Disagreement) => void
   /** Tests use it to open sockets without the network. No setting can change it. */
   readonly connector?: Connector

@@ -29,7 +29,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   BOOLEAN: 'BOOL',
 }
 
-/** The maximum length of a number, a date or an interval. No valid one is longer. */
+/** The maximum length of a number, a date or an interval. A longer one has needless digits. */
 const LENGTH_MAX = 120
 
 const DATE = String.raw`(\d{4})-(\d{1,2})-(\d{1,2})`
@@ -163,7 +163,7 @@ function string(value: boolean | number | string, wanted: string): string {
   return value
 }
 
-/** Returns a number or string that matches a form. Booleans never match. */
+/** Returns the text of a number or string that matches a form. Throws InvalidValue for any other value. */
 function matching(value: boolean | number | string, form: RegExp, wanted: string, lengthMax = LENGTH_MAX): string {
   const text = String(value)
   if (typeof value === 'boolean' || text.length > lengthMax || !form.test(text)) throw new InvalidValue(wanted)
@@ -182,7 +182,7 @@ function decimal(value: boolean | number | string, whole: number, scale: number)
   return text
 }
 
-/** Returns a string whose first three groups are a valid calendar day. */
+/** Returns a string that matches the form, whose first three groups must be a valid calendar day. */
 function dated(value: boolean | number | string, form: RegExp, wanted: string): string {
   const text = matching(string(value, wanted), form, wanted)
   const [, year, month, day] = form.exec(text) ?? []

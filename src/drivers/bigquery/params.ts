@@ -38,8 +38,8 @@ function tokensOf(text: string): readonly Token[] | null {
 }
 
 /**
- * Returns the parameters in bound form, or null if the text has none. The parameters were checked when the body was
- * read.
+ * Returns the parameters in bound form, or null if the text or the request has none. checkParams() has checked the
+ * parameters.
  */
 export function boundOf(tokens: readonly Token[], params: Params | undefined): Bound | null {
   if (params === undefined || !tokens.some(isParameter)) return null

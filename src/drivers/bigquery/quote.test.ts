@@ -1,4 +1,4 @@
-// Checks that the guard accepts every name that a caller may copy from a generated text.
+// Checks that the guard accepts names of many kinds as a caller would copy them from a generated text.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { CAPS, catalogOf } from '../../../test/support/bigquery-guard.ts'

@@ -6,7 +6,7 @@ import type { Resource } from './table-resource.ts'
 
 /** The maximum number of fields of all tables together, including the fields of structs. */
 const FIELDS_MAX = 500_000
-/** The maximum number of characters of names, types and descriptions of all tables together. */
+/** The maximum number of characters of all tables together: the columns' names and types, and all descriptions. */
 const TEXT_MAX = 64 * 1024 * 1024
 
 export class Size {

@@ -1,6 +1,6 @@
-// Grades the credentials of a project: missing rights, and rights beyond reading the exposed tables. Each warning about
-// rights has the commands that create a better service account. Grading changes nothing: it only lists datasets and
-// does dry runs.
+// Grades the credentials of a project: missing rights, and rights beyond reading the exposed tables. A step that finds
+// a wrong right to query, to write or to read tables has the commands that create a better service account. Grading
+// changes nothing: it only lists and reads datasets, and does dry runs.
 import type { Catalog, TestStep } from '../../driver.ts'
 import { few, pass, warn } from '../../test-report.ts'
 import { mapConcurrently } from '../session/abortable.ts'
@@ -29,11 +29,11 @@ interface Facts {
 
 export interface Grade {
   readonly steps: readonly TestStep[]
-  /** The time until the first response arrived, in milliseconds. */
+  /** The time that listing the datasets took, in milliseconds. */
   readonly latencyMs: number
 }
 
-/** Returns the steps in a fixed order. Throws AppError DATASOURCE_UNAVAILABLE if nothing can be requested at all. */
+/** Returns the steps in a fixed order. Throws the errors of Rest.json(), for example if datasets cannot be listed. */
 export async function grade(rest: Rest, target: Target, exposed: Catalog | null, signal: AbortSignal): Promise<Grade> {
   await rest.signIn(signal)
   const began = performance.now()

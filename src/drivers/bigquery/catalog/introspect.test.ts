@@ -212,7 +212,7 @@ describe('a project', () => {
     assert.deepEqual(names('hourly'), ['x INT64', '_PARTITIONTIME TIMESTAMP'])
   })
 
-  test('lists dated shards as one table with the columns of the newest shard, and similar names separately', async () => {
+  test('lists dated shards as one table, created with the newest shard, and similar names separately', async () => {
     await using at = await connect(LAKE)
     assert.deepEqual(
       at.catalog.tables
@@ -353,7 +353,7 @@ describe('a project is refused', () => {
     await fails(connect(LAKE, { datasets: ['nope'] }), /dataset nope does not exist, or the credentials may not see it/)
   })
 
-  test('if responses are invalid, without a crash', async () => {
+  test('if responses are invalid, or the invalid items of a list are left out', async () => {
     await using at = await connect(LAKE)
     const bodies = [
       [],
@@ -398,14 +398,14 @@ describe('a project is refused', () => {
     await fails(connect({ big: { tables: many } }), /more than 10000 tables/)
   })
 
-  test('if it has too many fields, however deep they are nested', async () => {
+  test('if it has too many fields, including the fields of structs', async () => {
     const fields = Array.from({ length: 9_999 }, (_, n) => ({ name: `f${n}`, type: 'INTEGER' }))
     const wide: WireTableResource = { schema: { fields: [{ name: 'all', type: 'RECORD', fields }] } }
     const many = Object.fromEntries(Array.from({ length: 51 }, (_, n) => [`t${n}`, wide]))
     await fails(connect({ big: { tables: many } }), /too many columns altogether/)
   })
 
-  test('immediately, if the signal aborts', async () => {
+  test('if the signal aborts', async () => {
     await using at = await connect(LAKE)
     at.double.rig('tables', 'hang', 99)
     const gone = new AbortController()

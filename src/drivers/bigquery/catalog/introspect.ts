@@ -1,5 +1,5 @@
 // Reads the structure of a project: datasets, tables, views, shard families, their columns and keys. It uses free calls
-// only: lists, tables.get, and dry runs of views to find the tables under them. It runs no query.
+// only: lists, datasets.get, tables.get, and dry runs of views to find the tables under them. It runs no query.
 import type { Catalog, CatalogTable } from '../../driver.ts'
 import { CAPTURE_VERSION, type BigQueryCapture, type BigQueryTableDetail, type TableType } from '../captured-facts.ts'
 import { mapConcurrently } from '../session/abortable.ts'
@@ -18,8 +18,8 @@ const AT_ONCE = 8
 const TABLES_MAX = 10_000
 
 /**
- * Introspects a project. `progress` counts tables. Throws AppError DATASOURCE_UNAVAILABLE if there are too many tables
- * or several locations, and the errors of Rest.json().
+ * Introspects a project. `progress` counts tables. Throws AppError DATASOURCE_UNAVAILABLE, for example if there are too
+ * many tables or columns, or several locations. Throws the errors of Rest.json().
  */
 export async function introspect(
   rest: Rest,

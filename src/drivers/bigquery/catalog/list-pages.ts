@@ -14,7 +14,10 @@ export interface List {
   readonly pageMax: number
 }
 
-/** Yields every item without validating it. Throws Unreadable for an invalid list, and the errors of Rest.json(). */
+/**
+ * Yields every item without validating it. Throws Unreadable for an invalid list or too many pages, and the errors of
+ * Rest.json().
+ */
 export async function* readPages(
   rest: Rest,
   { path, key, pageMax }: List,

@@ -130,7 +130,7 @@ function signalsOf(column: ReadColumn, columns: readonly ReadColumn[], resource:
   return [`the table last changed on ${new Date(lastModifiedTime).toISOString().slice(0, 10)}`]
 }
 
-/** Throws AppError QUERY_FAILED if a sampling query could not be bounded, or BigQuery would refuse it. */
+/** Throws AppError QUERY_FAILED if a sampling query could not be bounded, or the guard or BigQuery would refuse it. */
 function checkSampled({ tableType, closure, requirePartitionFilter }: BigQueryTableDetail): void {
   const why =
     tableType === 'EXTERNAL'
@@ -203,8 +203,8 @@ function listOf(json: unknown): readonly unknown[] {
 }
 
 /**
- * Samples all columns. If the functions that list JSON keys are missing, as in an emulator, samples only the columns
- * without JSON.
+ * Samples all columns. If the query fails with QUERY_FAILED, samples only the columns without JSON: an emulator may
+ * lack the functions that list JSON keys.
  */
 async function withoutKeys(
   columns: readonly ReadColumn[],

@@ -1,5 +1,5 @@
 // Parses the response of tables.get without trusting it: a field that does not match the documentation counts as
-// absent.
+// absent. Only an invalid schema makes the response Unreadable.
 import { z } from 'zod'
 import { Unreadable } from '../session/http-exchange.ts'
 import { readSchema, type Field } from '../session/schema-types.ts'

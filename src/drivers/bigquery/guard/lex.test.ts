@@ -46,7 +46,7 @@ describe('strings', () => {
 })
 
 describe('names', () => {
-  test('after a dot every word is a name, even a reserved word, and is quoted so that it stays a name', () => {
+  test('after a dot every word is a name, quoted if it would not stay a name otherwise', () => {
     assert.deepEqual(texts('SELECT id.FROM, x.select.y'), [
       SELECT,
       'id',

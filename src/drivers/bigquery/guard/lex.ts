@@ -1,5 +1,5 @@
-// Splits a text into tokens by GoogleSQL's lexical rules and drops comments. The lexer reads each character once. It
-// refuses unknown characters, and some valid forms that nobody needs.
+// Splits a text into tokens by GoogleSQL's lexical rules and drops comments. The time is proportional to the length of
+// the text. The lexer refuses unknown characters, and some valid forms that nobody needs.
 import { Malformed, refusedLimit, refusedOperator, refusedStatement, shown } from './refusal.ts'
 import { checkStart } from './first-word.ts'
 import { isName, PART, RESERVED, type Token } from './tokens.ts'
@@ -12,7 +12,7 @@ const TOKENS_MAX = 20_000
  */
 const TEXT_MAX = 100_000
 
-// Matches \p{Zs}, tabs and line breaks, and also BOMs and zero-width spaces, which pasted text may contain.
+// Matches \p{Zs}, tabs, line breaks and backspaces, and also BOMs and zero-width spaces, which pasted text may contain.
 const SPACE = /[\t-\r\b\p{Zs}\u200b\ufeff]+/uy
 const LINE_COMMENT = /(?:--|#)[^\r\n]*/y
 const WORD = /[A-Za-z_][A-Za-z0-9_]*/y

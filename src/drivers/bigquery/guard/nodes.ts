@@ -1,6 +1,6 @@
 // Defines the syntax tree. It has nodes for everything that can name a table. Between the nodes are runs of tokens,
-// which are printed unchanged. A run contains the reserved words SELECT, FROM, JOIN, UNNEST and WITH only if the
-// grammar allows them there.
+// which are printed unchanged, except for the names of pseudo columns. A run contains the reserved words SELECT, FROM,
+// JOIN, UNNEST and WITH only if the grammar allows them there.
 import type { Token } from './tokens.ts'
 
 /** A sub-query in parentheses, inside an expression or as an operand. */

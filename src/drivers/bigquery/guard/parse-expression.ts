@@ -1,6 +1,6 @@
 // Parses expressions as runs of tokens: checks the brackets, finds sub-queries, checks calls against the allow-list,
 // and knows every reserved word. BigQuery checks the rest of the syntax. The guard must find every place that can name
-// a table, so an unknown word ends the run.
+// a table, so a reserved word that no rule allows ends the run.
 import { functionHint, partFirst } from './function-hints.ts'
 import { isNoCall, mayCall } from './allowed-functions.ts'
 import { keyOf, type Piece, type Query } from './nodes.ts'
@@ -39,7 +39,7 @@ const PIVOTED: Wanted = { commas: true, words: new Set([...INSIDE, 'FOR']), star
 
 /**
  * Reads one expression or a list of expressions, up to the first token that is not part of it. Throws Malformed if
- * there is no expression.
+ * there is no expression, and Refusal for a call or an operator that is not allowed.
  */
 export function readRun(reader: Reader, wanted: Wanted = EXPRESSION): Piece[] {
   const run: Piece[] = []
@@ -138,7 +138,7 @@ function isDistinctFrom(run: readonly Piece[]): boolean {
   return keyOf(run.at(-2)) === 'IS' || (keyOf(run.at(-2)) === 'NOT' && keyOf(run.at(-3)) === 'IS')
 }
 
-/** Reads (part FROM expression), the only FROM that a call may contain. */
+/** Reads (part FROM expression). EXTRACT is the only call with FROM between its arguments. */
 function readExtract(reader: Reader, run: Piece[]): void {
   run.push(expect(reader, '('))
   withDepth(reader, () => {
@@ -180,7 +180,7 @@ function checkPart(reader: Reader, token: Token): void {
   throw refusedFunction(token.name, token.at, hint, `${token.name} takes its date part last, without quotes`)
 }
 
-/** Refuses x ILIKE 'pattern'. ILIKE is an operator in other dialects, and an ordinary name everywhere else. */
+/** Refuses x ILIKE 'pattern', and the other words of DIALECT. They are operators in other dialects, and names here. */
 function checkOperator(reader: Reader, token: Token, run: readonly Piece[]): void {
   if (!DIALECT.has(token.key)) return
   const before = run.at(-1)

@@ -62,7 +62,10 @@ function readUnnest(reader: Reader): Unnest {
   return { kind: 'unnest', run, alias: takeAlias(reader), offset: takeOffset(reader) }
 }
 
-/** Reads ( query ) or ( joins ). ((query) …) is a query if a set operation or the closing parenthesis follows. */
+/**
+ * Reads ( query ) or ( joins ). ((query) …) is a query, unless a join follows the inner query, or it has an alias, a
+ * pivot or a sample.
+ */
 function readGroup(reader: Reader): FromItem {
   expect(reader, '(')
   const inside = withDepth(reader, (): FromItem => {
@@ -138,7 +141,7 @@ export function takeAlias(reader: Reader): Token | null {
   return token !== undefined && isName(token) && !isClause(reader) ? take(reader) : null
 }
 
-/** Returns whether the next word starts a clause here. Elsewhere, this word is a name. */
+/** Returns whether PIVOT or UNPIVOT starts a clause here. Elsewhere, it is a name. Refuses MATCH_RECOGNIZE. */
 function isClause(reader: Reader): boolean {
   if (key(reader) === 'PIVOT') return key(reader, 1) === '('
   if (key(reader) === 'UNPIVOT') return ['(', 'INCLUDE', 'EXCLUDE'].includes(key(reader, 1))

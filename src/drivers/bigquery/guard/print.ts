@@ -1,5 +1,6 @@
-// Prints tokens unchanged, separated by one space, without comments. Each item of FROM has one of four forms: a
-// sub-select of exposed columns, UNNEST, the name of a WITH query, or parentheses with items in them.
+// Prints tokens, usually separated by one space, without comments. Tokens are unchanged, except for the names of pseudo
+// columns and the paths of tables. Each item of FROM has one of four forms: a sub-select of exposed columns, UNNEST,
+// the name of a WITH query, or parentheses with a query or items in them.
 import { identifier } from '../quote.ts'
 import type { From, FromItem, FromPart, Operand, Path, Piece, Pipe, Query, Run, Select, Star, With } from './nodes.ts'
 import { Out, type From as Place, type Printed } from './printed-text.ts'

@@ -1,5 +1,5 @@
-// Builds the printed text from parts separated by one space. Enforces BigQuery's length limit, and records for each
-// part its position in the caller's text.
+// Builds the printed text from parts. Separates words by one space, and adds parentheses and commas without one.
+// Enforces BigQuery's length limit, and records for each part its position in the caller's text.
 import { refusedLimit } from './refusal.ts'
 import type { Work } from './work-budget.ts'
 

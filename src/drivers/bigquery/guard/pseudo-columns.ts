@@ -43,7 +43,8 @@ export function readWhole(scope: Scope, form: string): void {
 }
 
 /**
- * Checks a star. A star excludes the generated names, so a column of the caller with the same name would disappear too.
+ * Checks a star. A star excludes the generated names. A column that the caller names like a pseudo column is printed
+ * under a generated name, so it would disappear too.
  */
 export function checkStar({ sets, renamed }: Walk, scope: Scope): void {
   if (scope.isJoinedByPseudo) throw refusedBeside('a star and a JOIN … USING it', -1)

@@ -1,5 +1,5 @@
-// Holds everything that a path can name: the items of FROM so far, the items of the outer queries, and the WITH
-// queries. Names ignore case, as in GoogleSQL.
+// Holds everything that a path can name in addition to tables: the items of FROM so far, the items of the outer
+// queries, and the WITH queries. Names ignore case, as in GoogleSQL.
 import { NO_COLUMNS, type Columns, type ColumnSets } from './column-sets.ts'
 import type { Work } from './work-budget.ts'
 
@@ -11,7 +11,7 @@ export interface Entry {
   readonly columns: Columns
   /** The generated names of the pseudo columns that the item's sub-select also returns. */
   readonly exports: readonly string[]
-  /** True if the query reads the whole row: by a star, a pivot, or the alias itself. */
+  /** True if the query reads the whole row: for example, by a star, a pivot, a pipe, or the alias itself. */
   isWhole: boolean
 }
 

@@ -9,7 +9,7 @@ import type { Work } from './work-budget.ts'
 
 /**
  * Returns the table of a path. Throws Refusal if the path is not exposed, belongs to another project, has no dataset,
- * or names metadata. `parts` contain no dots.
+ * names metadata, or names a view whose tables are unknown. `parts` contain no dots.
  */
 export function sourceOf(exposed: Exposed, work: Work, parts: readonly string[], at: number): Source {
   const name = parts.join('.')

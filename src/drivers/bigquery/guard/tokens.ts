@@ -11,11 +11,11 @@ export interface Token {
   /** The text that is printed. */
   readonly text: string
   /**
-   * A word in capitals, or a symbol. Empty for all other tokens, and for a word after a dot. The grammar reads this
-   * field.
+   * A word in capitals, a symbol, or PART. Empty for all other tokens, and for a word after a dot. The grammar reads
+   * this field.
    */
   readonly key: string
-  /** The name of an identifier, without backquotes. Empty for strings, numbers and symbols. */
+  /** The name of an identifier or a PART, without backquotes. Empty for all other tokens. */
   readonly name: string
   /** The start and the end of the token in the caller's text, in UTF-16 units. */
   readonly at: number

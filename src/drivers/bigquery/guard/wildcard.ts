@@ -72,8 +72,8 @@ function suffixesOf(read: readonly ExposedFamily[], single: readonly string[], p
 }
 
 /**
- * Returns the columns that are exposed in every table that the wildcard reads. In BigQuery, a wildcard has the columns
- * of its newest table. A column that does not exist in an older table is not hidden there.
+ * Returns the columns that are exposed in the newest table and hidden in no table that the wildcard reads. In BigQuery,
+ * a wildcard has the columns of its newest table. A column that does not exist in an older table is not hidden there.
  */
 function shared(tables: readonly ExposedTable[], work: Work): string[] {
   const newest = tables.reduce<ExposedTable | null>((best, each) => (isNewer(each, best) ? each : best), null)

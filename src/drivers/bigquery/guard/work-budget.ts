@@ -5,7 +5,7 @@ import { refusedLimit } from './refusal.ts'
 /** The budget in steps. The largest published queries need 20,000 steps. */
 const WORK_MAX = 400_000
 
-/** One step is one token read, one name looked up in one scope, one set of columns joined, or one part printed. */
+/** A step is, for example, one token read, one name looked up in one scope, one column listed, or one part printed. */
 export class Work {
   #spent = 0
 

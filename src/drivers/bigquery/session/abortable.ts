@@ -1,4 +1,4 @@
-// Helpers that stop waiting when a signal aborts, for work that cannot be aborted itself.
+// Helpers that wait for work until a signal aborts.
 
 /** Waits for the work. If the signal aborts first, throws its reason and stops waiting. */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

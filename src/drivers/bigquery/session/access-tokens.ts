@@ -10,7 +10,7 @@ import type { Pools } from './socket-pools.ts'
 import { TOKEN_URI, type ServiceAccount } from './service-account.ts'
 import type { Credentials } from './settings.ts'
 
-/** The narrowest scope that jobs.insert and jobs.cancel accept. The account's roles make it read-only. */
+/** The narrowest scope that jobs.insert and jobs.cancel accept. It allows writes; the account's roles may not. */
 const SCOPE = 'https://www.googleapis.com/auth/bigquery'
 const ASSERTION_SECONDS = 3600
 const BEFORE_END_MS = 300_000
@@ -18,7 +18,7 @@ const FETCH_MS = 10_000
 const ANSWER_BYTES_MAX = 64 * 1024
 const SOURCES_MAX = 500
 
-/** A source of valid tokens. Call forget() after a token was refused. */
+/** A source of tokens. Call forget() after a token was refused. */
 export interface TokenSource {
   /** Returns a token. Throws AppError, ErrorResponse, Unreadable, the socket's error or the signal's reason. */
   get(signal: AbortSignal): Promise<string>
@@ -71,7 +71,7 @@ function keyOf({ email, key }: ServiceAccount): string {
 
 interface Fetched {
   readonly token: string
-  /** The token is valid until performance.now() reaches this value. */
+  /** The token is used until performance.now() reaches this value, five minutes before the token expires. */
   readonly until: number
 }
 

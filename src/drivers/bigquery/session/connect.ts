@@ -1,6 +1,6 @@
 // Opens a connection: sockets to one address, and a token if the address is Google's. Checks only that the credentials
-// are valid or, without credentials, that the address answers. `test` and each query find out what the credentials may
-// do.
+// give a token or, without credentials, that the address answers like BigQuery. `test` and each query find out what the
+// credentials may do.
 import type { Connection } from '../../driver.ts'
 import type { BufferPool } from '../../json-bytes.ts'
 import { listDatasets } from '../catalog/datasets.ts'
@@ -23,7 +23,7 @@ export interface Shared {
   readonly alarm: (disagreement: Disagreement) => void
 }
 
-/** Connects. Throws AppError DATASOURCE_UNAVAILABLE, or the signal's reason on abort. */
+/** Connects. Throws the AppErrors of failure(), usually DATASOURCE_UNAVAILABLE, or the signal's reason on abort. */
 export async function connect(
   { pools, tokens, buffers, alarm }: Shared,
   target: Target,
@@ -45,7 +45,9 @@ export async function connect(
   return new BigQueryConnection({ rest, target, buffers, alarm, release: async () => held[Symbol.asyncDispose]() })
 }
 
-/** Checks that the address answers. Without a token, no request has been sent to the address yet. */
+/**
+ * Checks that the address answers and does not refuse access. Without a token, connect() has sent no other request.
+ */
 async function isThere(rest: Rest, target: Target, signal: AbortSignal): Promise<void> {
   try {
     await listDatasets(rest, target.project, 1, signal)

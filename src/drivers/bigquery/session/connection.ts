@@ -1,5 +1,6 @@
-// A connection to BigQuery for one lease: shared sockets, a token, a deadline and a way to cancel. A job that a caller
-// abandons is cancelled in BigQuery. Disposing the connection waits for the cancellation.
+// A connection to BigQuery for one lease, with shared sockets and a token. Each call has a deadline and can be
+// cancelled. A job that a caller abandons is cancelled in BigQuery. Disposing the connection waits for this
+// cancellation.
 import type { Confined } from '../../confined.ts'
 import { unseal } from '../../confined.ts'
 import type { Stop } from '../../stop.ts'
@@ -97,7 +98,7 @@ export class BigQueryConnection implements Connection {
     await this.#parts.release()
   }
 
-  /** `location` is the location of the tables, from the capture. */
+  /** `location` is the location of the tables, from the capture. A location in the settings takes precedence. */
   #running<T>(
     { location }: { readonly location: string },
     { timeoutMs }: { readonly timeoutMs: number },

@@ -1,6 +1,7 @@
 // Converts the errors of a dry run. A dry run reads no data, so the caller may see BigQuery's own message. Positions
-// are removed, because they refer to the printed text. Generated names are removed too. A message that names something
-// outside the printed query is replaced: for example, an error inside a view names the tables under it.
+// are removed, because they refer to the printed text. Generated names are replaced by the caller's names, or removed.
+// A message that names something outside the printed query is replaced: for example, an error inside a view names the
+// tables under it.
 import { AppError, type Code } from '../../../errors.ts'
 import type { BigQueryQuery } from '../confined-query.ts'
 import { overCost } from './cost-refusal.ts'
@@ -93,7 +94,10 @@ function callerName(name: string, query: BigQueryQuery): string {
   return query.names.get(name) ?? name
 }
 
-/** Returns BigQuery's message, or the service's own sentence if the message reveals more than the query contains. */
+/**
+ * Returns BigQuery's message. Returns one of the service's own sentences instead if the message is about a view or a
+ * missing filter, is too long, or names something that the query does not contain.
+ */
 function messageFor(googleText: string, query: BigQueryQuery, names: PrintedNames): string {
   if (/without a filter over column/i.test(googleText)) {
     return 'BigQuery reads a table of this query only with a filter on its partitioning column.'
@@ -122,7 +126,7 @@ class PrintedNames {
     this.#query = query
   }
 
-  /** Returns whether the printed query contains the name as a whole name. */
+  /** Returns whether the printed query contains the name as a whole name. Ignores case and quotes. */
   hold(name: string): boolean {
     const text = (this.#text ??= withoutQuotes(this.#query.text))
     const wanted = withoutQuotes(name)

@@ -1,6 +1,7 @@
 // The second wall (docs/drivers/bigquery.md#the-second-wall): before a query runs, BigQuery reports in a dry run what
-// the query is and which tables it reads. The dry run does not report columns, so only the guard checks columns. If a
-// field is missing, the query is refused, except with an emulator.
+// the query is and which tables it reads. The dry run does not report which columns the query reads, so only the guard
+// checks columns. If the answer lacks the job type, the statement type or the bytes, the query is refused, except with
+// an emulator.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { AppError } from '../../../errors.ts'
@@ -123,8 +124,8 @@ function isEmpty(value: unknown): boolean {
 }
 
 /**
- * The guard and BigQuery disagree about a query, so one of them has a defect. The hash of the text helps to find the
- * query.
+ * The guard and BigQuery disagree about a query: one of them has a defect, or a table or view has changed since
+ * introspection. The hash of the text helps to find the query.
  */
 export class Disagreement extends Error {
   override readonly name = 'Disagreement'

@@ -11,7 +11,7 @@ export class ErrorResponse extends Error {
   /** BigQuery's reason (invalidQuery, notFound …), the token endpoint's error (invalid_grant …), or empty. */
   readonly reason: string
   readonly googleText: string
-  /** The time of the Retry-After header, in milliseconds. Null without the header. */
+  /** The time of the Retry-After header, in milliseconds, at most a minute. Null if the header has no seconds. */
   readonly retryAfterMs: number | null
 
   constructor(status: number, reason: string, googleText: string, retryAfterMs: number | null = null) {

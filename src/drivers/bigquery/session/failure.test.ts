@@ -1,4 +1,4 @@
-// Tests errors of the network. test/drivers/bigquery-http.test.ts tests BigQuery's own reasons over HTTP.
+// Tests timeouts of the network. test/drivers/bigquery-http.test.ts tests BigQuery's own reasons over HTTP.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { failure } from './failure.ts'

@@ -1,6 +1,6 @@
-// Writes what a caller sees when Google refuses or fails (docs/errors.md#query_failed): one of the service's sentences,
-// chosen by BigQuery's reason. Google's own message helps to choose the sentence. The caller sees that message only
-// after a dry run, which has read no data.
+// Writes what a caller sees when Google or the network refuses or fails (docs/errors.md#query_failed): one of the
+// service's sentences, chosen by BigQuery's reason or the code of the network error. Google's own message helps to
+// choose the sentence. The caller sees that message only after a dry run, which has read no data.
 import { AppError } from '../../../errors.ts'
 import { RefusedAddress } from '../../allowed-addresses.ts'
 import { networkSentence } from '../../network-failure.ts'
@@ -71,7 +71,8 @@ const QUERY: ReadonlyMap<string, string> = new Map(
 
 /**
  * Returns the error if Google, the network or the credentials refuse access for a reason that does not depend on the
- * query. Connecting, `test`, introspection and queries use it. Returns null if the query caused the error.
+ * query. Connecting, `test`, introspection and queries use it. Returns an AppError unchanged. Returns null for any
+ * other error: one that the query caused, or a defect of the service.
  */
 export function accessFailure(error: unknown): AppError | null {
   if (error instanceof AppError) return error
@@ -84,7 +85,7 @@ export function accessFailure(error: unknown): AppError | null {
 }
 
 /**
- * Converts an error of a call without a query. An error that accessFailure() does not know becomes
+ * Converts an error that no query caused. An error that accessFailure() does not know becomes
  * DATASOURCE_UNAVAILABLE if BigQuery refused the call, and INTERNAL otherwise.
  */
 export function failure(error: unknown): AppError {

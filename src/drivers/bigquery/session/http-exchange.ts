@@ -1,5 +1,5 @@
-// Sends one HTTP request and reads a bounded response. This file follows no redirects, decodes no compression and
-// always has a signal.
+// Sends one HTTP request and reads a bounded response. This file follows no redirects and decodes no compression. Every
+// request has a signal.
 import type { Dispatcher } from 'undici'
 import { ErrorResponse, errorResponseOf } from './error-response.ts'
 
@@ -9,11 +9,11 @@ export interface Request {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
-  /** The maximum length of the response. A longer response is an error. */
+  /** The maximum length of a 2xx response in bytes. A longer one is Unreadable. */
   readonly bytesMax: number
 }
 
-/** Thrown for a response that cannot come from Google. The message contains the reason. */
+/** Thrown for a response that is too long or does not have BigQuery's format. The message contains the reason. */
 export class Unreadable extends Error {
   override readonly name = 'Unreadable'
 }

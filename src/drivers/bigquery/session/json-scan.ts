@@ -1,4 +1,4 @@
-// Scans JSON as bytes, so that a response of ten megabytes never becomes a tree of objects. endOfValue() checks every
+// Scans JSON as bytes, so that ten megabytes of rows never become a tree of objects. endOfValue() checks every
 // byte of a value against the JSON grammar, and membersOf() checks an object. firstOf(), nextOf() and
 // valueOf() require checked bytes.
 import { Unreadable } from './http-exchange.ts'

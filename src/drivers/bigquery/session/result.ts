@@ -1,5 +1,5 @@
 // Converts the pages of a result to one JSON array of rows while they arrive, and cuts it at the limits. A page is
-// processed as bytes, so its rows never become objects or strings.
+// processed as bytes, so its rows never become a tree of objects.
 import { z } from 'zod'
 import type { ResultColumn, Rows } from '../../driver.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
@@ -14,7 +14,7 @@ const OPEN = 0x5b
 const CLOSE = 0x5d
 const COMMA = 0x2c
 
-/** A page without its rows. */
+/** A page whose rows are not parsed. */
 export interface Page {
   readonly isComplete: boolean
   readonly job: { readonly id: string; readonly location: string | null } | null

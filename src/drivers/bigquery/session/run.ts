@@ -33,7 +33,10 @@ export interface Running {
   readonly out: JsonBytes
 }
 
-/** How long to wait for the first response. It has the id of the job, which is needed to cancel the job. */
+/**
+ * How long BigQuery may wait for the end of the query before it sends the first response. This response has the id of
+ * the job, which is needed to cancel the job.
+ */
 const FIRST_WAIT_MS = 2_000
 const NEXT_WAIT_MS = 10_000
 /** How much later than its own timeout a response may arrive. */

@@ -17,8 +17,8 @@ export interface Held extends AsyncDisposable {
 const CONNECT_MS = 8_000
 const KEEP_ALIVE_MS = 55_000
 /**
- * The timeout for a server that sends nothing. It does not depend on the caller's deadline: the service itself waits at
- * most 10 seconds.
+ * The timeout for a server that sends nothing. It does not depend on the caller's deadline: no request lets BigQuery
+ * wait longer than 10 seconds before it answers.
  */
 const SILENT_MS = 60_000
 const HEADERS_BYTES_MAX = 32 * 1024
@@ -36,7 +36,7 @@ export class Pools implements AsyncDisposable {
     this.#connector = connector
   }
 
-  /** Returns the pool of the origin. Throws AppError DATASOURCE_UNAVAILABLE if the origin is a refused address. */
+  /** Returns the pool of the origin. Throws AppError DATASOURCE_UNAVAILABLE if the host is a refused IP address. */
   async hold(origin: string, allowPrivateHosts: boolean): Promise<Held> {
     const host = bareHost(new URL(origin).hostname)
     const sentence = isIP(host) === 0 ? null : refusal(host, allowPrivateHosts)
