@@ -15,8 +15,8 @@ export interface BigQueryCapture {
   /** The datasets with is_case_insensitive, whose table names ignore case. */
   readonly caseInsensitiveDatasets: readonly string[]
   /**
-   * The ids of all tables and views of each dataset, exposed or not, including each shard of a family. A wildcard could
-   * match any of them.
+   * The ids of all tables and views of each introspected dataset, exposed or not, including each shard of a family. A
+   * wildcard could match any of them.
    */
   readonly tableIds: Readonly<Record<string, readonly string[]>>
 }
@@ -25,7 +25,7 @@ export type TableType = 'TABLE' | 'VIEW' | 'EXTERNAL' | 'MATERIALIZED_VIEW' | 'S
 
 /**
  * Dated shards listed as one table (`events_*`). A shard is a table whose id is `prefix` followed by exactly `digits`
- * digits. The ids in `apart` are listed separately (for example, a view named events_20240101).
+ * digits. The ids in `apart` have this form but are no shards (for example, a view named events_20240101).
  */
 export interface ShardFamily {
   readonly prefix: string
@@ -82,8 +82,8 @@ export interface ColumnType {
 export interface BigQueryColumnDetail {
   readonly type: ColumnType
   /**
-   * True if a policy tag guards the column. A query that names the column fails for a login without the right to read
-   * it.
+   * True if a policy tag guards the column or a part of it. A query that names the column may then fail for a login
+   * without the right to read it.
    */
   readonly policyTagged: boolean
 }

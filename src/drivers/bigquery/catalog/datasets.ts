@@ -52,7 +52,8 @@ async function readDataset(rest: Rest, project: string, id: string, signal: Abor
 
 /**
  * Returns the datasets to introspect and their location. Throws AppError DATASOURCE_UNAVAILABLE if the datasets have
- * several locations, if there are too many, or if a dataset named in the settings cannot be read.
+ * several locations and the settings choose none, if there are too many datasets, or if a dataset named in the settings
+ * cannot be read or has another location.
  */
 export async function findDatasets(
   rest: Rest,

@@ -1,5 +1,5 @@
-// The functions that a query may call: GoogleSQL's built-in functions that read only their arguments. Names are in
-// capitals. All other functions are refused. Left out on purpose are functions that read the session (SESSION_USER),
+// The functions that a query may call: built-in functions of GoogleSQL that read no data but their arguments. Names are
+// in capitals. All other functions are refused. Left out on purpose are functions that read the session (SESSION_USER),
 // encrypt (KEYS, AEAD, DETERMINISTIC_*, DLP_*) or call other services (ML, AI, OBJ, EXTERNAL_*, ST_REGIONSTATS), and
 // all table functions.
 
@@ -76,7 +76,7 @@ const SPACES: Readonly<Record<string, ReadonlySet<string>>> = {
   ),
 }
 
-/** Words before a parenthesis that are not calls: array positions, date parts, types with parameters, clauses. */
+/** Words before a parenthesis that are no calls: SAFE_CAST, array positions, date parts, types, parts of clauses. */
 const NO_CALLS: ReadonlySet<string> = new Set(
   `OFFSET ORDINAL SAFE_OFFSET SAFE_ORDINAL SAFE_CAST WEEK SETS ZONE NUMERIC BIGNUMERIC DECIMAL BIGDECIMAL STRING
   BYTES`.split(/\s+/),

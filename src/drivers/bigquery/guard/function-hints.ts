@@ -1,4 +1,4 @@
-// Writes hints for functions, operators and words of other SQL dialects: the equivalent in GoogleSQL.
+// Writes hints for functions of other SQL dialects, and for misspelled functions: the equivalent in GoogleSQL.
 import { PLAIN_FUNCTIONS } from './allowed-functions.ts'
 import { near } from './did-you-mean.ts'
 
