@@ -292,7 +292,7 @@ describe('the exposure', () => {
       }
     })
 
-    test('adds nothing if the query already passes, and answers CONFLICT without the text of the query', async () => {
+    test('adds nothing if the query already passes, and answers CONFLICT if the row has no whole query text or the cost was refused', async () => {
       const { ask, query, last, must } = await openDatasource()
       await query('SELECT id FROM customers')
       const passes = await ask('POST', `/exposure/from-refusal/${await last()}`)
