@@ -25,7 +25,12 @@ const readBody = sqlBodyReader({ bytesMax: 65_536, params: 'byPlace' })
 export async function createPostgresDriver(): Promise<Driver> {
   const parser = await openParser()
   const tunnels = openTunnels()
-  const knownOf = sharedCache<Known>(() => ({ types: new TypeBook(), sizes: new Map(), implicit: null }))
+  const knownOf = sharedCache<Known>(() => ({
+    types: new TypeBook(),
+    sizes: new Map(),
+    plain: new Map(),
+    implicit: null,
+  }))
   return {
     type: 'POSTGRES',
     vocabulary: { schema: 'schema', table: 'table', queryLanguage: 'PostgreSQL SQL' },

@@ -156,7 +156,7 @@ export class PostgresConnection implements Connection {
       stop.removeEventListener('abort', onAbort)
       if (out !== null) buffers.release(out)
       // The server may still be sending rows, for example after the answer was cut at a cap.
-      if (!this.usable) this.#cancelling ??= this.#login.cancel()
+      if (!this.usable) this.#end()
     }
   }
 
@@ -183,6 +183,13 @@ export class PostgresConnection implements Connection {
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => this.#session.wire.fail(error), SEEN_MS)
     this.#deadlineMs = 0
+  }
+
+  /** Cancels what still runs, and closes the session as soon as the server has seen to it. */
+  #end(): void {
+    this.#cancelling ??= this.#login.cancel()
+    const { wire } = this.#session
+    void this.#cancelling.then(() => wire.untilQuiet()).then(() => wire.close())
   }
 
   /**

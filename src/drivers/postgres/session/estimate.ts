@@ -1,4 +1,5 @@
 // Estimates the cost of a query in the planner's units: by EXPLAIN, or from table sizes if these bound the cost.
+import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { AppError } from '../../../errors.ts'
 import type { CostBound } from '../confined-query.ts'
@@ -37,10 +38,31 @@ export function sizeSql(at: { readonly schema: string; readonly table: string })
   return `SELECT pg_catalog.pg_relation_size(c.oid) / pg_catalog.current_setting('block_size')::int8, c.relpages, c.reltuples,
   greatest(pg_catalog.current_setting('seq_page_cost')::float8, pg_catalog.current_setting('random_page_cost')::float8),
   pg_catalog.current_setting('cpu_tuple_cost'), pg_catalog.current_setting('cpu_operator_cost')
-FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+${fromPlainTable(at)}`
+}
+
+function fromPlainTable(at: { readonly schema: string; readonly table: string }): string {
+  return `FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = ${literal(at.schema)} AND c.relname = ${literal(at.table)} AND c.relkind IN ('r', 'm')
   AND NOT c.relhassubclass AND NOT c.relrowsecurity AND c.reltablespace = 0
   AND NOT EXISTS (SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attgenerated = 'v')`
+}
+
+/** A random secret of this process, so that a caller's query cannot imitate this failure. */
+const MARK = `vitrine-${randomBytes(8).toString('hex')}`
+
+/**
+ * Returns a statement that fails if the table is no longer one whose size bounds the cost, for example because
+ * row-level security was switched on. Statements after it then do not run.
+ */
+export function plainCheckSql(at: { readonly schema: string; readonly table: string }): string {
+  return `SELECT CASE WHEN found.n = 1 THEN 0 ELSE CAST(pg_catalog.concat('${MARK} ', found.n) AS pg_catalog.int4) END
+FROM (SELECT pg_catalog.count(*) AS n ${fromPlainTable(at)}) AS found`
+}
+
+/** Returns whether a message comes from a failed statement of plainCheckSql(). */
+export function isNoLongerPlain(message: string): boolean {
+  return message.includes(MARK)
 }
 
 /** Reads the answer to sizeSql(). Returns null if the size does not bound the cost. */

@@ -5,6 +5,7 @@ import { after, before, test } from 'node:test'
 import { LIMITS, openSession, settingsOf, type TestSession } from '../../../../test/support/postgres-session.ts'
 import { startPostgres, type TestPostgres } from '../../../../test/support/postgres.ts'
 import { startTransactionPooler } from '../../../../test/support/transaction-pooler.ts'
+import { until } from '../../../../test/support/until.ts'
 import { AppError } from '../../../errors.ts'
 import { JsonBytes } from '../../json-bytes.ts'
 import { unseal } from '../../confined.ts'
@@ -457,4 +458,75 @@ test('the session keeps no settings for a table with a policy, nor behind a pool
   const sentPooled = sentBy(pooled)
   for (let i = 0; i < 7; i++) assert.match(await pooled.ask('SELECT note FROM open WHERE id = 1'), /"a"/)
   assert.ok(!sentPooled.some((names) => names.length === 1), JSON.stringify(sentPooled))
+})
+
+test('row-level security that is switched on ends the kept settings: its policies run in a READ ONLY transaction', async () => {
+  const fresh = await server.createDatabase(
+    'switched',
+    `CREATE TABLE held (id int PRIMARY KEY, note text); INSERT INTO held VALUES (1, 'a'); ANALYZE held;
+     CREATE TABLE log (n text); CREATE ROLE switched LOGIN; GRANT SELECT ON held TO switched; GRANT INSERT ON log TO switched;
+     CREATE FUNCTION pol() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+       PERFORM set_config('default_transaction_read_only', 'off', false), set_config('statement_timeout', '0', false);
+       IF current_setting('transaction_read_only') = 'off' THEN INSERT INTO public.log VALUES ('written'); END IF;
+       RETURN true; END $$`,
+  )
+  await using caller = await open({ database: fresh, username: 'switched' })
+  Object.assign(caller.running.known, { plain: new Map() })
+  const sent = sentBy(caller)
+  const isBare = () => sent.at(-1)?.length === 1
+  const look = async () => assert.match(await caller.ask('SELECT note FROM held WHERE id = 1'), /"a"/)
+  await until('a look-up runs without a statement around it', async () => {
+    await look()
+    return isBare()
+  })
+  await server.query(fresh, 'ALTER TABLE held ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON held USING (pol())')
+  // The check of the table is valid for a second.
+  await until('the change is seen', async () => {
+    await look()
+    return !isBare()
+  })
+  await server.query(fresh, 'TRUNCATE log')
+  for (let i = 0; i < 5; i++) {
+    await look()
+    assert.equal(isBare(), false)
+  }
+  assert.deepEqual(await server.query(fresh, 'SELECT n FROM log'), [])
+  // A table that is plain again may be looked up without a statement again, with READ ONLY and the timeout in force.
+  await server.query(fresh, 'ALTER TABLE held DISABLE ROW LEVEL SECURITY')
+  caller.running.known.sizes.clear()
+  await until('a look-up runs without a statement around it again', async () => {
+    await look()
+    return isBare()
+  })
+  const { wire } = caller.login.session
+  const settings = new Texts(1_000)
+  const read = "SELECT current_setting('transaction_read_only'), current_setting('statement_timeout')"
+  await wire.exchange(Buffer.concat([question(read), SYNC]), 1, settings)
+  assert.deepEqual(settings.answers, [[['on', `${LIMITS.timeoutMs / 1_000}s`]]])
+})
+
+test('a rule that turns a table into a view ends the kept settings', async (t) => {
+  const [[version = '0'] = []] = await server.query('postgres', 'SHOW server_version_num')
+  if (Number(version) >= 160_000) return t.skip('PostgreSQL 16 and newer refuse such a rule')
+  const fresh = await server.createDatabase('ruled', 'CREATE TABLE held (id int, note text); ANALYZE held')
+  await using caller = await open({ database: fresh })
+  Object.assign(caller.running.known, { plain: new Map() })
+  const sent = sentBy(caller)
+  const look = () => caller.ask('SELECT note FROM held WHERE id = 1')
+  await until('a look-up runs without a statement around it', async () => {
+    assert.match(await look(), /\[\]$/)
+    return sent.at(-1)?.length === 1
+  })
+  await server.query(
+    fresh,
+    `CREATE RULE "_RETURN" AS ON SELECT TO held DO INSTEAD SELECT 1 AS id, 'seen'::text AS note`,
+  )
+  await until('the change is seen', async () => {
+    await look()
+    return sent.at(-1)?.length !== 1
+  })
+  for (let i = 0; i < 3; i++) {
+    await look()
+    assert.notEqual(sent.at(-1)?.length, 1)
+  }
 })

@@ -2,7 +2,17 @@
 // is sent to the server in one write to the socket. It takes two if the cost needs EXPLAIN.
 import type { Estimate, Limits, Rows } from '../../driver.ts'
 import { AppError } from '../../../errors.ts'
-import { checkCost, costBound, explainSql, planCost, readSize, sizeSql, type TableSize } from './estimate.ts'
+import {
+  checkCost,
+  costBound,
+  explainSql,
+  isNoLongerPlain,
+  plainCheckSql,
+  planCost,
+  readSize,
+  sizeSql,
+  type TableSize,
+} from './estimate.ts'
 import { failure, schemaStale, timedOut, type FailedQuery } from './failure.ts'
 import type { ImplicitObjects } from '../captured-facts.ts'
 import { implicitCheckSql, isImplicitChange } from '../catalog/implicit-objects.ts'
@@ -18,11 +28,16 @@ import type { Sink } from './wire.ts'
 export interface Known {
   readonly types: TypeBook
   readonly sizes: Map<string, { readonly size: TableSize | null; readonly at: number }>
-  /**
-   * The last known digest of implicit objects, the time when the digest was read, and the time when a query last began
-   * to renew it.
-   */
-  implicit: { readonly digest: string; readonly at: number; renewedAt: number } | null
+  /** When the tables in `sizes` were last seen to be tables whose size bounds the cost. */
+  readonly plain: Pick<Map<string, Checked>, 'get' | 'set' | 'clear'>
+  /** The last known digest of implicit objects. */
+  implicit: ({ readonly digest: string } & Checked) | null
+}
+
+/** The time of a check, and the time when a query last began to renew it. */
+interface Checked {
+  readonly at: number
+  renewedAt: number
 }
 
 export interface Running {
@@ -30,9 +45,9 @@ export interface Running {
   readonly known: Known
 }
 
-/** How long a digest of implicit objects stays valid. */
-const IMPLICIT_MS = 1_000
-/** The age at which one query renews the digest, so that not all connections check the digest when it expires. */
+/** How long a check of implicit objects, or of a table, stays valid. */
+const CHECK_MS = 1_000
+/** The age at which one query renews a check, so that not all connections check again when it expires. */
 const RENEW_MS = 900
 const SIZE_MS = 180_000
 const SIZES_MAX = 1_000
@@ -45,14 +60,9 @@ export async function runQuery(at: Running, query: PostgresQuery, limits: Limits
   const caps = { rowCap: query.rowCap, bytesMax: limits.maxResponseBytes }
   const result = new Result(caps, at.known.types, out, query.records)
   const started = performance.now()
-  const check = implicitCheck(at.known, query.implicit, started)
   const bounded = knownBound(at.known, query)
-  if (bounded !== null && bounded <= limits.maxCost) {
-    const outcome = await at.session.query(query, check.frames, pinned, result)
-    if (outcome.isStale) throw schemaStale(outcome.error)
-    if (outcome.error !== null) throw await explained(query, pinned, outcome.error, started)
-    check.passed()
-  } else {
+  const isBounded = bounded !== null && bounded <= limits.maxCost
+  if (!isBounded || !(await runBounded(at, query, pinned, result, started))) {
     const cost = await explain(at, query, pinned, started)
     if (cost > limits.maxCost) await at.session.end(pinned)
     checkCost(cost, limits.maxCost)
@@ -61,6 +71,26 @@ export async function runQuery(at: Running, query: PostgresQuery, limits: Limits
   }
   if (result.unknown.length > 0) await lookUp(at, result.unknown, limits.timeoutMs)
   return result.finish()
+}
+
+/** Runs a query whose table's size bounds its cost. Returns false if the table no longer is such a table. */
+async function runBounded(
+  { session, known }: Running,
+  query: PostgresQuery,
+  pinned: Pinned,
+  result: Result,
+  started: number,
+): Promise<boolean> {
+  const check = both(implicitCheck(known, query.implicit, started), tableCheck(known, query, started))
+  const { error, isStale } = await session.query(query, check, pinned, result)
+  if (isStale) throw schemaStale(error)
+  if (error === null) {
+    check.passed()
+    return true
+  }
+  if (query.bound === null || !isNoLongerPlain(error.message)) throw await explained(query, pinned, error, started)
+  known.sizes.delete(sizeKey(query.bound))
+  return false
 }
 
 /** Runs only EXPLAIN. Throws the same errors as runQuery(). */
@@ -116,33 +146,71 @@ function sameServer(session: Session, query: PostgresQuery): void {
   }
 }
 
-interface ImplicitCheck {
+/** Statements that fail the transaction if something has changed. */
+interface Check {
   readonly frames: Buffer
+  readonly count: number
   /** Call it after the server has answered the frames without an error. */
   passed(): void
 }
 
 const NOTHING = Buffer.alloc(0)
-const NO_CHECK: ImplicitCheck = { frames: NOTHING, passed: () => undefined }
+const NO_CHECK: Check = { frames: NOTHING, count: 0, passed: () => undefined }
+
+function both(one: Check, other: Check): Check {
+  if (one.count === 0) return other
+  if (other.count === 0) return one
+  return {
+    frames: Buffer.concat([one.frames, other.frames]),
+    count: one.count + other.count,
+    passed: () => {
+      one.passed()
+      other.passed()
+    },
+  }
+}
 
 /**
  * Returns a statement that fails the transaction if implicit objects have changed since introspection. The statement
  * takes one or two milliseconds, so the connections of a datasource share its result. While queries run, about every
  * 0.9 s the next one sends it again.
  */
-function implicitCheck(known: Known, objects: ImplicitObjects, now: number): ImplicitCheck {
+function implicitCheck(known: Known, objects: ImplicitObjects, now: number): Check {
   const { digest } = objects
   const last = known.implicit
-  if (last?.digest === digest && now - last.at < IMPLICIT_MS) {
-    if (now - last.renewedAt < RENEW_MS) return NO_CHECK
-    last.renewedAt = now
-  }
+  if (last?.digest === digest && !isDue(last, now)) return NO_CHECK
   return {
     frames: statement(implicitCheckSql(objects)),
+    count: 1,
     passed: () => {
       known.implicit = { digest, at: now, renewedAt: now }
     },
   }
+}
+
+/**
+ * Returns a statement that fails the transaction if the table's size no longer bounds the cost, for example because
+ * row-level security was switched on. Its policies then run code of their authors, which must not run in a session that
+ * keeps its settings. The connections of a datasource share the result, as that of implicitCheck().
+ */
+function tableCheck(known: Known, { bound }: PostgresQuery, now: number): Check {
+  if (bound === null) return NO_CHECK
+  const key = sizeKey(bound)
+  const last = known.plain.get(key)
+  if (last !== undefined && !isDue(last, now)) return NO_CHECK
+  return {
+    frames: statement(plainCheckSql(bound)),
+    count: 1,
+    passed: () => void known.plain.set(key, { at: now, renewedAt: now }),
+  }
+}
+
+/** Returns whether a query must check again. If so, it counts as the one that renews the check. */
+function isDue(last: Checked, now: number): boolean {
+  const isValid = now - last.at < CHECK_MS
+  if (isValid && now - last.renewedAt < RENEW_MS) return false
+  if (isValid) last.renewedAt = now
+  return true
 }
 
 function knownBound(known: Known, query: PostgresQuery): number | null {
@@ -160,7 +228,8 @@ function sizeKey(at: { readonly schema: string; readonly table: string }): strin
 async function explain(at: Running, query: PostgresQuery, pinned: Pinned, started: number): Promise<number> {
   const { session, known } = at
   const plan = new Texts(PLAN_BYTES)
-  const check = implicitCheck(known, query.implicit, performance.now())
+  const now = performance.now()
+  const check = implicitCheck(known, query.implicit, now)
   const size = query.bound === null ? NOTHING : question(sizeSql(query.bound))
   const outcome = await session.explain(query, check.frames, size, pinned, plan)
   if (outcome.unexpected) throw schemaStale()
@@ -173,7 +242,7 @@ async function explain(at: Running, query: PostgresQuery, pinned: Pinned, starte
   check.passed()
   // Reads from the end, because a failed first attempt (unknown statement name) leaves answers without rows in front.
   const [explanation = [], measured = []] = plan.answers.slice(query.bound === null ? -1 : -2)
-  if (query.bound !== null) keepSize(known, query.bound, readSize(measured))
+  if (query.bound !== null) keepSize(known, query.bound, readSize(measured), now)
   try {
     return planCost(explanation)
   } catch (cause) {
@@ -189,9 +258,19 @@ function planTooLarge(): AppError {
   return new AppError('QUERY_DENIED', 'The plan of this query is too large.', { extra })
 }
 
-function keepSize(known: Known, at: { readonly schema: string; readonly table: string }, size: TableSize | null): void {
-  if (known.sizes.size >= SIZES_MAX) known.sizes.clear()
-  known.sizes.set(sizeKey(at), { size, at: performance.now() })
+/** `now` is a time before the server read the size. */
+function keepSize(
+  known: Known,
+  at: { readonly schema: string; readonly table: string },
+  size: TableSize | null,
+  now: number,
+): void {
+  if (known.sizes.size >= SIZES_MAX) {
+    known.sizes.clear()
+    known.plain.clear()
+  }
+  known.sizes.set(sizeKey(at), { size, at: now })
+  if (size !== null) known.plain.set(sizeKey(at), { at: now, renewedAt: now })
 }
 
 async function lookUp(at: Running, oids: readonly number[], timeoutMs: number): Promise<void> {

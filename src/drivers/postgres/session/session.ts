@@ -185,6 +185,13 @@ interface Described {
   readonly unnamed: number
 }
 
+/** Statements that run before a query, and fail its transaction if something has changed. */
+interface Checking {
+  readonly frames: Buffer
+  /** The number of statements. */
+  readonly count: number
+}
+
 /** The parts of a query that a session needs. */
 type Asked = Pick<PostgresQuery, 'text' | 'params' | 'prepared' | 'reads'>
 
@@ -234,10 +241,10 @@ export class Session {
   }
 
   /**
-   * Runs one query like transaction(), after the statement in `check` if there is one. If a query can be prepared,
+   * Runs one query like transaction(), after the statements in `check`. If a query can be prepared,
    * prepares it at its first run in the session. If the server refuses to prepare the query, sends it as text.
    */
-  query(asked: Asked, check: Buffer, pinned: Pinned, sink: Sink): Promise<Completed> {
+  query(asked: Asked, check: Checking, pinned: Pinned, sink: Sink): Promise<Completed> {
     const { prepared } = asked
     const isPreparable = prepared !== undefined && !this.#isPooled && PreparedStatements.accepts(prepared.shared)
     if (!isPreparable) return this.#textual(asked, check, pinned, sink)
@@ -250,7 +257,7 @@ export class Session {
     error: DatabaseError,
     asked: Asked,
     prepared: NonNullable<Asked['prepared']>,
-    ...[check, pinned, sink]: readonly [check: Buffer, pinned: Pinned, sink: Sink]
+    ...[check, pinned, sink]: readonly [check: Checking, pinned: Pinned, sink: Sink]
   ): Promise<Completed> {
     if (completed.isStale || completed.answered || !this.wire.usable) return completed
     const { shared } = prepared
@@ -269,24 +276,23 @@ export class Session {
   async #prepared(
     asked: Asked,
     prepared: NonNullable<Asked['prepared']>,
-    check: Buffer,
+    check: Checking,
     pinned: Pinned,
     sink: Sink,
   ): Promise<Completed> {
     const { params, reads } = asked
     const { shared, values } = prepared
     const known = this.#statements.find(shared)
-    const isPlain = known?.fields && shared.callsNothing && check.length === 0
+    const isPlain = known?.fields && shared.callsNothing && check.count === 0
     const needed = shared.hasOnePlan ? pinned : { ...pinned, plansEach: true }
     const around = isPlain ? this.#aroundPlain(needed) : this.#around(needed)
     const described = this.#describe(reads, around)
     const parsing = joined(around, described)
-    const checks = check.length === 0 ? 0 : 1
-    const request = this.#request.begin().add(around.before).add(described.frames).add(check)
+    const request = this.#request.begin().add(around.before).add(described.frames).add(check.frames)
     if (known?.fields) {
       sink.describe(known.fields)
       request.bind(known.name, params, values).add(EXECUTE).add(around.after)
-      const completed = await this.#finished(request.bytes, parsing, sink, reads, around.statements + checks)
+      const completed = await this.#finished(request.bytes, parsing, sink, reads, around.statements + check.count)
       if (isPlain) this.#keep(needed, around, completed)
       return completed.error === null
         ? completed
@@ -298,7 +304,7 @@ export class Session {
     }
     request.bind(statement.name, params, values).add(DESCRIBE).add(EXECUTE).add(around.after)
     const completed = await this.#finished(request.bytes, parsing, sink, reads)
-    const parsedBefore = (around.isNamed ? parsing.length : around.statements) + described.unnamed + checks
+    const parsedBefore = (around.isNamed ? parsing.length : around.statements) + described.unnamed + check.count
     if (known === undefined && completed.parsed > parsedBefore) this.#statements.keep(shared, statement)
     statement.fields = completed.fields
     return completed.error === null
@@ -306,8 +312,8 @@ export class Session {
       : this.#afterError(completed, completed.error, asked, prepared, check, pinned, sink)
   }
 
-  #textual({ text, params, reads }: Asked, check: Buffer, pinned: Pinned, sink: Sink): Promise<Completed> {
-    return this.#whole(pinned, sink, reads, (request) => request.add(check).question(text, params))
+  #textual({ text, params, reads }: Asked, check: Checking, pinned: Pinned, sink: Sink): Promise<Completed> {
+    return this.#whole(pinned, sink, reads, (request) => request.add(check.frames).question(text, params))
   }
 
   /**

@@ -66,8 +66,8 @@ export class LostConnection extends Error {
 const HEAD = 5
 /** How long rows of background work are read before a pause. The pause is half as long. */
 const SLICE_MS = 2
-/** The pause after each chunk that is read only to see the end of a request that was given up. */
-const LEFT_OVER_MS = 2
+/** After so many bytes of a request that was given up, other requests get a moment. */
+const LEFT_OVER_BYTES = 1024 * 1024
 // The maximum number of stored bytes of a message that is not a row. An error may quote a value of any size.
 const KEPT = 64 * 1024
 const DESCRIPTION_MAX = 1024 * 1024
@@ -117,6 +117,7 @@ export class Wire {
   #exchange: Exchange | null = null
   #usable = true
   #workedMs = 0
+  #leftOver = 0
   /** The number of ReadyForQuery messages that the server still has to send, also for an exchange that was given up. */
   #owed = 0
   readonly #quiet = Promise.withResolvers<undefined>()
@@ -213,7 +214,7 @@ export class Wire {
     const began = performance.now()
     try {
       this.#read(chunk)
-      if (!this.#usable) this.#pause(LEFT_OVER_MS)
+      if (!this.#usable) this.#breathe(chunk.length)
       else if (this.#exchange?.sink.isUnhurried === true) this.#rest(performance.now() - began)
     } catch (error) {
       this.fail(new LostConnection('an answer that is not PostgreSQL', { cause: error }))
@@ -252,6 +253,13 @@ export class Wire {
     if (this.#workedMs < SLICE_MS) return
     this.#pause(this.#workedMs / 2)
     this.#workedMs = 0
+  }
+
+  #breathe(bytes: number): void {
+    this.#leftOver += bytes
+    if (this.#leftOver < LEFT_OVER_BYTES) return
+    this.#leftOver = 0
+    this.#pause(1)
   }
 
   #pause(ms: number): void {
