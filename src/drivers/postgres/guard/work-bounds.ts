@@ -20,21 +20,26 @@ const PRODUCT_MAX = 536_870_912
 /** A constant of at most this many bytes needs no bound. */
 const FREE_BYTES = 64
 
-/** Functions, and the positions of the two arguments whose sizes are multiplied. */
-const PAIRS: ReadonlyMap<string, readonly (readonly [number, number])[]> = new Map([
-  [
-    'pg_catalog.array_to_string',
-    [
-      [0, 1],
-      [0, 2],
-    ],
-  ],
-  ['citext.strpos', [[0, 1]]],
-  ['citext.replace', [[0, 1]]],
-  ['citext.split_part', [[0, 1]]],
-  ['citext.translate', [[0, 1]]],
-  ['ltree.index', [[0, 1]]],
+/** Functions, and the positions of each two arguments whose sizes are multiplied, with the limit. */
+const PAIRS: ReadonlyMap<string, Pairs> = new Map([
+  ...pairs('pg_catalog.array_to_string', PRODUCT_MAX, [0, 1], [0, 2]),
+  // Each part of the query is compared with the target, and may be replaced by the third query.
+  ...pairs('pg_catalog.ts_rewrite', 4_194_304, [0, 1], [0, 2]),
+  ...pairs('citext.strpos', PRODUCT_MAX, [0, 1]),
+  ...pairs('citext.replace', PRODUCT_MAX, [0, 1]),
+  ...pairs('citext.split_part', PRODUCT_MAX, [0, 1]),
+  ...pairs('citext.translate', PRODUCT_MAX, [0, 1]),
+  ...pairs('ltree.index', PRODUCT_MAX, [0, 1]),
 ])
+
+type Pairs = readonly (readonly [number, number, number])[]
+
+function pairs(name: string, most: number, ...places: readonly (readonly [number, number])[]): [string, Pairs][] {
+  return [[name, places.map(([a, b]) => [a, b, most])]]
+}
+
+/** The limit on the text of a tsquery, in bytes. 800,000 bytes took seconds. */
+const QUERY_TEXT_MAX = 262_144
 
 /**
  * Bounds the printed arguments of a function. `owner` is pg_catalog or the extension of the function. Throws Refusal.
@@ -52,15 +57,16 @@ export function boundedWork(
     return [a, b, ...args.slice(2)]
   }
   if (owner === 'pg_catalog' && (name === 'ts_rank' || name === 'ts_rank_cd')) return boundedRank(name, args, at)
-  const pairs = PAIRS.get(`${owner}.${name}`) ?? []
-  return pairs.reduce((made: readonly Node[], pair) => boundedPair(name, args, made, pair, at), args)
+  if (owner === 'pg_catalog' && name.endsWith('to_tsquery')) return boundedQueryText(name, args, at)
+  const multiplied = PAIRS.get(`${owner}.${name}`) ?? []
+  return multiplied.reduce((made: readonly Node[], pair) => boundedPair(name, args, made, pair, at), args)
 }
 
 function boundedPair(
   what: string,
   args: readonly Node[],
   made: readonly Node[],
-  [first, second]: readonly [number, number],
+  [first, second, most]: readonly [number, number, number],
   at: number | undefined,
 ): readonly Node[] {
   const [a, b] = [args[first], args[second]]
@@ -70,7 +76,16 @@ function boundedPair(
   if (known !== undefined && known <= FREE_BYTES) return made
   const size = steadily(operator('*', bytesAsText(a), bytesAsText(b)), [a, b], what, at)
   const bounded = known === undefined ? first : second
-  return made.map((arg, place) => (place === bounded ? unlessAny({ what, size, most: PRODUCT_MAX }, arg, at) : arg))
+  return made.map((arg, place) => (place === bounded ? unlessAny({ what, size, most }, arg, at) : arg))
+}
+
+/** Bounds the text of to_tsquery(configuration, text) and its kin. */
+function boundedQueryText(what: string, args: readonly Node[], at: number | undefined): readonly Node[] {
+  const text = args.at(-1)
+  const isTyped = text !== undefined && (text.A_Const ?? text.ParamRef ?? text.NamedArgExpr) === undefined
+  if (!isTyped || literalText(text) !== undefined) return args
+  const bound = { what, size: steadily(bytesAsText(text), [text], what, at), most: QUERY_TEXT_MAX }
+  return [...args.slice(0, -1), unlessAny(bound, text, at)]
 }
 
 /** Operators that compare each element of one side with each element of the other. Cancelling has no effect on them. */
