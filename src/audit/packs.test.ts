@@ -419,7 +419,7 @@ for (const dialect of DIALECTS) {
         assert.deepEqual(await findingsOf(store), [])
       })
 
-      test('pruning keeps a changed pack of any age, and a pack that was made to look old', async () => {
+      test('pruning keeps an expired pack that was changed, and a pack that was made to look old', async () => {
         const { store, audit, errors } = await tenDays()
         await using _store = store
         await using _audit = audit

@@ -401,7 +401,7 @@ for (const dialect of DIALECTS) {
         assert.match((await findingOf(store)).what, /^row number 38 removed/)
       })
 
-      test('pruning keeps a changed row of any age, and a row that was made to look old', async () => {
+      test('pruning keeps an expired row that was changed, and a row that was made to look old', async () => {
         const { store, audit, short, move } = await twentyDays()
         await using _store = store
         await using _audit = audit

@@ -101,8 +101,8 @@ export async function getAuditItem(deps: AuditTrailDeps, call: Call, reader: Rea
 }
 
 /**
- * Returns all rows as a file. The export itself is recorded in the audit, with its row count. If too many exports are
- * running, reading throws RATE_LIMITED before the first part.
+ * Returns all rows that match the filter as a file. The export itself is recorded in the audit, with its row count. If
+ * too many exports are running, reading throws RATE_LIMITED before the first part.
  */
 export async function exportAudit(
   deps: ExportDeps,
