@@ -1,5 +1,6 @@
-// Resources: the published documentation of exposed tables, one resource per table. Resources come from the same
-// description as in REST. So a hidden table has no resource, and a text that names hidden columns is not shown.
+// Resources: the descriptions of exposed tables. The list has only tables with published documentation. Resources come
+// from the same description as in REST. So a hidden table has no resource, and a text that names hidden columns is not
+// shown.
 import { z } from 'zod'
 import type { Arrival } from '../auth/caller.ts'
 import { invalidRequest, notFound } from '../errors.ts'

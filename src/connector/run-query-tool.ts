@@ -12,7 +12,10 @@ import { rowsWithin } from './fit-rows.ts'
 
 /** The row limit if the agent sets none. */
 const ROWS = 100
-/** The default maximum of bytes. 48 KiB are about 23,500 tokens, and clients cut a result at 25,000. */
+/**
+ * The default maximum of bytes. By BYTES_PER_TOKEN, these are fewer than the 25,000 tokens at which clients cut a
+ * result.
+ */
 const BYTES = 48 * 1024
 /** The maximum of bytes if the caller sets `limit`. A caller that asks for more rows can take a longer answer. */
 const BYTES_WITH_LIMIT = 256 * 1024
@@ -20,7 +23,7 @@ const BYTES_WITH_LIMIT = 256 * 1024
 const BYTES_PER_TOKEN = 2
 
 const FIELDS: ReadonlySet<string> = new Set(['sql', 'collection', 'filter', 'pipeline', 'limit'])
-/** The bytes reserved for the parts of an answer outside the rows. A small answer reserves half of its bytes. */
+/** The bytes reserved for the parts of an answer outside the rows, but at most half of the answer. */
 const ABOUT_BYTES = 1_024
 
 /**
