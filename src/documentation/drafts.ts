@@ -62,7 +62,7 @@ export interface TableView {
   readonly warnings?: readonly string[]
 }
 
-/** Returns every draft, in catalog order. */
+/** Returns every draft, in catalog order. Tables that the database no longer has come last. */
 export async function getDocumentation(
   deps: Pick<DocumentationDeps, 'store' | 'catalogs'>,
   at: DocumentationPlace,
