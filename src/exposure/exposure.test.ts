@@ -136,6 +136,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await put('x', 0)).version, 1)
       await assert.rejects(put('y', 0), { code: 'CONFLICT' })
       assert.equal((await put('y')).version, 2)
+      assert.deepEqual((await getExposure(deps(), await place(id))).tables, [names('a', 'y')])
       const all = await Promise.all([put('x'), put('y'), put('x')])
       assert.deepEqual(all.map((it) => it.version).sort(), [3, 4, 5])
       const race = await Promise.allSettled([put('x', 5), put('y', 5)])
