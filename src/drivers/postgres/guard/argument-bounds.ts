@@ -335,16 +335,27 @@ function checkFill({ args = [] }: Struct<'FuncCall'>, at: number | undefined): v
 
 /**
  * Returns the text of a constant: a string, a bit string, or a number that is no int4. The constant may be cast to a
- * type that is no array. Returns undefined for any other expression.
+ * text type, which keeps the text. Returns undefined for any other expression, and for a constant whose text is longer
+ * than it is written: 1e100, X'FF'.
  */
 export function literalText(node: Node): string | undefined {
-  const { arg, typeName } = node.TypeCast ?? {}
-  // A type with a length, such as bit(1000000), makes a long value of a short constant.
-  if (arg && !(typeName?.arrayBounds ?? []).length && !(typeName?.typmods ?? []).length) return literalText(arg)
+  if (node.TypeCast?.arg) {
+    const { names, typmods = [], arrayBounds = [] } = node.TypeCast.typeName ?? {}
+    const isKept = typmods.length === 0 && arrayBounds.length === 0 && isTextType(words(names).at(-1) ?? '')
+    return isKept ? literalText(node.TypeCast.arg) : undefined
+  }
   if (node.CollateClause?.arg) return literalText(node.CollateClause.arg)
   const value = node.A_Const
   if (!value) return undefined
-  return value.sval?.sval ?? value.bsval?.bsval ?? value.fval?.fval ?? (value.sval ? '' : undefined)
+  const [number, bits] = [value.fval?.fval, value.bsval?.bsval]
+  if (number !== undefined) return /[eExX_]/.test(number) ? undefined : number
+  if (bits !== undefined) return bits.startsWith('b') ? bits : undefined
+  return value.sval?.sval ?? (value.sval ? '' : undefined)
+}
+
+/** Returns whether a value of this type keeps the text of a string constant. */
+function isTextType(name: string): boolean {
+  return name === 'text' || name === 'varchar' || name === 'bpchar'
 }
 
 /**

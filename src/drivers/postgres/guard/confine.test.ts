@@ -771,7 +771,7 @@ describe('the weight of a query counts each WITH query as often as the server wo
 
   test('a WITH query that is used twice and not inlined counts once', async () => {
     assert.match(say(await guard.judge(doubling(30, ''), shop())), /^WITH/)
-    assert.match(say(await guard.judge(doubling(8, 'NOT MATERIALIZED'), shop())), /^WITH/)
+    assert.match(say(await guard.judge(doubling(6, 'NOT MATERIALIZED'), shop())), /^WITH/)
   })
 
   test('a UNION of 501 SELECTs is allowed, and a UNION of 1,501 is refused', async () => {

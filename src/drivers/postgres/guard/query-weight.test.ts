@@ -54,7 +54,14 @@ for (const [name, sql, expected] of [
   ],
   ['a row of stars', `SELECT ROW(${list(400, () => 'o.*')}) FROM orders o`, 'limit: columns'],
   ['rows of wide tables', `SELECT ${list(60, (n) => `a${n}`)} FROM ${list(60, (n) => `wide a${n}`)}`, 'limit: length'],
-  ['joins of wide tables', `SELECT 1 FROM ${list(400, (n) => `wide a${n}`, ' CROSS JOIN ')}`, 'limit: length'],
+  ['joins of wide tables', `SELECT 1 FROM ${list(400, (n) => `wide a${n}`, ' CROSS JOIN ')}`, 'limit: sorts'],
+  ['more tables than one join may have', `SELECT 1 FROM ${list(101, (n) => `orders a${n}`)}`, 'limit: JOIN'],
+  [
+    'more tables in a join through WITH',
+    `WITH a AS NOT MATERIALIZED (SELECT 1 FROM ${list(6, (n) => `orders a${n}`)}) SELECT 1 FROM ${list(17, (n) => `a a${n}`)}`,
+    'limit: JOIN',
+  ],
+  ['more sorts than the limit', `SELECT ${list(151, (n) => `count(DISTINCT id + ${n})`)} FROM orders`, 'limit: sorts'],
   ['more tables than the limit on the weight', `SELECT 1 FROM ${list(2_900, (n) => `orders a${n}`)}`, 'limit: WITH'],
   ['a list of too many columns', `SELECT 1 FROM (SELECT ${list(4_000, () => '1 a')}) q`, 'limit: columns'],
 ] as const) {

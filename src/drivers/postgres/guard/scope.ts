@@ -49,6 +49,8 @@ export interface Cte {
 /** The FROM items of one CTE's body or of the main query. */
 export interface Weight {
   items: number
+  /** The items of the largest join tree: of the arms of a UNION, only the largest counts. */
+  joined: number
   readonly ctes: Map<Cte, number>
 }
 
@@ -116,6 +118,10 @@ export interface Walk {
   rowFunctions: number
   operations: number
   sorts: boolean
+  /** How many sorts, hash tables and stored rows the query may keep in memory at once: see addSort(). */
+  kept: number
+  /** Sub-queries that PostgreSQL can join, because they are conditions of WHERE by themselves. */
+  readonly joined: Set<Struct<'SubLink'>>
   /** The work done so far: see spend(). */
   spent: number
   readonly spentMax: number
@@ -141,6 +147,17 @@ export function spend(walk: Walk, count: number): void {
   if (walk.spent <= walk.spentMax) return
   if (walk.isHere) throw new TooMuchHere()
   throw refusedLimit('length', `the query expands to more than ${walk.spentMax} columns and expressions`)
+}
+
+/** The maximum number of sorts and hash tables of a query. Each keeps its work_mem (4 MB by default) until the end. */
+const KEPT_MAX = 150
+
+/** Counts a sort, a hash table or stored rows. Throws Refusal if there are too many. */
+export function addSort(walk: Walk): void {
+  walk.kept += 1
+  if (walk.kept <= KEPT_MAX) return
+  const why = `the query has more than ${KEPT_MAX} joins, sorts, groups, windows and functions in FROM`
+  throw refusedLimit('sorts', why)
 }
 
 /** PostgreSQL's limit for one select list, row or list of values (MaxTupleAttributeNumber). */

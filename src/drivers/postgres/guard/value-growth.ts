@@ -22,11 +22,17 @@ const OWN_MAX = 16_777_216
 const ROW_MAX = 67_108_864
 /** The maximum number of copies of stored data in one value. */
 const TIMES_MAX = 2_000
-/** The maximum number of bytes from constants that array_agg() and similar aggregates collect from each row. */
-const COLLECTED_MAX = 4_096
 /** The assumed length of stored text where two lengths are multiplied, because the actual length is unknown. */
 const STORED_BYTES = 1_024
 const FIXED_BYTES = 64
+/** The longest text of a numeric: 131,072 digits before the point, 16,383 after it, sign and point. */
+const NUMBER_BYTES = 147_457
+const WHOLE_DIGITS = 131_072
+const FRACTION_DIGITS = 16_383
+/** The shortest text of a number that becomes so long, in a list: `1e131071,`. */
+const SHORT_NUMBER = 9
+/** The maximum nesting of JSON that the database's stack allows, rounded up. */
+const JSON_DEPTH = 8_000
 
 /**
  * The largest size of a value: bytes from constants (`own`), copies of stored data (`times`), copies of a recursive
@@ -38,6 +44,12 @@ interface Size {
   /** True if the value may have any number of elements, collected from rows or split from a string. */
   readonly isMany: boolean
   /**
+   * `fixed`: the type bounds the text to FIXED_BYTES (integers, dates). `number`: the type is numeric, which bounds the
+   * text to NUMBER_BYTES. `json`: a JSON document, which is not escaped inside another one. Undefined if the type is
+   * unknown.
+   */
+  readonly kind?: 'fixed' | 'number' | 'json' | undefined
+  /**
    * For each column: how many copies of the previous iteration's column the value contains. Set only inside a recursive
    * term.
    */
@@ -46,7 +58,8 @@ interface Size {
 
 const NONE: ReadonlyMap<number, number> = new Map()
 const NOTHING: Size = { own: 0, times: 0, isMany: false, before: NONE }
-const FIXED: Size = { ...NOTHING, own: FIXED_BYTES }
+const FIXED: Size = { ...NOTHING, own: FIXED_BYTES, kind: 'fixed' }
+const LONG_NUMBER: Size = { ...NOTHING, own: NUMBER_BYTES, kind: 'number' }
 const STORED: Size = { ...NOTHING, times: 1 }
 
 /** Throws Refusal if a value can grow beyond the bounds. The check takes time linear in the tree. */
@@ -130,7 +143,7 @@ class Growth {
     if (item.RangeFunction) {
       const { alias, functions } = item.RangeFunction
       const size = this.#parts({ functions })
-      const sizes = (alias?.colnames ?? [word('')]).map(() => size)
+      const sizes = definedSizes(item.RangeFunction, size) ?? (alias?.colnames ?? [word('')]).map(() => size)
       return this.#bind(alias, sizes, [])
     }
     this.#parts(item)
@@ -185,7 +198,7 @@ class Growth {
   }
 
   #sized(node: Node): Size {
-    if (node.A_Const) return { ...NOTHING, own: literalText(node)?.length ?? FIXED_BYTES }
+    if (node.A_Const) return literalSize(node.A_Const)
     if (node.ColumnRef) return this.#column(node.ColumnRef)
     if (node.ParamRef) return STORED
     if (node.FuncCall) return this.#call(node.FuncCall)
@@ -195,7 +208,15 @@ class Growth {
     if (node.CoalesceExpr) return greatest(this.#each(node.CoalesceExpr.args))
     if (node.MinMaxExpr) return greatest(this.#each(node.MinMaxExpr.args))
     if (node.SubLink) return this.#subLink(node.SubLink)
-    if (node.JsonArrayAgg ?? node.JsonObjectAgg) return collected(this.#parts(node), 'json_arrayagg')
+    if (node.JsonArrayAgg ?? node.JsonObjectAgg) return { ...collected(escaped([this.#parts(node)])), kind: 'json' }
+    // The text of an array, a row or a JSON document escapes the strings in it.
+    if (node.JsonObjectConstructor ?? node.JsonArrayConstructor) return jsonOf([this.#parts(node)])
+    if (node.A_ArrayExpr ?? node.RowExpr) return scaled(this.#parts(node), 2)
+    if (node.JsonFuncExpr) {
+      const { pathspec, ...json } = node.JsonFuncExpr
+      return total([documentOf(this.#parts(json)), pathspec ? this.size(pathspec) : NOTHING])
+    }
+    if (node.JsonParseExpr ?? node.JsonScalarExpr) return documentOf(this.#parts(node))
     if (node.BoolExpr ?? node.NullTest ?? node.BooleanTest) {
       this.#parts(node)
       return FIXED
@@ -207,15 +228,13 @@ class Growth {
     const [alias, name] = words(fields)
     const columns = alias === undefined ? undefined : this.#aliases.get(alias)
     // An alias without a column means the whole row.
-    if (name === undefined) return columns ? total([...columns.values()]) : STORED
+    if (name === undefined) return columns ? scaled(total([...columns.values()]), 2) : STORED
     return columns?.get(name) ?? STORED
   }
 
   #cast({ arg, typeName }: Struct<'TypeCast'>): Size {
     const size = arg ? this.size(arg) : NOTHING
-    const [name] = words(typeName?.names).slice(-1)
-    const isFixed = name !== undefined && FIXED_TYPES.has(name) && (typeName?.arrayBounds ?? []).length === 0
-    return isFixed ? { ...FIXED, before: size.before } : size
+    return castSize(arg, size, typeName)
   }
 
   #case({ arg, args = [], defresult }: Struct<'CaseExpr'>): Size {
@@ -229,22 +248,24 @@ class Growth {
   }
 
   /**
-   * Returns the size of an operator's result. Only `||` concatenates. Numbers have at most 131,072 digits, and json -
-   * key is json.
+   * Returns the size of an operator's result. Only a result that is known to be a boolean is fixed. Any other operator
+   * may return a value that contains both sides: `||`, and `&&`, `<->`, `+`, `*`, `-` of the types that have them.
    */
-  #operator({ name, lexpr, rexpr }: Struct<'A_Expr'>): Size {
-    const sides = [lexpr, rexpr].flatMap((side) => (side ? [this.size(side)] : []))
+  #operator({ name, lexpr, rexpr, kind }: Struct<'A_Expr'>): Size {
+    const given = [lexpr, rexpr].flatMap((side) => (side ? [side] : []))
+    const sides = given.map((side) => this.size(side))
     const [symbol = ''] = words(name).slice(-1)
-    if (symbol === '||') return total(sides)
     if (SEEKS.has(symbol)) checkSteps(`operator ${symbol}`, sides)
-    if (symbol === '-') return sides[0] ?? FIXED
-    return COMPUTES.test(symbol) ? FIXED : greatest(sides)
+    if (kind === 'AEXPR_NULLIF') return sides[0] ?? NOTHING
+    if (kind !== undefined && kind !== 'AEXPR_OP') return FIXED
+    if (sides.length === 2 && COMPARES.test(symbol)) return FIXED
+    return NUMERIC_OPERATORS.has(symbol) ? computed(given, sides, symbol === '^') : total(sides)
   }
 
   #subLink({ subLinkType, testexpr, subselect }: Struct<'SubLink'>): Size {
     if (testexpr) this.size(testexpr)
     const [first = NOTHING] = subselect?.SelectStmt ? this.select(subselect.SelectStmt) : []
-    if (subLinkType === 'ARRAY_SUBLINK') return collected(first, 'ARRAY()')
+    if (subLinkType === 'ARRAY_SUBLINK') return collected(first)
     return subLinkType === 'EXPR_SUBLINK' ? first : FIXED
   }
 
@@ -253,7 +274,9 @@ class Growth {
     const [name = ''] = words(funcname).slice(-1)
     const sizes = this.#each(args)
     this.#parts(rest)
-    return result(name, args, sizes)
+    if (name === 'factorial') return LONG_NUMBER
+    if (name === 'round' || name === 'trunc') return rounded(args, sizes)
+    return NUMERIC_FUNCTIONS.has(name) ? computed(args, sizes, LONG_RESULTS.has(name)) : result(name, args, sizes)
   }
 
   #each(nodes: readonly Node[] | undefined): Size[] {
@@ -288,7 +311,8 @@ function isSelect(value: Readonly<Record<string, unknown>>): value is { readonly
 /** Nodes for which #sized() has a special rule. */
 const SIZED: ReadonlySet<string> = new Set([
   ...['A_Const', 'ColumnRef', 'ParamRef', 'FuncCall', 'A_Expr', 'TypeCast', 'CaseExpr', 'CoalesceExpr', 'MinMaxExpr'],
-  ...['SubLink', 'JsonArrayAgg', 'JsonObjectAgg', 'BoolExpr', 'NullTest', 'BooleanTest'],
+  ...['SubLink', 'JsonArrayAgg', 'JsonObjectAgg', 'BoolExpr', 'NullTest', 'BooleanTest', 'RowExpr', 'A_ArrayExpr'],
+  ...['JsonObjectConstructor', 'JsonArrayConstructor', 'JsonFuncExpr', 'JsonParseExpr', 'JsonScalarExpr'],
 ])
 
 function isExpression(value: Readonly<Record<string, unknown>>): value is Node {
@@ -296,7 +320,17 @@ function isExpression(value: Readonly<Record<string, unknown>>): value is Node {
   return name !== undefined && SIZED.has(name)
 }
 
-const COMPUTES = /^([-+*/%^]|=|<>|!=|<|>|<=|>=|~~|!~~|~~\*|!~~\*|~|~\*|!~|!~\*|@>|<@|&&|\?|\?\||\?&|@@|@\?)$/
+/** Binary operators that return a boolean, for all types. */
+const COMPARES = /^(=|<>|!=|<|>|<=|>=|~~|!~~|~~\*|!~~\*|~|~\*|!~|!~\*|@>|<@|\?|\?\||\?&|@@|@\?)$/
+/** Operators that return a number if both sides are numbers. */
+const NUMERIC_OPERATORS: ReadonlySet<string> = new Set(['+', '-', '*', '/', '%', '^', '@', '|/', '||/', '&', '|', '#'])
+/** Functions that return a number if their arguments are numbers. */
+const NUMERIC_FUNCTIONS: ReadonlySet<string> = new Set([
+  ...['abs', 'ceil', 'ceiling', 'div', 'exp', 'floor', 'gcd', 'lcm', 'ln', 'log', 'log10', 'mod', 'pow'],
+  ...['power', 'random', 'sign', 'sqrt', 'trim_scale', 'generate_series', 'numeric', 'to_number'],
+])
+/** Those of them whose result may have far more digits than their arguments. */
+const LONG_RESULTS: ReadonlySet<string> = new Set(['exp', 'pow', 'power', 'numeric', 'to_number'])
 const FIXED_TYPES: ReadonlySet<string> = new Set([
   ...['bool', 'int2', 'int4', 'int8', 'float4', 'float8', 'oid', 'date', 'time', 'timetz', 'timestamp', 'timestamptz'],
   ...['interval', 'uuid', 'inet', 'cidr', 'macaddr', 'macaddr8', 'money', 'point', 'box', 'circle', 'line', 'lseg'],
@@ -318,7 +352,11 @@ function elements({ own, times, isMany }: Size): number {
   return Math.max(isMany ? MANY : 0, (own + times * STORED_BYTES) / 2)
 }
 
-/** Aggregates whose result is a number, or no larger than one of their values. */
+/** Aggregates that compute a number from numbers. */
+const SUMS: ReadonlySet<string> = new Set([
+  ...['avg', 'sum', 'stddev', 'stddev_pop', 'stddev_samp', 'variance', 'var_pop', 'var_samp'],
+])
+/** Aggregates whose result is no larger than one of their values, or a number with little more digits. */
 const NARROWING: ReadonlySet<string> = new Set([
   ...['any_value', 'avg', 'bit_and', 'bit_or', 'bit_xor', 'bool_and', 'bool_or', 'count', 'every', 'max', 'min', 'sum'],
   ...['corr', 'covar_pop', 'covar_samp', 'mode', 'percentile_cont', 'percentile_disc', 'stddev', 'stddev_pop'],
@@ -335,8 +373,11 @@ const FIXED_RESULTS: ReadonlySet<string> = new Set([
 function result(name: string, args: readonly Node[], sizes: readonly Size[]): Size {
   const [first = NOTHING, second = NOTHING, third = NOTHING] = sizes
   if (AGGREGATES.has(name)) {
-    if (NARROWING.has(name) || name.startsWith('regr_')) return greatest(sizes)
-    return collected(total(sizes), name)
+    if (name === 'count' || name.startsWith('regr_')) return FIXED
+    if (SUMS.has(name)) return computed(args, [...sizes, ...sizes, FIXED], false)
+    if (NARROWING.has(name)) return greatest(sizes)
+    const values = collected(name === 'string_agg' ? total(sizes) : escaped(sizes))
+    return { ...values, isMany: !RANGES.has(name), kind: name.startsWith('json') ? 'json' : undefined }
   }
   if (SEEKING.has(name)) checkSteps(`function ${name}()`, sizes)
   if (FIXED_RESULTS.has(name)) return FIXED
@@ -353,28 +394,63 @@ function result(name: string, args: readonly Node[], sizes: readonly Size[]): Si
     case 'substring':
       return cut(first, wholeNumber(args[2]))
     case 'array_fill':
-      return scaled(first, args[1] ? (elementCount(args[1]) ?? COUNT_MAX) : 1)
+      return scaled(first, 2 * (args[1] ? (elementCount(args[1]) ?? COUNT_MAX) : 1))
     case 'replace':
       return replaced(first, lengthOf(args[1]) ?? 1, third, 0)
     case 'regexp_replace':
       return replaced(first, 1, third, backReferences(args[2]))
     case 'string_to_array':
     case 'regexp_split_to_array':
-      return { ...first, isMany: true }
+      return { ...scaled(total(sizes), 2), isMany: true }
     case 'translate':
       return scaled(first, isAscii(args[2]) ? 1 : 4)
     case 'format':
       return formatted(args[0], sizes)
     case 'concat_ws':
       return total([...sizes.slice(1), scaled(first, Math.max(sizes.length - 2, 0))])
-    case 'array_to_string':
-      return { ...first, own: first.own * Math.max(1, second.own), times: first.times + second.times * STORED_BYTES }
+    case 'array_to_string': {
+      const between = total([second, third])
+      return { ...first, own: first.own * Math.max(1, between.own), times: first.times + between.times * STORED_BYTES }
+    }
+    case 'array_replace':
+    case 'ts_rewrite':
+      return replaced(first, 1, third, 0)
+    case 'ts_headline': {
+      const [options = NOTHING] = sizes.slice(-1)
+      return sizes.length < 3 ? total(sizes) : replaced(total(sizes.slice(0, -1)), 2, options, 1)
+    }
     case 'quote_literal':
     case 'quote_ident':
     case 'quote_nullable':
     case 'encode':
+    case 'convert_to':
+    case 'decode':
+    case 'hstore':
+    case 'regexp_match':
+    case 'regexp_matches':
+      // Each letter may be escaped, and a byte is printed as two digits.
+      return scaled(total(sizes), 2)
+    case 'array_append':
+      return total([first, scaled(second, 2)])
+    case 'array_prepend':
+      return total([scaled(first, 2), second])
+    case 'to_json':
+    case 'to_jsonb':
+    case 'array_to_json':
+    case 'row_to_json':
+    case 'json_build_array':
+    case 'jsonb_build_array':
+    case 'json_build_object':
+    case 'jsonb_build_object':
+    case 'json_object':
+    case 'jsonb_object':
+      return jsonOf(sizes)
     case 'jsonb_pretty':
-      return scaled(first, 2)
+      // Each value is on a line of its own, indented by four spaces for each level around it.
+      return { ...scaled(first, 2), own: first.own * (2 + 4 * Math.min(first.own, JSON_DEPTH)) }
+    case 'convert_from':
+    case 'convert':
+      return scaled(first, 3)
     case 'to_char':
       return total([first, scaled(second, 16)])
     default:
@@ -430,22 +506,108 @@ function isAscii(node: Node | undefined): boolean {
   return text !== undefined && /^[\x00-\x7f]*$/.test(text)
 }
 
-/**
- * Returns the size of values that an aggregate collects from rows, as stored data. Throws Refusal if constants make the
- * values long.
- */
-function collected(each: Size, name: string): Size {
-  if (each.own > COLLECTED_MAX) {
-    const why = `${name} collects values of up to ${Math.round(each.own)} bytes that the query creates; the limit is ${COLLECTED_MAX}`
-    throw new Refusal(
-      'limit',
-      'size',
-      why,
-      'Collect shorter values: shorten them first, with left(x, 1000).',
-      undefined,
-    )
+/** Returns the size of what a constant becomes, if the database reads it as a number or a JSON document. */
+function literalSize(value: Struct<'A_Const'>): Size {
+  if (value.ival || value.boolval || value.isnull) return FIXED
+  const bits = value.bsval?.bsval
+  if (bits !== undefined) return { ...NOTHING, own: 4 * bits.length }
+  const isNumber = value.fval !== undefined
+  const text = value.fval?.fval ?? value.sval?.sval ?? ''
+  let own = text.length
+  for (const [, digits] of text.matchAll(/[\d.][eE]([-+]?\d+)/g)) {
+    const power = Number(digits)
+    own += power < 0 ? Math.min(-power, FRACTION_DIGITS) : Math.min(power, WHOLE_DIGITS)
   }
-  return { ...stored(each), isMany: !RANGES.has(name) }
+  return { ...NOTHING, own: isNumber ? Math.min(own, NUMBER_BYTES) : own, kind: isNumber ? 'number' : undefined }
+}
+
+/** Returns the size after a cast. */
+function castSize(arg: Node | undefined, size: Size, typeName: Struct<'TypeName'> | undefined): Size {
+  const [name = ''] = words(typeName?.names).slice(-1)
+  const isArray = (typeName?.arrayBounds ?? []).length > 0
+  const [length = 0, scale = 0] = (typeName?.typmods ?? []).map((each) => Math.abs(wholeNumber(each) ?? 0))
+  const elementsMax = isArray ? Math.max(1, size.own / 2 + size.times * STORED_BYTES) : 1
+  // A length that pads. For a numeric, `length` and `scale` are its digits.
+  if (PADDED.has(name)) return { ...size, own: size.own + elementsMax * Math.max(length, 1), kind: undefined }
+  if (FIXED_TYPES.has(name)) return isArray ? scaledOwn(size, 8) : { ...FIXED, before: size.before }
+  const isLiteral = arg?.A_Const !== undefined
+  if (name === 'numeric') {
+    if (isArray) return isLiteral ? size : documentOf(size)
+    if (length > 0) return { ...NOTHING, own: Math.max(FIXED_BYTES, length + scale + 3), kind: 'number' }
+    return arg ? computed([arg], [size], true) : LONG_NUMBER
+  }
+  if (DOCUMENTS.has(name)) return { ...(isLiteral ? size : documentOf(size)), kind: isArray ? undefined : 'json' }
+  if (name === 'json') return { ...size, kind: isArray ? undefined : 'json' }
+  if (name === 'bytea') return scaled(size, 2)
+  return size.kind === undefined ? size : { ...size, kind: undefined }
+}
+
+/** Types whose values are filled up to their length. */
+const PADDED: ReadonlySet<string> = new Set(['bit', 'varbit', 'bpchar', 'char'])
+/** Types in which a short text of a number may become a long one. */
+const DOCUMENTS: ReadonlySet<string> = new Set(['jsonb', 'hstore'])
+
+/**
+ * Returns the size of a document or an array that is read from a text which the query made: each number in it may
+ * become long. The size of a constant counts its numbers already.
+ */
+function documentOf(size: Size): Size {
+  return { ...size, own: size.own + Math.floor(size.own / SHORT_NUMBER) * NUMBER_BYTES, kind: undefined }
+}
+
+/** Returns the size of a JSON document that contains the values. */
+function jsonOf(sizes: readonly Size[]): Size {
+  return { ...escaped(sizes), kind: 'json' }
+}
+
+/** Returns the size of values whose strings are escaped. A number has nothing to escape. */
+function escaped(sizes: readonly Size[]): Size {
+  return { ...total(sizes.map((size) => (size.kind === undefined ? scaled(size, 2) : size))), kind: undefined }
+}
+
+function scaledOwn(size: Size, by: number): Size {
+  return { ...size, own: size.own * by, kind: undefined }
+}
+
+/** Returns the sizes of columns that the caller defines: json_to_record(…) AS t(a numeric). */
+function definedSizes({ coldeflist, functions = [] }: Struct<'RangeFunction'>, size: Size): Size[] | undefined {
+  const inside = functions.flatMap(({ List: list }) => list?.items?.[1]?.List?.items ?? [])
+  const definitions = coldeflist ?? inside
+  if (definitions.length === 0) return undefined
+  const sizes = definitions.map(({ ColumnDef: column }) => castSize(undefined, size, column?.typeName))
+  return coldeflist ? sizes : [...sizes, ...Array<Size>(8).fill(size)]
+}
+
+/**
+ * Returns the size of a number that is computed from others. If a side may have another type (a path, a range), the
+ * result may contain both sides. `isLong` says that the result may have far more digits than the sides.
+ */
+function computed(nodes: readonly Node[], sizes: readonly Size[], isLong: boolean): Size {
+  if (sizes.every(({ kind }) => kind === 'fixed')) return FIXED
+  const isNumber = sizes.every(({ kind }) => kind === 'fixed' || kind === 'number')
+  const all = total(sizes)
+  const isStored = nodes.every((node) => node.ColumnRef) && all.own === 0
+  if (isLong && !isStored) return LONG_NUMBER
+  if (nodes.some((node) => node.ParamRef)) return isNumber ? LONG_NUMBER : total([all, LONG_NUMBER])
+  if (!isNumber) return all
+  return { ...NOTHING, own: Math.min(all.own + all.times * STORED_BYTES + FIXED_BYTES, NUMBER_BYTES), kind: 'number' }
+}
+
+/** Returns the size of round(x, digits), which fills up with zeros. */
+function rounded(args: readonly Node[], sizes: readonly Size[]): Size {
+  const [number, digits] = args
+  const size = computed(number ? [number] : [], sizes.slice(0, 1), false)
+  if (!digits || size.kind === 'fixed') return size
+  const zeros = Math.min(Math.abs(wholeNumber(digits) ?? FRACTION_DIGITS), FRACTION_DIGITS)
+  return { ...size, own: Math.min(size.own + zeros, size.kind === undefined ? Infinity : NUMBER_BYTES) }
+}
+
+/**
+ * Returns the size of values that an aggregate collects from rows, as stored data. collected-rows.ts bounds their sum
+ * when the query runs.
+ */
+function collected(each: Size): Size {
+  return { ...stored(each), isMany: true }
 }
 
 /** Aggregates whose results are sorted, and are therefore compared in linear time. */
@@ -457,21 +619,25 @@ function afterTurns(size: Size): Size {
 }
 
 function stored(size: Size): Size {
-  return { ...size, own: 0, times: Math.max(1, size.times + size.own / STORED_BYTES) }
+  return { ...size, own: 0, times: Math.max(1, size.times + size.own / STORED_BYTES), kind: undefined }
 }
 
 function scaled(size: Size, by: number): Size {
   if (by === 1) return size
   const before = size.before.size === 0 ? NONE : new Map([...size.before].map(([place, count]) => [place, count * by]))
-  return { ...size, own: size.own * by, times: size.times * by, before }
+  return { ...size, own: size.own * by, times: size.times * by, before, kind: undefined }
 }
 
 function total(sizes: readonly Size[]): Size {
-  return combined(sizes, (a, b) => a + b)
+  const [only, second] = sizes
+  return only && !second ? only : combined(sizes, (a, b) => a + b)
 }
 
 function greatest(sizes: readonly Size[]): Size {
-  return combined(sizes, Math.max)
+  const kinds = new Set(sizes.map(({ kind }) => kind))
+  const isNumber = kinds.size === 2 && kinds.has('fixed') && kinds.has('number')
+  const [only] = kinds.size === 1 ? kinds : []
+  return { ...combined(sizes, Math.max), kind: isNumber ? 'number' : only }
 }
 
 function combined(sizes: readonly Size[], by: (a: number, b: number) => number): Size {

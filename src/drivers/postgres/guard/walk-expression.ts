@@ -2,9 +2,10 @@
 // names each key that it copies. An unknown node is refused. Every sub-expression goes through expression() again. The
 // four walk-*.ts files call each other, because expressions contain queries and queries contain expressions.
 import { AGGREGATES, FUNCTIONS, RETURNS_ROWS } from './allowed-functions.ts'
-import { word, words, type Node, type Struct } from './allowed-nodes.ts'
+import { word, words, type Node, type SelectStmt, type Struct } from './allowed-nodes.ts'
 import { boundedArguments, boundedPattern, boundedPatterns, boundedText } from './argument-bounds.ts'
 import { collationName } from './collations.ts'
+import { collects, countedCall, countedRows, isClosed } from './collected-rows.ts'
 import { findFunction, mayBeCalled, resultType, unknownFunction, type Found } from './function-lookup.ts'
 import {
   boundedPathArguments,
@@ -19,8 +20,8 @@ import { constant } from './literals.ts'
 import { checkComparison, compared, isLikeOperator, operatorName } from './operator-lookup.ts'
 import { asText, parameter, typedArguments } from './params.ts'
 import { refusedColumn, refusedFunction, refusedStatement } from './refusal.ts'
-import { columnOfRow, reference, resolve, rowMeant, starColumns } from './resolve-columns.ts'
-import { checkColumns, newAlias, spend, type Level, type Walk } from './scope.ts'
+import { columnHere, columnOfRow, reference, resolve, rowMeant, starColumns } from './resolve-columns.ts'
+import { addSort, checkColumns, newAlias, spend, type Level, type Walk } from './scope.ts'
 import type { Field, SqlType, Typed } from './from-items.ts'
 import { notePlace } from './source-position.ts'
 import { withConfiguration, withDictionary } from './text-search.ts'
@@ -126,12 +127,14 @@ function subLink(walk: Walk, level: Level, link: Struct<'SubLink'>): Typed {
   const type = first?.type ?? null
   switch (subLinkType) {
     case 'EXISTS_SUBLINK':
-      return { node: { SubLink: { subLinkType, subselect } }, type: null }
+      return { node: { SubLink: { subLinkType, subselect: unhashed(walk, link, inner.node) } }, type: null }
     case 'EXPR_SUBLINK':
       if (first) walk.sublinkNames.set(link, first.name)
       return { node: { SubLink: { subLinkType, subselect } }, type }
-    case 'ARRAY_SUBLINK':
-      return { node: { SubLink: { subLinkType, subselect } }, type: type && { kind: 'array', of: type } }
+    case 'ARRAY_SUBLINK': {
+      const rows: Node = { SelectStmt: countedRows(walk, inner.node, inner.outputs, 'array') }
+      return { node: { SubLink: { subLinkType, subselect: rows } }, type: type && { kind: 'array', of: type } }
+    }
     case 'ANY_SUBLINK':
     case 'ALL_SUBLINK': {
       if (!link.testexpr) throw refusedStatement('ANY', link.location)
@@ -148,12 +151,51 @@ function subLink(walk: Walk, level: Level, link: Struct<'SubLink'>): Typed {
       const isLike = isLikeOperator(words(operName)) && inner.outputs.length === 1 && mayBeText(walk.exposed, test.type)
       const sought: Node = isLike
         ? { SelectStmt: boundedPatterns(inner.node, newAlias(walk, 't', 'the patterns')) }
-        : subselect
+        : {
+            SelectStmt: isHashed(walk, level, link, inner.node)
+              ? countedRows(walk, inner.node, inner.outputs, 'in')
+              : inner.node,
+          }
       return { node: { SubLink: { subLinkType, testexpr: test.node, operName, subselect: sought } }, type: null }
     }
     default:
       throw refusedStatement(subLinkType ?? 'SubLink', link.location)
   }
+}
+
+/**
+ * Returns whether PostgreSQL may keep all rows of the sub-query in a hash table that grows without a limit. It does so
+ * for x IN (SELECT …) unless it can join: if the comparison of a column is a condition of WHERE by itself.
+ */
+function isHashed(walk: Walk, level: Level, link: Struct<'SubLink'>, query: SelectStmt): boolean {
+  const ref = link.testexpr?.ColumnRef
+  const isJoined = walk.joined.has(link) && ref !== undefined && columnHere(walk, level, ref) !== undefined
+  return link.subLinkType === 'ANY_SUBLINK' && !isJoined && isClosed(walk, query)
+}
+
+/**
+ * Returns the sub-query of EXISTS. With OFFSET, PostgreSQL cannot replace it by a hash table of all its rows, which would
+ * grow without a limit if functions make the rows.
+ */
+function unhashed(walk: Walk, link: Struct<'SubLink'>, query: SelectStmt): Node {
+  const isKept = walk.joined.has(link) || query.limitOffset !== undefined || query.larg || !makesRows(query)
+  const offset = { limitOffset: { A_Const: { ival: {} } }, limitOption: 'LIMIT_OPTION_COUNT' }
+  return { SelectStmt: isKept ? query : { ...query, ...offset } }
+}
+
+function makesRows(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if ('RangeFunction' in value) return true
+  return Object.values(value).some((part) => (Array.isArray(part) ? part.some(makesRows) : makesRows(part)))
+}
+
+/** Records the sub-queries that are conditions of WHERE by themselves, combined only by AND. */
+export function noteJoined(walk: Walk, condition: Node | undefined): void {
+  if (condition?.SubLink) walk.joined.add(condition.SubLink)
+  const { boolop, args = [] } = condition?.BoolExpr ?? {}
+  if (boolop === 'AND_EXPR') for (const arg of args) noteJoined(walk, arg)
+  const [negated] = args
+  if (boolop === 'NOT_EXPR' && negated?.SubLink?.subLinkType === 'EXISTS_SUBLINK') walk.joined.add(negated.SubLink)
 }
 
 function nullTest(walk: Walk, level: Level, { arg, nulltesttype, location }: Struct<'NullTest'>): Typed {
@@ -393,15 +435,16 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   const funcname = [word(found.schema), word(name)]
   const rest = modifiers(walk, level, node)
   if (isAggregate) level.aggregates -= 1
-  const confined: Node = {
-    FuncCall: {
-      funcname,
-      ...(printed.length > 0 && { args: printed }),
-      ...rest,
-      ...(node.over && { over: window(walk, level, node.over) }),
-      funcformat: 'COERCE_EXPLICIT_CALL',
-    },
+  const made: Struct<'FuncCall'> = {
+    funcname,
+    ...(printed.length > 0 && { args: printed }),
+    ...rest,
+    ...(node.over && { over: window(walk, level, node.over) }),
+    funcformat: 'COERCE_EXPLICIT_CALL',
   }
+  const isSorted = node.agg_order ?? node.agg_distinct ?? node.agg_within_group
+  if (isAggregate && isSorted) addSort(walk)
+  const confined: Node = { FuncCall: collects(name) ? countedCall(walk, name, made) : made }
   return { node: confined, name, out: found.out, type: resultType(walk.exposed, name, found.out, types, node) }
 }
 
@@ -481,6 +524,7 @@ export function sortKey(walk: Walk, sort: Struct<'SortBy'>, { node, type }: Type
 /** Confines OVER (…), OVER name, or an entry of WINDOW. Throws Refusal. */
 export function window(walk: Walk, level: Level, def: Struct<'WindowDef'>): Struct<'WindowDef'> {
   const partition = def.partitionClause?.map((node) => expression(walk, level, node).node)
+  if (partition ?? def.orderClause) addSort(walk)
   walk.sorts = true
   return {
     ...(def.name !== undefined && { name: def.name }),

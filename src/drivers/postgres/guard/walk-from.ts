@@ -9,9 +9,10 @@ import type { ExposedColumn, ExposedTable } from './exposed.ts'
 import { columnHint, tableHint } from './hints.ts'
 import { checkComparison } from './operator-lookup.ts'
 import { outputName } from './output-names.ts'
-import { addItem } from './query-weight.ts'
+import { addItem, dropItem } from './query-weight.ts'
 import { Refusal, refusedColumn, refusedFunction, refusedStatement, refusedTable } from './refusal.ts'
 import {
+  addSort,
   columnRef,
   distinctNames,
   findCte,
@@ -27,7 +28,7 @@ import type { Base, Column, Field, Item, SqlType } from './from-items.ts'
 import { notePlace } from './source-position.ts'
 import { fieldsOf, sqlType, typeName } from './type-names.ts'
 import { Shown } from './visible-names.ts'
-import { callOf, expression, valueFunction, type Called } from './walk-expression.ts'
+import { callOf, expression, noteJoined, valueFunction, type Called } from './walk-expression.ts'
 import { jsonTable } from './walk-json.ts'
 import { select } from './walk-select.ts'
 
@@ -82,7 +83,7 @@ function table(walk: Walk, level: Level, node: Struct<'RangeVar'>): From {
 }
 
 function cteItem(walk: Walk, cte: Cte, node: Struct<'RangeVar'>): From {
-  walk.weight.items -= 1
+  dropItem(walk.weight)
   walk.weight.ctes.set(cte, (walk.weight.ctes.get(cte) ?? 0) + 1)
   cte.references += 1
   // At the level of its WITH, `*` includes the columns of SEARCH and CYCLE. In deeper queries PostgreSQL leaves them
@@ -97,7 +98,7 @@ function cteItem(walk: Walk, cte: Cte, node: Struct<'RangeVar'>): From {
 function subselect(walk: Walk, level: Level, node: Struct<'RangeSubselect'>): From {
   const query = node.subquery?.SelectStmt
   if (!query) throw refusedStatement('a sub-query that is no SELECT')
-  walk.weight.items -= 1
+  dropItem(walk.weight)
   const { lateral } = node
   const inner = select(walk, query, lateral ? level : level.parent, level.ctes)
   const made = namedItem(walk, { name: node.alias?.aliasname ?? null, alias: node.alias, fields: inner.outputs })
@@ -301,6 +302,8 @@ const TYPES: ReadonlySet<string> = new Set(['JOIN_INNER', 'JOIN_LEFT', 'JOIN_RIG
 function join(walk: Walk, level: Level, node: Struct<'JoinExpr'>): From {
   const { jointype = '', larg, rarg } = node
   if (!larg || !rarg || !TYPES.has(jointype)) throw refusedStatement(jointype || 'JOIN')
+  addSort(walk)
+  if (jointype === 'JOIN_INNER') noteJoined(walk, node.quals)
   const left = fromItem(walk, level, larg)
   const before = level.shown
   // LATERAL on the right side sees the left side, except in RIGHT and FULL joins.
@@ -428,6 +431,7 @@ interface Part {
 /** Confines a RangeFunction. Throws Refusal. */
 function functionItem(walk: Walk, level: Level, node: Struct<'RangeFunction'>): From {
   walk.rowFunctions += 1
+  addSort(walk)
   const { alias, ordinality, is_rowsfrom, coldeflist, lateral } = node
   const functions = node.functions ?? []
   const name = alias?.aliasname ?? functionName(walk, functions[0])

@@ -4,6 +4,7 @@
 import type { Node, Struct } from './allowed-nodes.ts'
 import { boundedDocument, notAPath, plainPath, workOf } from './json-path-bounds.ts'
 import { ofRow, rowsWork, type Term } from './json-path.ts'
+import { countedFilter, countedRows } from './collected-rows.ts'
 import { Refusal, refusedStatement } from './refusal.ts'
 import type { Level, Walk } from './scope.ts'
 import type { Field, Typed } from './from-items.ts'
@@ -130,9 +131,10 @@ function arrayQuery(walk: Walk, level: Level, node: Struct<'JsonArrayQueryConstr
   const query = node.query?.SelectStmt
   if (!query) throw refusedStatement('JSON_ARRAY', node.location)
   const { absent_on_null } = node
+  const inner = select(walk, query, level, level.ctes)
   return {
     JsonArrayQueryConstructor: {
-      query: { SelectStmt: select(walk, query, level, level.ctes).node },
+      query: { SelectStmt: countedRows(walk, inner.node, inner.outputs, 'json_array') },
       ...returning(walk, node.output),
       format: formatOf(node.format),
       ...flags({ absent_on_null }),
@@ -140,7 +142,16 @@ function arrayQuery(walk: Walk, level: Level, node: Struct<'JsonArrayQueryConstr
   }
 }
 
-function aggregate<A>(
+/** Returns the values that JSON_ARRAYAGG or JSON_OBJECTAGG collects. */
+function valuesOf({ arg }: Collected): readonly (Node | undefined)[] {
+  return [arg.raw_expr, arg.key, arg.value?.raw_expr]
+}
+
+interface Collected {
+  readonly arg: Struct<'JsonValueExpr'> & Struct<'JsonKeyValue'>
+}
+
+function aggregate<A extends Collected>(
   walk: Walk,
   level: Level,
   constructor: Struct<'JsonAggConstructor'> | undefined,
@@ -149,9 +160,10 @@ function aggregate<A>(
   const { output, agg_filter, agg_order, over } = constructor ?? {}
   if (!over) level.aggregates += 1
   const arg = argument()
+  const { agg_filter: filter } = optional(walk, level, 'agg_filter', agg_filter)
   const inner = {
     ...returning(walk, output),
-    ...optional(walk, level, 'agg_filter', agg_filter),
+    agg_filter: countedFilter(filter, valuesOf(arg)),
     ...(agg_order && { agg_order: sortKeys(walk, level, agg_order) }),
   }
   if (!over) level.aggregates -= 1

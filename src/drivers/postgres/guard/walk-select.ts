@@ -1,11 +1,13 @@
 // Walks a SELECT, VALUES or UNION: WITH, the select list, GROUP BY, ORDER BY. It resolves names, gives each output an
 // explicit name, and reads only from the FROM items that walk-from.ts made.
 import { word, words, type Node, type SelectStmt, type Struct } from './allowed-nodes.ts'
+import { countedRows } from './collected-rows.ts'
 import { constant } from './literals.ts'
 import { outputName } from './output-names.ts'
 import { ambiguousOutput, Refusal, refusedLimit, refusedStatement } from './refusal.ts'
 import { columnHere, reference, rowMeant, starColumns, unqualifiedHere, type ColumnOf } from './resolve-columns.ts'
 import {
+  addSort,
   checkColumns,
   distinctNames,
   newAlias,
@@ -18,7 +20,16 @@ import {
 } from './scope.ts'
 import type { Base, Column, Field, SqlType, Typed } from './from-items.ts'
 import { notePlace } from './source-position.ts'
-import { elements, expression, indirection, optional, sortKey, starFields, window } from './walk-expression.ts'
+import {
+  elements,
+  expression,
+  indirection,
+  noteJoined,
+  optional,
+  sortKey,
+  starFields,
+  window,
+} from './walk-expression.ts'
 import { fromItems } from './walk-from.ts'
 
 export interface Selected {
@@ -65,6 +76,7 @@ function plain(walk: Walk, raw: SelectStmt, level: Level, withClause: With): Sel
   const fromClause = fromItems(walk, level, raw.fromClause ?? [])
   const targets = planTargets(walk, level, raw.targetList ?? [])
   level.phase = 'where'
+  noteJoined(walk, raw.whereClause)
   const where = optional(walk, level, 'whereClause', raw.whereClause)
   const groups = groupBy(walk, level, raw.groupClause, targets)
   level.phase = 'output'
@@ -78,6 +90,8 @@ function plain(walk: Walk, raw: SelectStmt, level: Level, withClause: With): Sel
   const sort = raw.sortClause && sortBy(walk, level, raw.sortClause, outputs)
   const grouped = groups && [...groups, ...level.ungrouped.values()]
   if (grouped || raw.distinctClause || raw.havingClause) walk.sorts = true
+  if (grouped) addSort(walk)
+  if (raw.distinctClause) addSort(walk)
   const node = {
     ...(distinct && { distinctClause: distinct }),
     targetList: outputs.map((output): Node => ({ ResTarget: { name: output.name, val: output.node } })),
@@ -138,9 +152,14 @@ function setOperation(
 ): Selected {
   const { op, larg, rarg } = raw
   if (!larg || !rarg || op === undefined || !OPERATIONS.has(op)) throw refusedStatement(op ?? 'UNION')
+  const { weight } = walk
+  const before = weight.joined
   const left = select(walk, larg, parent, ctes)
+  const first = weight.joined
   onLeft?.(left.outputs)
+  weight.joined = before
   const right = select(walk, rarg, parent, ctes)
+  weight.joined = Math.max(first, weight.joined)
   const outputs = left.outputs.map(({ name, type }, index) => ({
     name,
     type: type ?? right.outputs[index]?.type ?? null,
@@ -148,14 +167,18 @@ function setOperation(
   const level = newLevel(parent, ctes)
   const sort = raw.sortClause && sortBy(walk, level, raw.sortClause, outputs)
   if (sort || raw.all !== true) walk.sorts = true
+  if (raw.all !== true) addSort(walk)
+  // PostgreSQL keeps the rows of EXCEPT and INTERSECT in a hash table that grows without a limit.
+  const isKept = op !== 'SETOP_UNION'
+  const what = op.slice('SETOP_'.length).toLowerCase()
   const node = {
     ...(sort && { sortClause: sort }),
     ...limits(walk, raw, level),
     ...withClause,
     op,
     ...(raw.all && { all: true as const }),
-    larg: left.node,
-    rarg: right.node,
+    larg: isKept ? countedRows(walk, left.node, left.outputs, what) : left.node,
+    rarg: isKept ? countedRows(walk, right.node, right.outputs, what) : right.node,
   }
   return { node, outputs }
 }
@@ -220,7 +243,7 @@ interface Where {
 class Body implements Cte {
   readonly name: string
   readonly alias: string
-  readonly weight = { items: 0, ctes: new Map<Cte, number>() }
+  readonly weight = { items: 0, joined: 0, ctes: new Map<Cte, number>() }
   readonly materialized: string | undefined
   readonly depth: number
   references = 0
@@ -278,7 +301,8 @@ class Body implements Cte {
     const onLeft = (outputs: readonly Field[]): void => {
       if (isRecursive) this.#columns = this.#named(outputs)
     }
-    const { node, outputs } = select(this.#walk, query, parent, scope, onLeft)
+    const { node: made, outputs } = select(this.#walk, query, parent, scope, onLeft)
+    const node = this.#refersToItself ? this.#counted(made, outputs) : made
     this.#walk.weight = weight
     this.#columns = this.#named(outputs)
     this.#state = 'done'
@@ -291,6 +315,18 @@ class Body implements Cte {
       ...this.#search(),
       ...this.#cycle(),
     }
+  }
+
+  /** Returns a recursive UNION with its rows counted: PostgreSQL keeps all of them, to find duplicates. */
+  #counted(query: SelectStmt, outputs: readonly Field[]): SelectStmt {
+    const { larg, rarg } = query
+    if (query.op !== 'SETOP_UNION' || query.all || !larg || !rarg) return query
+    if (this.#raw.search_clause ?? this.#raw.cycle_clause) {
+      const why = 'SEARCH and CYCLE need UNION ALL: a recursive UNION keeps all rows in memory'
+      throw new Refusal('limit', 'UNION', why, 'Write UNION ALL in the recursive query.', this.#raw.location)
+    }
+    const counted = (arm: SelectStmt): SelectStmt => countedRows(this.#walk, arm, outputs, 'union')
+    return { ...query, larg: counted(larg), rarg: counted(rarg) }
   }
 
   #named(outputs: readonly Field[]): readonly Field[] {
@@ -551,6 +587,7 @@ function columnGrouped(walk: Walk, level: Level, node: Node, grouping: Grouping)
  */
 function sortBy(walk: Walk, level: Level, clause: readonly Node[], outputs: readonly SortOutput[]): Node[] {
   walk.sorts = true
+  addSort(walk)
   const places = new Map<string, number>()
   return clause.map(({ SortBy: sort }) => {
     if (!sort?.node) throw refusedStatement('ORDER BY')

@@ -79,10 +79,15 @@ export function adviceForBound(what: string): string {
   if (what === 'normalize' || what === 'is_normalized') return 'Shorten the string first: left(x, 1000).'
   if (what === 'comparison') return 'Compare rows instead: use a join, EXISTS, or IN with a sub-query.'
   if (what === 'jsonpath') return PATH_HINT
+  if (COLLECTS.test(what)) return COLLECTED_HINT
   if (what.startsWith('ts_rank')) return 'Search for fewer words, or rank only the first rows of a search.'
   return 'The cost grows with the length of the string and of the text searched for. Shorten one of them: left(x, 10000).'
 }
 
+/** What collected-rows.ts names. */
+const COLLECTS = /_agg$|^(?:array|except|in|intersect|json_array|json_arrayagg|union)$/
+const COLLECTED_HINT =
+  'The rows that a query collects must fit into memory. Collect fewer or shorter values, or read the rows without collecting them. Write UNION ALL in a recursive query, and NOT EXISTS instead of NOT IN and EXCEPT.'
 const LIKE_HINT =
   'Write a shorter pattern, or shorten the string: left(x, 10000) LIKE pattern. Instead of LIKE ANY (SELECT …) write EXISTS (SELECT … WHERE x LIKE pattern).'
 const PATH_HINT =
