@@ -23,9 +23,9 @@ export interface Connections {
   cutIdle(): void
   cutAll(): void
   readonly open: number
-  /** The number of connections closed for a newer one, or because too many of their requests awaited an answer. */
+  /** The number of connections closed for a newer one, or because very many of their requests awaited an answer. */
   readonly evicted: number
-  /** The number of connections refused because all others had a complete request. */
+  /** The number of connections and pipelined requests that were refused. */
   readonly refused: number
 }
 
@@ -41,10 +41,12 @@ interface Held {
 
 /**
  * The maximum number of requests of one connection that wait for their answers. Node delivers every request that a
- * client sends. Without a limit, a client that reads no answers could fill the memory. Clients that pipeline must
- * expect a closed connection (RFC 9112, 9.3.2).
+ * client sends. Without a limit, a client that reads no answers could fill the memory. The next request is refused, and
+ * the connection closed after the refusal (RFC 9112, 9.3.2).
  */
 const PIPELINED_MAX = 32
+/** So many waiting requests end the connection at once. Node stops reading before, unless they arrive in one chunk. */
+const REFUSED_MAX = 1_024
 /**
  * The server emits this event when query-connection.ts has received a request or its beginning without node:http. Its
  * arguments are the socket and the `Exchange` of the socket.
@@ -74,10 +76,15 @@ class HeldConnections implements Connections {
     this.#nextId = nextId
     server.maxConnections = limits.max + CLOSING
     server.on('connection', (socket) => this.#opened(socket))
-    server.on('request', (request, response) => {
+    // It runs before the listener that answers requests, which ignores a response that is already written.
+    server.prependListener('request', (request, response) => {
       const held = this.#held.get(request.socket)
       if (held === undefined) return
-      if (++held.waiting > PIPELINED_MAX) return void this.#close(request.socket)
+      if (++held.waiting > REFUSED_MAX) return void this.#close(request.socket)
+      if (held.waiting > PIPELINED_MAX) {
+        this.refused++
+        return void response.writeHead(503, { ...refusalHeaders(this.#nextId()), connection: 'close' }).end(BODY)
+      }
       response.on('close', held.answered)
       held.exchange = { request, response }
       this.#noted(request.socket, held)
@@ -172,14 +179,18 @@ function stateOf({ exchange }: Held): Exchange['state'] {
 }
 
 const BODY = JSON.stringify({
-  error: 'The service has as many connections as it may have. Try again in a moment.',
+  error:
+    'The service has as many connections, or this connection as many waiting requests, as it may have. Try again in a moment.',
   code: 'OVERLOADED',
   retryAfter: 1,
 })
 
+function refusalHeaders(requestId: string): Record<string, string> {
+  const type = 'application/json; charset=utf-8'
+  return { 'content-type': type, [REQUEST_ID]: requestId, 'content-length': String(BODY.length), 'retry-after': '1' }
+}
+
 function refusalOf(requestId: string): string {
-  return (
-    `HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json; charset=utf-8\r\n${REQUEST_ID}: ${requestId}\r\n` +
-    `content-length: ${BODY.length}\r\nretry-after: 1\r\nconnection: close\r\n\r\n${BODY}`
-  )
+  const lines = Object.entries(refusalHeaders(requestId)).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `HTTP/1.1 503 Service Unavailable\r\n${lines.join('')}connection: close\r\n\r\n${BODY}`
 }

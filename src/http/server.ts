@@ -187,6 +187,8 @@ function receive(
   const ordinary = app.server.listeners('request')
   app.server.removeAllListeners('request')
   app.server.on('request', (request, response) => {
+    // A pipelined request too many (connections.ts).
+    if (response.writableEnded) return
     const requestId = requestIds.of(request)
     if (take !== null && isOpen() && take(request, response, requestId)) return
     // The header is set here, so that every writer of an answer keeps it: Fastify, and the event streams of the

@@ -91,6 +91,18 @@ describe('with two connections for an address', () => {
     )
   })
 
+  test('of many requests in one piece, the first are answered and the next is refused with a status', async () => {
+    const socket = await dial()
+    const failed: Error[] = []
+    socket.on('error', (error) => failed.push(error))
+    socket.write(request('SELECT 1 AS n').repeat(50))
+    await once(socket, 'close')
+    const statuses = [...socket.text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)
+    assert.deepEqual(statuses, [...Array<string>(32).fill('200'), '503'])
+    assert.match(socket.text, /connection: close\r\n[^{]*\{"error":"[^"]*waiting requests[^"]*","code":"OVERLOADED"/i)
+    assert.deepEqual(failed, [])
+  })
+
   test('a request that arrives byte by byte during a running query is answered', async () => {
     const socket = await dial()
     await send(socket, request('SELECT count(*) AS n FROM orders a, orders b WHERE a.id <> b.id'))
