@@ -1,6 +1,7 @@
 // Tests the playground in a real browser: a verdict while the person types, an answer, and a refusal with what to write
 // instead.
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { after, before, describe, test } from 'node:test'
 import {
   accessible,
@@ -82,6 +83,20 @@ describe('the playground', () => {
       })(),
     ])
     assert.equal(file.suggestedFilename(), 'shop.csv')
+    browser.clean()
+  })
+
+  test('the JSON file has every column, even if columns share a name', async (t) => {
+    await using browser = await browserOrSkip(t)
+    if (browser === null) return
+    const page = await browser.open(shop.app)
+    await signIn(page, shop.owner.email, PATH)
+    await ready(page, 'Playground')
+    await write(page, 'SELECT 1 AS a, 2 AS a, 3 AS a_2')
+    await run(page)
+    const save = page.getByRole('button', { name: 'Download JSON', exact: true })
+    const [file] = await Promise.all([page.waitForEvent('download'), save.click()])
+    assert.deepEqual(JSON.parse(await readFile(await file.path(), 'utf8')), [{ a: 1, a_3: 2, a_2: 3 }])
     browser.clean()
   })
 

@@ -70,11 +70,13 @@ export function jsonOf(columns: readonly Column[], rows: readonly Row[]): string
 }
 
 function uniqueNames(names: readonly string[]): readonly string[] {
-  const seen = new Map<string, number>()
+  const taken = new Set(names)
+  const seen = new Set<string>()
   return names.map((name) => {
-    const times = (seen.get(name) ?? 0) + 1
-    seen.set(name, times)
-    return times === 1 ? name : `${name}_${times}`
+    let unique = name
+    for (let n = 2; seen.has(unique) || (unique !== name && taken.has(unique)); n++) unique = `${name}_${n}`
+    seen.add(unique)
+    return unique
   })
 }
 
