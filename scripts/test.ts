@@ -34,6 +34,7 @@ const HEAVY = [
   'test/attacks/bigquery/mutants.test.ts',
   'test/attacks/*/connector.test.ts',
   'test/attacks/mongodb/heavy.test.ts',
+  'test/attacks/mongodb/sweep.test.ts',
   'test/attacks/postgres/existence.test.ts',
   'test/attacks/postgres/http.test.ts',
   'test/attacks/postgres/implicit.test.ts',

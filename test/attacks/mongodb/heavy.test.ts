@@ -2,17 +2,14 @@
 // queries of many families on real engines, each with a timeout of 300 ms. A mongod whose memory exceeds KILLED_MB is
 // killed.
 import assert from 'node:assert/strict'
-import { readFile, writeFile } from 'node:fs/promises'
 import { test } from 'node:test'
-import { BSON, type Db, type Document } from 'mongodb'
-import type { Catalog } from '../../../src/drivers/driver.ts'
-import { toBson } from '../../../src/drivers/mongodb/session/to-bson.ts'
-import type { MongoQuery } from '../../../src/drivers/mongodb/confined-query.ts'
+import type { Document } from 'mongodb'
 import { startMongod, startNewest, type TestMongo } from '../../support/mongodb.ts'
 import { engineOrSkip } from '../../support/no-such-engine.ts'
-import { catalog, judge } from './ask.ts'
+import { catalog } from './ask.ts'
 import { BARE, FULL, load } from './fixture.ts'
 import { ACROSS, HEAVY, TOGETHER, type Heavy } from './heavy.ts'
+import { ask, heaviest, watched } from './run-heavy.ts'
 
 const TIMEOUT_MS = 300
 /**
@@ -27,7 +24,6 @@ const CPU_MS = TIMEOUT_MS + 3_000
  * that collects documents.
  */
 const GROWS_MB = 1_200
-const KILLED_MB = 1_500
 
 /** A document far larger than the sample suggests. */
 const LARGE = {
@@ -57,7 +53,7 @@ for (const [name, start] of [
       for (const heavy of families) {
         for (const query of heaviest(heavy, exposed)) {
           const cpu = await watch.cpuMs()
-          const late = Math.round(await ask(full, query))
+          const { late } = await ask(full, query, TIMEOUT_MS)
           const asked = { name: heavy.name, late, cpuMs: (await watch.cpuMs()) - cpu }
           assert.ok(late < LATE_MS, `${heavy.name}: ${late} ms late`)
           assert.ok(asked.cpuMs < CPU_MS, `${heavy.name}: ${asked.cpuMs} ms of work`)
@@ -80,84 +76,10 @@ for (const [name, start] of [
   })
 }
 
-/** Returns the largest allowed query of a family, or one query for each size that the family lists. */
-function heaviest({ body, sizes }: Heavy, exposed: Catalog): MongoQuery[] {
-  const judged = (n: number): MongoQuery | null => {
-    const written = body(n)
-    if (JSON.stringify(written).length > 200_000) return null
-    const query = judge(exposed, written)
-    return 'kind' in query ? null : query
-  }
-  if (sizes !== undefined) return sizes.flatMap((n) => judged(n) ?? [])
-  let found: MongoQuery | null = null
-  let [passes, fails] = [1, 2]
-  for (; fails < 1e7; fails *= 2) {
-    const query = judged(fails)
-    if (query === null) break
-    ;[found, passes] = [query, fails]
-  }
-  for (let n = (passes + fails) / 2; fails > passes * 1.1; n = (passes + fails) / 2) {
-    const query = judged(n)
-    if (query === null) fails = n
-    else [found, passes] = [query, n]
-  }
-  return found === null ? [] : [found]
-}
-
-/** Returns the milliseconds beyond the timeout. */
-async function ask(full: Db, query: MongoQuery): Promise<number> {
-  const pipeline: Document[] = query.pipeline.map((stage) => toBson({ BSON }, stage))
-  const began = performance.now()
-  await full
-    .collection(query.collection)
-    .aggregate(pipeline, { maxTimeMS: TIMEOUT_MS, allowDiskUse: false })
-    .toArray()
-    .catch((error: unknown) => assert.ok(typeof Reflect.get(Object(error), 'code') === 'number', String(error)))
-  return performance.now() - began - TIMEOUT_MS
-}
-
 interface Asked {
   readonly name: string
   /** The milliseconds beyond the timeout. */
   readonly late: number
   /** The CPU time of all threads of mongod. */
   readonly cpuMs: number
-}
-
-interface Watch extends AsyncDisposable {
-  /** The memory before the query, in MB. */
-  readonly before: number
-  readonly peak: () => Promise<number>
-  /** Returns the CPU time so far. */
-  readonly cpuMs: () => Promise<number>
-}
-
-/** The unit in which the kernel counts CPU time: hundredths of a second. */
-const TICK_MS = 10
-
-async function watched(pid: number): Promise<Watch> {
-  const read = async (field: string): Promise<number> => {
-    const status = await readFile(`/proc/${pid}/status`, 'utf8')
-    return Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1]) / 1024
-  }
-  const kill = setInterval(() => {
-    read('VmRSS').then(
-      (size) => size > KILLED_MB && process.kill(pid, 'SIGKILL'),
-      () => undefined,
-    )
-  }, 20)
-  // Reset the peak memory, so that the memory of the startup does not count.
-  await writeFile(`/proc/${pid}/clear_refs`, '5')
-  return {
-    before: await read('VmRSS'),
-    peak: () => read('VmHWM'),
-    cpuMs: async () => {
-      // Read the 14th and 15th field of the line, counted from the end of the name, because the name may contain
-      // anything.
-      const [, rest = ''] = (await readFile(`/proc/${pid}/stat`, 'utf8')).split(/\) (?=[A-Z] )/)
-      const fields = rest.split(' ')
-      return (Number(fields[11]) + Number(fields[12])) * TICK_MS
-    },
-    [Symbol.asyncDispose]: async () => clearInterval(kill),
-  }
 }

@@ -66,6 +66,12 @@ const WINDOW: ReadonlyMap<string, Operator> = new Map<string, Operator>([
   ...each('$minMaxScaler', { needed: ['input'], optional: ['min', 'max'] }, compared),
 ])
 
+/** The names of the allowed accumulators and window operators. */
+export const [ACCUMULATOR_NAMES, WINDOW_NAMES]: readonly [readonly string[], readonly string[]] = [
+  [...ACCUMULATORS.keys()],
+  [...WINDOW.keys()],
+]
+
 /** A window keeps its values in order: each value is compared when it enters the window, and again when it leaves. */
 const WINDOW_READS = 8
 

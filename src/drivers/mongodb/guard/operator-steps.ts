@@ -1,6 +1,6 @@
 // Computes the steps that an operator takes, without the steps of its arguments: by elements, by bytes, or by both. The
 // numbers were measured on mongod 6.0 and on the newest engine. A step is about 50 ns of the slower engine.
-import { constant, isConstant, NONE, plus, product, scaled, sizeOf, type Amount } from './amount.ts'
+import { constant, HUGE, isConstant, NONE, plus, product, scaled, sizeOf, type Amount } from './amount.ts'
 import { isFixed, SMALL, together, wordAt, type Extent } from './value-size.ts'
 import { matchSteps, type MatchedText } from './pattern-steps.ts'
 import { parsePattern, type ParsedPattern } from './pattern-tree.ts'
@@ -166,6 +166,13 @@ const STEPS: ReadonlyMap<string, Steps> = new Map<string, Steps>([
   ...each('$toArray $toObject $serializeEJSON $deserializeEJSON', (given) =>
     plus(10, elements(given, 8), readingText(given, 15)),
   ),
+  ...each('$binarySize $bitAnd $bitNot $bitOr $bitXor $subtype $tsIncrement $tsSecond', (given) =>
+    plus(2, reading(given)),
+  ),
+  // mongod serializes the value.
+  ['$bsonSize', (given) => plus(2, reading(given))],
+  ...each('$similarityCosine $similarityDotProduct $similarityEuclidean', (given) => plus(2, elements(given, 2))),
+  ['$toUUID', (given) => plus(2, readingText(given, 15))],
   ['$toString', (given) => plus(12, readingText(given, 15))],
   ...each(
     '$acos $acosh $asin $asinh $atan $atan2 $atanh $cos $cosh $degreesToRadians $exp $ln $log $log10 $pow $radiansToDegrees $sigmoid $sin $sinh $sqrt $tan $tanh',
@@ -188,15 +195,21 @@ function isSmall({ isScalar, bytes }: Extent): boolean {
   return isScalar && isConstant(bytes) && bytes.constant <= SMALL.bytes.constant
 }
 
-/** Operators that compare values. A collation applies to the texts in them. */
-const COMPARING: ReadonlySet<string> = new Set(
+/** Operators that compare values. All others are known to compare none (operator-steps.test.ts). A collation applies to the texts in them. */
+export const COMPARING: ReadonlySet<string> = new Set(
   words(
     '$cmp $eq $gt $gte $lt $lte $ne $in $indexOfArray $max $min $setDifference $setEquals $setIntersection $setIsSubset $setUnion $maxN $minN $sortArray',
   ),
 )
 
-/** Returns the steps of an operator. An operator without an entry reads its arguments once. */
+/** The operators whose steps growth.ts counts, because they compute an argument more than once, or not always. */
+export const COUNTED_APART: ReadonlySet<string> = new Set(words('$filter $let $map $range $reduce $switch'))
+
+/** The names of the operators with steps. Each allowed operator has steps, or is counted apart. */
+export const STEPS_NAMES: readonly string[] = [...STEPS.keys()]
+
+/** Returns the steps of an operator. An operator without an entry has no bound, so the query is refused. */
 export function stepsOf(name: string, given: Given): Amount {
-  const steps = STEPS.get(name)?.(given) ?? plus(2, reading(given))
+  const steps = STEPS.get(name)?.(given) ?? constant(HUGE)
   return COMPARING.has(name) && !given.args.every(isSmall) ? scaled(steps, given.comparison ?? 1) : steps
 }

@@ -71,6 +71,9 @@ const STAGES: ReadonlyMap<string, Stage> = new Map([
   ['$fill', gathering(fill, 2)],
 ])
 
+/** The names of the allowed stages. */
+export const STAGE_NAMES: readonly string[] = [...STAGES.keys()]
+
 /** Returns the stages of a pipeline. Throws Broken if the value is no pipeline, Refusal if the pipeline is too long. */
 export function checkStages(pipeline: Bson, whole: Whole): readonly BsonDocument[] {
   if (!isArray(pipeline)) throw new Broken('a pipeline must be an array of stages')
@@ -102,7 +105,7 @@ export function confineStage(stage: BsonDocument, flow: Flow): void {
   })
 }
 
-const HINT = `Allowed stages: ${[...STAGES.keys()].join(' ')}.`
+const HINT = `Allowed stages: ${STAGE_NAMES.join(' ')}.`
 
 const REASONS: readonly (readonly [string, string])[] = [
   ['it writes to the database', '$out $merge'],
