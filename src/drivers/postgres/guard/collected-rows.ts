@@ -13,7 +13,8 @@ import { columnRef, distinctNames, newAlias, type Walk } from './scope.ts'
 const COLLECTED_MAX = 268_435_456
 /** The bytes that each collected row takes besides its values. */
 const ROW_BYTES = 40
-/** How many times the size of its text a jsonb value may take while jsonb_agg() builds it. */
+/** How many times the size of its text a value may take: a growing text is copied, and jsonb has larger parts. */
+const TEXT_TIMES = 2
 const JSONB_TIMES = 4
 /** The setting that holds the bytes collected so far. */
 const COUNTER = 'vitrine.collected'
@@ -102,10 +103,10 @@ export function isClosed({ names: aliases }: Walk, query: SelectStmt): boolean {
 
 function bytesOf(name: string, value: Node): Node {
   if (value.A_Const) return whole((value.A_Const.sval?.sval?.length ?? ROW_BYTES) * 4)
-  if (name === 'string_agg') return coalesced(call('octet_length', value))
+  if (name === 'string_agg') return operator('*', coalesced(call('octet_length', value)), whole(TEXT_TIMES))
   const isJson = name.startsWith('json') && !value.ParamRef
   const text = coalesced(call('octet_length', cast(isJson ? call('to_json', value) : value, 'text')))
-  if (isJson) return name.startsWith('jsonb') ? operator('*', text, whole(JSONB_TIMES)) : text
+  if (isJson) return operator('*', text, whole(name.startsWith('jsonb') ? JSONB_TIMES : TEXT_TIMES))
   return operator('+', text, coalesced(call('pg_column_size', value)))
 }
 
