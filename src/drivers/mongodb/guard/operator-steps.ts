@@ -147,10 +147,12 @@ const STEPS: ReadonlyMap<string, Steps> = new Map<string, Steps>([
   ['$toDate', (given) => plus(80, readingText(given, 15))],
   ...each('$toDecimal $toDouble $toInt $toLong $toObjectId', (given) => plus(2, readingText(given, 15))),
   ...each('$strcasecmp $toLower $toUpper', (given) => byByte(1 / 6, { ...SMALL, ...together(given.args) })),
-  ['$indexOfCP', searching(1 / 8, 1 / 3_000)],
-  ['$indexOfBytes', searching(1 / 100, 1 / 3_000)],
-  ['$split', searching(1 / 8, 1 / 100)],
-  ...each('$replaceAll $replaceOne', searching(1 / 8, 1 / 3_000, 'input', 'find')),
+  // The first character of the part may occur at each byte.
+  ...each('$indexOfBytes $indexOfCP', searching(1 / 6, 1 / 3_000)),
+  ['$split', searching(1 / 6, 1 / 100)],
+  ['$replaceOne', searching(1 / 6, 1 / 3_000, 'input', 'find')],
+  // The part may occur at each byte.
+  ['$replaceAll', searching(1, 1 / 3_000, 'input', 'find')],
   ...each('$ltrim $rtrim $trim', trimming),
   ...each('$regexFind $regexMatch', matching),
   ['$regexFindAll', matchingAll],

@@ -7,14 +7,18 @@ export type Chars = bigint
 
 /** `first` has the characters with which a match can begin. `mayBeEmpty` is true if a match can be empty. */
 export type Pattern = Readonly<{ first: Chars; mayBeEmpty: boolean }> &
+  /** `weight` is the work to compare a character, 1 for a character of ASCII. */
   (
-    | Readonly<{ kind: 'char'; isDot: boolean }>
+    | Readonly<{ kind: 'char'; isDot: boolean; weight: number }>
     /** A condition on the position: `^`, `$`, `\b`. */
     | Readonly<{ kind: 'position'; isStart: boolean }>
-    | Readonly<{ kind: 'back reference' }>
+    /** `longest` bounds the characters of its text. */
+    | Readonly<{ kind: 'back reference'; index: number; longest: number }>
     | Readonly<{ kind: 'lookaround'; of: Pattern }>
+    /** `index` is the number of a capturing group, or null. */
+    | Readonly<{ kind: 'group'; of: Pattern; index: number | null }>
     | Readonly<{ kind: 'sequence' | 'alternatives'; of: readonly Pattern[] }>
-    | Readonly<{ kind: 'repeat'; of: Pattern; least: number; most: number }>
+    | Readonly<{ kind: 'repeat'; of: Pattern; least: number; most: number; isLazy: boolean }>
   )
 
 export interface ParsedPattern {
@@ -22,7 +26,6 @@ export interface ParsedPattern {
   readonly length: number
   /** The number of capturing groups. The whole match counts as one. */
   readonly groups: number
-  readonly branches: number
   readonly hasLookaround: boolean
   /** True if a match can start only at the beginning of the string. */
   readonly isAnchored: boolean
@@ -85,6 +88,15 @@ const SHORTHANDS: Readonly<Record<string, Chars>> = {
   // In PCRE, \v is any vertical space.
   v: setOf(/[\n\v\f\r]/) | OTHERS,
 }
+/** The shorthands that mongod compares with a list. */
+const LISTED = 'hHv'
+const LISTED_WEIGHT = 4
+const LISTED_MEMBERS = 10
+const PROPERTY_WEIGHT = 6
+/** The weight of a character with another case outside of ASCII. */
+const FOLDED_WEIGHT = 2
+/** No range has more characters whose other cases are apart from each other. */
+const FOLDED_RUNS = 1_500
 const CONTROLS: Readonly<Record<string, number>> = { t: 9, n: 10, f: 12, r: 13, a: 7, e: 27 }
 const POSITIONS = 'bBAzZ'
 
@@ -113,7 +125,13 @@ export const WORK_EACH = 8
 const parsed = new Map<string, ParsedPattern>()
 const PARSED_MAX = 100
 
-const charOf = (chars: Chars, isDot = false): Pattern => ({ kind: 'char', isDot, first: chars, mayBeEmpty: false })
+const charOf = (chars: Chars, weight = 1, isDot = false): Pattern => ({
+  kind: 'char',
+  isDot,
+  weight,
+  first: chars,
+  mayBeEmpty: false,
+})
 const positionOf = (isStart: boolean): Pattern => ({ kind: 'position', isStart, first: NO_CHARS, mayBeEmpty: true })
 
 class Reader {
@@ -124,7 +142,8 @@ class Reader {
   readonly #dot: Chars
   #at = 0
   #groups = 1
-  #branches = 0
+  /** The maximum length of the text of each group that was read. */
+  readonly #longest = new Map<number, number>()
   #hasLookaround = false
   #folded = 0
 
@@ -160,7 +179,6 @@ class Reader {
       tree,
       length: this.#text.length,
       groups: this.#groups,
-      branches: this.#branches,
       hasLookaround: this.#hasLookaround,
       isAnchored: !this.#hasLines && startsAtBeginning(tree),
       compiling: 6 * this.#text.length + size ** 2 / 50,
@@ -170,10 +188,7 @@ class Reader {
 
   #alternatives(): Pattern {
     const of = [this.#sequence()]
-    while (this.#takes('|')) {
-      this.#branches++
-      of.push(this.#sequence())
-    }
+    while (this.#takes('|')) of.push(this.#sequence())
     const [only] = of
     if (only !== undefined && of.length === 1) return only
     const first = of.reduce((all, each) => all | each.first, NO_CHARS)
@@ -213,11 +228,20 @@ class Reader {
       if (of.kind === 'position' || of.kind === 'lookaround') throw refused('a quantifier behind a position')
       this.#at += whole.length
       this.#skipSpaces()
-      if (!this.#takes('?')) this.#takes('+')
+      const isLazy = this.#takes('?')
+      if (!isLazy) this.#takes('+')
       const from = sign === '' ? Number(least) : sign === '+' ? 1 : 0
       const to = sign === '?' ? 1 : sign !== '' ? Infinity : comma === '' ? from : most === '' ? Infinity : Number(most)
       if (to < from) throw new Broken('a regular expression has a quantifier {n,m} with m below n')
-      of = { kind: 'repeat', of, least: from, most: to, first: of.first, mayBeEmpty: of.mayBeEmpty || from === 0 }
+      of = {
+        kind: 'repeat',
+        of,
+        least: from,
+        most: to,
+        isLazy,
+        first: of.first,
+        mayBeEmpty: of.mayBeEmpty || from === 0,
+      }
     }
   }
 
@@ -228,11 +252,11 @@ class Reader {
       case '(':
         return this.#group()
       case '[':
-        return charOf(this.#class())
+        return this.#class()
       case '\\':
         return this.#escape()
       case '.':
-        return charOf(this.#dot, true)
+        return charOf(this.#dot, 1, true)
       case '^':
       case '$':
         return positionOf(next === '^')
@@ -241,7 +265,7 @@ class Reader {
       case '?':
         throw new Broken(`a regular expression has a ${next} with nothing to repeat`)
       default:
-        return charOf(this.#folding(codeSet(next)))
+        return this.#single(next)
     }
   }
 
@@ -251,14 +275,16 @@ class Reader {
     if (whole === '' && (this.#text[this.#at] === '?' || this.#text[this.#at] === '*'))
       throw refused(`(${this.#text.slice(this.#at, this.#at + 2)}`)
     this.#at += whole.length
+    let index: number | null = null
     if (options !== undefined) {
       if (!/^[ims]*$/.test(options)) throw refused(`(?${options})`, 'Write the options in "options".')
       if (this.#takes(')')) return null
       this.#at++
-    } else if (look === undefined && whole !== '?>') this.#groups++
+    } else if (look === undefined && whole !== '?>') index = this.#groups++
     const of = this.#alternatives()
     if (!this.#takes(')')) throw new Broken('a regular expression has a ( without its )')
-    if (look === undefined) return of
+    if (index !== null) this.#longest.set(index, longestOf(of))
+    if (look === undefined) return { kind: 'group', of, index, first: of.first, mayBeEmpty: of.mayBeEmpty }
     this.#hasLookaround = true
     return { kind: 'lookaround', of, first: ALL_CHARS, mayBeEmpty: true }
   }
@@ -268,16 +294,24 @@ class Reader {
     if (POSITIONS.includes(next)) return positionOf(next === 'A')
     if (/[1-9]/.test(next)) {
       if (/\d/.test(this.#text[this.#at] ?? '')) throw refused(`\\${next}${this.#text[this.#at] ?? ''}`)
-      return { kind: 'back reference', first: ALL_CHARS, mayBeEmpty: true }
+      const longest = this.#longest.get(Number(next)) ?? Infinity
+      return { kind: 'back reference', index: Number(next), longest, first: ALL_CHARS, mayBeEmpty: true }
     }
     if (next === 'p' || next === 'P') {
       const name = /^(?:\{\^?\w+\}|\w)/.exec(this.#text.slice(this.#at))
       if (name === null) throw refused(`\\${next}`)
       this.#at += name[0].length
-      return charOf(ALL_CHARS)
+      return charOf(ALL_CHARS, PROPERTY_WEIGHT)
     }
     const shorthand = SHORTHANDS[next]
-    return charOf(shorthand ?? this.#folding(codeSet(String.fromCodePoint(this.#code(next)))))
+    if (shorthand !== undefined) return charOf(shorthand, LISTED.includes(next) ? LISTED_WEIGHT : 1)
+    return this.#single(String.fromCodePoint(this.#code(next)))
+  }
+
+  #single(char: string): Pattern {
+    const chars = this.#folding(codeSet(char))
+    const isFolded = this.#isCaseless && (chars & OTHERS) !== 0n
+    return charOf(chars, isFolded ? FOLDED_WEIGHT : 1)
   }
 
   /** Reads the rest of an escape, and returns the code of its character. */
@@ -295,9 +329,11 @@ class Reader {
     return next.codePointAt(0) ?? 0
   }
 
-  #class(): Chars {
+  #class(): Pattern {
     const isNegated = this.#takes('^')
     let chars = NO_CHARS
+    /** The characters and ranges outside of ASCII, which mongod compares one after the other. */
+    let members = 0
     // The other case of an excluded character may be excluded or not, because the option may apply to another part.
     const fold = (set: Chars): Chars => (isNegated ? set : this.#folding(set))
     for (let isFirst = true; ; isFirst = false) {
@@ -309,6 +345,7 @@ class Reader {
         const known = NAMED[name]
         if (known === undefined) throw refused(`${rest.slice(0, 2)} in a class`)
         chars |= fold(known)
+        if (this.#isCaseless) members += 2
         this.#at += named.length
         continue
       }
@@ -317,15 +354,24 @@ class Reader {
         this.#text[this.#at] === '-' && this.#at + 1 < this.#text.length && this.#text[this.#at + 1] !== ']'
       if (typeof start === 'bigint' || !isRange) {
         chars |= typeof start === 'bigint' ? start : fold(codeSet(String.fromCodePoint(start)))
+        members += typeof start === 'bigint' ? membersOf(start) : this.#members(start, start)
         continue
       }
       this.#at++
       const end = this.#member()
       if (typeof end === 'bigint' || end < start) throw new Broken('a regular expression has a range without an end')
       chars |= fold(rangeSet(start, end))
+      members += this.#members(start, end)
       this.#folded += Math.max(0, end - Math.max(start, 128) + 1)
     }
-    return isNegated ? (ALL_CHARS & ~chars) | OTHERS : chars
+    return charOf(isNegated ? (ALL_CHARS & ~chars) | OTHERS : chars, members === 0 ? 1 : 2 + members / 3)
+  }
+
+  /** Returns the members of a class that a range adds outside of ASCII, in the worst case with each other case. */
+  #members(start: number, end: number): number {
+    if (!this.#isCaseless) return end > 127 ? 1 : 0
+    if (end <= 127) return (folded(rangeSet(start, end)) & OTHERS) === 0n ? 0 : 2
+    return 2 + Math.min(end - Math.max(start, 128) + 1, FOLDED_RUNS)
   }
 
   /** Reads one member of a class: a set, or the code of a character. */
@@ -369,11 +415,42 @@ export function partsOf(part: Pattern): readonly Pattern[] {
   return 'of' in part ? [part.of].flat() : []
 }
 
+/** Returns an upper bound for the characters of a match of a part. */
+export function longestOf(part: Pattern): number {
+  switch (part.kind) {
+    case 'char':
+      return 1
+    case 'position':
+    case 'lookaround':
+      return 0
+    case 'back reference':
+      return part.longest
+    case 'group':
+      return longestOf(part.of)
+    case 'sequence':
+      return part.of.reduce((all, each) => all + longestOf(each), 0)
+    case 'alternatives':
+      return Math.max(...part.of.map(longestOf))
+    case 'repeat': {
+      const each = longestOf(part.of)
+      return each === 0 || part.most === 0 ? 0 : each * part.most
+    }
+  }
+}
+
+/** Returns the members outside of ASCII that a shorthand adds to a class. */
+function membersOf(shorthand: Chars): number {
+  if ((shorthand & OTHERS) === 0n) return 0
+  return LISTED.split('').some((name) => SHORTHANDS[name] === shorthand) ? LISTED_MEMBERS : 1
+}
+
 /**
  * Returns the size of the compiled pattern. PCRE writes a repeated group `most` times, or `least` times if `most` is
  * infinite.
  */
 function writtenSize(part: Pattern): number {
+  // A group counts as what it contains.
+  if (part.kind === 'group') return writtenSize(part.of)
   const size = partsOf(part).reduce((all, each) => all + writtenSize(each), 1)
   if (part.kind !== 'repeat' || part.of.kind === 'char') return size
   return size * Math.max(1, part.most === Infinity ? part.least : part.most)
@@ -382,6 +459,7 @@ function writtenSize(part: Pattern): number {
 /** Returns whether each match begins at the beginning of the string, because `^` or `\A` comes first. */
 function startsAtBeginning(pattern: Pattern): boolean {
   if (pattern.kind === 'position') return pattern.isStart
+  if (pattern.kind === 'group') return startsAtBeginning(pattern.of)
   if (pattern.kind === 'alternatives') return pattern.of.every(startsAtBeginning)
   const [first] = pattern.kind === 'sequence' ? pattern.of : []
   return first !== undefined && startsAtBeginning(first)
