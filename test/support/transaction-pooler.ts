@@ -23,12 +23,16 @@ const READY = 0x5a
 const IDLE = 0x49
 
 /**
- * With `namesItself`, clients get a process id of the pooler, as with real poolers, and not the process id of the
+ * With `poolsStatements`, the pooler ends a client whose transaction stays open, as PgBouncer does with
+ * pool_mode=statement. With `namesItself`, clients get a process id of the pooler, as with real poolers, and not the process id of the
  * server.
  */
 export async function startTransactionPooler(
   to: number,
-  { namesItself = false }: { readonly namesItself?: boolean } = {},
+  {
+    namesItself = false,
+    poolsStatements = false,
+  }: { readonly namesItself?: boolean; readonly poolsStatements?: boolean } = {},
 ): Promise<TransactionPooler> {
   const sessions = new Map<number, Promise<Upstream>>()
   const clients = new Set<Socket>()
@@ -38,7 +42,7 @@ export async function startTransactionPooler(
     client.on('error', () => undefined)
     client.once('data', (start) => {
       const of = (session: number): Promise<Upstream> => {
-        const known = sessions.get(session) ?? open(to, start)
+        const known = sessions.get(session) ?? open(to, start, poolsStatements)
         sessions.set(session, known)
         return known
       }
@@ -70,6 +74,9 @@ export async function startTransactionPooler(
   }
 }
 
+const FIELDS = 'SFATAL\0C08P01\0Mtransaction blocks not allowed in statement pooling mode\0\0'
+const REFUSED = Buffer.concat([Buffer.from([0x45, 0, 0, 0, FIELDS.length + 4]), Buffer.from(FIELDS)])
+
 const KEY_DATA = 0x4b
 
 /** Returns the messages of a login with another process in BackendKeyData. */
@@ -82,7 +89,7 @@ function renamed(greeting: Buffer): Buffer {
 }
 
 /** Logs in, and passes the server’s messages to the current client. */
-function open(to: number, start: Buffer): Promise<Upstream> {
+function open(to: number, start: Buffer, poolsStatements: boolean): Promise<Upstream> {
   const socket = connect(to, '127.0.0.1')
   socket.on('error', () => undefined)
   socket.write(start)
@@ -90,6 +97,8 @@ function open(to: number, start: Buffer): Promise<Upstream> {
   let rest = Buffer.alloc(0)
   return new Promise((resolve) => {
     socket.on('data', (bytes) => {
+      const isOpen = bytes.at(-6) === READY && bytes.at(-1) !== IDLE
+      if (upstream.client !== null && isOpen && poolsStatements) return void upstream.client.end(REFUSED)
       if (upstream.client !== null) return void upstream.client.write(bytes)
       rest = Buffer.concat([rest, bytes])
       const isReady = rest.at(-6) === READY && rest.at(-1) === IDLE

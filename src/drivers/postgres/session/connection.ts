@@ -15,6 +15,7 @@ import type {
   Rows,
   TableProfile,
   TestReport,
+  TestStep,
 } from '../../driver.ts'
 import { reportOf } from '../../test-report.ts'
 import type { Login } from './connect.ts'
@@ -28,7 +29,7 @@ import { BufferPool, type JsonBytes } from '../../json-bytes.ts'
 import type { PostgresQuery } from '../confined-query.ts'
 import { ask, estimateQuery, readInto, runQuery, type Known, type Running } from './run.ts'
 import type { Session } from './session.ts'
-import type { Sink } from './wire.ts'
+import { NO_ROWS, type Sink } from './wire.ts'
 
 // Added to the server's timeout to get the service's deadline, which applies if the server ignores its timeout.
 const GRACE_MS = 500
@@ -39,6 +40,14 @@ const LOOK_MS = [1_000, 10_000] as const
 // The timeout of one catalog query of introspection. It is long, because a catalog may be large.
 const ASK_MS = 60_000
 const buffers = new BufferPool()
+
+const STATEMENT_POOLING: TestStep = {
+  name: 'pooler',
+  status: 'FAIL',
+  message: 'The pooler in front of the database pools statements, so it allows no READ ONLY transaction.',
+  remedy: 'Set pool_mode to transaction or session, or connect to the database directly.',
+  field: 'port',
+}
 
 /** A logged-in connection. The connections of a datasource share the caches that `known` returns. */
 export class PostgresConnection implements Connection {
@@ -109,6 +118,7 @@ export class PostgresConnection implements Connection {
     await this.ask('SELECT 1', signal)
     const latencyMs = performance.now() - started
     const steps = await grade((sql, within) => this.ask(sql, within), exposed, signal)
+    if (!(await this.#keepsTransaction(signal))) steps.push(STATEMENT_POOLING)
     return reportOf(steps, latencyMs, this.#session.server.versionText)
   }
 
@@ -125,6 +135,24 @@ export class PostgresConnection implements Connection {
     await this.#cancelling
     clearTimeout(this.#timer)
     this.#session.wire.close()
+  }
+
+  /** Returns false if a pooler allows no transaction that stays open between two requests. */
+  async #keepsTransaction(signal: AbortSignal): Promise<boolean> {
+    const pinned = { searchPath: [], timeoutMs: ASK_MS }
+    const asked = { text: 'SELECT 1', params: [], reads: [] }
+    const session = this.#session
+    try {
+      await this.#within(ASK_MS + GRACE_MS, signal, async () => {
+        await session.explain(asked, Buffer.alloc(0), Buffer.alloc(0), pinned, NO_ROWS)
+        await session.end(pinned)
+      })
+      return true
+    } catch (error) {
+      const { cause } = error instanceof Error ? error : {}
+      if (cause instanceof Error && /statement pooling/.test(cause.message)) return false
+      throw error
+    }
   }
 
   #running(): Running {

@@ -79,3 +79,16 @@ for (const [name, takesOptions] of [
     await other.end()
   })
 }
+
+test('the connection test says that a pooler of statements cannot be used', async () => {
+  await using server = await startPostgres({ hba: 'host all all all trust' })
+  const database = await server.createDatabase('statements', SETUP)
+  for (const poolsStatements of [true, false]) {
+    await using pooler = await startTransactionPooler(server.port, { namesItself: true, poolsStatements })
+    const target = targetOf(settingsOf(server, database, { port: pooler.port }))
+    await using connection = new PostgresConnection(await logIn(target, true, AbortSignal.timeout(60_000)), emptyKnown)
+    const { ok, steps } = await connection.test(null, never)
+    const failed = steps.filter(({ status }) => status === 'FAIL').map(({ name }) => name)
+    assert.deepEqual([ok, failed], poolsStatements ? [false, ['pooler']] : [true, []])
+  }
+})
