@@ -1,5 +1,6 @@
 // Pure: writes tables as compact text for a model. The JSON of the same tables takes ten times as many tokens. A line
 // break in a name or text never starts a new line, so data cannot imitate a table.
+import { RESERVED_IN_GOOGLESQL, RESERVED_IN_POSTGRES } from '../reserved-words.ts'
 import type { Table } from './read-description.ts'
 
 /** The levels of detail of the text. */
@@ -72,14 +73,19 @@ function shortType(type: string): string {
 const PLAIN = {
   POSTGRES: /^[a-z_][a-z0-9_$]*$/,
   BIGQUERY: /^[A-Za-z_][A-Za-z0-9_]*$/,
-  MONGODB: /^[^\s"(),:[\]]+$/,
+  MONGODB: /^[^\s\p{Cc}\p{Zl}\p{Zp}"(),:[\]]+$/u,
 } as const
 
-/** Returns a name, quoted as in a query if PLAIN does not match the name. */
+/** Returns a name as a query must write it. A BigQuery column with dots is a path of nested fields. */
 function written(name: string, kind: Kind): string {
-  if (PLAIN[kind].test(name)) return name
-  if (kind === 'BIGQUERY') return `\`${line(name)}\``
-  return kind === 'POSTGRES' ? `"${line(name.replaceAll('"', '""'))}"` : JSON.stringify(name)
+  if (kind === 'BIGQUERY') return name.split('.').map(inGoogleSql).join('.')
+  if (PLAIN[kind].test(name) && !(kind === 'POSTGRES' && RESERVED_IN_POSTGRES.has(name))) return name
+  return kind === 'POSTGRES' ? `"${line(name.replaceAll('"', '""'))}"` : line(JSON.stringify(name))
+}
+
+function inGoogleSql(name: string): string {
+  const isPlain = PLAIN.BIGQUERY.test(name) && !RESERVED_IN_GOOGLESQL.has(name.toUpperCase())
+  return isPlain ? name : `\`${line(name)}\``
 }
 
 function aboutColumn({ description, stats }: Column): string {

@@ -1,5 +1,5 @@
 // Quotes names for GoogleSQL.
-import { RESERVED } from './guard/tokens.ts'
+import { RESERVED_IN_GOOGLESQL } from '../../reserved-words.ts'
 
 /**
  * Returns the name in backquotes. No escapes are needed, because introspection and the lexer accept no name that
@@ -24,5 +24,5 @@ export function typedName(name: string): string {
 }
 
 function isPlain(name: string): boolean {
-  return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !RESERVED.has(name.toUpperCase())
+  return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !RESERVED_IN_GOOGLESQL.has(name.toUpperCase())
 }

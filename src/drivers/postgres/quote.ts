@@ -1,29 +1,15 @@
 // Quotes identifiers and strings as SQL. They are always quoted, so that no keyword and no setting changes their
 // meaning.
+import { RESERVED_IN_POSTGRES } from '../../reserved-words.ts'
 
 /** Returns "name": the name in double quotes. */
 export function identifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
-/** PostgreSQL's reserved keywords, which must be quoted as names (manual, appendix C). */
-const RESERVED: ReadonlySet<string> = new Set(
-  `
-  all analyse analyze and any array as asc asymmetric authorization binary both case cast check collate collation
-  column concurrently constraint create cross current_catalog current_date current_role current_schema current_time
-  current_timestamp current_user default deferrable desc distinct do else end except false fetch for foreign freeze
-  from full grant group having ilike in initially inner intersect into is isnull join lateral leading left like limit
-  localtime localtimestamp natural not notnull null offset on only or order outer overlaps placing primary references
-  returning right select session_user similar some symmetric system_user table tablesample then to trailing true
-  union unique user using variadic verbose when where window with
-  `
-    .trim()
-    .split(/\s+/),
-)
-
 /** Returns a name as a caller must type it: quoted only if needed. */
 export function typed(name: string): string {
-  return /^[a-z_][a-z0-9_$]*$/.test(name) && !RESERVED.has(name) ? name : identifier(name)
+  return /^[a-z_][a-z0-9_$]*$/.test(name) && !RESERVED_IN_POSTGRES.has(name) ? name : identifier(name)
 }
 
 /** Returns a dotted name, each part as a caller must type it: "Sales Ops".orders. */

@@ -2,7 +2,8 @@
 // the text. The lexer refuses unknown characters, and some valid forms that nobody needs.
 import { Malformed, refusedLimit, refusedOperator, refusedStatement, shown } from './refusal.ts'
 import { checkStart } from './first-word.ts'
-import { isName, PART, RESERVED, type Token } from './tokens.ts'
+import { RESERVED_IN_GOOGLESQL } from '../../../reserved-words.ts'
+import { isName, PART, type Token } from './tokens.ts'
 import { Work } from './work-budget.ts'
 
 const TOKENS_MAX = 20_000
@@ -120,7 +121,8 @@ function next(lexer: Lexer): Token {
   const word = match(WORD, lexer.text, lexer.at)
   if (word !== null) {
     const token = wordToken(text.slice(at, word), at, word)
-    if (before?.key === '.' && RESERVED.has(token.key)) throw new Malformed(`unexpected ${token.text} after a dot`, at)
+    if (before?.key === '.' && RESERVED_IN_GOOGLESQL.has(token.key))
+      throw new Malformed(`unexpected ${token.text} after a dot`, at)
     return token
   }
   if (text[at] === '`') return quotedToken(lexer)
@@ -161,7 +163,7 @@ function wordToken(text: string, at: number, end: number): Token {
  * stays a name.
  */
 function memberToken(name: string, at: number, end: number): Token {
-  const plain = !/^[0-9]/.test(name) && !RESERVED.has(name.toUpperCase())
+  const plain = !/^[0-9]/.test(name) && !RESERVED_IN_GOOGLESQL.has(name.toUpperCase())
   return { kind: plain ? 'word' : 'quoted', text: plain ? name : `\`${name}\``, key: '', name, at, end }
 }
 

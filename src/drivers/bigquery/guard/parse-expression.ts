@@ -7,7 +7,8 @@ import { keyOf, type Piece, type Query } from './nodes.ts'
 import { isQueryStart, readQuery } from './parse.ts'
 import { withDepth, expect, key, peek, take, unexpected, type Reader } from './token-reader.ts'
 import { Malformed, CALLABLE, refusedFunction, refusedOperator, refusedStatement } from './refusal.ts'
-import { isName, PART, RESERVED, type Token } from './tokens.ts'
+import { RESERVED_IN_GOOGLESQL } from '../../../reserved-words.ts'
+import { isName, PART, type Token } from './tokens.ts'
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(/\s+/))
 
@@ -54,7 +55,7 @@ function readInto(reader: Reader, run: Piece[], wanted: Wanted): void {
     const isTaken =
       token.kind === 'symbol'
         ? readSymbol(reader, run, wanted)
-        : RESERVED.has(token.key)
+        : RESERVED_IN_GOOGLESQL.has(token.key)
           ? readReserved(reader, run, wanted)
           : readPlain(reader, run)
     if (!isTaken) return

@@ -1,4 +1,5 @@
-// Defines the tokens of GoogleSQL, and its reserved words. This file contains no grammar.
+// Defines the tokens of GoogleSQL. This file contains no grammar.
+import { RESERVED_IN_GOOGLESQL } from '../../../reserved-words.ts'
 
 /**
  * The kinds of tokens. `word` is an unquoted identifier or keyword. `quoted` is a name in backquotes. `parameter` is
@@ -23,23 +24,11 @@ export interface Token {
 }
 
 /**
- * Reserved keywords (GoogleSQL's lexical structure). Such a word is a name only if it is quoted or comes after a dot.
- */
-export const RESERVED: ReadonlySet<string> = new Set(
-  `ALL AND ANY ARRAY AS ASC ASSERT_ROWS_MODIFIED AT BETWEEN BY CASE CAST COLLATE CONTAINS CREATE CROSS CUBE CURRENT
-  DEFAULT DEFINE DESC DISTINCT ELSE END ENUM ESCAPE EXCEPT EXCLUDE EXISTS EXTRACT FALSE FETCH FOLLOWING FOR FROM FULL
-  GROUP GROUPING GROUPS HASH HAVING IF IGNORE IN INNER INTERSECT INTERVAL INTO IS JOIN LATERAL LEFT LIKE LIMIT LOOKUP
-  MERGE NATURAL NEW NO NOT NULL NULLS OF ON OR ORDER OUTER OVER PARTITION PRECEDING PROTO QUALIFY RANGE RECURSIVE
-  RESPECT RIGHT ROLLUP ROWS SELECT SET SOME STRUCT TABLESAMPLE THEN TO TREAT TRUE UNBOUNDED UNION UNNEST USING WHEN
-  WHERE WINDOW WITH WITHIN`.split(/\s+/),
-)
-
-/**
  * The key of a number that is part of a project's name with dashes. No expression may contain a token with this key.
  */
 export const PART = '#'
 
 /** Returns whether this token can name something: a column, an alias, a table. */
 export function isName(token: Token): boolean {
-  return token.kind === 'quoted' || (token.kind === 'word' && !RESERVED.has(token.key))
+  return token.kind === 'quoted' || (token.kind === 'word' && !RESERVED_IN_GOOGLESQL.has(token.key))
 }
