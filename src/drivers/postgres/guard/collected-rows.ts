@@ -28,25 +28,20 @@ export function collects(name: string): boolean {
   return AGGREGATES.has(name) && !KEEPS_ONE.test(name)
 }
 
-/** Returns the call of a collecting aggregate with its values counted. `call` is confined. */
-export function countedCall(walk: Walk, name: string, call: Struct<'FuncCall'>): Struct<'FuncCall'> {
+/**
+ * Returns the call of a collecting aggregate with its values counted. `call` is confined. The condition must not be in a
+ * sub-select: PostgreSQL evaluates one that does not depend on the row only once.
+ */
+export function countedCall(name: string, call: Struct<'FuncCall'>): Struct<'FuncCall'> {
   const [first, ...others] = call.args ?? []
   if (!first) return call
-  const rest = others.map((value) => bytesOf(name, value))
-  if (call.over) {
-    // The filter of a window function may contain no aggregate, so the value itself depends on the count.
-    return { ...call, args: [onlyIf(counts(name, [bytesOf(name, first), ...rest]), first), ...others] }
-  }
-  if (first.ColumnRef ?? first.A_Const ?? first.ParamRef ?? call.agg_distinct) {
-    return { ...call, agg_filter: both(call.agg_filter, counts(name, [bytesOf(name, first), ...rest])) }
-  }
-  const alias = newAlias(walk, 't', name)
-  const value = columnRef(alias, 'v')
-  const counted = onlyIf(counts(name, [bytesOf(name, value), ...rest]), value)
-  return {
-    ...call,
-    args: [{ SubLink: { subLinkType: 'EXPR_SUBLINK', subselect: over(alias, first, counted) } }, ...others],
-  }
+  const condition = counts(
+    name,
+    [first, ...others].map((value) => bytesOf(name, value)),
+  )
+  // The filter of a window function may contain no aggregate, so the value itself depends on the count.
+  if (call.over) return { ...call, args: [onlyIf(condition, first), ...others] }
+  return { ...call, agg_filter: both(call.agg_filter, condition) }
 }
 
 /** Returns the filter of JSON_ARRAYAGG and JSON_OBJECTAGG, with their values counted. */
@@ -126,25 +121,6 @@ function counts(what: string, bytes: readonly Node[]): Node {
 
 function onlyIf(expr: Node, result: Node): Node {
   return { CaseExpr: { args: [{ CaseWhen: { expr, result } }] } }
-}
-
-function over(alias: string, value: Node, result: Node): Node {
-  const inner: SelectStmt = {
-    targetList: [{ ResTarget: { name: 'v', val: value } }],
-    limitOffset: whole(0),
-    limitOption: 'LIMIT_OPTION_COUNT',
-    op: 'SETOP_NONE',
-  }
-  return {
-    SelectStmt: {
-      targetList: [{ ResTarget: { val: result } }],
-      fromClause: [
-        { RangeSubselect: { subquery: { SelectStmt: inner }, alias: { aliasname: alias, colnames: [word('v')] } } },
-      ],
-      limitOption: 'LIMIT_OPTION_DEFAULT',
-      op: 'SETOP_NONE',
-    },
-  }
 }
 
 function both(filter: Node | undefined, condition: Node): Node {

@@ -444,7 +444,7 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   }
   const isSorted = node.agg_order ?? node.agg_distinct ?? node.agg_within_group
   if (isAggregate && isSorted) addSort(walk)
-  const confined: Node = { FuncCall: collects(name) ? countedCall(walk, name, made) : made }
+  const confined: Node = { FuncCall: collects(name) ? countedCall(name, made) : made }
   return { node: confined, name, out: found.out, type: resultType(walk.exposed, name, found.out, types, node) }
 }
 
