@@ -132,6 +132,7 @@ const ATTACKS: readonly (readonly [string, string])[] = [
   ['a list joined by a long text', "SELECT length(array_to_string(ARRAY(SELECT jsonb_array_elements(list)), (SELECT a FROM texts))) FROM documents"],
   ['a tsquery of a long text', "SELECT numnode(plainto_tsquery('english', (SELECT string_agg('w' || g, ' ') FROM generate_series(1, 300000) g)))"],
   ['ts_rewrite of a long query', `SELECT numnode(ts_rewrite(${words(' & ')}, ${words(' | ')}, ${words(' & ')}))`],
+  ['a text searched for a long text', "SELECT a @@ (SELECT string_agg('w' || g, ' ') FROM generate_series(1, 300000) g) FROM texts"],
   ['position of bits', 'SELECT position((1::bit(1000000)) IN (0::bit(8000000)))'],
   ['position of varying bits', 'SELECT position((1::bit(300000))::varbit IN (0::bit(3000000))::varbit)'],
   ['long texts in an array', "SELECT cardinality(array_agg(repeat('x', 4000))) FROM generate_series(1, 60000000)"],

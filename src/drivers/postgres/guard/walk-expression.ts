@@ -28,7 +28,7 @@ import { withConfiguration, withDictionary } from './text-search.ts'
 import { castType, fieldsOf, isPathType, isSearched, mayBeText } from './type-names.ts'
 import { TYPES, VALUE_FUNCTIONS } from './types-and-extensions.ts'
 import { jsonExpression } from './walk-json.ts'
-import { boundedOperands, boundedWork, checkAny, SEEKS } from './work-bounds.ts'
+import { boundedOperands, boundedSearch, boundedWork, checkAny, SEEKS } from './work-bounds.ts'
 import { select } from './walk-select.ts'
 
 /** Confines one expression in the scope of `level`. Throws Refusal. */
@@ -315,6 +315,7 @@ function operatorExpression(walk: Walk, level: Level, node: Struct<'A_Expr'>): T
   const right = side(walk, level, isPathOperator(symbol) ? plainPath(rexpr) : rexpr)
   const types = [...compared(left), ...right.types]
   if (left && isPathOperator(symbol)) {
+    const query = symbol === '@@' && PLAIN.has(kind) && right.one ? boundedSearch(right.one, location) : right.node
     const document = boundedPathOperand({ symbol, isOne: PLAIN.has(kind), left, right: right.node, at: location })
     return {
       node: {
@@ -322,7 +323,7 @@ function operatorExpression(walk: Walk, level: Level, node: Struct<'A_Expr'>): T
           kind,
           name: operatorName(walk, words(node.name), types, location),
           lexpr: document,
-          rexpr: right.node,
+          rexpr: query,
         },
       },
       type: null,

@@ -88,6 +88,15 @@ function boundedQueryText(what: string, args: readonly Node[], at: number | unde
   return [...args.slice(0, -1), unlessAny(bound, text, at)]
 }
 
+/** Bounds the right side of `@@`: a text, which becomes a tsquery. Throws Refusal. */
+export function boundedSearch({ node, type }: Typed, at: number | undefined): Node {
+  const mayBeText = type === null || isType(type, 'text') || isType(type, 'varchar')
+  const isShort = literalText(node) !== undefined || (node.A_Const ?? node.ParamRef) !== undefined
+  if (!mayBeText || isShort || words(node.FuncCall?.funcname).at(-1)?.endsWith('tsquery') === true) return node
+  const size = steadily(bytesAsText(node), [node], 'to_tsquery', at)
+  return unlessAny({ what: 'to_tsquery', size, most: QUERY_TEXT_MAX }, node, at)
+}
+
 /** Operators that compare each element of one side with each element of the other. Cancelling has no effect on them. */
 export const SEEKS: ReadonlySet<string> = new Set([
   ...['&&', '@>', '<@', '?|', '?&', '-', '<->', '?#', '##', '~='],
