@@ -90,7 +90,7 @@ const SHORTHANDS: Readonly<Record<string, Chars>> = {
 }
 /** The shorthands that mongod compares with a list. */
 const LISTED = 'hHv'
-const LISTED_WEIGHT = 4
+const LISTED_WEIGHT = 8
 const LISTED_MEMBERS = 10
 const PROPERTY_WEIGHT = 6
 /** The weight of a character with another case outside of ASCII. */
