@@ -13,6 +13,8 @@ import { columnRef, distinctNames, newAlias, type Walk } from './scope.ts'
 const COLLECTED_MAX = 268_435_456
 /** The bytes that each collected row takes besides its values. */
 const ROW_BYTES = 40
+/** The further bytes of a row in a hash table. */
+const HASH_BYTES = 56
 /** How many times the size of its text a value may take: a growing text is copied, and jsonb has larger parts. */
 const TEXT_TIMES = 2
 const JSONB_TIMES = 4
@@ -70,7 +72,7 @@ export function countedRows(walk: Walk, query: SelectStmt, outputs: readonly Fie
         RangeSubselect: { subquery: { SelectStmt: query }, alias: { aliasname: alias, colnames: names.map(word) } },
       },
     ],
-    whereClause: counts(what, bytes),
+    whereClause: counts(what, what.endsWith('array') ? bytes : [whole(HASH_BYTES), ...bytes]),
     limitOption: 'LIMIT_OPTION_DEFAULT',
     op: 'SETOP_NONE',
   }
